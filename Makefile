@@ -1,0 +1,57 @@
+# `make demo` and `make test` are all a newcomer types; each prepares what it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+PACKAGES := dialwatch collector evaluator monitor lake
+
+.PHONY: demo test test-slow lint format bench clean
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help:
+	@echo "make demo        watch it work on shipped questions (ARGS=--once ends by itself)"
+	@echo "make test        the whole suite but what is marked slow"
+	@echo "make test-slow   the tests that take minutes"
+	@echo "make lint        formatting, lint, types and import rules"
+	@echo "make format      rewrite the code in the project's format"
+	@echo "make bench       the measurements of docs/benchmarks.md"
+	@echo "make clean       remove what these commands made"
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dialwatch needs Python 3.11 or later, $(PYTHON) is " + sys.version.split()[0] + "; name another one: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) --editable '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+demo: $(VENV)/.installed
+	$(BIN)/dialwatch demo $(ARGS)
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -m 'not slow' $(ARGS)
+
+test-slow: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -m slow $(ARGS)
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.collector
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

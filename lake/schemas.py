@@ -1,0 +1,270 @@
+"""The tables of the lake: what each is for, its columns with their types, and what every column means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+STRINGS = pa.list_(pa.string())
+CONTEXT = pa.struct(
+    [("text", pa.string()), ("title", pa.string()), ("url", pa.string()), ("page", pa.int32()), ("id", pa.string())]
+)
+SOURCE = pa.struct(
+    [("kind", pa.string()), ("name", pa.string()), ("partition", pa.string()), ("offset", pa.int64())]
+)
+
+UNASSIGNED = "_unassigned"
+"""Folder of rows that name no deployment, such as calls of global routes."""
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """One kind of table.
+
+    `per_deployment` tables stand under a deployment's folder, the others under the root. A `by_date`
+    table is partitioned by its `date` column. `long_text` names the columns that hold texts of people
+    and models: they carry no statistics and no dictionary.
+    """
+
+    name: str
+    doc: str
+    schema: pa.Schema
+    per_deployment: bool = True
+    by_date: bool = True
+    long_text: tuple[str, ...] = ()
+
+    def rows(self, rows: Sequence[dict[str, Any]]) -> pa.Table:
+        """Turn dicts into a table of this schema; an absent key is null, an unknown one is a KeyError."""
+        known = set(self.schema.names)
+        for row in rows:
+            if not known.issuperset(row):
+                raise KeyError(f"{self.name} has no column {sorted(set(row) - known)}; it has {sorted(known)}")
+        columns = [pa.array([row.get(f.name) for row in rows], f.type) for f in self.schema]
+        return pa.Table.from_arrays(columns, schema=self.schema)
+
+
+def _schema(*columns: tuple[str, pa.DataType, str]) -> pa.Schema:
+    return pa.schema([pa.field(name, kind, metadata={"doc": doc}) for name, kind, doc in columns])
+
+
+PARSED_LOGS = TableSpec(
+    "parsed_logs",
+    "One row a request that DIAL Core served: answers, and every other kind of call.",
+    _schema(
+        ("event_id", pa.string(), "Hash of (trace_id, span_id), or of Core's line where these are zeros. Unique."),
+        ("response_id", pa.string(), "Id of the assembled answer, else of its last chunk. Null if none was logged."),
+        ("response_ids", STRINGS, "Every distinct id of the answer's chunks: a rating may carry any of them."),
+        ("deployment", pa.string(), "Model or application that was called, as DIAL names it."),
+        ("date", pa.date32(), "UTC date of `requested_at`. Partition."),
+        ("requested_at", TIMESTAMP, "When the request started."),
+        ("duration_ms", pa.int64(), "Milliseconds from the request's start to the last byte. Null before Core 2026."),
+        ("kind", pa.string(), "chat_completion, completion, embedding, response, message, retrieval, indexing, "
+         "tokenize, truncate_prompt, mcp, route or other."),
+        ("status", pa.int16(), "HTTP status that the deployment answered with."),
+        ("error", pa.string(), "What is missing or went wrong; null where the line gave a whole answer."),
+        ("user_id", pa.string(), "Core's hash of the user, or the plain claim where obfuscation is off."),
+        ("user_title", pa.string(), "Job title that the client sent."),
+        ("project_id", pa.string(), "Project of the API key."),
+        ("chat_id", pa.string(), "Conversation id, percent-decoded."),
+        ("trace_id", pa.string(), "OpenTelemetry trace, 32 hex digits. Null where tracing is off (all zeros)."),
+        ("span_id", pa.string(), "Core's span of this request, 16 hex digits."),
+        ("parent_span_id", pa.string(), "Core's span of the request that made this one. Null for a root call."),
+        ("parent_deployment", pa.string(), "The application that made this call. Null for a call that a person made."),
+        ("execution_path", STRINGS, "Deployments (old Core: also the project or user) from the root to here."),
+        ("is_entry", pa.bool_(), "True for the call that the person made and whose answer they saw."),
+        ("model", pa.string(), "Model that the answer names, else the request."),
+        ("stream", pa.bool_(), "Whether the client asked for a stream. Null where no body was logged."),
+        ("prompt_tokens", pa.int64(), "Tokens of the prompt; an application's are the sum of its calls."),
+        ("completion_tokens", pa.int64(), "Tokens of the answer; an application's are the sum of its calls."),
+        ("total_tokens", pa.int64(), "Tokens of both."),
+        ("deployment_price", pa.float64(), "Price of this call alone, in the currency of DIAL's price table. "
+         "Sum this one."),
+        ("price", pa.float64(), "Price of this call and all that it called. Summing it counts twice."),
+        ("question", pa.string(), "Text of the last user message, as sent."),
+        ("standalone_question", pa.string(), "The question as DIAL RAG rewrote it, without its conversation."),
+        ("answer", pa.string(), "Text of the first choice."),
+        ("documents", STRINGS, "Documents in scope: url, else title, else `inline:` and a hash. First seen first."),
+        ("contexts", pa.list_(CONTEXT), "Retrieved chunks in rank order."),
+        ("contexts_origin", pa.string(), "retrieval_response, retrieval_stage, child_call, cited, prompt or none."),
+        ("finish_reason", pa.string(), "Why the first choice ended: stop, length, content_filter, tool_calls ..."),
+        ("message_count", pa.int32(), "Messages in the request."),
+        ("history_hash", pa.string(), "Hash of the request's messages; equal where the same was asked again."),
+        ("request_body", pa.string(), "The request as Core logged it, JSON text."),
+        ("assembled_response", pa.string(), "The answer as Core merged it, JSON text; as merged here where Core's "
+         "is of no use."),
+        ("extra", pa.string(), "JSON object of all that Core wrote and that has no column."),
+        ("source", SOURCE, "Where the line came from: kind (file, http, kafka), name, partition, offset after it."),
+        ("ingested_at", TIMESTAMP, "When the row was written."),
+    ),
+    long_text=("question", "standalone_question", "answer", "contexts.list.element.text", "request_body",
+               "assembled_response", "extra"),
+)  # fmt: skip
+
+USER_SIGNALS = TableSpec(
+    "user_signals",
+    "One row a sign of what a person thought of an answer.",
+    _schema(
+        ("signal_id", pa.string(), "Unique; for a rating the event_id of its line."),
+        ("response_id", pa.string(), "Id of the answer as the client sent it: join with parsed_logs.response_ids."),
+        ("deployment", pa.string(), "Deployment whose answer it is about."),
+        ("date", pa.date32(), "UTC date of `signaled_at`. Partition."),
+        ("signaled_at", TIMESTAMP, "When the person gave the signal."),
+        ("signal", pa.string(), "like, dislike, unreadable, regenerate, edit, correction ..."),
+        ("value", pa.float64(), "From -1 (bad) to 1 (good); null where the signal says neither."),
+        ("confidence", pa.float64(), "From 0 to 1: how sure it is that the signal means this."),
+        ("origin", pa.string(), "explicit (the person pressed a button) or implicit (read from the traffic)."),
+        ("user_id", pa.string(), "Who gave it, as in parsed_logs."),
+        ("chat_id", pa.string(), "Conversation, as in parsed_logs."),
+        ("details", pa.string(), "JSON object: the rating's comment and all else that came with it."),
+        ("source", SOURCE, "Where it came from."),
+        ("ingested_at", TIMESTAMP, "When the row was written."),
+    ),
+    long_text=("details",),
+)
+
+SCORES = TableSpec(
+    "scores",
+    "One row a response and metric.",
+    _schema(
+        ("score_id", pa.string(), "Hash of (event_id, metric, metric_version). Unique."),
+        ("response_id", pa.string(), "As in parsed_logs."),
+        ("event_id", pa.string(), "Row of parsed_logs that was scored."),
+        ("deployment", pa.string(), "As in parsed_logs."),
+        ("date", pa.date32(), "UTC date of the response. Partition."),
+        ("requested_at", TIMESTAMP, "When the scored request started."),
+        ("chat_id", pa.string(), "As in parsed_logs: answers of one conversation are not independent."),
+        ("segment", pa.string(), "JSON object of the traffic class."),
+        ("metric", pa.string(), "Name in evaluator.metrics.REGISTRY."),
+        ("metric_version", pa.string(), "Version of the metric; scores of two versions are never compared."),
+        ("value", pa.float64(), "The score; null where it cannot be computed."),
+        ("reason", pa.string(), "Why `value` is null: no_answer, no_contexts, no_ground_truth ..."),
+        ("details", pa.string(), "JSON object: claims and verdicts, ranks, highlights, the case compared with."),
+        ("judge", pa.string(), "What judged: lexical, or the name of a model."),
+        ("prompt_tokens", pa.int64(), "Tokens that the judge read."),
+        ("completion_tokens", pa.int64(), "Tokens that the judge wrote."),
+        ("cost", pa.float64(), "Price of the judge's calls."),
+        ("sampling_probability", pa.float64(), "How likely the response was to be scored; weight by its inverse."),
+        ("scored_at", TIMESTAMP, "When the score was made."),
+    ),
+    long_text=("details",),
+)
+
+GROUND_TRUTH = TableSpec(
+    "ground_truth",
+    "One row a case: a question with what a right answer says and must be based on.",
+    _schema(
+        ("case_id", pa.string(), "Unique."),
+        ("deployment", pa.string(), "As in parsed_logs."),
+        ("question", pa.string(), "The question, byte for byte as it was asked."),
+        ("documents", STRINGS, "Documents in scope."),
+        ("facts", STRINGS, "Texts that the retrieved chunks must contain."),
+        ("answer", pa.string(), "Reference answer."),
+        ("context", STRINGS, "Chunks that the facts were taken from."),
+        ("source_response_id", pa.string(), "Answer that the case was made from."),
+        ("confidence", pa.float64(), "From 0 to 1: how sure it is that the answer is right."),
+        ("status", pa.string(), "proposed, accepted, rejected or stale."),
+        ("extractor", pa.string(), "What made the facts, with its version."),
+        ("created_at", TIMESTAMP, "When the case was made."),
+        ("updated_at", TIMESTAMP, "When it was last changed."),
+        ("updated_by", pa.string(), "Who changed it last."),
+    ),
+    by_date=False,
+    long_text=("question", "facts.list.element", "answer", "context.list.element"),
+)
+
+REPLAYS = TableSpec(
+    "replays",
+    "One row an answer to a case that was asked again.",
+    _schema(
+        ("replay_id", pa.string(), "Unique."),
+        ("case_id", pa.string(), "Case of ground_truth that was asked."),
+        ("deployment", pa.string(), "Deployment that was asked."),
+        ("date", pa.date32(), "UTC date of `replayed_at`. Partition."),
+        ("replayed_at", TIMESTAMP, "When it was asked."),
+        ("response_id", pa.string(), "Id of the answer."),
+        ("answer", pa.string(), "The answer."),
+        ("contexts", pa.list_(CONTEXT), "Retrieved chunks in rank order."),
+        ("error", pa.string(), "Why there is no answer; null where there is one."),
+        ("duration_ms", pa.int64(), "Milliseconds to the whole answer."),
+        ("prompt_tokens", pa.int64(), "Tokens of the prompt."),
+        ("completion_tokens", pa.int64(), "Tokens of the answer."),
+        ("price", pa.float64(), "Price of the call."),
+    ),
+    long_text=("answer", "contexts.list.element.text"),
+)
+
+ALERTS = TableSpec(
+    "alerts",
+    "One row a change of an alert; what was sent to whom is a change too.",
+    _schema(
+        ("change_id", pa.string(), "Unique; the webhook's id, so that a receiver can drop what it has had."),
+        ("alert_id", pa.string(), "The same for all changes of one alert."),
+        ("deployment", pa.string(), "As in parsed_logs."),
+        ("metric", pa.string(), "Metric that got worse."),
+        ("metric_version", pa.string(), "Its version."),
+        ("segment", pa.string(), "JSON object of the traffic class; null for all traffic."),
+        ("change", pa.string(), "firing, resolved, delivered or undeliverable."),
+        ("changed_at", TIMESTAMP, "When this change happened."),
+        ("since", TIMESTAMP, "Since when quality is worse, as estimated."),
+        ("reference_mean", pa.float64(), "Mean of the reference window."),
+        ("current_mean", pa.float64(), "Mean since `since`."),
+        ("current_lower", pa.float64(), "Lower end of its interval."),
+        ("current_upper", pa.float64(), "Upper end of its interval."),
+        ("log_evidence", pa.float64(), "Natural logarithm of the evidence at this change."),
+        ("log_threshold", pa.float64(), "Natural logarithm of what it takes to fire."),
+        ("verdict", pa.string(), "What changed: system, judge, both or undecided."),
+        ("delivery_of", pa.string(), "For delivered and undeliverable: the change_id that was sent."),
+        ("reason", pa.string(), "Why it was sent, or why not, in words."),
+        ("details", pa.string(), "JSON object: the worst answers' ids, counts, the receiver."),
+    ),
+    by_date=False,
+    long_text=("details", "reason"),
+)
+
+REJECTED = TableSpec(
+    "_rejected",
+    "One row a piece of input that could not be read, with its bytes.",
+    _schema(
+        ("reason", pa.string(), "A short fixed word: empty_object, not_json, not_a_log_line, no_time ..."),
+        ("message", pa.string(), "What was wrong, with which value."),
+        ("raw", pa.binary(), "The bytes as they came."),
+        ("deployment", pa.string(), "Null where it cannot be told."),
+        ("date", pa.date32(), "UTC date of arrival. Partition."),
+        ("source", SOURCE, "Where it came from."),
+        ("ingested_at", TIMESTAMP, "When the row was written."),
+    ),
+    per_deployment=False,
+    long_text=("message", "raw"),
+)
+
+BATCHES = TableSpec(
+    "_batches",
+    "One row a batch that every other table has: the collector's checkpoint and its books.",
+    _schema(
+        ("date", pa.date32(), "UTC date of `committed_at`. Partition."),
+        ("source", SOURCE, "Source of the batch; `offset` is the position after its last line."),
+        ("first_offset", pa.int64(), "Position of its first line."),
+        ("exhausted_size", pa.int64(), "Size of the file in bytes if the batch reached its end, else null."),
+        ("bytes", pa.int64(), "Bytes of the lines."),
+        ("lines", pa.int64(), "Entries that the source handed over: stored + signals + duplicates + rejected + "
+         "filtered."),
+        ("stored", pa.int64(), "Entries that became rows of parsed_logs."),
+        ("signals", pa.int64(), "Entries that became rows of user_signals."),
+        ("duplicates", pa.int64(), "Entries seen before."),
+        ("rejected", pa.int64(), "Entries that could not be read."),
+        ("filtered", pa.int64(), "Entries of kinds that the configuration leaves out."),
+        ("newest_requested_at", TIMESTAMP, "Latest request in the batch."),
+        ("committed_at", TIMESTAMP, "When the batch was complete."),
+    ),
+    per_deployment=False,
+)  # fmt: skip
+
+TABLES = {
+    spec.name: spec
+    for spec in (PARSED_LOGS, USER_SIGNALS, SCORES, GROUND_TRUTH, REPLAYS, ALERTS, REJECTED, BATCHES)
+}
+"""Every table by its folder's name."""
