@@ -1,0 +1,41 @@
+"""The tables where collector, evaluator and monitor meet; this package knows nothing of the three."""
+
+from lake.lake import Lake
+from lake.names import deployment_name, folder_name
+from lake.schemas import (
+    ALERTS,
+    BATCHES,
+    GROUND_TRUTH,
+    PARSED_LOGS,
+    REJECTED,
+    REPLAYS,
+    SCORES,
+    TABLES,
+    UNASSIGNED,
+    USER_SIGNALS,
+    TableSpec,
+)
+from lake.storage import Storage, is_remote
+from lake.table import Change, LostRaceError, Table
+
+__all__ = [
+    "ALERTS",
+    "BATCHES",
+    "GROUND_TRUTH",
+    "PARSED_LOGS",
+    "REJECTED",
+    "REPLAYS",
+    "SCORES",
+    "TABLES",
+    "UNASSIGNED",
+    "USER_SIGNALS",
+    "Change",
+    "Lake",
+    "LostRaceError",
+    "Storage",
+    "Table",
+    "TableSpec",
+    "deployment_name",
+    "folder_name",
+    "is_remote",
+]

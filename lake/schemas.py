@@ -13,9 +13,7 @@ STRINGS = pa.list_(pa.string())
 CONTEXT = pa.struct(
     [("text", pa.string()), ("title", pa.string()), ("url", pa.string()), ("page", pa.int32()), ("id", pa.string())]
 )
-SOURCE = pa.struct(
-    [("kind", pa.string()), ("name", pa.string()), ("partition", pa.string()), ("offset", pa.int64())]
-)
+SOURCE = pa.struct([("kind", pa.string()), ("name", pa.string()), ("partition", pa.string()), ("offset", pa.int64())])
 
 UNASSIGNED = "_unassigned"
 """Folder of rows that name no deployment, such as calls of global routes."""
@@ -264,7 +262,6 @@ BATCHES = TableSpec(
 )  # fmt: skip
 
 TABLES = {
-    spec.name: spec
-    for spec in (PARSED_LOGS, USER_SIGNALS, SCORES, GROUND_TRUTH, REPLAYS, ALERTS, REJECTED, BATCHES)
+    spec.name: spec for spec in (PARSED_LOGS, USER_SIGNALS, SCORES, GROUND_TRUTH, REPLAYS, ALERTS, REJECTED, BATCHES)
 }
 """Every table by its folder's name."""

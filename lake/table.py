@@ -1,0 +1,169 @@
+"""One table of the lake: append exactly once, read all, read what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.dataset as ds
+from deltalake import (
+    ColumnProperties,
+    CommitProperties,
+    DeltaTable,
+    Transaction,
+    WriterProperties,
+    write_deltalake,
+)
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+
+from lake.schemas import TableSpec
+from lake.storage import is_remote
+
+_MAX_ROW_GROUP_ROWS = 8192
+_COMMIT_VERSION = "_commit_version"
+
+
+class LostRaceError(RuntimeError):
+    """Another writer has committed for the same `app_id` since this table was last looked at."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Rows added to a table after a version, and the version that holds them."""
+
+    rows: pa.Table
+    version: int | None
+
+
+class Table:
+    """A handle on one table, which need not exist yet. Not safe for use by several threads at once."""
+
+    def __init__(self, uri: str, spec: TableSpec, title: str, storage_options: dict[str, str]) -> None:
+        self.uri = uri
+        self.spec = spec
+        self._title = title
+        self._storage_options = storage_options
+        self._delta: DeltaTable | None = None
+
+    def version(self) -> int | None:
+        """Latest version of the table; None where there is no table yet."""
+        delta = self._refresh()
+        return None if delta is None else int(delta.version())
+
+    def committed(self, app_id: str) -> int | None:
+        """Version that the last append with this `app_id` carried; None where there was none."""
+        delta = self._refresh()
+        return None if delta is None else delta.transaction_version(app_id)
+
+    def append(self, rows: pa.Table, app_id: str | None = None, version: int | None = None) -> None:
+        """Add rows of the table's schema in one commit, and make the table where it is missing.
+
+        With `app_id` and `version` the commit is exactly-once: look at `committed(app_id)` first and leave out what
+        it covers. An empty `rows` is worth a commit only with an `app_id`: it remembers the version.
+
+        Raises LostRaceError, and adds nothing, where another writer has committed for `app_id` since this handle
+        last looked, and ValueError for a version that is not above the committed one.
+        """
+        delta = self._delta or self._refresh() or self._create()
+        transactions = []
+        if app_id is not None:
+            if version is None:
+                raise ValueError(f"append to {self.uri} with app_id {app_id!r} needs a version")
+            committed = delta.transaction_version(app_id)
+            if committed is not None and version <= committed:
+                raise ValueError(f"{self.uri} already has version {committed} of {app_id!r}; {version} is not new")
+            transactions.append(Transaction(app_id, version))
+        try:
+            write_deltalake(
+                delta,
+                rows.select(self.spec.schema.names).cast(self.spec.schema),
+                mode="append",
+                writer_properties=self._writer_properties(),
+                commit_properties=CommitProperties(app_transactions=transactions),
+            )
+        except CommitFailedError as error:
+            self._delta = None
+            if app_id is None:
+                raise
+            raise LostRaceError(f"another writer has committed to {self.uri} for {app_id!r}: {error}") from error
+
+    def read(self, columns: Sequence[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
+        """Read all rows, or those that `where` lets through; an empty table where there is none yet."""
+        names = self._names(columns)
+        delta = self._refresh()
+        if delta is None:
+            return self._empty(names)
+        return self._conform(delta.to_pyarrow_dataset().to_table(columns=names, filter=where), names)
+
+    def read_since(self, version: int | None, columns: Sequence[str] | None = None) -> Change:
+        """Read the rows that were added after `version` (None: all), whatever was compacted meanwhile."""
+        names = self._names(columns)
+        delta = self._refresh()
+        if delta is None:
+            return Change(self._empty(names), None)
+        latest = int(delta.version())
+        first = 0 if version is None else version + 1
+        if first > latest:
+            return Change(self._empty(names), version)
+        added = delta.load_cdf(starting_version=first, ending_version=latest, columns=[*names, _COMMIT_VERSION])
+        rows = pa.table(added.read_all())
+        in_order = pa.compute.sort_indices(rows[_COMMIT_VERSION])
+        return Change(self._conform(rows, names).take(in_order), latest)
+
+    def _names(self, columns: Sequence[str] | None) -> list[str]:
+        return list(self.spec.schema.names if columns is None else columns)
+
+    def _empty(self, names: list[str]) -> pa.Table:
+        return self.spec.schema.empty_table().select(names)
+
+    def _conform(self, rows: pa.Table, names: list[str]) -> pa.Table:
+        return rows.select(names).cast(pa.schema([self.spec.schema.field(name) for name in names]))
+
+    def _refresh(self) -> DeltaTable | None:
+        if self._delta is not None:
+            self._delta.update_incremental()
+            return self._delta
+        try:
+            self._delta = DeltaTable(self.uri, storage_options=self._storage_options)
+        except TableNotFoundError:
+            return None
+        return self._delta
+
+    def _create(self) -> DeltaTable:
+        if not is_remote(self.uri):
+            Path(self.uri).mkdir(parents=True, exist_ok=True)
+        statistics = [f.name for f in self.spec.schema if not _holds_text(f.name, self.spec) and f.name != "date"]
+        try:
+            self._delta = DeltaTable.create(
+                self.uri,
+                schema=self.spec.schema,
+                mode="error",
+                partition_by=["date"] if self.spec.by_date else None,
+                name=self._title,
+                description=self.spec.doc,
+                configuration={
+                    "delta.dataSkippingStatsColumns": ",".join(statistics),
+                    "delta.enableChangeDataFeed": "true",
+                },
+                storage_options=self._storage_options,
+            )
+        except DeltaError:
+            # Another writer made it in the meantime; if that is not so, the open below says what is wrong.
+            self._delta = DeltaTable(self.uri, storage_options=self._storage_options)
+        return self._delta
+
+    def _writer_properties(self) -> WriterProperties:
+        plain = ColumnProperties(dictionary_enabled=False, statistics_enabled="NONE")
+        return WriterProperties(
+            compression="ZSTD",
+            compression_level=3,
+            max_row_group_size=_MAX_ROW_GROUP_ROWS,
+            column_properties=dict.fromkeys(self.spec.long_text, plain),
+        )
+
+
+def _holds_text(column: str, spec: TableSpec) -> bool:
+    return any(name.split(".")[0] == column for name in spec.long_text)
