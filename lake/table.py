@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,27 +55,40 @@ class Table:
 
     def committed(self, app_id: str) -> int | None:
         """Version that the last append with this `app_id` carried; None where there was none."""
-        delta = self._refresh()
-        return None if delta is None else delta.transaction_version(app_id)
+        return self.progress([app_id]).get(app_id)
 
-    def append(self, rows: pa.Table, app_id: str | None = None, version: int | None = None) -> None:
+    def progress(self, app_ids: Iterable[str]) -> dict[str, int]:
+        """Versions that the last appends carried, of those `app_ids` that have one."""
+        delta = self._refresh()
+        if delta is None:
+            return {}
+        found = {app_id: delta.transaction_version(app_id) for app_id in app_ids}
+        return {app_id: version for app_id, version in found.items() if version is not None}
+
+    def append(
+        self,
+        rows: pa.Table,
+        app_id: str | None = None,
+        version: int | None = None,
+        progress: Mapping[str, int] | None = None,
+    ) -> None:
         """Add rows of the table's schema in one commit, and make the table where it is missing.
 
-        With `app_id` and `version` the commit is exactly-once: look at `committed(app_id)` first and leave out what
-        it covers. An empty `rows` is worth a commit only with an `app_id`: it remembers the version.
+        `progress` maps an `app_id` (a source, a service) to the version up to which it is done with these rows, and
+        makes the commit exactly-once: look at `progress()` first and leave out what it covers. An empty `rows` is
+        worth a commit only with it.
 
-        Raises LostRaceError, and adds nothing, where another writer has committed for `app_id` since this handle
-        last looked, and ValueError for a version that is not above the committed one.
+        Raises LostRaceError, and adds nothing, where another writer has committed for one of the `app_id`s since this
+        handle last looked, and ValueError for a version that is not above the committed one.
         """
+        if app_id is not None and version is not None:
+            progress = {app_id: version}
         delta = self._delta or self._refresh() or self._create()
-        transactions = []
-        if app_id is not None:
-            if version is None:
-                raise ValueError(f"append to {self.uri} with app_id {app_id!r} needs a version")
-            committed = delta.transaction_version(app_id)
-            if committed is not None and version <= committed:
-                raise ValueError(f"{self.uri} already has version {committed} of {app_id!r}; {version} is not new")
-            transactions.append(Transaction(app_id, version))
+        for name, ahead in (progress or {}).items():
+            behind = delta.transaction_version(name)
+            if behind is not None and ahead <= behind:
+                raise ValueError(f"{self.uri} already has version {behind} of {name!r}; {ahead} is not new")
+        transactions = [Transaction(name, ahead) for name, ahead in (progress or {}).items()]
         try:
             write_deltalake(
                 delta,
@@ -86,9 +99,9 @@ class Table:
             )
         except CommitFailedError as error:
             self._delta = None
-            if app_id is None:
+            if not progress:
                 raise
-            raise LostRaceError(f"another writer has committed to {self.uri} for {app_id!r}: {error}") from error
+            raise LostRaceError(f"another writer has committed to {self.uri} for {list(progress)}: {error}") from error
 
     def read(self, columns: Sequence[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
         """Read all rows, or those that `where` lets through; an empty table where there is none yet."""
@@ -135,7 +148,6 @@ class Table:
     def _create(self) -> DeltaTable:
         if not is_remote(self.uri):
             Path(self.uri).mkdir(parents=True, exist_ok=True)
-        statistics = [f.name for f in self.spec.schema if not _holds_text(f.name, self.spec) and f.name != "date"]
         try:
             self._delta = DeltaTable.create(
                 self.uri,
@@ -145,7 +157,7 @@ class Table:
                 name=self._title,
                 description=self.spec.doc,
                 configuration={
-                    "delta.dataSkippingStatsColumns": ",".join(statistics),
+                    "delta.dataSkippingStatsColumns": ",".join(self._statistics_columns()),
                     "delta.enableChangeDataFeed": "true",
                 },
                 storage_options=self._storage_options,
@@ -156,14 +168,16 @@ class Table:
         return self._delta
 
     def _writer_properties(self) -> WriterProperties:
-        plain = ColumnProperties(dictionary_enabled=False, statistics_enabled="NONE")
+        # deltalake cannot name a nested column, so what is not named here is what holds texts or nests.
+        with_statistics = ColumnProperties(dictionary_enabled=True, statistics_enabled="CHUNK")
         return WriterProperties(
             compression="ZSTD",
             compression_level=3,
             max_row_group_size=_MAX_ROW_GROUP_ROWS,
-            column_properties=dict.fromkeys(self.spec.long_text, plain),
+            default_column_properties=ColumnProperties(dictionary_enabled=False, statistics_enabled="NONE"),
+            column_properties=dict.fromkeys(self._statistics_columns(), with_statistics),
         )
 
-
-def _holds_text(column: str, spec: TableSpec) -> bool:
-    return any(name.split(".")[0] == column for name in spec.long_text)
+    def _statistics_columns(self) -> list[str]:
+        hidden = {"date", *self.spec.long_text}
+        return [f.name for f in self.spec.schema if f.name not in hidden and not pa.types.is_nested(f.type)]
