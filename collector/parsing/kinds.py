@@ -1,0 +1,73 @@
+"""What was called: the kind of a call and its deployment, as the path of its URI tells them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+RATE = "rate"
+"""A rating. It becomes a signal and never a row of `parsed_logs`."""
+
+ANSWERING = frozenset({"chat_completion", "completion", "response", "message"})
+"""Kinds whose answer a person may have seen."""
+
+MODES = frozenset({"retrieval", "indexing"})
+"""Modes of DIAL RAG that are asked for in the body of a chat completion and answer nobody."""
+
+_INTERCEPTOR = "interceptor"
+_CUSTOM = ("applications/", "toolsets/")
+_PATHS = tuple(
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        ("chat_completion", r"openai/deployments/(?P<id>.+?)/chat/completions"),
+        ("completion", r"openai/deployments/(?P<id>.+?)/completions"),
+        ("embedding", r"openai/deployments/(?P<id>.+?)/embeddings"),
+        ("chat_completion", r"openai/(v1/)?chat/completions"),
+        ("completion", r"openai/(v1/)?completions"),
+        ("embedding", r"openai/(v1/)?embeddings"),
+        ("response", r"openai/(v1/|deployments/(?P<id>.+?)/)?responses"),
+        ("tokenize", r"v1/deployments/(?P<id>.+?)/tokenize"),
+        ("truncate_prompt", r"v1/deployments/(?P<id>.+?)/truncate_prompt"),
+        ("mcp", r"v1/(toolset|deployments)/(?P<id>.+?)/mcp"),
+        ("route", r"v1/deployments/(?P<id>.+?)/route(/.*)?"),
+        (RATE, r"v1/(?P<id>.+?)/rate"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Kind of a call and the deployment that its URI names; None where it names none."""
+
+    kind: str
+    deployment: str | None
+
+
+def read_target(uri: str | None, deployment: str | None, execution_path: list[str] | None) -> Target:
+    """Tell what a request called.
+
+    `uri` is a raw path with its query; `deployment` is what Core wrote, which always wins over the URI. On
+    the URI of an interceptor the last element of `execution_path` is taken. Kinds are those of
+    `parsed_logs`, and `rate`. A path that Core does not own is a `route` where no deployment is known (Core
+    writes none for global routes), else `other`; one that ends in `/messages` with a deployment is
+    Anthropic's `message`.
+    """
+    path = "" if uri is None else re.split(r"[?#]", uri, maxsplit=1)[0].lstrip("/")
+    for kind, pattern in _PATHS:
+        match = pattern.fullmatch(path)
+        if match:
+            return Target(kind, deployment or _deployment(match.groupdict().get("id"), execution_path))
+    if deployment is None:
+        return Target("route" if path else "other", None)
+    return Target("message" if path.endswith("/messages") else "other", deployment)
+
+
+def _deployment(identifier: str | None, execution_path: list[str] | None) -> str | None:
+    if identifier == _INTERCEPTOR:
+        return execution_path[-1] if execution_path else None
+    if identifier is None:
+        return None
+    name = re.sub("%2F", "/", identifier, flags=re.IGNORECASE)
+    # Core writes a custom application as its resource's URL, whose percent signs are part of the name.
+    return name if name.startswith(_CUSTOM) else unquote(name)

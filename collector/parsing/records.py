@@ -1,0 +1,92 @@
+"""What an entry becomes: a row of `parsed_logs`, a row of `user_signals`, or a rejection."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import msgspec
+
+REASONS = {
+    "not_json": "The entry is no JSON, or breaks before its end.",
+    "not_a_log_line": "The entry is JSON, but nothing that DIAL Core writes.",
+    "empty_object": "The entry is `{}`.",
+    "too_deep": "The entry nests deeper than the lake can write.",
+    "no_time": "The line does not say when the request was made, so it has no date to be stored under.",
+    "cut": "The line is cut before its deployment or its time.",
+    "parser_failure": "The parser failed on the line: a defect to report, with the entry.",
+}
+"""Every reason of a rejection, with what it means."""
+
+
+class LogRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One row of `parsed_logs` but for `source` and `ingested_at`; the columns' docs are in `lake.PARSED_LOGS`.
+
+    `contexts` are dicts with the keys text, title, url, page and id.
+    """
+
+    event_id: str
+    response_id: str | None = None
+    response_ids: list[str] | None = None
+    deployment: str | None
+    date: datetime.date
+    requested_at: datetime.datetime
+    duration_ms: int | None
+    kind: str
+    status: int | None
+    error: str | None
+    user_id: str | None
+    user_title: str | None
+    project_id: str | None
+    chat_id: str | None
+    trace_id: str | None
+    span_id: str | None
+    parent_span_id: str | None
+    parent_deployment: str | None
+    execution_path: list[str] | None
+    is_entry: bool
+    model: str | None = None
+    stream: bool | None = None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    total_tokens: int | None
+    deployment_price: float | None
+    price: float | None
+    question: str | None = None
+    standalone_question: str | None = None
+    answer: str | None = None
+    documents: list[str] | None = None
+    contexts: list[dict[str, Any]] | None = None
+    contexts_origin: str | None = None
+    finish_reason: str | None = None
+    message_count: int | None = None
+    history_hash: str | None = None
+    request_body: str | None
+    assembled_response: str | None
+    extra: str | None
+
+
+class SignalRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One row of `user_signals` but for `source` and `ingested_at`; the columns' docs are in `lake.USER_SIGNALS`."""
+
+    signal_id: str
+    response_id: str | None
+    deployment: str | None
+    date: datetime.date
+    signaled_at: datetime.datetime
+    signal: str
+    value: float | None
+    confidence: float | None
+    origin: str
+    user_id: str | None
+    chat_id: str | None
+    details: str | None
+
+
+class Rejection(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """An entry that cannot be read: a key of `REASONS`, what was wrong, its bytes, its deployment if known."""
+
+    reason: str
+    message: str
+    raw: bytes
+    deployment: str | None = None

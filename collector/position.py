@@ -1,0 +1,40 @@
+"""Where a line stands in its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A part of a source whose lines have one order: a file, a Kafka partition, one run of the HTTP endpoint.
+
+    `kind` is file, http or kafka, `name` what a person calls it (a path, a topic), `key` what tells it from all other
+    partitions of that kind, also after the file under that name was replaced.
+    """
+
+    kind: str
+    name: str
+    key: str
+
+    @property
+    def app_id(self) -> str:
+        """Name under which tables remember how far they have this partition."""
+        return f"{self.kind}:{self.key}"
+
+    def source(self, offset: int) -> dict[str, str | int]:
+        """Give the `source` column of a row that came from here; `offset` is the position after the line."""
+        return {"kind": self.kind, "name": self.name, "partition": self.key, "offset": offset}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a source hands over at once: a line, a Kafka value, an HTTP body's line; `offset` is after it.
+
+    `problem` is set where the source itself could not read on, as a reason and a message; `raw` is then what it had.
+    """
+
+    partition: Partition
+    raw: bytes
+    offset: int
+    problem: tuple[str, str] | None = None

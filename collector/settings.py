@@ -1,0 +1,42 @@
+"""What can be set for the collector."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+
+class FilesSettings(BaseModel):
+    """Log files to read: paths, folders and globs, local or on an S3-like store, plain or gzip."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    paths: list[str] = Field(min_length=1)
+    follow: bool = True
+    poll_seconds: float = Field(default=5.0, gt=0)
+
+
+class HttpSettings(BaseModel):
+    """Endpoint that takes log lines: `POST /data`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    listen: str = "127.0.0.1:8080"
+    token: SecretStr | None = None
+    max_body_bytes: int = Field(default=64 << 20, gt=0)
+
+
+class CollectorSettings(BaseModel):
+    """Sources, and how lines become rows.
+
+    A batch is written when it holds `flush_bytes` of lines or is `flush_seconds` old. A line that comes again within
+    `duplicate_window_hours` is counted and not stored. Lines of the kinds in `leave_out` are counted as filtered.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    files: FilesSettings | None = None
+    http: HttpSettings | None = None
+    flush_bytes: int = Field(default=64 << 20, gt=0)
+    flush_seconds: float = Field(default=30.0, gt=0)
+    duplicate_window_hours: float = Field(default=48.0, ge=0)
+    leave_out: frozenset[str] = frozenset()

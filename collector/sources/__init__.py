@@ -1,0 +1,1 @@
+"""Where lines come from: each source hands over pieces with their positions."""

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import gzip
+import os
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from collector import Collector, CollectorSettings, Counts, FileSource, follow_files
+from lake import PARSED_LOGS, REJECTED, Lake, Storage
+from tests.collector.lines import chat_line
+from tests.servers import Bucket
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(str(tmp_path / "lake"))
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    return folder
+
+
+def collect(lake: Lake, *paths: object, storage: Storage | None = None, later: timedelta = timedelta()) -> Counts:
+    collector = Collector(lake, CollectorSettings())
+    source = FileSource([str(path) for path in paths], storage or Storage(), lambda: datetime.now(UTC) + later)
+    source.read_into(collector)
+    collector.flush()
+    return collector.totals
+
+
+def answers(lake: Lake) -> list[str]:
+    return sorted(lake.table(PARSED_LOGS, "rag-app").read(["answer"])["answer"].to_pylist())
+
+
+def body(*numbers: int) -> bytes:
+    return b"".join(chat_line(number) + b"\n" for number in numbers)
+
+
+def test_files_are_read_once(lake: Lake, logs: Path) -> None:
+    """The second run over the same files brings not one row more, and takes no line again."""
+    (logs / "aidial-2026-11-20.0.log").write_bytes(body(1, 2))
+    (logs / "aidial-2026-11-20.1.log.gz").write_bytes(gzip.compress(body(3)))
+    assert collect(lake, logs / "*.log*") == Counts(lines=3, stored=3)
+    assert collect(lake, logs / "*.log*") == Counts()
+    assert answers(lake) == ["Answer 1.", "Answer 2.", "Answer 3."]
+
+
+def test_a_folder_names_all_files_under_it(lake: Lake, logs: Path) -> None:
+    """A folder is read with its folders, hidden files left out; a file that two patterns name is read once."""
+    (logs / "deep").mkdir()
+    (logs / "deep" / "a.log").write_bytes(body(1))
+    (logs / ".checkpoint").write_bytes(b"state of the shipper")
+    assert collect(lake, logs, logs / "deep" / "a.log") == Counts(lines=1, stored=1)
+
+
+def test_a_growing_file_is_read_on(lake: Lake, logs: Path) -> None:
+    """Lines that are added later are read later, and only they."""
+    log = logs / "a.log"
+    log.write_bytes(body(1))
+    collect(lake, logs)
+    with log.open("ab") as file:
+        file.write(body(2))
+    assert collect(lake, logs) == Counts(lines=1, stored=1)
+
+
+def test_a_line_that_is_being_written_waits(lake: Lake, logs: Path) -> None:
+    """Half a line is not taken while its file may still grow; when it is whole it is one row."""
+    log = logs / "a.log"
+    whole = body(1, 2)
+    log.write_bytes(whole[:-40])
+    assert collect(lake, logs) == Counts(lines=1, stored=1)
+    log.write_bytes(whole)
+    assert collect(lake, logs) == Counts(lines=1, stored=1)
+    assert answers(lake) == ["Answer 1.", "Answer 2."]
+
+
+def test_a_whole_last_line_needs_no_newline(lake: Lake, logs: Path) -> None:
+    """A last line that is whole JSON is taken at once, and its newline later changes nothing."""
+    log = logs / "a.log"
+    log.write_bytes(chat_line(1))
+    assert collect(lake, logs).stored == 1
+    log.write_bytes(body(1, 2))
+    assert collect(lake, logs) == Counts(lines=1, stored=1)
+
+
+def test_half_a_line_at_the_end_of_a_file_that_rests_is_reported(lake: Lake, logs: Path) -> None:
+    """Five minutes after the last change nothing more will come: what is there is taken for what it is."""
+    (logs / "a.log").write_bytes(body(1) + b'{"apiType":"DialOpenAI","chat"')
+    assert collect(lake, logs).rejected == 0
+    assert collect(lake, logs, later=timedelta(minutes=6)).rejected == 1
+    assert lake.table(REJECTED).read(["raw"]).to_pylist() == [{"raw": b'{"apiType":"DialOpenAI","chat"'}]
+
+
+def test_a_name_that_is_used_again_is_a_new_file(lake: Lake, logs: Path) -> None:
+    """A rolled file under an old name is read from its beginning, also when it is as long as the old one."""
+    log = logs / "aidial.log"
+    log.write_bytes(body(1))
+    collect(lake, logs)
+    log.write_bytes(body(2))
+    assert collect(lake, logs) == Counts(lines=1, stored=1)
+    assert answers(lake) == ["Answer 1.", "Answer 2."]
+
+
+def test_a_file_that_was_moved_gives_duplicates_not_rows(lake: Lake, logs: Path) -> None:
+    """The lines of a renamed file are known by their trace and span."""
+    log = logs / "a.log"
+    log.write_bytes(body(1, 2))
+    collect(lake, logs)
+    log.rename(logs / "b.log")
+    assert collect(lake, logs) == Counts(lines=2, duplicates=2)
+
+
+def test_a_cut_gzip_keeps_what_came_before_the_cut(lake: Lake, logs: Path) -> None:
+    """The whole lines of a gzip that ends early are rows; that it ends early is one rejection with its reason."""
+    packed = gzip.compress(b"".join(chat_line(n, noise=os.urandom(2000).hex()) + b"\n" for n in range(50)))
+    (logs / "a.log.gz").write_bytes(packed[: len(packed) // 2])
+    waiting = collect(lake, logs)
+    assert 15 < waiting.stored < 35
+    assert waiting.rejected == 0
+    rested = collect(lake, logs, later=timedelta(minutes=6))
+    assert rested.add_up()
+    reasons = lake.table(REJECTED).read(["reason"])["reason"].to_pylist()
+    assert reasons.count("broken_gzip") == 1
+    assert collect(lake, logs, later=timedelta(minutes=6)) == Counts()
+
+
+def test_an_empty_file_is_nothing(lake: Lake, logs: Path) -> None:
+    """Files without a line cost nothing, plain or packed."""
+    (logs / "a.log").write_bytes(b"")
+    (logs / "b.log.gz").write_bytes(gzip.compress(b""))
+    (logs / "c.log").write_bytes(b"\n\n")
+    assert collect(lake, logs).lines == 0
+
+
+def test_objects_of_a_store_are_read_once(bucket: Bucket) -> None:
+    """Vector's objects on an S3-like store, packed or not, become rows of a lake on the same store."""
+    lake = Lake(f"{bucket.uri}/lake", bucket.storage)
+    filesystem, root = bucket.storage.filesystem(f"{bucket.uri}/raw")
+    filesystem.pipe(f"{root}/date=2026-11-201763632000-1c.log.gz", gzip.compress(body(1, 2)))
+    filesystem.pipe(f"{root}/date=2026-11-201763632300-2d.log", body(3)[:-1])
+    pattern = f"{bucket.uri}/raw/date=*"
+    assert collect(lake, pattern, storage=bucket.storage) == Counts(lines=3, stored=3)
+    assert collect(lake, pattern, storage=bucket.storage) == Counts()
+    assert answers(lake) == ["Answer 1.", "Answer 2.", "Answer 3."]
+
+
+def test_following_reads_what_comes_until_it_is_told_to_stop(lake: Lake, logs: Path) -> None:
+    """Lines that come while it runs are stored, and what is open at the end is committed."""
+    collector, stop = Collector(lake, CollectorSettings(flush_seconds=3600)), threading.Event()
+    source = FileSource([str(logs)], Storage())
+    thread = threading.Thread(target=follow_files, args=(source, collector, 0.01, stop))
+    thread.start()
+    partial = body(1, 2)
+    (logs / "a.log").write_bytes(partial[:100])
+    time.sleep(0.1)
+    (logs / "a.log").write_bytes(partial)
+    deadline = time.monotonic() + 20
+    while collector._batch.counts().lines < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    stop.set()
+    thread.join()
+    assert collector.totals == Counts(lines=2, stored=2)
+    assert answers(lake) == ["Answer 1.", "Answer 2."]

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import gzip
+import io
+import itertools
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.sources import lines as lines_module
+from collector.sources.lines import read_lines
+
+BODIES = st.lists(st.binary(max_size=200).map(lambda raw: raw.replace(b"\x1f", b"")), max_size=20).map(b"\n".join)
+
+
+def members(body: bytes, cuts: list[int]) -> bytes:
+    """The body as a gzip stream of several members, cut at these places."""
+    places = [0, *sorted(cut % (len(body) + 1) for cut in cuts), len(body)]
+    return b"".join(gzip.compress(body[a:b]) for a, b in itertools.pairwise(places))
+
+
+@given(BODIES)
+def test_the_lines_are_those_between_newlines(body: bytes) -> None:
+    """Lines and positions are those that splitting the whole would give; only the last may be unended."""
+    lines = list(read_lines(io.BytesIO(body)))
+    pieces = body.split(b"\n")
+    expected = pieces if pieces[-1] else pieces[:-1]
+    assert [line.raw for line in lines] == expected
+    assert all(line.ended for line in lines[:-1])
+    assert lines == [] or lines[-1].offset == len(body)
+    assert lines == [] or lines[-1].ended == body.endswith(b"\n")
+
+
+@given(BODIES, st.lists(st.integers(0, 5000), max_size=3), st.integers(0, 600))
+def test_gzip_of_several_members_reads_as_one_stream(body: bytes, cuts: list[int], zeros: int) -> None:
+    """Members are joined, zeros after the last are padding, and positions are those of the unpacked stream."""
+    packed = io.BytesIO(members(body, cuts) + b"\0" * zeros)
+    plain = list(read_lines(io.BytesIO(body)))
+    lines = list(read_lines(packed))
+    assert [(line.raw, line.offset) for line in lines] == [(line.raw, line.offset) for line in plain]
+    assert all(line.ended for line in lines)
+
+
+@given(BODIES, st.booleans(), st.data())
+def test_reading_goes_on_where_it_ended(body: bytes, packed: bool, data: st.DataObject) -> None:
+    """From the position after any line the rest of the lines follow, plain or packed."""
+    stream = gzip.compress(body) if packed else body
+    lines = list(read_lines(io.BytesIO(stream)))
+    if lines:
+        taken = data.draw(st.integers(0, len(lines) - 1))
+        assert list(read_lines(io.BytesIO(stream), lines[taken].offset)) == lines[taken + 1 :]
+
+
+def test_a_cut_gzip_keeps_the_lines_before_the_cut_and_reports_the_rest() -> None:
+    """Lines before the cut come whole, and the last of what comes says that the stream is broken."""
+    noise = random.Random(1)
+    body = b"".join(b"%d %s\n" % (n, noise.randbytes(3000).hex().encode()) for n in range(100))
+    packed = gzip.compress(body)
+    *lines, rest, report = read_lines(io.BytesIO(packed[: len(packed) // 2]))
+    assert 30 < len(lines) < 70
+    assert [line.raw for line in lines] == body.split(b"\n")[: len(lines)]
+    assert not rest.ended
+    assert report.problem == ("broken_gzip", "the gzip stream ends before its end mark; the lines before it are kept")
+
+
+def test_bytes_behind_a_gzip_stream_are_reported() -> None:
+    """Bytes that are no gzip after a whole member are a problem, not lines."""
+    lines = list(read_lines(io.BytesIO(gzip.compress(b"a\nb\n") + b"garbage")))
+    assert [line.raw for line in lines] == [b"a", b"b", b""]
+    assert lines[-1].problem is not None
+    assert lines[-1].problem[0] == "broken_gzip"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_line_that_is_too_long_costs_only_itself(monkeypatch: pytest.MonkeyPatch, packed: bool) -> None:
+    """Of a line over the limit the beginning is kept with a reason; the lines around it are whole."""
+    monkeypatch.setattr(lines_module, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(lines_module, "CHUNK_BYTES", 64)
+    body = b"before\n" + b"x" * 5000 + b"\nafter\n"
+    before, long, after = read_lines(io.BytesIO(gzip.compress(body) if packed else body))
+    assert (before.raw, after.raw, after.offset) == (b"before", b"after", len(body))
+    assert long.problem is not None
+    assert long.problem[0] == "too_long"
+    assert "5000 bytes" in long.problem[1]
+    assert long.raw == b"x" * 1000

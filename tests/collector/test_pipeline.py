@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from collector import Collector, CollectorSettings, Counts
+from collector.position import Partition, Piece
+from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, LostRaceError
+from tests.collector.lines import chat_line, rating_line
+
+FILE = Partition("file", "/logs/a.log", "a")
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(str(tmp_path / "lake"))
+
+
+def collect(lake: Lake, *raws: bytes, start: int = 0, **settings: object) -> Counts:
+    collector = Collector(lake, CollectorSettings.model_validate(settings))
+    for offset, raw in enumerate(raws, start + 1):
+        collector.add(Piece(FILE, raw, offset))
+    return collector.flush()
+
+
+def answers(lake: Lake) -> list[str]:
+    return sorted(lake.table(PARSED_LOGS, "rag-app").read(["answer"])["answer"].to_pylist())
+
+
+def test_every_line_ends_somewhere(lake: Lake) -> None:
+    """Lines are stored, signals, duplicates, rejected or filtered; the five add up and are in the books."""
+    embeddings = json.loads(chat_line(7))
+    embeddings["request"]["uri"] = "/openai/deployments/rag-app/embeddings"
+    raws = [chat_line(1), rating_line(2, "r-1"), chat_line(1), b"no json", json.dumps(embeddings).encode(), b"", b" "]
+    counts = collect(lake, *raws, leave_out=["embedding"])
+    assert counts == Counts(lines=5, stored=1, signals=1, duplicates=1, rejected=1, filtered=1)
+    assert counts.add_up()
+    (book,) = lake.table(BATCHES).read().to_pylist()
+    assert {name: book[name] for name in vars(counts)} == vars(counts)
+    assert (book["first_offset"], book["source"]["offset"]) == (0, 7)
+    assert book["newest_requested_at"] == datetime(2026, 11, 20, 10, 0, 17, 500_000, tzinfo=UTC)
+    assert lake.table(REJECTED).read().to_pylist()[0]["raw"] == b"no json"
+    assert lake.table(USER_SIGNALS, "rag-app").read().to_pylist()[0]["response_id"] == "r-1"
+
+
+def test_a_row_knows_where_its_line_stands(lake: Lake) -> None:
+    """`source` names the file and the position after the line."""
+    collect(lake, chat_line(1), chat_line(2))
+    rows = lake.table(PARSED_LOGS, "rag-app").read(["source"]).to_pylist()
+    assert [row["source"]["offset"] for row in rows] == [1, 2]
+    assert rows[0]["source"]["name"] == "/logs/a.log"
+
+
+def test_a_line_that_is_sent_again_is_counted_and_not_stored(lake: Lake) -> None:
+    """A duplicate is known across restarts, whatever position it comes from."""
+    assert collect(lake, chat_line(1)).stored == 1
+    again = collect(lake, chat_line(1), chat_line(2), start=10)
+    assert (again.stored, again.duplicates) == (1, 1)
+    assert answers(lake) == ["Answer 1.", "Answer 2."]
+
+
+def test_a_duplicate_outside_the_window_is_a_row(lake: Lake) -> None:
+    """The window is by arrival and can be set."""
+    clock = iter([NOW] * 20).__next__
+    first = Collector(lake, CollectorSettings(duplicate_window_hours=1), clock)
+    first.add(Piece(FILE, chat_line(1), 1))
+    first.flush()
+    later = Collector(lake, CollectorSettings(duplicate_window_hours=1), lambda: NOW + timedelta(hours=3))
+    later.add(Piece(FILE, chat_line(1), 2))
+    assert later.flush().stored == 1
+
+
+def test_a_batch_is_committed_when_it_is_full(lake: Lake) -> None:
+    """The size of the open batch is bounded: the next line commits what is there."""
+    collector = Collector(lake, CollectorSettings(flush_bytes=1))
+    collector.add(Piece(FILE, chat_line(1), 1))
+    assert collector.totals.lines == 0
+    collector.add(Piece(FILE, chat_line(2), 2))
+    assert collector.totals.lines == 1
+    assert answers(lake) == ["Answer 1."]
+
+
+def test_a_batch_is_committed_when_it_is_old(lake: Lake) -> None:
+    """A line does not wait longer than `flush_seconds` for others."""
+    now = [NOW]
+    collector = Collector(lake, CollectorSettings(flush_seconds=30), lambda: now[0])
+    collector.add(Piece(FILE, chat_line(1), 1))
+    collector.flush_if_due()
+    assert collector.totals.lines == 0
+    now[0] += timedelta(seconds=30)
+    collector.flush_if_due()
+    assert collector.totals.lines == 1
+
+
+def test_a_commit_that_failed_halfway_is_finished_later(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a table cannot be written the batch stays, and the next try writes just what is missing."""
+    collector = Collector(lake, CollectorSettings())
+    collector.add(Piece(FILE, chat_line(1), 1))
+    collector.add(Piece(FILE, rating_line(2, "r-1"), 2))
+    real = lake.table
+
+    def no_signals(spec: object, deployment: str | None = None) -> object:
+        if spec is USER_SIGNALS:
+            raise OSError("the disk is full")
+        return real(spec, deployment)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(lake, "table", no_signals)
+    with pytest.raises(OSError, match="disk is full"):
+        collector.flush()
+    assert answers(lake) == ["Answer 1."]
+    monkeypatch.setattr(lake, "table", real)
+    assert collector.offset(FILE) == 2
+    assert collector.flush() == Counts(lines=2, stored=1, signals=1)
+    assert answers(lake) == ["Answer 1."]
+    assert lake.table(USER_SIGNALS, "rag-app").read().num_rows == 1
+    assert lake.table(BATCHES).read().num_rows == 1
+
+
+def test_two_collectors_on_one_source_store_each_line_once(lake: Lake) -> None:
+    """A collector that comes second finds its rows in the tables and writes neither rows nor books again."""
+    one, other = Collector(lake, CollectorSettings()), Collector(lake, CollectorSettings())
+    for number in (1, 2):
+        for collector in (one, other):
+            collector.add(Piece(FILE, chat_line(number), number))
+        one.flush()
+        other.flush()
+    assert answers(lake) == ["Answer 1.", "Answer 2."]
+    assert [row["stored"] for row in lake.table(BATCHES).read().to_pylist()] == [1, 1]
+
+
+def test_a_lost_race_starts_again_from_the_lake(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a table refuses a batch because another writer was faster, the batch is dropped and the position re-read."""
+    collector = Collector(lake, CollectorSettings())
+    collector.add(Piece(FILE, chat_line(1), 1))
+
+    def overtaken(*_: object) -> None:
+        Collector(lake, CollectorSettings()).add(Piece(FILE, b"", 0))
+        raise LostRaceError("another writer has committed")
+
+    monkeypatch.setattr(collector._checkpoint, "commit", overtaken)
+    with pytest.raises(LostRaceError):
+        collector.flush()
+    assert collector.offset(FILE) == 0
+    collector.add(Piece(FILE, chat_line(1), 1))
+    assert collector.flush().stored == 1
+
+
+CHUNKS = "<context>\n<doc id='1' source='a.pdf' page_number='3'>\nThirty days.\n</doc>\n</context>"
+
+
+def child_line(number: int, parent: int, text: str = CHUNKS) -> bytes:
+    """The model call that request `parent` made, with the chunks in its prompt."""
+    line = json.loads(chat_line(number, deployment="gpt-4o", parent_deployment="rag-app"))
+    line["trace"] = {
+        "trace_id": f"{parent + 1:032x}",
+        "core_span_id": f"{number + 1:016x}",
+        "core_parent_span_id": f"{parent + 1:016x}",
+    }
+    parts = [{"type": "text", "text": text}, {"type": "text", "text": "Question?"}]
+    line["request"]["body"] = json.dumps({"messages": [{"role": "user", "content": parts}]})
+    return json.dumps(line).encode()
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_contexts_of_an_application_that_shows_none_come_from_its_child(lake: Lake, restart: bool) -> None:
+    """The chunks in the prompt of the application's own model call are its contexts, also across a restart."""
+    if restart:
+        collect(lake, child_line(50, parent=1))
+        collect(lake, chat_line(1), chat_line(2), start=1)
+    else:
+        collect(lake, child_line(50, parent=1), chat_line(1), chat_line(2))
+    columns = ["response_id", "contexts", "contexts_origin"]
+    rows = {row["response_id"]: row for row in lake.table(PARSED_LOGS, "rag-app").read(columns).to_pylist()}
+    assert rows["r-1"]["contexts_origin"] == "child_call"
+    assert [context["text"].strip() for context in rows["r-1"]["contexts"]] == ["Thirty days."]
+    assert rows["r-2"]["contexts_origin"] == "none"
+    child = lake.table(PARSED_LOGS, "gpt-4o").read(["contexts_origin", "is_entry"]).to_pylist()
+    assert child == [{"contexts_origin": "prompt", "is_entry": False}]
