@@ -47,6 +47,7 @@ class Table:
         self._title = title
         self._storage_options = storage_options
         self._delta: DeltaTable | None = None
+        self._seen: dict[str, int | None] = {}
 
     def version(self) -> int | None:
         """Latest version of the table; None where there is no table yet."""
@@ -58,12 +59,14 @@ class Table:
         return self.progress([app_id]).get(app_id)
 
     def progress(self, app_ids: Iterable[str]) -> dict[str, int]:
-        """Versions that the last appends carried, of those `app_ids` that have one."""
+        """Versions that the last appends carried, of those `app_ids` that have one.
+
+        What this gives is what the next `append` builds on: see there.
+        """
         delta = self._refresh()
-        if delta is None:
-            return {}
-        found = {app_id: delta.transaction_version(app_id) for app_id in app_ids}
-        return {app_id: version for app_id, version in found.items() if version is not None}
+        looked = {app_id: None if delta is None else delta.transaction_version(app_id) for app_id in app_ids}
+        self._seen.update(looked)
+        return {app_id: version for app_id, version in looked.items() if version is not None}
 
     def append(
         self,
@@ -78,16 +81,14 @@ class Table:
         makes the commit exactly-once: look at `progress()` first and leave out what it covers. An empty `rows` is
         worth a commit only with it.
 
-        Raises LostRaceError, and adds nothing, where another writer has committed for one of the `app_id`s since this
-        handle last looked, and ValueError for a version that is not above the committed one.
+        Raises LostRaceError, and adds nothing, where another writer has committed for one of the `app_id`s since
+        `progress()` looked, and ValueError for a version that is not above the committed one.
         """
         if app_id is not None and version is not None:
             progress = {app_id: version}
         delta = self._delta or self._refresh() or self._create()
         for name, ahead in (progress or {}).items():
-            behind = delta.transaction_version(name)
-            if behind is not None and ahead <= behind:
-                raise ValueError(f"{self.uri} already has version {behind} of {name!r}; {ahead} is not new")
+            self._check(name, ahead, delta.transaction_version(name))
         transactions = [Transaction(name, ahead) for name, ahead in (progress or {}).items()]
         try:
             write_deltalake(
@@ -102,6 +103,16 @@ class Table:
             if not progress:
                 raise
             raise LostRaceError(f"another writer has committed to {self.uri} for {list(progress)}: {error}") from error
+        self._seen.update(progress or {})
+
+    def _check(self, app_id: str, ahead: int, committed: int | None) -> None:
+        seen = self._seen.get(app_id, committed)
+        if committed != seen:
+            raise LostRaceError(
+                f"another writer has committed version {committed} of {app_id!r} to {self.uri}; it was {seen} before"
+            )
+        if committed is not None and ahead <= committed:
+            raise ValueError(f"{self.uri} already has version {committed} of {app_id!r}; {ahead} is not new")
 
     def read(self, columns: Sequence[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
         """Read all rows, or those that `where` lets through; an empty table where there is none yet."""

@@ -84,6 +84,19 @@ def test_a_stale_writer_is_refused(lake: Lake) -> None:
     assert other.committed("app") == 2
 
 
+def test_a_reader_of_its_own_table_is_fenced_too(lake: Lake) -> None:
+    """What counts is what `progress` gave: reading the table afterwards does not hide another writer's commit."""
+    one, other = lake.table(SCORES, "rag-app"), lake.table(SCORES, "rag-app")
+    assert other.committed("app") is None
+    one.append(scores("first"), progress={"app": 1})
+    assert names_of(other.read()) == ["first"]
+    with pytest.raises(LostRaceError, match="version 1 of 'app'"):
+        other.append(scores("again"), progress={"app": 2})
+    assert other.committed("app") == 1
+    other.append(scores("second"), progress={"app": 2})
+    assert sorted(names_of(one.read())) == ["first", "second"]
+
+
 def test_a_version_that_is_not_new_is_refused(table: Table) -> None:
     """An append that would repeat a version is an error that names both versions."""
     table.append(scores("first"), progress={"app": 5})

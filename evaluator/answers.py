@@ -1,0 +1,89 @@
+"""Rows of `parsed_logs` as answers that a person saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+IS_ANSWER = (
+    ds.field("kind").isin(["chat_completion", "completion", "response", "message"])
+    & ds.field("is_entry")
+    & (ds.field("status") == 200)
+)
+"""Rows whose answer a person saw; other kinds, calls between applications and failed calls are not scored."""
+
+ANSWER_COLUMNS = (
+    "event_id", "response_id", "response_ids", "deployment", "date", "requested_at", "chat_id", "kind", "status",
+    "error", "is_entry", "question", "answer", "documents", "contexts", "contexts_origin", "finish_reason",
+)  # fmt: skip
+"""All that `answers` reads; the bodies stay where they are."""
+
+_TOOL_CALLS = frozenset({"tool_calls", "function_call", "tool_use"})
+_ROWS_AT_ONCE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer that a person saw.
+
+    `text` is empty where the application ended its answer without a word, and None where the log does not hold the
+    answer (a secured key, a cut line) or it is a tool call. `contexts` are the texts of the chunks in rank order, an
+    empty list where nothing was retrieved, and None where the log does not tell what was, or only images were.
+    `cited_only` says that the chunks are those that the answer cited, not all that were retrieved.
+    """
+
+    event_id: str
+    response_id: str | None
+    response_ids: tuple[str, ...]
+    deployment: str | None
+    date: date
+    requested_at: datetime
+    chat_id: str | None
+    question: str | None
+    text: str | None
+    documents: tuple[str, ...]
+    contexts: list[str] | None
+    cited_only: bool
+
+
+def answers(rows: pa.Table) -> Iterator[list[Answer]]:
+    """Give the answers among rows with `ANSWER_COLUMNS`, a bounded number at a time."""
+    found = rows.filter(IS_ANSWER)
+    for start in range(0, found.num_rows, _ROWS_AT_ONCE):
+        yield [_answer(row) for row in found.slice(start, _ROWS_AT_ONCE).to_pylist()]
+
+
+def _answer(row: Mapping[str, Any]) -> Answer:
+    return Answer(
+        event_id=row["event_id"],
+        response_id=row["response_id"],
+        response_ids=tuple(row["response_ids"] or ()),
+        deployment=row["deployment"],
+        date=row["date"],
+        requested_at=row["requested_at"],
+        chat_id=row["chat_id"],
+        question=row["question"],
+        text=_text(row),
+        documents=tuple(row["documents"] or ()),
+        contexts=_contexts(row),
+        cited_only=row["contexts_origin"] == "cited",
+    )
+
+
+def _text(row: Mapping[str, Any]) -> str | None:
+    if row["answer"] is not None:
+        return str(row["answer"])
+    ended = row["error"] is None and row["finish_reason"] is not None and row["finish_reason"] not in _TOOL_CALLS
+    return "" if ended else None
+
+
+def _contexts(row: Mapping[str, Any]) -> list[str] | None:
+    if row["contexts"] is None or row["contexts_origin"] in (None, "none"):
+        return None
+    texts = [(context or {}).get("text") or "" for context in row["contexts"]]
+    return texts if not texts or any(text.strip() for text in texts) else None

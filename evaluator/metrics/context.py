@@ -1,0 +1,29 @@
+"""Context present: did anything come back that an answer can stand on?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from evaluator.metrics.cells import texts
+from evaluator.metrics.metric import Score, Scores, score_rows
+
+
+@dataclass(frozen=True)
+class ContextPresent:
+    """1.0 if at least one context holds a letter or digit, else 0.0, also where the cell is missing."""
+
+    name = "context_present"
+    version = "1"
+    needs = ("contexts",)
+    judge = "lexical"
+
+    def score(self, frame: pd.DataFrame) -> Scores:
+        """Score every row of `contexts`."""
+        return score_rows(self, frame, _score_row)
+
+
+def _score_row(cell: object) -> Score:
+    contexts = texts(cell, "contexts") or []
+    return Score(float(any(character.isalnum() for context in contexts for character in context)))

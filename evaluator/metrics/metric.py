@@ -1,0 +1,99 @@
+"""What a metric is, and what it gives back: a value a row, or null and the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pandas as pd
+
+from evaluator.metrics.cells import UnreadableCellError
+
+Details = Mapping[str, Any]
+
+
+class MissingColumnError(KeyError):
+    """The frame lacks a column that a metric needs."""
+
+    def __init__(self, metric: str, column: str, columns: Sequence[object]) -> None:
+        names = ", ".join(map(str, columns)) or "no columns"
+        super().__init__(f"metric {metric!r} needs column {column!r}; the frame has {names}")
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+@dataclass(frozen=True)
+class Score:
+    """One row's result: `value` None where it cannot be computed, and then `reason` says why.
+
+    A reason beside a value is a remark: `no_contexts` with 0.0 means that nothing was retrieved.
+    """
+
+    value: float | None
+    reason: str | None = None
+    details: Details = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A metric's result on a frame: three series with the frame's index.
+
+    `values` are float64, NaN where null. `reasons` are words such as `no_answer`, None where there is nothing to
+    say; every null value has one. `details` are mappings that can be written as JSON, empty where there is nothing.
+    """
+
+    values: pd.Series
+    reasons: pd.Series
+    details: pd.Series
+
+    @classmethod
+    def of(cls, rows: Sequence[Score], index: pd.Index) -> Scores:
+        """Line up one `Score` a row with the index of the frame that they were made from."""
+        values = [float("nan") if row.value is None else row.value for row in rows]
+        return cls(
+            pd.Series(values, index=index, dtype="float64"),
+            pd.Series([row.reason for row in rows], index=index, dtype=object),
+            pd.Series([row.details for row in rows], index=index, dtype=object),
+        )
+
+
+class Metric(Protocol):
+    """A measure of answers or of what was retrieved for them.
+
+    `needs` names the columns that `score` reads, `judge` what gives the verdict (lexical, embedding, model or llm).
+    `version` changes whenever a row may get another value: scores of two versions are never compared.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def version(self) -> str: ...  # noqa: D102
+    @property
+    def needs(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def judge(self) -> str: ...  # noqa: D102
+
+    def score(self, frame: pd.DataFrame) -> Scores:
+        """Score every row; a row that cannot be scored is null with a reason and never an exception.
+
+        Raises MissingColumnError where the frame lacks one of `needs`.
+        """
+        ...
+
+
+def score_rows(metric: Metric, frame: pd.DataFrame, score_row: Callable[..., Score]) -> Scores:
+    """Score a frame row by row: `score_row` gets the cells of `metric.needs`, in that order."""
+    for column in metric.needs:
+        if column not in frame.columns:
+            raise MissingColumnError(metric.name, column, list(frame.columns))
+    rows = zip(*(frame[column] for column in metric.needs), strict=True)
+    return Scores.of([_score_or_reason(score_row, cells) for cells in rows], frame.index)
+
+
+def _score_or_reason(score_row: Callable[..., Score], cells: tuple[object, ...]) -> Score:
+    try:
+        return score_row(*cells)
+    except UnreadableCellError as error:
+        return Score(None, error.reason)

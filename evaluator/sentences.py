@@ -1,0 +1,62 @@
+"""Facts of an answer: the sentences of its contexts that carry the answer's words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from evaluator.metrics import ABSENT, fact_ranks, tokens
+
+EXTRACTOR = "sentences/1"
+"""Name and version of the rule in `supporting_sentences`."""
+
+_LEAST_SHARE = 0.5
+_FUNCTION_WORDS = """
+    i you he she it we they his her its our their this that these those who which what when where how there
+    is are was were be been being am do does did has have had can could will would may might should must
+    and or but nor not no as of in on at to for from by with into about than then so if also
+"""
+_IGNORED = frozenset(_FUNCTION_WORDS.split())
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
+_CITATION_MARK = re.compile(r"\[\d+\]")
+_OUTER_PUNCTUATION = re.compile(r"^[\W_]+|[\W_]+$")
+_SENTENCE_END = re.compile(
+    r"\n\s*\n"  # a paragraph
+    r"|\n(?=\s*(?:[-*•|#]|\d+[.)]\s))"  # an item of a list, a row of a table, a heading
+    r"|(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\bDr\.)(?<!\bMr\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bSt\.)\s+(?![a-z])"
+    r"|(?<=[a-z0-9)\]][.!?])(?=[A-Z])"  # chunks are often joined without a space
+    r"|(?<=[。！？])"
+)
+
+
+def sentences(text: str) -> list[str]:
+    """Cut a text into sentences, list items and table rows; a single line break does not end a sentence."""
+    return [stripped for piece in _SENTENCE_END.split(text) if (stripped := piece.strip())]
+
+
+def supporting_sentences(answer: str, contexts: Sequence[str]) -> list[str]:
+    """Give the sentences of `contexts` that hold at least half of the content words of a sentence of `answer`.
+
+    Content words are the distinct tokens of `evaluator.metrics.tokens` without English function words and without
+    citation marks such as [1]. Sentences come in the order of the contexts, each once, without punctuation around
+    them, so that another chunking of the same text holds them too; each stands in a context by the citation matcher.
+    """
+    claims = [words for sentence in sentences(_CITATION_MARK.sub(" ", answer)) if (words := _content_words(sentence))]
+    found = {
+        _OUTER_PUNCTUATION.sub("", sentence): None
+        for context in contexts
+        for sentence in sentences(context)
+        if _carries(sentence, claims)
+    }
+    ranks = fact_ranks(list(found), contexts)
+    return [fact for fact, rank in zip(found, ranks, strict=True) if rank != ABSENT]
+
+
+def _carries(sentence: str, claims: Sequence[frozenset[str]]) -> bool:
+    words = _content_words(sentence)
+    return any(len(words & claim) >= _LEAST_SHARE * len(claim) for claim in claims)
+
+
+def _content_words(sentence: str) -> frozenset[str]:
+    # Dashes and quotes that are not ASCII stay as tokens of their own.
+    return frozenset(token for token in tokens(sentence) if token not in _IGNORED and _LETTER_OR_DIGIT.search(token))

@@ -1,0 +1,96 @@
+"""The evaluator's pass: for each deployment first the cases, then the scores of what is new."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from evaluator.ground_truth import propose_cases
+from evaluator.metrics import metric_named
+from evaluator.scoring import score_new_answers
+from evaluator.settings import EvaluatorSettings
+from evaluator.tables import DeploymentTables
+from lake import Lake, LostRaceError
+
+log = logging.getLogger(__name__)
+
+_NOT_EVALUATED = (
+    "deployment %r was not evaluated and will be tried again in the next pass; if this stays, look at the table that "
+    "the error names"
+)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A deployment whose part of the pass failed, and why. The next pass takes it up again."""
+
+    deployment: str
+    error: str
+
+
+@dataclass(frozen=True)
+class PassResult:
+    """What one pass did.
+
+    `deployments` counts those that went well, `scored` the scores with a value, `unscored` those without one by
+    reason, `cases` the new cases of ground truth.
+    """
+
+    deployments: int = 0
+    scored: int = 0
+    unscored: Mapping[str, int] = field(default_factory=dict)
+    cases: int = 0
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass
+class _Tally:
+    deployments: int = 0
+    scored: int = 0
+    unscored: Counter[str] = field(default_factory=Counter)
+    cases: int = 0
+    failures: list[Failure] = field(default_factory=list)
+
+    def result(self) -> PassResult:
+        return PassResult(self.deployments, self.scored, dict(self.unscored), self.cases, tuple(self.failures))
+
+
+class Evaluator:
+    """Scores the answers of every deployment in the lake, each at most once per metric version."""
+
+    def __init__(
+        self, lake: Lake, settings: EvaluatorSettings, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._lake = lake
+        self._metrics = [metric_named(name) for name in settings.metrics]
+        self._clock = clock
+
+    def run_once(self) -> PassResult:
+        """Do all that is new, deployment by deployment; one that fails does not stop the others.
+
+        A deployment that another evaluator has just done is left to it. Raises only where the lake's deployments
+        cannot be listed.
+        """
+        tally = _Tally()
+        # Calls that name no deployment are calls of global routes: nobody's answers.
+        for deployment in filter(None, self._lake.deployments()):
+            try:
+                self._evaluate(deployment, tally)
+            except LostRaceError:
+                log.info("another evaluator does deployment %r", deployment, extra={"deployment": deployment})
+            except Exception as error:  # what is wrong with one deployment's tables is not wrong with the others'
+                tally.failures.append(Failure(deployment, f"{type(error).__name__}: {error}"))
+                log.exception(_NOT_EVALUATED, deployment, extra={"deployment": deployment})
+        return tally.result()
+
+    def _evaluate(self, deployment: str, tally: _Tally) -> None:
+        # Cases first, so that an answer can be compared with a case from the same stretch of the log.
+        tables = DeploymentTables.of(self._lake, deployment)
+        tally.cases += propose_cases(tables, self._clock())
+        counts = score_new_answers(tables, self._metrics, self._clock())
+        tally.scored += counts.scored
+        tally.unscored += counts.unscored
+        tally.deployments += 1

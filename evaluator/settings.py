@@ -1,0 +1,39 @@
+"""What a user may set: which metrics, and how often."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+
+from evaluator.metrics import REGISTRY, metric_named
+
+_INTERVAL = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([smh])")
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _seconds(value: Any) -> Any:
+    """Turn `30s`, `5m` or `1h` into seconds; leave all else to pydantic."""
+    match = _INTERVAL.fullmatch(value.strip()) if isinstance(value, str) else None
+    return float(match[1]) * _SECONDS[match[2]] if match else value
+
+
+class EvaluatorSettings(BaseModel):
+    """Settings of the evaluator. `every` is in seconds; `30s`, `5m` and `1h` are understood too.
+
+    Raises pydantic's ValidationError for a key that does not exist, and for a metric that does not, with a list of
+    those that do.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    metrics: tuple[str, ...] = tuple(REGISTRY)
+    every: Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)] = 300.0
+
+    @field_validator("metrics")
+    @classmethod
+    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            metric_named(name)
+        return tuple(dict.fromkeys(names))

@@ -1,0 +1,39 @@
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from evaluator import EvaluatorSettings
+from evaluator.metrics import REGISTRY
+
+
+def test_the_default_is_every_metric_every_five_minutes() -> None:
+    """A user who sets nothing gets all that can be scored."""
+    assert (EvaluatorSettings().metrics, EvaluatorSettings().every) == (tuple(REGISTRY), 300)
+
+
+@pytest.mark.parametrize(("every", "seconds"), [("30s", 30), ("5m", 300), (" 1.5h ", 5400), (2, 2), ("0.5", 0.5)])
+def test_an_interval_is_seconds_or_has_a_unit(every: Any, seconds: float) -> None:
+    """The command line's `--every 5m` and the environment's text are understood."""
+    assert EvaluatorSettings(every=every).every == seconds
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"metrics": ["faithfullness"]}, "no metric 'faithfullness'; the known ones are .*context_present"),
+        ({"metric": []}, "metric\n.*not permitted"),
+        ({"every": 0}, "greater than 0"),
+        ({"every": "5 days"}, "every"),
+        ({"every": float("inf")}, "finite"),
+    ],
+)
+def test_a_wrong_setting_is_an_error_that_names_it(settings: dict[str, Any], message: str) -> None:
+    """Nothing that was mistyped is taken for the default."""
+    with pytest.raises(ValidationError, match=message):
+        EvaluatorSettings(**settings)
+
+
+def test_a_metric_named_twice_is_scored_once() -> None:
+    """A response is scored at most once per metric."""
+    assert EvaluatorSettings(metrics=["context_present", "context_present"]).metrics == ("context_present",)
