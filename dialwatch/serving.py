@@ -21,6 +21,15 @@ def parse_address(listen: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def is_free(listen: str) -> bool:
+    """Whether nothing listens on this address yet."""
+    try:
+        socket.create_server(parse_address(listen)).close()
+    except OSError:
+        return False
+    return True
+
+
 class BackgroundServer:
     """A server that runs while its `with` block does; `url` is where it answers. Port 0 takes a free one."""
 

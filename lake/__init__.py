@@ -1,5 +1,6 @@
 """The tables where collector, evaluator and monitor meet; this package knows nothing of the three."""
 
+from lake.interchange import answers_frame, ground_truth_frame
 from lake.lake import Lake
 from lake.names import deployment_name, folder_name
 from lake.schemas import (
@@ -35,7 +36,9 @@ __all__ = [
     "Storage",
     "Table",
     "TableSpec",
+    "answers_frame",
     "deployment_name",
     "folder_name",
+    "ground_truth_frame",
     "is_remote",
 ]

@@ -16,6 +16,9 @@ _MARK = MARK.encode()
 _GLUED = re.compile(rb'\}\s*\{\s*["}]')
 _BETWEEN = re.compile(r"[ \t\r\n\v\f\ufeff,\[\]]*")
 _NULS = re.compile(r"\0+")
+_MOST_BREAKS = 100
+"""An error of the JSON decoder costs time for all text before it; so many are borne, the rest is one entry."""
+
 # Only ends of values are wanted here, so numbers stay text: `int` refuses long ones.
 _DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
 
@@ -99,13 +102,13 @@ def _parts(piece: bytes) -> list[bytes]:
     """Cut a piece into its JSON objects and what stands between them, in order."""
     text = piece.decode("utf-8", "surrogateescape")
     in_array = text.startswith("[")
-    parts, found, position = [], False, 0
+    parts, found, position, breaks = [], False, 0, 0
     while position < len(text):
         start = _skip(_BETWEEN, text, position)
         if start == len(text):
             break
-        end, is_value = _end_of_part(text, start, in_array)
-        found = found or is_value
+        end, is_value = _end_of_part(text, start, in_array) if breaks < _MOST_BREAKS else (len(text), False)
+        found, breaks = found or is_value, breaks + (not is_value)
         parts.append(text[start if is_value else position : end])
         position = end
     if not found and len(parts) < 2:

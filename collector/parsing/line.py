@@ -17,6 +17,7 @@ DEEPEST = 250
 
 _BLANKS = " \t\r\n"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 # An escaped backslash and a whole pair are matched first, so that group 1 is a surrogate that stands alone.
 _SURROGATE = re.compile(
     r"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
@@ -110,7 +111,7 @@ def _valid_text(entry: bytes) -> tuple[str, list[str]]:
     text, count = _CONTROL.subn("\ufffd", text)
     if count:
         repairs.append(f"{count} raw control character{'s were' if count > 1 else ' was'} replaced")
-    whole = _SURROGATE.sub(lambda match: r"\ufffd" if match[1] else match[0], text)
+    whole = _SURROGATE.sub(lambda match: r"\ufffd" if match[1] else match[0], text) if _HALF.search(text) else text
     if whole != text:
         repairs.append("lone surrogates were replaced")
     return whole, repairs

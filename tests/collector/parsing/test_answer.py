@@ -240,10 +240,13 @@ def test_odd_choices(choices: Any, text: str | None) -> None:
     assert stream.custom_content == {}
 
 
-def test_without_a_body_core_s_answer_is_better_than_none() -> None:
+@pytest.mark.parametrize("body", [None, "", "<html>"])
+def test_without_a_body_core_s_answer_is_better_than_none(body: str | None) -> None:
     """An assembled response without an id is used where there is nothing else."""
-    answer = read(assembled(id=None), None)
-    assert (answer.text, answer.error) == ("Hello", "the answer has no id")
+    answer = read(assembled(id=None), body)
+    assert answer.text == "Hello"
+    assert answer.error is not None
+    assert answer.error.startswith("the answer has no id")
 
 
 VALUES = st.recursive(

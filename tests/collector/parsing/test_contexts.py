@@ -57,7 +57,13 @@ def test_dial_rag() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["All documents [1s]", "[DEBUG] Combined search (classic) [0.12s]", "policies (classic) [12.00s]"]
+    "name",
+    [
+        "All documents [1s]",
+        "[DEBUG] Combined search [0.12s]",
+        "Combined search (classic)",
+        "policies (classic) [12.00s]",
+    ],
 )
 def test_names_of_the_fused_stage(name: str) -> None:
     """Durations and the debug mark are no part of a stage's name."""
@@ -131,7 +137,15 @@ def test_images_have_no_text(data: Any) -> None:
     assert [context.text for context in contexts] == ["", "b"]
 
 
-@pytest.mark.parametrize("url", ["files/b/doc.pdf#page=99999999999999999999", "files/b/doc.pdf#page=x", "doc.pdf"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "files/b/doc.pdf#page=99999999999999999999",
+        "files/b/doc.pdf#page=9999999999",
+        "files/b/doc.pdf#page=x",
+        "doc.pdf",
+    ],
+)
 def test_odd_pages(url: str) -> None:
     """A page that no 32-bit number can hold, or none, is null."""
     assert read_contexts({"attachments": [chunk("a", url=url)]}, ())[0][0].page is None

@@ -56,6 +56,7 @@ def test_other_bodies_are_no_stream(body: str) -> None:
         (f'data: {A}\n\ndata: {{"id":"2"}}\n\ndata: [DONE]\n\n', False),
         (f'data: {A}\n\ndata: {{"error":{{}}}}\n\ndata: [DONE]\n\n', False),
         (f"data: {A}\r\n\r\ndata: {B}\r\n\r\n", False),
+        (f'data: {A}\ndata: {{"id":"2"}}\n\n', False),
         (f"data: {A}\n\n: ping\n\ndata: {B}\n\n", False),
         (f"data: {A}\n\ndata: {B[:-2]}>>", False),
         (f'data: {A}\n\ndata: {{"t":"\\"id\\":\\"1\\""}}\n\n', False),

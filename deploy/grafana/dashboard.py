@@ -1,0 +1,339 @@
+"""The Grafana dashboard in Python; run `python deploy/grafana/dashboard.py` to write dialwatch.json anew."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from grafana_foundation_sdk.builders import dashboard as build
+from grafana_foundation_sdk.builders import heatmap, prometheus, stat, statetimeline, timeseries
+from grafana_foundation_sdk.builders.common import ReduceDataOptions, StackingConfig, VizLegendOptions
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models import dashboard as model
+from grafana_foundation_sdk.models.common import LegendDisplayMode, LegendPlacement, StackingMode
+from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
+
+PATH = Path(__file__).with_name("dialwatch.json")
+
+SOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
+DEPLOYMENT = 'deployment=~"$deployment"'
+STREAM = 'deployment=~"$deployment", metric=~"$metric"'
+INTERVAL = "$__rate_interval"
+
+Query = tuple[str, str]
+"""An expression and the legend of its series."""
+
+
+def dashboard_json() -> str:
+    """Give the dashboard as Grafana imports it."""
+    return json.dumps(dashboard(), cls=JSONEncoder, sort_keys=True, indent=2) + "\n"
+
+
+def dashboard() -> model.Dashboard:
+    """Build the dashboard: quality first, then people, traffic, and dialwatch itself."""
+    board = (
+        build.Dashboard("dialwatch: quality of DIAL applications")
+        .uid("dialwatch")
+        .description("Scores, regressions, ratings and traffic of the deployments behind DIAL.")
+        .tags(["dial", "llm", "quality"])
+        .time("now-24h", "now")
+        .refresh("30s")
+        .timezone("browser")
+        .tooltip(model.DashboardCursorSync.CROSSHAIR)
+        .with_variable(build.DatasourceVariable("datasource").label("Data source").type("prometheus"))
+        .with_variable(_choice("deployment", "Deployment", "label_values(dialwatch_responses_total, deployment)"))
+        .with_variable(_choice("metric", "Metric", "label_values(dialwatch_score_mean, metric)"))
+    )
+    _quality(board)
+    _people(board)
+    _traffic(board)
+    _pipeline(board)
+    return board.build()
+
+
+def _quality(board: build.Dashboard) -> None:
+    board.with_row(build.Row("Quality"))
+    board.with_panel(_active_regressions())
+    board.with_panel(
+        _chart(
+            "Mean score",
+            "Weighted mean of the latest conversations with its 95 % interval, and the reference it is held against.",
+            [
+                (f"dialwatch_score_mean{{{STREAM}}}", "{{deployment}} {{metric}} mean"),
+                (f"dialwatch_score_mean_lower{{{STREAM}}}", "{{deployment}} {{metric}} lower"),
+                (f"dialwatch_score_mean_upper{{{STREAM}}}", "{{deployment}} {{metric}} upper"),
+                (f"dialwatch_score_reference_mean{{{STREAM}}}", "{{deployment}} {{metric}} reference"),
+            ],
+            "percentunit",
+            width=19,
+        )
+        .min(0)
+        .max(1)
+        .override_by_regexp("/ (lower|upper)$/", [_dashes(2), model.DynamicConfigValue("custom.lineWidth", 1)])
+        .override_by_regexp("/ reference$/", [_dashes(10)])
+    )
+    board.with_panel(_score_heatmap())
+    board.with_panel(
+        _chart(
+            "Score quantiles",
+            "Below the 10 % line lies the worst tenth of the new answers.",
+            [
+                (
+                    f"histogram_quantile({quantile}, sum by (deployment, metric, le) "
+                    f"(increase(dialwatch_score_bucket{{{STREAM}}}[{INTERVAL}])))",
+                    f"{{{{deployment}}}} {{{{metric}}}} {int(quantile * 100)} %",
+                )
+                for quantile in (0.1, 0.5, 0.9)
+            ],
+            "percentunit",
+            width=12,
+        )
+    )
+    board.with_panel(_regression_states())
+    board.with_panel(
+        _chart(
+            "Evidence of a regression",
+            "Natural logarithm. A regression fires when the evidence reaches its threshold.",
+            [
+                (f"dialwatch_regression_log_evidence{{{STREAM}}}", "{{deployment}} {{metric}} evidence"),
+                (f"dialwatch_regression_log_threshold{{{STREAM}}}", "{{deployment}} {{metric}} threshold"),
+            ],
+            "none",
+            width=12,
+        ).override_by_regexp("/ threshold$/", [_dashes(10)])
+    )
+    board.with_panel(
+        _chart(
+            "Conversations behind the mean",
+            "Few conversations make a wide interval.",
+            [(f"dialwatch_score_window_observations{{{STREAM}}}", "{{deployment}} {{metric}}")],
+            "short",
+            width=12,
+        )
+    )
+    board.with_panel(
+        _chart(
+            "Regressions fired",
+            "Since the first one, by what is held to have changed: system, judge, both or undecided.",
+            [
+                (
+                    f"sum by (deployment, metric, verdict) (dialwatch_regressions_total{{{STREAM}}})",
+                    "{{deployment}} {{metric}} {{verdict}}",
+                )
+            ],
+            "short",
+            width=12,
+        )
+    )
+
+
+def _people(board: build.Dashboard) -> None:
+    board.with_row(build.Row("People"))
+    signals = f"increase(dialwatch_signals_total{{{DEPLOYMENT}}}[1h])"
+    rated = f'increase(dialwatch_signals_total{{{DEPLOYMENT}, signal=~"like|dislike"}}[1h])'
+    disliked = f'increase(dialwatch_signals_total{{{DEPLOYMENT}, signal="dislike"}}[1h])'
+    board.with_panel(
+        _chart(
+            "Signals an hour",
+            "Likes, dislikes and other signs of what people thought of an answer.",
+            [(f"sum by (deployment, signal) ({signals})", "{{deployment}} {{signal}}")],
+            "short",
+            width=12,
+        )
+    )
+    board.with_panel(
+        _chart(
+            "Share of dislikes",
+            "Of the ratings of the last hour.",
+            [(f"sum by (deployment) ({disliked}) / sum by (deployment) ({rated})", "{{deployment}}")],
+            "percentunit",
+            width=12,
+        )
+        .min(0)
+        .max(1)
+    )
+
+
+def _traffic(board: build.Dashboard) -> None:
+    board.with_row(build.Row("Traffic"))
+    board.with_panel(
+        _chart(
+            "Responses",
+            "A second, by HTTP status. Calls that applications make to models are counted at the model.",
+            [
+                (
+                    f"sum by (deployment, status) (rate(dialwatch_responses_total{{{DEPLOYMENT}}}[{INTERVAL}]))",
+                    "{{deployment}} {{status}}",
+                )
+            ],
+            "reqps",
+            stacked=True,
+        )
+    )
+    board.with_panel(
+        _chart(
+            "Tokens",
+            "A second. An application's tokens include those of the models it calls.",
+            [
+                (
+                    f"sum by (deployment, direction) (rate(dialwatch_tokens_total{{{DEPLOYMENT}}}[{INTERVAL}]))",
+                    "{{deployment}} {{direction}}",
+                )
+            ],
+            "short",
+        )
+    )
+    board.with_panel(
+        _chart(
+            "Cost an hour",
+            "Price of each deployment's own calls, in the currency of DIAL's price table.",
+            [(f"sum by (deployment) (increase(dialwatch_cost_total{{{DEPLOYMENT}}}[1h]))", "{{deployment}}")],
+            "short",
+            stacked=True,
+        )
+    )
+
+
+def _pipeline(board: build.Dashboard) -> None:
+    board.with_row(build.Row("dialwatch"))
+    charts = [
+        (
+            "Log lines",
+            "A second, by outcome; the outcomes add up to all lines that the collector was handed.",
+            [(f"sum by (outcome) (rate(dialwatch_lines_total[{INTERVAL}]))", "{{outcome}}")],
+            "cps",
+        ),
+        (
+            "Rejected lines an hour",
+            "By reason. Their bytes are in the lake's table _rejected.",
+            [("sum by (reason) (increase(dialwatch_rejected_lines_total[1h]))", "{{reason}}")],
+            "short",
+        ),
+        (
+            "Collector's lag",
+            "From the newest request of the latest batch to the batch's commit.",
+            [("dialwatch_collector_lag_seconds", "lag")],
+            "s",
+        ),
+        (
+            "Evaluations an hour",
+            "Answers scored, and why others were not.",
+            [
+                ("sum(increase(dialwatch_evaluations_total[1h]))", "all"),
+                ("sum by (reason) (increase(dialwatch_evaluation_skips_total[1h]))", "no score: {{reason}}"),
+            ],
+            "short",
+        ),
+        (
+            "Age of the latest scores",
+            "Grows while a deployment has no traffic, or the evaluator is down.",
+            [(f"time() - dialwatch_evaluation_last_success_timestamp_seconds{{{DEPLOYMENT}}}", "{{deployment}}")],
+            "s",
+        ),
+        (
+            "Webhooks an hour",
+            "Delivered, and given up.",
+            [("sum by (outcome) (increase(dialwatch_webhook_deliveries_total[1h]))", "{{outcome}}")],
+            "short",
+        ),
+    ]
+    for title, description, queries, unit in charts:
+        board.with_panel(_chart(title, description, queries, unit))
+
+
+def _chart(
+    title: str, description: str, queries: list[Query], unit: str, width: int = 8, stacked: bool = False
+) -> timeseries.Panel:
+    legend = VizLegendOptions().display_mode(LegendDisplayMode.LIST).placement(LegendPlacement.BOTTOM).show_legend(True)
+    panel = (
+        timeseries.Panel()
+        .title(title)
+        .description(description)
+        .datasource(SOURCE)
+        .unit(unit)
+        .span(width)
+        .height(8)
+        .legend(legend)
+        .fill_opacity(30 if stacked else 0)
+        .stacking(StackingConfig().mode(StackingMode.NORMAL if stacked else StackingMode.NONE))
+    )
+    for number, (expression, name) in enumerate(queries):
+        panel.with_target(_target(expression, name, "ABCDEFGH"[number]))
+    return panel
+
+
+def _active_regressions() -> stat.Panel:
+    thresholds = build.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE)
+    return (
+        stat.Panel()
+        .title("Active regressions")
+        .description("Pairs of deployment and metric whose mean score is below its reference now.")
+        .datasource(SOURCE)
+        .span(5)
+        .height(8)
+        .reduce_options(ReduceDataOptions().calcs(["lastNotNull"]))
+        .thresholds(thresholds.steps([model.Threshold(color="green"), model.Threshold(value=1, color="red")]))
+        .with_target(_target(f"sum(dialwatch_regression_active{{{STREAM}}})", "regressions", "A"))
+    )
+
+
+def _score_heatmap() -> heatmap.Panel:
+    expression = f"sum by (le) (increase(dialwatch_score_bucket{{{STREAM}}}[{INTERVAL}]))"
+    return (
+        heatmap.Panel()
+        .title("Scores of new answers")
+        .description("How many answers got which score.")
+        .datasource(SOURCE)
+        .span(12)
+        .height(8)
+        .calculate(False)
+        .color(heatmap.HeatmapColorOptions().mode(HeatmapColorMode.SCHEME).scheme("Oranges").steps(64))
+        .with_target(_target(expression, "{{le}}", "A").format(PromQueryFormat.HEATMAP).exemplar(True))
+    )
+
+
+def _regression_states() -> statetimeline.Panel:
+    states = model.ValueMap(
+        options={
+            "0": model.ValueMappingResult(text="ok", color="green"),
+            "1": model.ValueMappingResult(text="worse", color="red"),
+        }
+    )
+    return (
+        statetimeline.Panel()
+        .title("Regressions over time")
+        .datasource(SOURCE)
+        .span(12)
+        .height(8)
+        .mappings([states])
+        .with_target(_target(f"dialwatch_regression_active{{{STREAM}}}", "{{deployment}} {{metric}}", "A"))
+    )
+
+
+def _target(expression: str, legend: str, ref_id: str) -> prometheus.Dataquery:
+    return prometheus.Dataquery().expr(expression).legend_format(legend).ref_id(ref_id)
+
+
+def _choice(name: str, label: str, query: str) -> build.QueryVariable:
+    """A variable of several values; `.*` for all, since a list of a thousand deployments makes too long a query."""
+    return (
+        build.QueryVariable(name)
+        .label(label)
+        .datasource(SOURCE)
+        .query(query)
+        .refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(model.VariableSort.ALPHABETICAL_ASC)
+        .multi(True)
+        .include_all(True)
+        .all_value(".*")
+        .current(model.VariableOption(text="All", value="$__all"))
+    )
+
+
+def _dashes(length: int) -> model.DynamicConfigValue:
+    return model.DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [length, length]})
+
+
+if __name__ == "__main__":
+    PATH.write_text(dashboard_json(), encoding="utf-8")

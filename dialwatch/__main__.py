@@ -1,0 +1,5 @@
+"""`python -m dialwatch`."""
+
+from dialwatch.cli import main
+
+main()

@@ -1,0 +1,184 @@
+"""One YAML file configures all; every key has an environment variable `DIALWATCH_SECTION__KEY`, which wins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from collector import CollectorSettings
+from evaluator import EvaluatorSettings
+from lake import Lake, Storage
+from monitor import MonitorSettings
+
+PREFIX = "DIALWATCH_"
+_SECRETS = frozenset({"secret", "token", "secret_access_key"})
+_FILE = "_file"
+
+
+class ConfigError(ValueError):
+    """The configuration cannot be used; the message names each key, what is wrong with it, and what is known."""
+
+
+class StorageSettings(BaseModel):
+    """An S3-like store; what is left out comes from the usual AWS_* environment variables."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    endpoint_url: str | None = None
+    region: str | None = None
+    access_key_id: str | None = None
+    secret_access_key: SecretStr | None = None
+
+    def storage(self) -> Storage:
+        """Give what the lake and the file sources take."""
+        secret = self.secret_access_key
+        return Storage(
+            self.endpoint_url, self.region, self.access_key_id, None if secret is None else secret.get_secret_value()
+        )
+
+
+class LakeSettings(BaseModel):
+    """Where the tables are: a folder, or a URI such as s3://bucket/prefix."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    root: str
+    storage: StorageSettings = StorageSettings()
+
+    def open(self) -> Lake:
+        """Open the lake; nothing is written yet."""
+        return Lake(self.root, self.storage.storage())
+
+
+class MonitorSection(MonitorSettings):
+    """The monitor, and where its pages and metrics are served."""
+
+    listen: str = "127.0.0.1:9464"
+
+
+class Settings(BaseModel):
+    """All of dialwatch.yaml."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    lake: LakeSettings
+    collector: CollectorSettings = CollectorSettings()
+    evaluator: EvaluatorSettings = EvaluatorSettings()
+    monitor: MonitorSection = MonitorSection()
+
+
+def load_settings(path: Path | None, flags: Mapping[str, Any] | None = None) -> Settings:
+    """Read the file (None: there is none), check it, and give the settings.
+
+    `flags` are values of the command line, by section. A flag wins over the environment, the environment over the
+    file. Raises ConfigError.
+    """
+    values = {} if path is None else _read_yaml(path)
+    _refuse_unknown_variables()
+
+    class FromAllSources(BaseSettings, Settings):
+        model_config = SettingsConfigDict(frozen=True, extra="forbid", env_prefix=PREFIX, env_nested_delimiter="__")
+
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - files are read with -c alone
+            file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            return init_settings, env_settings, InitSettingsSource(settings_cls, init_kwargs=values)
+
+    try:
+        return FromAllSources(**(flags or {}))
+    except ValidationError as error:
+        raise ConfigError(_explain(error, path)) from None
+    except SettingsError as error:
+        raise ConfigError(f"an environment variable cannot be read: {error}") from None
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        values = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}; name the file with -c") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is no YAML: {error}") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path} must hold sections such as `lake:`, it holds {type(values).__name__}")
+    return {key: _with_secrets(item, str(key)) for key, item in values.items()}
+
+
+def _with_secrets(value: Any, where: str) -> Any:
+    """Put in the secrets that `<key>_file` names; a secret that stands in the YAML itself is refused."""
+    if isinstance(value, list):
+        return [_with_secrets(item, f"{where}[{i}]") for i, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    result = {}
+    for key, item in value.items():
+        name = f"{where}.{key}"
+        if key in _SECRETS and item is not None:
+            raise ConfigError(f"{name}: secrets do not belong into this file; write `{key}{_FILE}: <path>` instead")
+        if isinstance(item, str) and str(key).removesuffix(_FILE) in _SECRETS:
+            result[str(key).removesuffix(_FILE)] = _read_secret(name, item)
+        else:
+            result[key] = _with_secrets(item, name)
+    return result
+
+
+def _read_secret(name: str, path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError as error:
+        raise ConfigError(f"{name}: cannot read {path}: {error.strerror}") from None
+
+
+def _refuse_unknown_variables() -> None:
+    for name in os.environ:
+        section, nested, _ = name.removeprefix(PREFIX).lower().partition("__")
+        if name.startswith(PREFIX) and nested and section not in Settings.model_fields:
+            raise ConfigError(f"environment variable {name}: no section {section!r}; known: {_known(Settings)}")
+
+
+def _explain(error: ValidationError, path: Path | None) -> str:
+    lines = [f"{path or 'the configuration'} cannot be used:"]
+    for problem in error.errors():
+        where = ".".join(str(part) for part in problem["loc"])
+        message = problem["msg"]
+        if problem["type"] == "extra_forbidden":
+            model = _model_at(problem["loc"][:-1])
+            message = "unknown key" + (f"; known here: {_known(model)}" if model else "")
+        if problem["type"] == "missing":
+            message = "is missing"
+        lines.append(f"  {where}: {message}")
+    return "\n".join(lines)
+
+
+def _model_at(location: tuple[int | str, ...]) -> type[BaseModel] | None:
+    model: type[BaseModel] | None = Settings
+    for part in location:
+        if isinstance(part, int):
+            continue  # an item of a list has the model of the list
+        field = None if model is None else model.model_fields.get(part)
+        annotation = None if field is None else field.annotation
+        kinds = [annotation, *getattr(annotation, "__args__", ())]
+        model = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+    return model
+
+
+def _known(model: type[BaseModel]) -> str:
+    return ", ".join(sorted(model.model_fields))

@@ -1,0 +1,108 @@
+"""Whether the demo showed what it promises: each stage did its work, and just the planted drop was found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from collector import Counts
+from dialwatch.demo.receiver import Delivery
+from dialwatch.demo.traffic import Plan
+from lake import ALERTS, GROUND_TRUTH, SCORES, Lake
+
+METRIC = "faithfulness_kprecision"
+LOCATED_WITHIN = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One promise: what was expected, what was found, and whether that is it."""
+
+    promise: str
+    found: str
+    kept: bool
+
+
+class ScoredAnswers:
+    """Counts the answers that have a row of METRIC, with a value or without."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._versions: dict[str | None, int | None] = {}
+        self._count = 0
+
+    def count(self) -> int:
+        """How many there are now; reads only what is new since the last call."""
+        for deployment in self._lake.deployments():
+            change = self._lake.table(SCORES, deployment).read_since(self._versions.get(deployment), ["metric"])
+            self._versions[deployment] = change.version
+            self._count += change.rows["metric"].to_pylist().count(METRIC)
+        return self._count
+
+
+def check_all(plan: Plan, counts: Counts, lake: Lake, deliveries: Sequence[Delivery]) -> list[Check]:
+    """Compare the lake and what the receiver got with the plan of the traffic."""
+    return [
+        _lines(plan, counts),
+        _signals(plan, counts),
+        _scores(plan, lake),
+        _ground_truth(lake),
+        *_regression(plan, lake, deliveries),
+    ]
+
+
+def _lines(plan: Plan, counts: Counts) -> Check:
+    found = f"{counts.lines} lines: {counts.stored} rows, {counts.signals} signals, {counts.rejected} rejected"
+    return Check(f"all {plan.entries} lines are accounted for", found, counts.lines == plan.entries and counts.add_up())
+
+
+def _signals(plan: Plan, counts: Counts) -> Check:
+    expected = plan.likes + plan.dislikes
+    return Check(f"all {expected} ratings are signals", f"{counts.signals}", counts.signals == expected)
+
+
+def _scores(plan: Plan, lake: Lake) -> Check:
+    scored = ScoredAnswers(lake).count()
+    # An answer on a malformed line may be readable too, so there can be a few more than were planned.
+    most = plan.answers + sum(plan.malformed.values()) * 2
+    return Check(f"all {plan.answers} answers are scored", f"{scored}", plan.answers <= scored <= most)
+
+
+def _ground_truth(lake: Lake) -> Check:
+    cases = compared = 0
+    for deployment in lake.deployments():
+        cases += lake.table(GROUND_TRUTH, deployment).read(["case_id"]).num_rows
+        scores = lake.table(SCORES, deployment).read(["metric", "value"]).to_pylist()
+        compared += sum(row["metric"] == "facts_recall" and row["value"] is not None for row in scores)
+    found = f"{cases} cases, {compared} later answers compared with one"
+    return Check("liked answers become ground truth for later ones", found, cases > 0 and compared > 0)
+
+
+def _regression(plan: Plan, lake: Lake, deliveries: Sequence[Delivery]) -> list[Check]:
+    alerts = [
+        row
+        for deployment in lake.deployments()
+        for row in lake.table(ALERTS, deployment).read().to_pylist()
+        if row["change"] in ("firing", "resolved")
+    ]
+    found = ", ".join(f"{row['metric']} of {row['deployment']} {row['change']}" for row in alerts) or "none"
+    planted = [(plan.degraded_deployment, METRIC, "firing")]
+    kept = [(row["deployment"], row["metric"], row["change"]) for row in alerts] == planted
+    since = alerts[0]["since"] if kept else None
+    located = since is not None and abs(since - plan.drop_at) <= LOCATED_WITHIN
+    sent = {row["change_id"] for row in alerts}
+    received = [delivery.webhook_id for delivery in deliveries if delivery.verified]
+    return [
+        Check("just the planted regression is found", found, kept),
+        Check(
+            f"it is located at {plan.drop_at:%H:%M}, give or take an hour",
+            "not located" if since is None else f"{since:%H:%M}",
+            located,
+        ),
+        Check(
+            "its webhook arrives, signed",
+            f"{len(received)} of {len(deliveries)} verified",
+            bool(received) and set(received) == sent and len(received) == len(deliveries),
+        ),
+    ]

@@ -1,0 +1,105 @@
+"""`dialwatch demo`: the whole of dialwatch in one process, on a simulated day of traffic."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import secrets
+import time
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+
+from collector import Collector
+from dialwatch import running
+from dialwatch.config import Settings
+from dialwatch.demo.checks import ScoredAnswers, check_all
+from dialwatch.demo.core import CoreLog
+from dialwatch.demo.display import Display
+from dialwatch.demo.receiver import Receiver
+from dialwatch.demo.traffic import Plan, make_plan, make_traffic
+from dialwatch.serving import is_free
+from lake import Lake
+
+SEED = 7
+DAY = timedelta(hours=16)
+DROP_BEFORE_END = timedelta(hours=5)
+WRITING_SECONDS = 15.0
+GIVE_UP_SECONDS = 55.0
+QUIET_SECONDS = 3.0
+POLL_SECONDS = 0.2
+USUAL_ADDRESS = "127.0.0.1:9464"
+
+
+def run_demo(*, once: bool, keep: Path | None) -> int:
+    """Run the demo; gives the exit code: 0 if each stage did its work and just the planted regression was found.
+
+    With `once` it ends by itself, else it serves its pages until Ctrl+C. Logs and lake are in the new folder `keep`,
+    or in one that is gone at the end.
+    """
+    logging.getLogger().setLevel(logging.ERROR)
+    with ExitStack() as stack:
+        folder = keep.absolute() if keep else Path(stack.enter_context(TemporaryDirectory(prefix="dialwatch-")))
+        (folder / "logs").mkdir(parents=True)
+        now = datetime.now(UTC)
+        drop_at = now - DROP_BEFORE_END
+        display = Display(Console())
+        display.say(f"DIAL Core writes a simulated day of three applications to {folder / 'logs'}")
+        traffic = list(make_traffic(SEED, now - DAY, now, drop_at))
+        plan = make_plan(traffic, drop_at)
+
+        secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
+        receiver = stack.enter_context(Receiver(secret, display.delivered))
+        settings = _settings(folder, receiver.url, secret)
+        lake = settings.lake.open()
+        collector = stack.enter_context(running.collecting(settings, lake))
+        stack.enter_context(running.evaluating(settings, lake))
+        url = stack.enter_context(running.monitoring(settings, lake))
+        log = folder / "logs" / f"aidial-{now:%Y-%m-%d}.0.log"
+        with CoreLog(log, traffic, DAY.total_seconds() / WRITING_SECONDS) as core, display:
+            _watch(display, plan, core, collector, lake, receiver)
+        checks = check_all(plan, collector.totals, lake, receiver.received)
+        display.checked(checks)
+        display.say(f"overview  {url}/\nmetrics   {url}/metrics\nhealth    {url}/healthz\nlake      {lake.root}")
+        if not once:
+            display.say("Serving until Ctrl+C.")
+            running.wait_for_signal()
+    return 0 if all(check.kept for check in checks) else 1
+
+
+def _settings(folder: Path, webhook: str, secret: str) -> Settings:
+    return Settings.model_validate(
+        {
+            "lake": {"root": str(folder / "lake")},
+            "collector": {"files": {"paths": [str(folder / "logs")], "poll_seconds": POLL_SECONDS}, "flush_seconds": 1},
+            "evaluator": {"every": 1},
+            "monitor": {
+                "listen": USUAL_ADDRESS if is_free(USUAL_ADDRESS) else "127.0.0.1:0",
+                "refresh_seconds": 1,
+                "regression": {"batch": timedelta(minutes=15), "reference_observations": 100},
+                "webhooks": [{"name": "demo receiver", "url": webhook, "secret": secret}],
+            },
+        }
+    )
+
+
+def _watch(display: Display, plan: Plan, core: CoreLog, collector: Collector, lake: Lake, receiver: Receiver) -> None:
+    """Show what happens until all is done and nothing more has come for a while, or until it takes too long."""
+    scored = ScoredAnswers(lake)
+    dropped = False
+    quiet_since = give_up = time.monotonic() + GIVE_UP_SECONDS
+    while (now := time.monotonic()) < min(give_up, quiet_since + QUIET_SECONDS):
+        totals, answers = collector.totals, scored.count()
+        note = f"{totals.stored} rows, {totals.signals} signals, {totals.rejected} unreadable"
+        display.stage("lines arriving", core.written, plan.lines)
+        display.stage("lines stored", totals.lines, plan.entries, note)
+        display.stage("answers scored", min(answers, plan.answers), plan.answers)
+        if not dropped and core.now is not None and core.now >= plan.drop_at:
+            dropped = True
+            display.dropped(plan.degraded_deployment, plan.drop_at)
+        done = core.written == plan.lines and answers >= plan.answers and receiver.received
+        quiet_since = min(quiet_since, now) if done else give_up
+        time.sleep(POLL_SECONDS)

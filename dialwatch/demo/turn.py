@@ -1,0 +1,226 @@
+"""One turn of a conversation as the calls that DIAL Core logs for it."""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, Literal
+
+from dialwatch.demo.assistant import Exchange
+from dialwatch.demo.completion import Completion
+from dialwatch.demo.core_line import CoreCall, Usage
+from dialwatch.demo.rag_answer import prompt_parts, rag_deltas, text_deltas
+
+MODEL = "gpt-4o"
+EMBEDDER = "text-embedding-3-small"
+PROMPT_PRICE, COMPLETION_PRICE, EMBEDDING_PRICE = Decimal("0.0000025"), Decimal("0.00001"), Decimal("0.00000002")
+INSTRUCTION = (
+    "You are helpful assistant. You are to answer the user questions based on user provided documents.\n"
+    "If you don't know the answer, just say that you don't know, don't try to make up an answer."
+)
+FILTERED = {"message": "The response was filtered", "type": "invalid_request_error", "code": "content_filter"}
+BROKEN = {"message": "Error during processing the request", "type": "runtime_error", "code": "500"}
+
+Outcome = Literal["answered", "refused", "broken"]
+
+
+@dataclass(frozen=True)
+class Person:
+    """Who asks: Core's hash of them, the job title that their client sends, and their bucket of files."""
+
+    user_id: str
+    title: str
+    bucket: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """A question to an application and all that comes of it.
+
+    `messages` is the conversation up to and with the question. `old_core` writes as Core did in 2024: merged
+    streams keep `delta`, the path begins with the user, children do not inherit the conversation. A `refused`
+    turn gets the upstream's status 400, a `broken` one fails in the middle of its stream.
+    """
+
+    deployment: str
+    person: Person
+    chat_id: str
+    started: datetime
+    duration: timedelta
+    exchange: Exchange
+    messages: tuple[dict[str, Any], ...]
+    stream: bool
+    outcome: Outcome
+    old_core: bool
+    response_id: str
+    trace_id: str
+    span_id: str
+
+    def answer_call(self) -> CoreCall:
+        """Give the call whose answer the person saw."""
+        common = self._call(self.deployment, f"/openai/deployments/{self.deployment}/chat/completions", self.span_id)
+        request = _json({"messages": self.messages, "model": self.deployment, "stream": self.stream})
+        if self.outcome == "refused":
+            body = _json({"error": FILTERED})
+            return CoreCall(**common, request_body=request, response_body=body, assembled_response=body, status=400)
+        return CoreCall(
+            **common,
+            **self._bodies(self._completion(), self.stream),
+            request_body=request,
+            usage=_sum(self._embedding_usage(), self._model_usage()),
+        )
+
+    def child_calls(self, rng: random.Random) -> Iterator[CoreCall]:
+        """Give the application's own calls, in the order in which they end: embeddings, then the model."""
+        yield embeddings_call(
+            self.exchange.question,
+            rng,
+            **self._child(EMBEDDER, "embeddings", _span(rng), self.started + timedelta(milliseconds=40), 0.05),
+        )
+        model_started = self.started + 0.3 * self.duration
+        child = self._child(MODEL, "chat/completions", _span(rng), model_started, 0.6)
+        prompt = [{"type": "text", "text": INSTRUCTION}]
+        parts = prompt_parts(self.exchange.question, self.exchange.retrieved)
+        messages = [{"role": "system", "content": prompt}, {"role": "user", "content": parts}]
+        usage = self._model_usage()
+        completion = Completion(
+            response_id=f"chatcmpl-{rng.getrandbits(116):029x}",
+            created=int(model_started.timestamp()),
+            model="gpt-4o-2024-08-06",
+            deltas=({"role": "assistant"}, *text_deltas(f"{self.exchange.answer} <[{self.exchange.cited + 1}]>")),
+            usage={
+                "completion_tokens": usage.completion_tokens,
+                "prompt_tokens": usage.prompt_tokens,
+                "total_tokens": usage.completion_tokens + usage.prompt_tokens,
+            },
+        )
+        yield CoreCall(
+            **child,
+            **self._bodies(completion, stream=True),
+            request_body=_json({"messages": messages, "model": MODEL, "stream": True, "temperature": 0}),
+            usage=usage,
+        )
+
+    def rating_call(self, like: bool, comment: str | None, moment: datetime, rng: random.Random) -> CoreCall:
+        """Give the call in which the person likes or dislikes the answer; it has a trace of its own."""
+        body = {"rate": like, "modelId": self.deployment, "responseId": self.response_id}
+        if comment:
+            body["comment"] = comment
+        return CoreCall(
+            deployment=self.deployment,
+            uri=f"/v1/{self.deployment}/rate",
+            started=moment,
+            trace_id=_trace(rng),
+            span_id=_span(rng),
+            request_body=_json(body),
+            chat_id=self.chat_id,
+            user_id=self.person.user_id,
+            user_title=self.person.title,
+        )
+
+    def _completion(self) -> Completion:
+        exchange = self.exchange
+        seconds = 0.3 * self.duration.total_seconds()
+        deltas = rag_deltas(exchange.answer, exchange.retrieved, exchange.candidates, exchange.cited, seconds)
+        broken = self.outcome == "broken"
+        return Completion(
+            response_id=self.response_id,
+            created=int(self.started.timestamp()),
+            model=None,
+            deltas=deltas[:-4] if broken else deltas,
+            error=BROKEN if broken else None,
+        )
+
+    def _bodies(self, completion: Completion, stream: bool) -> dict[str, Any]:
+        if not stream:
+            return {"response_body": completion.plain(), "assembled_response": completion.plain()}
+        shape = completion.assembled("delta" if self.old_core else "message")
+        return {"response_body": completion.events(), "assembled_response": shape}
+
+    def _call(self, deployment: str, uri: str, span_id: str) -> dict[str, Any]:
+        path = (self.deployment,) if deployment == self.deployment else (self.deployment, deployment)
+        return {
+            "deployment": deployment,
+            "uri": uri,
+            "started": self.started,
+            "trace_id": self.trace_id,
+            "span_id": span_id,
+            "execution_path": (self.person.user_id, *path) if self.old_core else path,
+            "upstream_uri": f"http://{deployment.rsplit('/', 1)[-1]}.dial.svc.cluster.local{uri}",
+            "duration_ms": None if self.old_core else self.duration // timedelta(milliseconds=1),
+            "chat_id": self.chat_id,
+            "user_id": self.person.user_id,
+            "user_title": self.person.title,
+        }
+
+    def _child(self, model: str, path: str, span_id: str, started: datetime, share: float) -> dict[str, Any]:
+        call = self._call(model, f"/openai/deployments/{model}/{path}?api-version=2024-10-21", span_id)
+        return {
+            **call,
+            "started": started,
+            "duration_ms": None if self.old_core else int(self.duration / timedelta(milliseconds=1) * share),
+            "chat_id": "" if self.old_core else self.chat_id,
+            "user_title": "" if self.old_core else self.person.title,
+            "parent_span_id": self.span_id,
+            "parent_deployment": self.deployment,
+        }
+
+    def _embedding_usage(self) -> Usage:
+        return _embedding_usage(self.exchange.question)
+
+    def _model_usage(self) -> Usage:
+        texts = (INSTRUCTION, self.exchange.question, *(passage.text for passage in self.exchange.retrieved))
+        prompt, completion = sum(_tokens(text) for text in texts), _tokens(self.exchange.answer)
+        price = prompt * PROMPT_PRICE + completion * COMPLETION_PRICE
+        return Usage(prompt_tokens=prompt, completion_tokens=completion, price=price, deployment_price=price)
+
+
+def embeddings_call(text: str, rng: random.Random, **call: Any) -> CoreCall:
+    """Give the call that embeds `text` in 64 dimensions; `call` holds the other fields of CoreCall."""
+    usage = _embedding_usage(text)
+    vector = [round(rng.gauss(0, 0.1), 6) for _ in range(64)]
+    tokens = {"prompt_tokens": usage.prompt_tokens, "total_tokens": usage.prompt_tokens}
+    data = [{"object": "embedding", "index": 0, "embedding": vector}]
+    body = _json({"object": "list", "data": data, "model": EMBEDDER, "usage": tokens})
+    request = _json({"input": [text], "model": EMBEDDER, "dimensions": len(vector), "encoding_format": "float"})
+    return CoreCall(**call, request_body=request, response_body=body, assembled_response=body, usage=usage)
+
+
+def new_ids(rng: random.Random) -> dict[str, str]:
+    """Give a fresh response id, trace id and span id, by the names that Turn has for them."""
+    response_id = str(uuid.UUID(int=rng.getrandbits(128), version=4))
+    return {"response_id": response_id, "trace_id": _trace(rng), "span_id": _span(rng)}
+
+
+def _trace(rng: random.Random) -> str:
+    return f"{rng.getrandbits(128):032x}"
+
+
+def _span(rng: random.Random) -> str:
+    return f"{rng.getrandbits(64):016x}"
+
+
+def _embedding_usage(text: str) -> Usage:
+    price = _tokens(text) * EMBEDDING_PRICE
+    return Usage(prompt_tokens=_tokens(text), completion_tokens=0, price=price, deployment_price=price)
+
+
+def _sum(*usages: Usage) -> Usage:
+    return Usage(
+        prompt_tokens=sum(usage.prompt_tokens for usage in usages),
+        completion_tokens=sum(usage.completion_tokens for usage in usages),
+        price=sum((usage.price for usage in usages), Decimal(0)),
+    )
+
+
+def _tokens(text: str) -> int:
+    return max(1, len(text) // 4)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,34 @@
+"""What became of a deployment's alerts, counted from its rows of `alerts`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+DELIVERIES = ("delivered", "undeliverable")
+
+ALERT_COLUMNS = ("metric", "change", "verdict")
+
+
+@dataclass(frozen=True)
+class AlertTotals:
+    """Totals since the first row.
+
+    `regressions` counts alerts that fired, by (metric, verdict); `deliveries` webhooks by how they ended.
+    """
+
+    regressions: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    deliveries: Mapping[str, int] = field(default_factory=dict)
+
+    def with_alerts(self, rows: pa.Table) -> AlertTotals:
+        """Add rows of `alerts` (columns ALERT_COLUMNS)."""
+        regressions, deliveries = dict(self.regressions), dict(self.deliveries)
+        for row in rows.to_pylist():
+            if row["change"] == "firing":
+                key = (row["metric"] or "unknown", row["verdict"] or "undecided")
+                regressions[key] = regressions.get(key, 0) + 1
+            elif row["change"] in DELIVERIES:
+                deliveries[row["change"]] = deliveries.get(row["change"], 0) + 1
+        return AlertTotals(regressions, deliveries)

@@ -1,0 +1,294 @@
+"""The life of alerts, kept in the lake: what fired, what is over, and who has been told."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Literal
+
+import msgspec
+
+from lake import ALERTS, Lake, LostRaceError, Table
+from monitor.regression import Reading, Status, StreamKey, Transition
+
+ChangeKind = Literal["firing", "resolved", "delivered", "undeliverable"]
+DeliveryKind = Literal["delivered", "undeliverable"]
+
+_APP_ID = "alerts"
+_ATTEMPTS = 10
+_log = logging.getLogger(__name__)
+
+
+class WorstAnswer(msgspec.Struct, frozen=True):
+    """An answer to look at first: its id and its score."""
+
+    response_id: str
+    value: float
+
+
+class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What `alerts.details` holds."""
+
+    fired_at: datetime | None = None
+    """When the alert began firing."""
+    recorded_at: datetime | None = None
+    """When this row was made, by the clock."""
+    false_alarm_every_seconds: float | None = None
+    observations: int | None = None
+    """Conversations in the latest window."""
+    worst: tuple[WorstAnswer, ...] = ()
+    receiver: str | None = None
+    """For delivered and undeliverable: who was told, or could not be."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertChange:
+    """One row of `alerts`; its columns are described there. Times of firing and resolved are event times."""
+
+    change_id: str
+    alert_id: str
+    key: StreamKey
+    change: ChangeKind
+    changed_at: datetime
+    details: AlertDetails
+    reason: str | None = None
+    since: datetime | None = None
+    reference_mean: float | None = None
+    current_mean: float | None = None
+    current_lower: float | None = None
+    current_upper: float | None = None
+    log_evidence: float | None = None
+    log_threshold: float | None = None
+    delivery_of: str | None = None
+
+    @property
+    def fired_at(self) -> datetime:
+        """When the alert began firing."""
+        return self.details.fired_at or self.changed_at
+
+
+@dataclass
+class _Shelf:
+    """Alerts of one deployment, as its table has them."""
+
+    table: Table
+    version: int = 0
+    changes: list[AlertChange] = field(default_factory=list)
+
+    def load(self) -> None:
+        before, rows, after = self.table.committed(_APP_ID), self.table.read(), self.table.committed(_APP_ID)
+        while before != after:
+            before, rows, after = after, self.table.read(), self.table.committed(_APP_ID)
+        self.version = after or 0
+        self.changes = sorted((_from_row(row) for row in rows.to_pylist()), key=lambda change: change.changed_at)
+
+
+class AlertBook:
+    """Turns regressions that begin or end into rows of `alerts`, each once, and knows which are not yet delivered.
+
+    A change is a row first and a delivery second: what `pending` gives was recorded and not settled with that
+    receiver, so after a crash between the two it is delivered late, not never. Transitions that the table already
+    has, as after a restart, are ignored: an open alert is not opened twice, and nothing older than a stream's last
+    change is recorded. Several books on one lake do not repeat each other. Safe for use by several threads.
+    """
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._lock = threading.RLock()
+        self._shelves: dict[str, _Shelf] = {}
+        self._unrecorded: list[Transition] = []
+        for deployment in lake.deployments():
+            if deployment is not None:
+                self._shelf(deployment)
+
+    def record(self, transitions: Sequence[Transition], now: datetime) -> list[AlertChange]:
+        """Write the transitions that are news; returns them as recorded.
+
+        If the lake fails its error is raised, and the transitions are tried again at the next call.
+        """
+        with self._lock:
+            self._unrecorded += transitions
+            recorded: list[AlertChange] = []
+            for deployment in dict.fromkeys(transition.key.deployment for transition in self._unrecorded):
+                mine = [t for t in self._unrecorded if t.key.deployment == deployment]
+                recorded += self._append(self._shelf(deployment), partial(_news, transitions=mine, now=now))
+                self._unrecorded = [t for t in self._unrecorded if t.key.deployment != deployment]
+            return recorded
+
+    def settle(self, readings: Mapping[StreamKey, Reading], now: datetime) -> list[AlertChange]:
+        """Resolve alerts that streams computed anew do not have, as after other settings; returns the changes.
+
+        An alert is touched only if its stream has been read past the alert's beginning and is not regressed.
+        """
+        with self._lock:
+            resolved: list[AlertChange] = []
+            for alert in self.active():
+                reading = readings.get(alert.key)
+                if reading is None or reading.status is not Status.WATCHING:
+                    continue
+                if reading.latest is not None and reading.latest >= alert.changed_at:
+                    change = _withdrawn(alert, reading.latest, now)
+                    resolved += self._append(self._shelf(alert.key.deployment), partial(_new, change=change))
+            return resolved
+
+    def record_delivery(
+        self, change: AlertChange, receiver: str, outcome: DeliveryKind, reason: str, at: datetime
+    ) -> None:
+        """Write that `receiver` has been told of a change, or why it will not be; a second time is no row."""
+        delivery = AlertChange(
+            change_id=_digest(change.change_id, receiver),
+            alert_id=change.alert_id,
+            key=change.key,
+            change=outcome,
+            changed_at=at,
+            details=AlertDetails(receiver=receiver, fired_at=change.details.fired_at),
+            reason=reason,
+            delivery_of=change.change_id,
+        )
+        with self._lock:
+            self._append(self._shelf(change.key.deployment), partial(_new, change=delivery))
+
+    def pending(self, receiver: str) -> list[AlertChange]:
+        """Give the changes that this receiver was neither told nor found unreachable for, oldest first."""
+        with self._lock:
+            changes = self.changes()
+        settled = {change.delivery_of for change in changes if change.details.receiver == receiver}
+        return [c for c in changes if c.change in ("firing", "resolved") and c.change_id not in settled]
+
+    def active(self) -> list[AlertChange]:
+        """Give the `firing` changes of alerts that are not resolved, oldest first."""
+        with self._lock:
+            last = {c.key: c for c in self.changes() if c.change in ("firing", "resolved")}
+        return [change for change in last.values() if change.change == "firing"]
+
+    def changes(self) -> list[AlertChange]:
+        """Give every change of every alert, oldest first."""
+        with self._lock:
+            every = [change for shelf in self._shelves.values() for change in shelf.changes]
+        return sorted(every, key=lambda change: change.changed_at)
+
+    def _shelf(self, deployment: str) -> _Shelf:
+        shelf = self._shelves.get(deployment)
+        if shelf is None:
+            shelf = _Shelf(self._lake.table(ALERTS, deployment))
+            shelf.load()
+            self._shelves[deployment] = shelf
+        return shelf
+
+    def _append(self, shelf: _Shelf, news: Callable[[Sequence[AlertChange]], list[AlertChange]]) -> list[AlertChange]:
+        for _ in range(_ATTEMPTS):
+            changes = news(shelf.changes)
+            if not changes:
+                return []
+            try:
+                shelf.table.append(
+                    ALERTS.rows([_to_row(c) for c in changes]), app_id=_APP_ID, version=shelf.version + 1
+                )
+            except LostRaceError:
+                shelf.load()
+                continue
+            shelf.version += 1
+            shelf.changes += changes
+            return changes
+        raise LostRaceError(f"{shelf.table.uri} was changed by others {_ATTEMPTS} times in a row; run fewer monitors")
+
+
+def _news(known: Sequence[AlertChange], transitions: Sequence[Transition], now: datetime) -> list[AlertChange]:
+    last = {change.key: change for change in known if change.change in ("firing", "resolved")}
+    news: list[AlertChange] = []
+    for transition in transitions:
+        before = last.get(transition.key)
+        is_open = before is not None and before.change == "firing"
+        if is_open is (transition.change == "firing") or (before and transition.at <= before.changed_at):
+            continue
+        change = _change(transition, before if is_open else None, now)
+        last[transition.key] = change
+        news.append(change)
+    return news
+
+
+def _new(known: Sequence[AlertChange], change: AlertChange) -> list[AlertChange]:
+    return [] if any(old.change_id == change.change_id for old in known) else [change]
+
+
+def _change(transition: Transition, opened: AlertChange | None, now: datetime) -> AlertChange:
+    key, reading = transition.key, transition.reading
+    fired_at = opened.fired_at if opened else transition.at
+    alert_id = (
+        opened.alert_id
+        if opened
+        else _digest(key.deployment, key.metric, key.metric_version, transition.at.astimezone(UTC).isoformat())
+    )
+    return AlertChange(
+        change_id=_digest(alert_id, transition.change),
+        alert_id=alert_id,
+        key=key,
+        change=transition.change,
+        changed_at=transition.at,
+        since=reading.since,
+        reference_mean=reading.reference_mean,
+        current_mean=reading.since_mean,
+        current_lower=reading.since_lower,
+        current_upper=reading.since_upper,
+        log_evidence=reading.log_evidence,
+        log_threshold=reading.log_threshold,
+        reason="the evidence of a regression reached the threshold"
+        if transition.change == "firing"
+        else "the evidence that quality is back reached the threshold",
+        details=AlertDetails(
+            fired_at=fired_at,
+            recorded_at=now,
+            false_alarm_every_seconds=reading.false_alarm_every.total_seconds(),
+            observations=reading.observations,
+            worst=tuple(WorstAnswer(*answer) for answer in transition.worst),
+        ),
+    )
+
+
+def _withdrawn(alert: AlertChange, at: datetime, now: datetime) -> AlertChange:
+    return AlertChange(
+        change_id=_digest(alert.alert_id, "resolved"),
+        alert_id=alert.alert_id,
+        key=alert.key,
+        change="resolved",
+        changed_at=at,
+        since=alert.since,
+        reference_mean=alert.reference_mean,
+        reason="computed anew from the scores, with the settings of now, this is no regression",
+        details=AlertDetails(fired_at=alert.fired_at, recorded_at=now),
+    )
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+
+_SAME_COLUMNS = [column.name for column in fields(AlertChange) if column.name not in ("key", "details")]
+
+
+def _to_row(change: AlertChange) -> dict[str, Any]:
+    key, told = change.key, change.change in ("delivered", "undeliverable")
+    return {name: getattr(change, name) for name in _SAME_COLUMNS} | {
+        "deployment": key.deployment,
+        "metric": key.metric,
+        "metric_version": key.metric_version,
+        # Whether the judge is what changed is not looked into.
+        "verdict": None if told else "undecided",
+        "details": msgspec.json.encode(change.details).decode(),
+    }
+
+
+def _from_row(row: dict[str, Any]) -> AlertChange:
+    key = StreamKey(row["deployment"], row["metric"], row["metric_version"])
+    try:
+        details = msgspec.json.decode(row["details"] or "{}", type=AlertDetails)
+    except msgspec.MsgspecError as error:
+        _log.warning("Details of the alert change %s cannot be read and count as absent: %s", row["change_id"], error)
+        details = AlertDetails()
+    return AlertChange(key=key, details=details, **{name: row[name] for name in _SAME_COLUMNS})

@@ -1,0 +1,38 @@
+"""Sums that come out the same in whatever order and pieces the rows arrive."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+PER_UNIT = 10**12
+"""Amounts are whole numbers of 10^-12 units.
+
+A float sum depends on the order of its terms, so that a restart could make a counter smaller by its last digit,
+and Prometheus takes a smaller counter for one that began again at zero.
+"""
+
+
+def exact_sum(values: NDArray[np.float64]) -> int:
+    """Sum of all finite values, in 10^-12 units; what is not finite counts as nothing."""
+    return sum(map(int, np.rint(values[np.isfinite(values)] * PER_UNIT).tolist()))
+
+
+def floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """A numeric column as floats, null as NaN."""
+    return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+
+
+def counts(column: pa.ChunkedArray, absent: str) -> dict[str, int]:
+    """How often each value of a column occurs, by its text; null counts as `absent`."""
+    totals: dict[str, int] = {}
+    for entry in column.value_counts().to_pylist():
+        name = absent if entry["values"] is None else str(entry["values"])
+        totals[name] = totals.get(name, 0) + int(entry["counts"])
+    return totals
+
+
+def added(left: dict[str, int], right: dict[str, int]) -> dict[str, int]:
+    """Two counts together, in the order of their names."""
+    return {name: left.get(name, 0) + right.get(name, 0) for name in sorted(left | right)}

@@ -1,0 +1,79 @@
+"""The monitor's pages over HTTP: `/`, `/metrics` and `/healthz`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.staticfiles import StaticFiles
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+
+from monitor.exporter import registry_of
+from monitor.overview import overview_of
+from monitor.service import Monitor
+from monitor.wording import FILTERS
+
+_HEADERS = {
+    # Names on the pages come from URLs that any client can write: nothing from elsewhere may load or run.
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    # Ask again each time: after an update a page must not come in the old style.
+    "Cache-Control": "no-cache",
+}
+
+
+def create_app(monitor: Monitor) -> FastAPI:
+    """Give the application that shows a monitor's newest snapshot; it never reads the lake."""
+    app = FastAPI(title="dialwatch monitor", docs_url=None, redoc_url=None, openapi_url=None)
+    app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
+    templates = Environment(
+        loader=PackageLoader("monitor"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters.update(FILTERS)
+    registry = registry_of(lambda: monitor.snapshot)
+
+    @app.middleware("http")
+    async def protect(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+        response = await call_next(request)
+        response.headers.update(_HEADERS)
+        return response
+
+    @app.get("/metrics")
+    def metrics(request: Request) -> Response:
+        encode, content_type = _format_for(request.headers.get("accept", ""))
+        return Response(encode(registry), headers={"Content-Type": content_type})
+
+    @app.get("/healthz")
+    def healthz() -> JSONResponse:
+        health = monitor.health()
+        return JSONResponse(asdict(health), status_code=200 if health.healthy else 503)
+
+    @app.get("/")
+    def overview() -> HTMLResponse:
+        snapshot = monitor.snapshot
+        page = overview_of(snapshot) if snapshot else None
+        text = templates.get_template("overview.html").render(
+            page=page, books=snapshot.books if snapshot else None, health=monitor.health()
+        )
+        return HTMLResponse(text)
+
+    return app
+
+
+def _format_for(accept: str) -> tuple[Callable[[CollectorRegistry], bytes], str]:
+    try:
+        return choose_encoder(accept)
+    except TypeError:
+        # prometheus_client compares whatever follows `version=` with a number.
+        return choose_encoder("")

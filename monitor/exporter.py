@@ -1,0 +1,284 @@
+"""The Prometheus side: one collector that turns a snapshot into metric families."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.metadata import version
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
+
+from monitor.alert_totals import DELIVERIES
+from monitor.books import Books
+from monitor.regression import Reading, Status
+from monitor.scores import BUCKETS, Histogram
+from monitor.snapshot import Figures, Snapshot
+
+_BOUNDS = (*map(str, BUCKETS), "+Inf")
+_Deployments = Mapping[str, Figures]
+
+
+def registry_of(snapshot: Callable[[], Snapshot | None]) -> CollectorRegistry:
+    """A registry whose scrape shows the newest snapshot; before the first one it shows the build alone."""
+    registry = CollectorRegistry()
+    registry.register(_SnapshotCollector(snapshot))
+    return registry
+
+
+class _SnapshotCollector(Collector):
+    def __init__(self, snapshot: Callable[[], Snapshot | None]) -> None:
+        self._snapshot = snapshot
+
+    def collect(self) -> Iterator[Metric]:
+        build = InfoMetricFamily("dialwatch_build", "Version of dialwatch that is running; the value is always 1.")
+        build.add_metric([], {"version": version("dialwatch")})
+        yield build
+        snapshot = self._snapshot()
+        if snapshot is None:
+            return
+        yield from _traffic(snapshot.deployments)
+        yield from _scores(snapshot.deployments)
+        yield from _evaluator(snapshot.deployments)
+        yield from _readings(snapshot.deployments)
+        yield from _alerts(snapshot.deployments, snapshot.failed_deliveries)
+        yield from _collector(snapshot.books)
+        yield from _monitor(snapshot)
+
+
+def _counter(name: str, text: str, samples: Iterable[tuple[tuple[str, ...], float]], *labels: str) -> Metric:
+    family = CounterMetricFamily(name, text, labels=labels)
+    for values, number in samples:
+        family.add_metric(values, number)
+    return family
+
+
+def _gauge(name: str, text: str, samples: Iterable[tuple[tuple[str, ...], float | None]], *labels: str) -> Metric:
+    """A gauge without the samples that are unknown: no series says so better than a made-up number."""
+    family = GaugeMetricFamily(name, text, labels=labels)
+    for values, number in samples:
+        if number is not None:
+            family.add_metric(values, number)
+    return family
+
+
+def _traffic(deployments: _Deployments) -> Iterator[Metric]:
+    traffic = [(name, figures.traffic) for name, figures in deployments.items()]
+    yield _counter(
+        "dialwatch_responses_total",
+        "Requests of every kind that DIAL answered, by HTTP status.",
+        (((name, status), number) for name, t in traffic for status, number in t.responses.items()),
+        "deployment",
+        "status",
+    )
+    yield _counter(
+        "dialwatch_signals_total",
+        "Signs of what people thought of an answer: like, dislike, regenerate and so on.",
+        (((name, signal), number) for name, t in traffic for signal, number in t.signals.items()),
+        "deployment",
+        "signal",
+    )
+    directions = [
+        ((name, direction), number)
+        for name, t in traffic
+        if t.requests
+        for direction, number in (("prompt", t.prompt_tokens), ("completion", t.completion_tokens))
+    ]
+    yield _counter(
+        "dialwatch_tokens_total",
+        "Tokens read (prompt) and written (completion). An application's include those of the models it called, so "
+        "a sum over deployments counts them twice.",
+        directions,
+        "deployment",
+        "direction",
+    )
+    yield _counter(
+        "dialwatch_cost_total",
+        "Price of the deployment's own calls, without the calls that it made in turn, in the currency of DIAL's "
+        "price table. Sums over deployments count nothing twice.",
+        (((name,), t.cost) for name, t in traffic if t.requests),
+        "deployment",
+    )
+
+
+def _scores(deployments: _Deployments) -> Iterator[Metric]:
+    family = HistogramMetricFamily(
+        "dialwatch_score",
+        "Scores of new answers, a ratio mostly from 0 to 1; scores made a day or more after their answer are left "
+        "out. The exemplar names the worst of the latest answers of its bucket.",
+        labels=("deployment", "metric"),
+    )
+    for name, figures in deployments.items():
+        for metric, scores in figures.scores.metrics.items():
+            family.add_metric((name, metric), _buckets(scores.histogram), scores.histogram.total)
+    yield family
+
+
+def _buckets(histogram: Histogram) -> list[tuple[str, float] | tuple[str, float, Exemplar]]:
+    buckets: list[tuple[str, float] | tuple[str, float, Exemplar]] = []
+    for bound, number, worst in zip(_BOUNDS, histogram.cumulative, histogram.worst, strict=True):
+        if worst is None:
+            buckets.append((bound, number))
+        else:
+            buckets.append((bound, number, Exemplar({"response_id": worst.response_id}, worst.value)))
+    return buckets
+
+
+def _evaluator(deployments: _Deployments) -> Iterator[Metric]:
+    scores = {name: figures.scores for name, figures in deployments.items()}
+    skips: dict[str, int] = {}
+    for one in scores.values():
+        for reason, number in one.skips.items():
+            skips[reason] = skips.get(reason, 0) + number
+    yield _counter(
+        "dialwatch_evaluations_total",
+        "Answers that a metric was applied to, one each, with or without a score.",
+        [((), sum(one.evaluations for one in scores.values()))],
+    )
+    yield _counter(
+        "dialwatch_evaluation_skips_total",
+        "Evaluations that gave no score, by the reason why it could not be computed.",
+        (((reason,), number) for reason, number in sorted(skips.items())),
+        "reason",
+    )
+    yield _gauge(
+        "dialwatch_evaluation_last_success_timestamp_seconds",
+        "When the evaluator last scored an answer of the deployment, in seconds since 1970.",
+        (((name,), one.last_scored_at.timestamp()) for name, one in scores.items() if one.last_scored_at),
+        "deployment",
+    )
+    yield _counter(
+        "dialwatch_judge_cost_total",
+        "Price of all calls of the judge, in the currency of the evaluator's price table.",
+        [((), sum(one.judge_cost for one in scores.values()))],
+    )
+    info = InfoMetricFamily(
+        "dialwatch_evaluator", "Version and judge behind each metric's newest scores; the value is always 1."
+    )
+    in_use = {(m, s.version, s.judge or "") for one in scores.values() for m, s in one.metrics.items()}
+    for metric, metric_version, judge in sorted(in_use):
+        info.add_metric([], {"metric": metric, "version": metric_version, "judge": judge})
+    yield info
+
+
+_READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
+    (
+        "dialwatch_score_mean",
+        "Weighted mean score of the latest conversations, a ratio from 0 to 1.",
+        lambda reading: reading.mean,
+    ),
+    (
+        "dialwatch_score_mean_lower",
+        "Lower end of the 95 % confidence interval of the mean score, a ratio from 0 to 1.",
+        lambda reading: reading.mean_lower,
+    ),
+    (
+        "dialwatch_score_mean_upper",
+        "Upper end of the 95 % confidence interval of the mean score, a ratio from 0 to 1.",
+        lambda reading: reading.mean_upper,
+    ),
+    (
+        "dialwatch_score_reference_mean",
+        "Mean score of the reference that a regression is measured against, a ratio from 0 to 1.",
+        lambda reading: reading.reference_mean,
+    ),
+    (
+        "dialwatch_score_window_observations",
+        "Conversations behind the mean score.",
+        lambda reading: reading.observations,
+    ),
+    (
+        "dialwatch_regression_active",
+        "1 while the mean score is taken to be below its reference, else 0.",
+        lambda reading: float(reading.status is Status.REGRESSED),
+    ),
+    (
+        "dialwatch_regression_log_evidence",
+        "Natural logarithm of the evidence that the mean score has fallen.",
+        lambda reading: reading.log_evidence if math.isfinite(reading.log_evidence) else None,
+    ),
+    (
+        "dialwatch_regression_log_threshold",
+        "Natural logarithm of the evidence at which a regression fires.",
+        lambda reading: reading.log_threshold,
+    ),
+)
+
+
+def _readings(deployments: _Deployments) -> Iterator[Metric]:
+    readings = [
+        ((name, metric), reading)
+        for name, figures in deployments.items()
+        for metric, reading in figures.readings.items()
+    ]
+    for family, text, number in _READINGS:
+        yield _gauge(family, text, ((labels, number(r)) for labels, r in readings), "deployment", "metric")
+
+
+def _alerts(deployments: _Deployments, failed_deliveries: int) -> Iterator[Metric]:
+    alerts = {name: figures.alerts for name, figures in deployments.items()}
+    yield _counter(
+        "dialwatch_regressions_total",
+        "Regressions that fired, by what is held to have changed: system, judge, both or undecided.",
+        (((name, *key), number) for name, one in alerts.items() for key, number in one.regressions.items()),
+        "deployment",
+        "metric",
+        "verdict",
+    )
+    deliveries = [
+        ((outcome,), sum(one.deliveries.get(outcome, 0) for one in alerts.values())) for outcome in DELIVERIES
+    ]
+    yield _counter(
+        "dialwatch_webhook_deliveries_total",
+        "Webhooks that a receiver has accepted (delivered), that were given up (undeliverable), and, since the "
+        "monitor started, attempts that failed and are repeated (failed).",
+        [*deliveries, (("failed",), failed_deliveries)],
+        "outcome",
+    )
+
+
+def _collector(books: Books) -> Iterator[Metric]:
+    yield _counter(
+        "dialwatch_lines_total",
+        "Log lines that the collector was handed, by what became of them; the outcomes add up to all lines.",
+        (((outcome,), number) for outcome, number in books.lines.items()),
+        "outcome",
+    )
+    yield _counter(
+        "dialwatch_rejected_lines_total",
+        "Log lines that could not be read, by reason; their bytes are in the lake's table _rejected.",
+        (((reason,), number) for reason, number in books.rejected.items()),
+        "reason",
+    )
+    yield _gauge(
+        "dialwatch_collector_lag_seconds",
+        "Seconds from the newest request of the collector's latest batch to the batch's commit.",
+        [((), books.lag_seconds)],
+    )
+
+
+def _monitor(snapshot: Snapshot) -> Iterator[Metric]:
+    yield _gauge(
+        "dialwatch_monitor_last_refresh_timestamp_seconds",
+        "When the monitor last looked at the lake, in seconds since 1970.",
+        [((), snapshot.taken_at.timestamp())],
+    )
+    yield _gauge(
+        "dialwatch_monitor_refresh_duration_seconds",
+        "Seconds that the last look at the lake took.",
+        [((), snapshot.refresh_seconds)],
+    )
+    yield _counter(
+        "dialwatch_monitor_failures_total",
+        "What went wrong in the monitor since it started, by the step that failed; its log says more.",
+        (((reason,), number) for reason, number in sorted(snapshot.failures.items())),
+        "reason",
+    )

@@ -1,0 +1,47 @@
+"""Reads of each table only what came since the last look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lake import Lake, Table, TableSpec
+
+
+@dataclass
+class _Place:
+    table: Table
+    version: int | None = None
+
+
+class NewRows:
+    """Remembers, in memory, up to which version each table of the lake has been taken in."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._places: dict[tuple[str, str | None], _Place] = {}
+
+    def take(
+        self,
+        spec: TableSpec,
+        deployment: str | None,
+        columns: Sequence[str],
+        into: Callable[[pa.Table], None],
+    ) -> None:
+        """Hand the rows that are new to `into`; they count as taken once it returns.
+
+        Whatever the store or `into` raises is passed on; the same rows come again next time.
+        """
+        key = (spec.name, deployment)
+        place = self._places.setdefault(key, _Place(self._lake.table(spec, deployment)))
+        try:
+            change = place.table.read_since(place.version, columns)
+        except Exception:
+            # The handle may be what is broken, for one whose table was removed and made again.
+            place.table = self._lake.table(spec, deployment)
+            raise
+        if change.rows.num_rows:
+            into(change.rows)
+        place.version = change.version

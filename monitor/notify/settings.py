@@ -1,0 +1,43 @@
+"""Who is told about regressions."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Annotated
+
+from annotated_types import MinLen
+from pydantic import AnyHttpUrl, BaseModel, ConfigDict, SecretStr, field_validator
+
+_PREFIX = "whsec_"
+_LEAST_BYTES = 24
+_ADVICE = (
+    "make one with: python -c 'import base64, secrets; "
+    'print("whsec_" + base64.b64encode(secrets.token_bytes(32)).decode())\''
+)
+
+
+class WebhookSettings(BaseModel):
+    """One receiver of webhooks, signed as the Standard Webhooks specification says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    name: Annotated[str, MinLen(1)] = "webhook"
+    """The receiver's name in the alerts table: what was delivered under another name is delivered again."""
+    url: AnyHttpUrl
+    secret: SecretStr
+    """`whsec_` and the base64 of at least 24 random bytes; the receiver needs the same."""
+
+    @field_validator("secret")
+    @classmethod
+    def _is_a_secret(cls, secret: SecretStr) -> SecretStr:
+        text = secret.get_secret_value()
+        if not text.startswith(_PREFIX):
+            raise ValueError(f"a webhook secret begins with {_PREFIX}; {_ADVICE}")
+        try:
+            key = base64.b64decode(text.removeprefix(_PREFIX), validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise ValueError(f"a webhook secret is base64 after {_PREFIX}; {_ADVICE}") from error
+        if len(key) < _LEAST_BYTES:
+            raise ValueError(f"a webhook secret has at least {_LEAST_BYTES} bytes, this one has {len(key)}; {_ADVICE}")
+        return secret

@@ -1,0 +1,72 @@
+"""The words of an alert: what got worse, how sure, since when, where, and what to look at."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from monitor.alerts import AlertChange
+
+
+def summary(change: AlertChange) -> str:
+    """Say in one line what happened."""
+    where = f"{change.key.metric} of {change.key.deployment}"
+    before, after = _number(change.reference_mean), _number(change.current_mean)
+    if change.change == "firing":
+        return f"{where} fell from {before} to {after} since {_time(change.since)}"
+    return f"{where}: alert is over" if change.current_mean is None else f"{where} is back at {after}"
+
+
+def description(change: AlertChange, external_url: str) -> str:
+    """Say in a few lines what a person who was just woken needs; `external_url` is where our pages are."""
+    lines = _resolved(change) if change.change == "resolved" else _firing(change)
+    return "\n".join([*lines, f"Look at: {external_url or 'the overview page of dialwatch'}"])
+
+
+def _firing(change: AlertChange) -> list[str]:
+    key, details = change.key, change.details
+    lines = [
+        f"What: the mean of {key.metric} (0 is worst, 1 is best) fell from {_number(change.reference_mean)} in the "
+        f"reference to {_number(change.current_mean)} (95 % interval {_interval(change)}).",
+        f"Since: about {_time(change.since)}; found with the answers until {_time(change.changed_at)}.",
+        f"Where: deployment {key.deployment}, all of its scored answers; metric version {key.metric_version}.",
+    ]
+    if details.false_alarm_every_seconds is not None:
+        every = _duration(timedelta(seconds=details.false_alarm_every_seconds))
+        lines.append(f"How sure: steady quality raises an alert like this at most once in {every} on average.")
+    if details.worst:
+        worst = ", ".join(f"{answer.response_id} ({_number(answer.value)})" for answer in details.worst)
+        lines.append(f"Worst answers since then: {worst}")
+    return lines
+
+
+def _resolved(change: AlertChange) -> list[str]:
+    key = change.key
+    lines = [f"Over: the alert on {key.metric} of deployment {key.deployment} that began {_time(change.fired_at)}."]
+    if change.current_mean is None:
+        return [*lines, f"Why: {change.reason}."]
+    return [
+        *lines,
+        f"What: the mean is {_number(change.current_mean)} again (95 % interval {_interval(change)}); "
+        f"in the reference it was {_number(change.reference_mean)}.",
+        f"Found with the answers until {_time(change.changed_at)}.",
+    ]
+
+
+def _interval(change: AlertChange) -> str:
+    return f"{_number(change.current_lower)} to {_number(change.current_upper)}"
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2f}"
+
+
+def _time(at: datetime | None) -> str:
+    return "an unknown time" if at is None else f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+def _duration(length: timedelta) -> str:
+    if length >= timedelta(days=2):
+        return f"{length / timedelta(days=1):.0f} days"
+    if length >= timedelta(hours=2):
+        return f"{length / timedelta(hours=1):.0f} hours"
+    return f"{length / timedelta(minutes=1):.0f} minutes"

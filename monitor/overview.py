@@ -1,0 +1,137 @@
+"""What the overview page says, worked out of a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from monitor.charts import TimeAxis, axis_of, bars, height_of, line
+from monitor.regression import Reading, Status
+from monitor.scores import MetricScores
+from monitor.snapshot import Figures, Snapshot
+from monitor.timeline import Timeline
+
+_MOST_CARDS = 100
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric of a deployment. `trend` is path data; `reference_height` stands in the same chart."""
+
+    metric: str
+    reading: Reading | None
+    version: str
+    judge: str | None
+    trend: str
+    reference_height: float | None
+
+    @property
+    def regressed(self) -> bool:
+        """Whether a regression is active."""
+        return self.reading is not None and self.reading.status is Status.REGRESSED
+
+
+@dataclass(frozen=True)
+class Card:
+    """One deployment."""
+
+    name: str
+    figures: Figures
+    rows: tuple[Row, ...]
+    answers: str
+    busiest: int
+
+    @property
+    def regressed(self) -> bool:
+        """Whether any metric has an active regression."""
+        return any(row.regressed for row in self.rows)
+
+    @property
+    def other_signals(self) -> Mapping[str, int]:
+        """All signals that are neither a like nor a dislike."""
+        signals = self.figures.traffic.signals
+        return {name: number for name, number in signals.items() if name not in ("like", "dislike")}
+
+
+@dataclass(frozen=True)
+class ActiveRegression:
+    """A regression that has not ended."""
+
+    deployment: str
+    metric: str
+    reading: Reading
+
+    @property
+    def mean(self) -> float | None:
+        """Mean since the regression began, or of the whole window where no conversation is left from then."""
+        return self.reading.mean if self.reading.since_mean is None else self.reading.since_mean
+
+    @property
+    def interval(self) -> tuple[float | None, float | None]:
+        """95 % interval of `mean`."""
+        if self.reading.since_mean is None:
+            return self.reading.mean_lower, self.reading.mean_upper
+        return self.reading.since_lower, self.reading.since_upper
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The page: regressed deployments first, then by traffic."""
+
+    taken_at: datetime
+    axis: TimeAxis | None
+    cards: tuple[Card, ...]
+    left_out: int
+    regressions: tuple[ActiveRegression, ...]
+    watching: int
+    learning: int
+
+
+def overview_of(snapshot: Snapshot) -> Overview:
+    """Work out the page."""
+    axis = axis_of(_timelines(snapshot.deployments))
+    ordered = sorted(snapshot.deployments.items(), key=lambda item: (*_urgency(item[1]), item[0]))
+    readings = [(name, metric, reading) for name, figures in ordered for metric, reading in figures.readings.items()]
+    regressions = [ActiveRegression(*found) for found in readings if found[2].status is Status.REGRESSED]
+    return Overview(
+        taken_at=snapshot.taken_at,
+        axis=axis,
+        cards=tuple(_card(name, figures, axis) for name, figures in ordered[:_MOST_CARDS]),
+        left_out=max(0, len(ordered) - _MOST_CARDS),
+        regressions=tuple(regressions),
+        watching=sum(reading.status is Status.WATCHING for _, _, reading in readings),
+        learning=sum(reading.status is Status.LEARNING for _, _, reading in readings),
+    )
+
+
+def _timelines(deployments: Mapping[str, Figures]) -> Iterator[Timeline]:
+    for figures in deployments.values():
+        yield figures.traffic.answers_over_time
+        for scores in figures.scores.metrics.values():
+            yield scores.values_over_time
+
+
+def _urgency(figures: Figures) -> tuple[bool, bool, int]:
+    regressed = any(reading.status is Status.REGRESSED for reading in figures.readings.values())
+    return (not regressed, not figures.scores.metrics, -figures.traffic.requests)
+
+
+def _card(name: str, figures: Figures, axis: TimeAxis | None) -> Card:
+    answers = [weight for weight, _ in axis.sums(figures.traffic.answers_over_time)] if axis else []
+    rows = tuple(_row(metric, scores, figures, axis) for metric, scores in figures.scores.metrics.items())
+    return Card(name, figures, rows, bars(answers), int(max(answers, default=0)))
+
+
+def _row(metric: str, scores: MetricScores, figures: Figures, axis: TimeAxis | None) -> Row:
+    sums = axis.sums(scores.values_over_time) if axis else []
+    reading = figures.readings.get(metric)
+    reference = reading.reference_mean if reading else None
+    return Row(
+        metric=metric,
+        reading=reading,
+        version=scores.version,
+        judge=scores.judge,
+        trend=line([value / weight if weight else None for weight, value in sums]),
+        reference_height=None if reference is None else height_of(reference),
+    )

@@ -1,0 +1,41 @@
+"""What an installation may decide about regressions."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from typing import Annotated, Self
+
+from annotated_types import Ge, Gt, Lt
+from pydantic import BaseModel, ConfigDict, model_validator
+
+
+class RegressionSettings(BaseModel):
+    """When is a drop worth waking someone, and how often may it be a false alarm?"""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    batch: Annotated[timedelta, Gt(timedelta(0))] = timedelta(hours=1)
+    """Length of the stretches of event time whose scores are looked at together."""
+    grace: Annotated[timedelta, Ge(timedelta(0))] = timedelta(minutes=10)
+    """How long after its end a batch waits for late scores."""
+    false_alarm_every: timedelta = timedelta(days=30)
+    """Mean time to a false alarm of one stream is at least this."""
+    tolerance: Annotated[float, Ge(0), Lt(1)] = 0.05
+    """Drop below the reference, on the scale of the scores from 0 to 1, that wakes nobody."""
+    reference_observations: Annotated[int, Ge(2)] = 200
+    """Conversations of the reference, which a stream learns before it is watched."""
+
+    @model_validator(mode="after")
+    def _more_than_one_batch(self) -> Self:
+        if self.false_alarm_every <= self.batch:
+            raise ValueError(
+                f"false_alarm_every is {self.false_alarm_every} and must be longer than batch, {self.batch}: "
+                "the promise is kept in whole batches"
+            )
+        return self
+
+    @property
+    def log_threshold(self) -> float:
+        """Natural logarithm of the evidence that fires: the number of batches in `false_alarm_every`."""
+        return math.log(self.false_alarm_every / self.batch)

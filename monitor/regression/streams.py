@@ -1,0 +1,159 @@
+"""All streams: new rows of `scores` in, regressions that begin or end out."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+import pyarrow as pa
+
+from monitor.regression.batches import Batches, Score, worst_of
+from monitor.regression.detector import Detector
+from monitor.regression.reading import Reading, Status, StreamKey, Transition, TransitionKind, WorstAnswers
+from monitor.regression.settings import RegressionSettings
+
+LeftOut = Literal["no_value", "no_stream", "no_time", "future", "out_of_range", "bad_probability"]
+"""Why a row takes no part."""
+
+
+_COLUMNS = (
+    "deployment",
+    "metric",
+    "metric_version",
+    "requested_at",
+    "chat_id",
+    "response_id",
+    "event_id",
+    "value",
+    "sampling_probability",
+)
+_REMEMBERED_BATCHES = 500
+_SMALLEST_PROBABILITY = 1e-9
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Stream:
+    batches: Batches
+    detector: Detector
+    latest: datetime
+    """Latest `requested_at`."""
+    fed_at: datetime
+    """By the clock, when the last new row came."""
+    worst: deque[tuple[datetime, WorstAnswers]] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_BATCHES))
+    """End of a batch and its worst answers."""
+
+
+class Streams:
+    """One detector for each deployment, metric and metric version, fed with rows of the `scores` table.
+
+    - An observation is a conversation (`chat_id`; without one the answer alone) within a batch of event time.
+    - A batch closes once the stream's latest `requested_at` is `grace` after its end, or, where nothing new comes,
+      once the clock is so and has moved by `batch` and `grace` since the last new row. A score that comes after
+      that joins the oldest open batch.
+    - A score without a value is left out. So are rows that cannot be used, such as a value outside [0, 1] or a time
+      in the future; `left_out` counts them by reason, and the first of each reason is logged.
+    - A sampling probability of null counts as 1.
+
+    Not safe for use by several threads at once.
+    """
+
+    def __init__(self, settings: RegressionSettings) -> None:
+        self._settings = settings
+        self._streams: dict[StreamKey, _Stream] = {}
+        self._left_out: Counter[LeftOut] = Counter()
+
+    @property
+    def left_out(self) -> Mapping[LeftOut, int]:
+        """How many rows took no part, by reason."""
+        return dict(self._left_out)
+
+    def feed(self, scores: pa.Table, now: datetime) -> list[Transition]:
+        """Take in new rows of `scores`, in any order; returns what began or ended, in order of time.
+
+        Call it with an empty table too: only so do the last batches of idle streams close.
+        """
+        self._sort_in(scores, now)
+        transitions = [
+            transition
+            for key, stream in self._streams.items()
+            for transition in self._advance(key, stream, self._watermark(stream, now))
+        ]
+        return sorted(transitions, key=lambda transition: (transition.at, transition.key))
+
+    def readings(self) -> Mapping[StreamKey, Reading]:
+        """Give what is known of every stream; a few milliseconds for each that has news."""
+        return {key: stream.detector.reading for key, stream in self._streams.items()}
+
+    def _sort_in(self, scores: pa.Table, now: datetime) -> None:
+        columns = [scores.column(name).to_pylist() for name in _COLUMNS]
+        for deployment, metric, version, at, chat, response, event, value, probability in zip(*columns, strict=True):
+            reason = self._reason_to_ignore(deployment, metric, at, now)
+            if reason is not None:
+                self._leave_out(reason, event)
+                continue
+            stream = self._stream(StreamKey(deployment, metric, version or ""), at, now)
+            reason = _reason_to_leave_out(value, probability)
+            if reason is not None:
+                self._leave_out(reason, event)
+                continue
+            answer = response or event or ""
+            weight = 1.0 if probability is None else 1.0 / max(probability, _SMALLEST_PROBABILITY)
+            # A chat and an answer may have the same id; they are still two conversations.
+            conversation = f"chat {chat}" if chat else f"answer {event or answer}"
+            stream.batches.add(Score(at, conversation, answer, value, weight))
+
+    def _stream(self, key: StreamKey, at: datetime, now: datetime) -> _Stream:
+        stream = self._streams.get(key)
+        if stream is None:
+            batches = Batches(self._settings.batch, self._settings.grace)
+            stream = self._streams[key] = _Stream(batches, Detector(self._settings), at, now)
+        stream.latest, stream.fed_at = max(stream.latest, at), now
+        return stream
+
+    def _watermark(self, stream: _Stream, now: datetime) -> datetime:
+        idle = now - stream.fed_at >= self._settings.batch + self._settings.grace
+        return now if idle else stream.latest
+
+    def _advance(self, key: StreamKey, stream: _Stream, watermark: datetime) -> Iterator[Transition]:
+        for batch in stream.batches.close(watermark):
+            stream.worst.append((batch.end, batch.worst))
+            reading = stream.detector.update(batch.observations)
+            if reading is not None:
+                change: TransitionKind = "firing" if reading.status is Status.REGRESSED else "resolved"
+                yield Transition(key, change, batch.end, reading, _worst_since(stream, reading.since))
+
+    def _reason_to_ignore(
+        self, deployment: str | None, metric: str | None, at: datetime | None, now: datetime
+    ) -> LeftOut | None:
+        if deployment is None or metric is None:
+            return "no_stream"
+        if at is None:
+            return "no_time"
+        # One such row would close every batch until then.
+        return "future" if at > now + self._settings.grace else None
+
+    def _leave_out(self, reason: LeftOut, event: str | None) -> None:
+        self._left_out[reason] += 1
+        if self._left_out[reason] == 1 and reason != "no_value":
+            _log.warning(
+                "A score takes no part in finding regressions: %s, event_id %s. Its like are counted.", reason, event
+            )
+
+
+def _reason_to_leave_out(value: float | None, probability: float | None) -> LeftOut | None:
+    if value is None:
+        return "no_value"
+    if not 0.0 <= value <= 1.0:
+        return "out_of_range"
+    if probability is not None and not 0.0 < probability <= 1.0:
+        return "bad_probability"
+    return None
+
+
+def _worst_since(stream: _Stream, since: datetime | None) -> WorstAnswers:
+    return worst_of(answer for end, answers in stream.worst if since is None or end > since for answer in answers)

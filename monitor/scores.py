@@ -1,0 +1,162 @@
+"""What the evaluator has said about a deployment's answers, counted from its rows of `scores`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import accumulate
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from monitor.amounts import PER_UNIT, added, counts, exact_sum, floats
+from monitor.timeline import Timeline
+
+BUCKETS = tuple(tenth / 10 for tenth in range(11))
+"""Upper bounds of the histogram's buckets; one more holds all that is above 1."""
+
+BACKFILL_AGE = timedelta(days=1)
+"""A score made this long after its answer, or later, is of a backfill."""
+
+SCORE_COLUMNS = (
+    "event_id",
+    "response_id",
+    "deployment",
+    "requested_at",
+    "chat_id",
+    "segment",
+    "metric",
+    "metric_version",
+    "value",
+    "reason",
+    "judge",
+    "cost",
+    "sampling_probability",
+    "scored_at",
+)
+
+_EXEMPLAR_LIMIT = 128 - len("response_id")
+"""OpenMetrics allows 128 characters for an exemplar's labels, names included."""
+
+
+@dataclass(frozen=True)
+class WorstAnswer:
+    """The answer with the lowest score of those that came into a bucket last."""
+
+    response_id: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Scores of new answers, a count a bucket (not cumulative), and the worst answer of each bucket."""
+
+    counts: tuple[int, ...] = (0,) * (len(BUCKETS) + 1)
+    amount: int = 0
+    worst: tuple[WorstAnswer | None, ...] = (None,) * (len(BUCKETS) + 1)
+
+    @property
+    def total(self) -> float:
+        """Sum of all scores."""
+        return self.amount / PER_UNIT
+
+    @property
+    def cumulative(self) -> list[int]:
+        """Number of scores that are at most each bound, all of them last."""
+        return list(accumulate(self.counts))
+
+    def with_scores(self, rows: pa.Table) -> Histogram:
+        """Add rows that have a value."""
+        values = floats(rows["value"])
+        index = np.searchsorted(BUCKETS, values, side="left")
+        new_counts = np.bincount(index, minlength=len(self.counts)).tolist()
+        short = pc.less_equal(pc.utf8_length(rows["response_id"]), _EXEMPLAR_LIMIT)
+        namable = np.asarray(pc.fill_null(short, False))
+        worst = list(self.worst)
+        for bucket in range(len(worst)):
+            (candidates,) = np.nonzero((index == bucket) & namable)
+            if len(candidates):
+                row = int(candidates[np.argmin(values[candidates])])
+                worst[bucket] = WorstAnswer(rows["response_id"][row].as_py(), float(values[row]))
+        return Histogram(
+            tuple(old + new for old, new in zip(self.counts, new_counts, strict=True)),
+            self.amount + exact_sum(values),
+            tuple(worst),
+        )
+
+
+@dataclass(frozen=True)
+class MetricScores:
+    """One metric of one deployment. `version` and `judge` are those of the newest score."""
+
+    version: str
+    judge: str | None
+    scored_at: datetime
+    histogram: Histogram = field(default_factory=Histogram)
+    values_over_time: Timeline = field(default_factory=Timeline)
+
+    def with_scores(self, rows: pa.Table) -> MetricScores:
+        """Add rows that have a value."""
+        late = np.asarray(pc.subtract(rows["scored_at"], rows["requested_at"]).cast(pa.int64()).to_numpy())
+        fresh = rows.filter(pa.array(late < BACKFILL_AGE / timedelta(microseconds=1)))
+        probabilities = floats(rows["sampling_probability"])
+        usable = (probabilities > 0) & (probabilities <= 1)
+        weights = 1 / np.where(usable, probabilities, 1.0)
+        return replace(
+            self,
+            histogram=self.histogram.with_scores(fresh),
+            values_over_time=self.values_over_time.with_values(rows["requested_at"], weights, floats(rows["value"])),
+        )
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Totals since the first row.
+
+    `evaluations` counts all rows, `skips` those without a value by their reason; `judge_amount` is what the judge
+    cost, in 10^-12 units of the evaluator's currency.
+    """
+
+    evaluations: int = 0
+    skips: dict[str, int] = field(default_factory=dict)
+    judge_amount: int = 0
+    last_scored_at: datetime | None = None
+    metrics: Mapping[str, MetricScores] = field(default_factory=dict)
+
+    @property
+    def judge_cost(self) -> float:
+        """Price of all calls of the judge."""
+        return self.judge_amount / PER_UNIT
+
+    def with_scores(self, rows: pa.Table) -> Scores:
+        """Add rows of `scores` (columns SCORE_COLUMNS)."""
+        without_value = np.isnan(floats(rows["value"]))
+        skips = counts(rows["reason"].filter(pa.array(without_value)), "unknown")
+        newest = pc.max(rows["scored_at"]).as_py()
+        return Scores(
+            evaluations=self.evaluations + rows.num_rows,
+            skips=added(self.skips, skips),
+            judge_amount=self.judge_amount + exact_sum(floats(rows["cost"])),
+            last_scored_at=max(filter(None, (self.last_scored_at, newest)), default=None),
+            metrics=self._metrics_with(rows.filter(pa.array(~without_value))),
+        )
+
+    def _metrics_with(self, rows: pa.Table) -> Mapping[str, MetricScores]:
+        metrics = dict(self.metrics)
+        # The library's tables promise these three; a row of another writer without them still counts as evaluated.
+        dated = pc.and_(pc.is_valid(rows["requested_at"]), pc.is_valid(rows["scored_at"]))
+        rows = rows.filter(pc.and_(dated, pc.is_valid(rows["metric"])))
+        for name in rows["metric"].unique().to_pylist():
+            of_metric = rows.filter(pc.equal(rows["metric"], name))
+            newest_row = pc.index(of_metric["scored_at"], pc.max(of_metric["scored_at"])).as_py()
+            newest = of_metric.slice(newest_row, 1).to_pylist()[0]
+            held = metrics.get(name)
+            label = (str(newest["metric_version"] or ""), newest["judge"], newest["scored_at"])
+            if held is None:
+                held = MetricScores(*label)
+            elif newest["scored_at"] >= held.scored_at:
+                held = replace(held, version=label[0], judge=label[1], scored_at=label[2])
+            metrics[name] = held.with_scores(of_metric)
+        return {name: metrics[name] for name in sorted(metrics)}

@@ -1,0 +1,215 @@
+"""The monitor itself: looks at the lake again and again, and publishes what it knows."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+import pyarrow as pa
+
+from lake import ALERTS, BATCHES, PARSED_LOGS, REJECTED, SCORES, UNASSIGNED, USER_SIGNALS, Lake, TableSpec
+from monitor.alert_totals import ALERT_COLUMNS
+from monitor.alerts import AlertBook
+from monitor.books import BATCH_COLUMNS, REJECTED_COLUMNS, Books
+from monitor.new_rows import NewRows
+from monitor.notify import Notifier
+from monitor.regression import Reading, StreamKey, Streams, Transition
+from monitor.scores import SCORE_COLUMNS
+from monitor.settings import MonitorSettings
+from monitor.snapshot import Figures, Snapshot
+from monitor.traffic import LOG_COLUMNS, SIGNAL_COLUMNS
+
+_STALE_AFTER_REFRESHES = 5
+_STALE_AFTER_AT_LEAST = timedelta(minutes=1)
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Health:
+    """Whether the figures are fresh. `problems` says in words what is wrong; some do not make it unhealthy."""
+
+    healthy: bool
+    last_refresh_age_seconds: float | None
+    problems: tuple[str, ...]
+
+
+class Monitor:
+    """Keeps one immutable `Snapshot` of the lake up to date.
+
+    All state is in memory and made from the lake's tables alone, so that a restart comes to the same numbers. A
+    table that cannot be read leaves the others alone: it is logged, counted in the snapshot's `failures` and tried
+    again at the next refresh.
+    """
+
+    def __init__(self, lake: Lake, settings: MonitorSettings, clock: Callable[[], datetime]) -> None:
+        self.settings = settings
+        self._lake = lake
+        self._clock = clock
+        self._alert_book = AlertBook(lake)
+        self._notifier = Notifier(settings.webhooks, self._alert_book, settings.external_url)
+        self._one_at_a_time = threading.Lock()
+        self._failures: Counter[str] = Counter()
+        self._problems: dict[str, str] = {}
+        self._snapshot: Snapshot | None = None
+        self._start_over()
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The newest snapshot; None before the first refresh."""
+        return self._snapshot
+
+    def refresh(self) -> None:
+        """Take in what is new, record alerts, publish a snapshot, send the webhooks that are due.
+
+        Never raises: what goes wrong is logged, counted and said by `health`. Does nothing while another thread
+        is in here.
+        """
+        if not self._one_at_a_time.acquire(blocking=False):
+            return
+        try:
+            self._refresh()
+        finally:
+            self._one_at_a_time.release()
+
+    def health(self) -> Health:
+        """Say whether a refresh has succeeded lately, and what the last one could not do."""
+        snapshot, now = self._snapshot, self._clock()
+        limit = max(_STALE_AFTER_AT_LEAST, _STALE_AFTER_REFRESHES * timedelta(seconds=self.settings.refresh_seconds))
+        age = None if snapshot is None else now - snapshot.taken_at
+        problems = tuple(self._problems.values())
+        if age is None:
+            return Health(False, None, ("The lake has not been read yet.", *problems))
+        if age > limit:
+            stale = f"The last refresh was {age.total_seconds():.0f} s ago; more than {limit.total_seconds():.0f} s."
+            return Health(False, age.total_seconds(), (stale, *problems))
+        return Health("list_deployments" not in self._problems, age.total_seconds(), problems)
+
+    def _start_over(self) -> None:
+        self._new_rows = NewRows(self._lake)
+        self._streams = Streams(self.settings.regression)
+        self._books = Books()
+        self._figures: dict[str, Figures] = {}
+        self._known: set[str | None] = set()
+
+    def _refresh(self) -> None:
+        now = self._clock()
+        self._problems = {}
+        deployments = self._try("list_deployments", self._lake.deployments)
+        if deployments is None:
+            self._republish_failures()
+            return
+        if self._known - set(deployments):
+            _log.info("Deployments have left the lake: %s. All is read again.", self._known - set(deployments))
+            self._start_over()
+        self._known = set(deployments)
+        self._take_books()
+        scores = [SCORES.schema.empty_table().select(SCORE_COLUMNS)]
+        for deployment in deployments:
+            self._take_deployment(deployment, scores)
+        found = self._try("find_regressions", lambda: self._streams.feed(pa.concat_tables(scores), now))
+        streams = self._streams.readings()
+        self._try("record_alerts", lambda: self._record(found or [], streams, now))
+        readings = self._newest_versions(streams)
+        # Before the webhooks: a slow receiver must not hold back what is known. What was sent is counted after.
+        self._publish(now, readings)
+        self._try("deliver_webhooks", lambda: self._notifier.run_due(now))
+        for deployment in deployments:
+            self._take_alerts(deployment)
+        self._publish(now, readings)
+
+    def _take_books(self) -> None:
+        def batches(rows: pa.Table) -> None:
+            self._books = self._books.with_batches(rows)
+
+        def rejected(rows: pa.Table) -> None:
+            self._books = self._books.with_rejected(rows)
+
+        self._take(BATCHES, None, BATCH_COLUMNS, batches)
+        self._take(REJECTED, None, REJECTED_COLUMNS, rejected)
+
+    def _take_deployment(self, deployment: str | None, new_scores: list[pa.Table]) -> None:
+        name = UNASSIGNED if deployment is None else deployment
+
+        def logs(rows: pa.Table) -> None:
+            held = self._held(name)
+            self._figures[name] = replace(held, traffic=held.traffic.with_logs(rows))
+
+        def signals(rows: pa.Table) -> None:
+            held = self._held(name)
+            self._figures[name] = replace(held, traffic=held.traffic.with_signals(rows))
+
+        def scores(rows: pa.Table) -> None:
+            held = self._held(name)
+            self._figures[name] = replace(held, scores=held.scores.with_scores(rows))
+            new_scores.append(rows)
+
+        self._take(PARSED_LOGS, deployment, LOG_COLUMNS, logs)
+        self._take(USER_SIGNALS, deployment, SIGNAL_COLUMNS, signals)
+        self._take(SCORES, deployment, SCORE_COLUMNS, scores)
+
+    def _take_alerts(self, deployment: str | None) -> None:
+        name = UNASSIGNED if deployment is None else deployment
+
+        def alerts(rows: pa.Table) -> None:
+            held = self._held(name)
+            self._figures[name] = replace(held, alerts=held.alerts.with_alerts(rows))
+
+        self._take(ALERTS, deployment, ALERT_COLUMNS, alerts)
+
+    def _held(self, name: str) -> Figures:
+        return self._figures.get(name, Figures())
+
+    def _take(
+        self, spec: TableSpec, deployment: str | None, columns: tuple[str, ...], into: Callable[[pa.Table], None]
+    ) -> None:
+        what = spec.name if deployment is None else f"{spec.name} of {deployment!r}"
+        self._try(f"read_{spec.name}", lambda: self._new_rows.take(spec, deployment, columns, into), what)
+
+    def _record(self, found: Sequence[Transition], streams: Mapping[StreamKey, Reading], now: datetime) -> None:
+        # Called with nothing found too: the book still holds what the lake would not take last time.
+        self._alert_book.record(found, now)
+        self._alert_book.settle(streams, now)
+
+    def _try(self, reason: str, step: Callable[[], T], what: str = "the lake") -> T | None:
+        """Do one step; if it fails, count it, log it and go on with the others."""
+        try:
+            return step()
+        except Exception as error:
+            self._failures[reason] += 1
+            self._problems = {reason: f"{reason} failed for {what}: {error}"} | self._problems
+            _log.warning("%s failed for %s; tried again at the next refresh. %s", reason, what, error)
+            return None
+
+    def _publish(self, now: datetime, readings: Mapping[str, Mapping[str, Reading]]) -> None:
+        self._snapshot = Snapshot(
+            taken_at=now,
+            deployments={
+                name: replace(self._figures[name], readings=readings.get(name, {})) for name in sorted(self._figures)
+            },
+            books=self._books,
+            failures=dict(self._failures),
+            failed_deliveries=self._notifier.failed_attempts,
+            refresh_seconds=(self._clock() - now).total_seconds(),
+        )
+
+    def _republish_failures(self) -> None:
+        if self._snapshot is not None:
+            self._snapshot = replace(self._snapshot, failures=dict(self._failures))
+
+    def _newest_versions(self, streams: Mapping[StreamKey, Reading]) -> Mapping[str, Mapping[str, Reading]]:
+        """By deployment and metric, of the version that was scored last: older versions are over."""
+        chosen: dict[str, dict[str, Reading]] = {}
+        for key, reading in streams.items():
+            figures = self._figures.get(key.deployment)
+            metric = figures.scores.metrics.get(key.metric) if figures else None
+            if metric is not None and metric.version == key.metric_version:
+                chosen.setdefault(key.deployment, {})[key.metric] = reading
+        return chosen

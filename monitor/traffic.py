@@ -1,0 +1,72 @@
+"""What a deployment was asked and how people liked its answers, counted from its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from monitor.amounts import PER_UNIT, added, counts, exact_sum, floats
+from monitor.timeline import Timeline
+
+LOG_COLUMNS = (
+    "requested_at",
+    "status",
+    "error",
+    "is_entry",
+    "prompt_tokens",
+    "completion_tokens",
+    "deployment_price",
+)
+SIGNAL_COLUMNS = ("signal",)
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Totals since the first row.
+
+    `responses` counts every call by HTTP status, `answers` the calls that a person made, `failed` the calls with
+    a status of 400 or more or without a whole answer. Tokens and cost are those that DIAL logged for these calls.
+    """
+
+    responses: dict[str, int] = field(default_factory=dict)
+    answers: int = 0
+    failed: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_amount: int = 0
+    signals: dict[str, int] = field(default_factory=dict)
+    answers_over_time: Timeline = field(default_factory=Timeline)
+
+    @property
+    def requests(self) -> int:
+        """All calls."""
+        return sum(self.responses.values())
+
+    @property
+    def cost(self) -> float:
+        """Sum of the calls' own prices, in the currency of DIAL's price table."""
+        return self.cost_amount / PER_UNIT
+
+    def with_logs(self, rows: pa.Table) -> Traffic:
+        """Add rows of `parsed_logs` (columns LOG_COLUMNS)."""
+        status = floats(rows["status"])
+        failed = (status >= 400) | ~np.asarray(pc.is_null(rows["error"]))
+        answered_at = rows["requested_at"].filter(pc.fill_null(rows["is_entry"], False)).drop_null()
+        ones = np.ones(len(answered_at))
+        return replace(
+            self,
+            responses=added(self.responses, counts(rows["status"], "unknown")),
+            answers=self.answers + (pc.sum(rows["is_entry"]).as_py() or 0),
+            failed=self.failed + int(failed.sum()),
+            prompt_tokens=self.prompt_tokens + (pc.sum(rows["prompt_tokens"]).as_py() or 0),
+            completion_tokens=self.completion_tokens + (pc.sum(rows["completion_tokens"]).as_py() or 0),
+            cost_amount=self.cost_amount + exact_sum(floats(rows["deployment_price"])),
+            answers_over_time=self.answers_over_time.with_values(answered_at, ones, ones),
+        )
+
+    def with_signals(self, rows: pa.Table) -> Traffic:
+        """Add rows of `user_signals` (columns SIGNAL_COLUMNS)."""
+        return replace(self, signals=added(self.signals, counts(rows["signal"], "unknown")))

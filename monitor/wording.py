@@ -1,0 +1,67 @@
+"""How the pages write numbers, times and lengths of time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from markupsafe import Markup
+
+_LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
+
+
+def whole(number: int) -> str:
+    """A count with its thousands set apart: 12,345."""
+    return f"{number:,}"
+
+
+def short(number: float) -> str:
+    """A count in at most four characters and a letter: 9,871, 12.3k, 4.56M."""
+    for size, letter in _LARGE:
+        if number >= size:
+            scaled = number / (1e3 if letter == "k" else size)
+            return f"{scaled:.3g}{letter}" if scaled < 999.5 else f"{scaled:,.0f}{letter}"
+    return f"{number:,.0f}"
+
+
+def money(amount: float) -> str:
+    """An amount with two decimals, small ones with two digits that say something: 12.34, 0.0031."""
+    if amount == 0 or abs(amount) >= 0.1:
+        return f"{amount:,.2f}"
+    return f"{amount:.{1 - math.floor(math.log10(abs(amount)))}f}"
+
+
+def score(value: float | None) -> str:
+    """A score with two decimals; an en dash where there is none."""
+    return "–" if value is None else f"{value:.2f}"
+
+
+def moment(at: datetime | None) -> str:
+    """A time to the minute in UTC: 20 Nov 2026, 14:05."""
+    return "an unknown time" if at is None else f"{at.astimezone(UTC):%-d %b %Y, %H:%M}"
+
+
+def brief_moment(at: datetime | None) -> str:
+    """A time of the last days, to the minute in UTC: 20 Nov, 14:05."""
+    return "an unknown time" if at is None else f"{at.astimezone(UTC):%-d %b, %H:%M}"
+
+
+def breakable(name: str) -> Markup:
+    """A name that may go on in the next line after each underscore, and is otherwise shown as it is."""
+    return Markup("_<wbr>").join(name.split("_"))
+
+
+def duration(time: timedelta) -> str:
+    """A length of time in its largest unit, rounded down: 3 hours, 1 minute."""
+    seconds = max(0, int(time.total_seconds()))
+    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= size:
+            number = seconds // size
+            return f"{number} {unit}{'s' if number > 1 else ''}"
+    return "less than a minute"
+
+
+FILTERS: dict[str, Callable[..., str]] = {
+    function.__name__: function for function in (whole, short, money, score, moment, brief_moment, breakable, duration)
+}

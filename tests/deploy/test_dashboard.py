@@ -1,0 +1,160 @@
+"""The Grafana dashboard: as committed, and against a real Prometheus that scrapes the real monitor."""
+
+import json
+import random
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from deploy.grafana.dashboard import PATH, dashboard_json
+from dialwatch.config import load_settings
+from dialwatch.running import monitoring
+from lake import BATCHES, PARSED_LOGS, REJECTED, SCORES, USER_SIGNALS, Lake
+
+DEPLOYMENT = "applications/9c8bYtq2xTzEe4nQ/legal-search__1.2.0"
+METRIC = "faithfulness_kprecision"
+NOW = datetime.now(UTC)
+VARIABLES = {"$deployment": ".*", "$metric": ".*", "$__rate_interval": "1m"}
+
+
+def queries() -> list[tuple[str, str]]:
+    panels = json.loads(PATH.read_text())["panels"]
+    return [(panel["title"], target["expr"]) for panel in panels for target in panel.get("targets", [])]
+
+
+def fill(lake: Lake) -> None:
+    """Forty hours of ten conversations, the last twelve of them much worse; ratings, refused and odd lines."""
+    rng = random.Random(3)
+    logs, scores = [], []
+    for number in range(400):
+        asked = NOW - timedelta(hours=41) + timedelta(minutes=6 * number)
+        key = {"event_id": f"event-{number}", "response_id": f"response-{number}", "deployment": DEPLOYMENT}
+        key |= {"date": asked.date(), "requested_at": asked, "chat_id": f"chat-{number}"}
+        called = {"kind": "chat_completion", "status": 200 if number % 50 else 400, "is_entry": True}
+        amounts = {"prompt_tokens": 100, "completion_tokens": 20, "deployment_price": 0.001}
+        logs.append({**key, **called, **amounts, "ingested_at": asked})
+        mean = 0.9 if number < 280 else 0.3
+        value = {"value": mean + rng.uniform(-0.1, 0.1)} if number % 9 else {"reason": "no_contexts"}
+        metric = {"score_id": f"score-{number}", "metric": METRIC, "metric_version": "1", "judge": "lexical"}
+        scored = {"sampling_probability": 1.0, "scored_at": asked + timedelta(minutes=1)}
+        scores.append({**key, **metric, **value, **scored})
+    lake.table(PARSED_LOGS, DEPLOYMENT).append(PARSED_LOGS.rows(logs))
+    lake.table(SCORES, DEPLOYMENT).append(SCORES.rows(scores))
+    signals = [
+        {"signal_id": name, "deployment": DEPLOYMENT, "date": NOW.date(), "signaled_at": NOW, "signal": name}
+        for name in ("like", "dislike", "regenerate")
+    ]
+    lake.table(USER_SIGNALS, DEPLOYMENT).append(USER_SIGNALS.rows(signals))
+    rejected = {"reason": "not_json", "message": "no JSON", "raw": b"\tat", "date": NOW.date(), "ingested_at": NOW}
+    lake.table(REJECTED).append(REJECTED.rows([rejected]))
+    outcomes = {"lines": 404, "stored": 400, "signals": 3, "duplicates": 0, "rejected": 1, "filtered": 0}
+    times = {"date": NOW.date(), "newest_requested_at": NOW - timedelta(minutes=1), "committed_at": NOW}
+    lake.table(BATCHES).append(BATCHES.rows([{**outcomes, **times}]))
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+        return port
+
+
+class Prometheus:
+    """A running Prometheus."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def query(self, expression: str) -> list[dict[str, Any]]:
+        answer = httpx.get(f"{self.url}/api/v1/query", params={"query": expression}).json()
+        assert answer["status"] == "success", f"{expression}: {answer.get('error')}"
+        assert not answer.get("warnings"), answer["warnings"]
+        result: list[dict[str, Any]] = answer["data"]["result"]
+        return result
+
+    def wait_for(self, expression: str) -> None:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                if httpx.get(f"{self.url}/-/ready").is_success and self.query(expression):
+                    return
+            except httpx.TransportError:
+                pass  # it is still starting
+            time.sleep(0.2)
+        raise TimeoutError(f"{expression} gave nothing within a minute")
+
+
+@pytest.fixture(scope="module")
+def scraping(prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    folder = tmp_path_factory.mktemp("prometheus")
+    lake = Lake(str(folder / "lake"))
+    fill(lake)
+    settings = load_settings(None, {"lake": {"root": lake.root}, "monitor": {"listen": "127.0.0.1:0"}})
+    with monitoring(settings, lake) as url:
+        config = folder / "prometheus.yml"
+        target = url.removeprefix("http://")
+        config.write_text(
+            "global: {scrape_interval: 300ms, scrape_timeout: 250ms}\n"
+            f"scrape_configs: [{{job_name: dialwatch, static_configs: [{{targets: ['{target}']}}]}}]\n"
+        )
+        address = f"127.0.0.1:{free_port()}"
+        command = [prometheus, f"--config.file={config}", f"--storage.tsdb.path={folder}/data"]
+        command += [f"--web.listen-address={address}", "--enable-feature=exemplar-storage"]
+        with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+            try:
+                running = Prometheus(f"http://{address}")
+                running.wait_for("count_over_time(dialwatch_regression_active[1m]) >= 4")
+                yield running
+            finally:
+                process.terminate()
+
+
+def test_committed_dashboard_is_the_generated_one() -> None:
+    """The committed JSON is, byte for byte, what dashboard.py gives."""
+    assert PATH.read_text() == dashboard_json(), "run `python deploy/grafana/dashboard.py`"
+
+
+def test_panels_have_their_own_place() -> None:
+    """No two panels lie on each other, and none goes beyond Grafana's 24 columns."""
+    taken: set[tuple[int, int]] = set()
+    for panel in json.loads(PATH.read_text())["panels"]:
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not taken & cells, panel["title"]
+        assert max(x for x, _ in cells) < 24
+        taken |= cells
+
+
+def test_every_query_gives_data(scraping: Prometheus) -> None:
+    """Prometheus runs the query of every panel without a complaint and finds data for each."""
+    assert len(queries()) > 20
+    for title, expression in queries():
+        for name, value in VARIABLES.items():
+            expression = expression.replace(name, value)
+        assert scraping.query(expression), f"{title}: {expression} finds nothing"
+
+
+def test_variables_have_choices(scraping: Prometheus) -> None:
+    """The variables offer the deployments and metrics that there are."""
+    for variable in json.loads(PATH.read_text())["templating"]["list"]:
+        if variable["type"] == "query":
+            series, label = variable["query"].removeprefix("label_values(").removesuffix(")").split(", ")
+            url = f"{scraping.url}/api/v1/label/{label}/values"
+            assert httpx.get(url, params={"match[]": series}).json()["data"] in ([DEPLOYMENT], [METRIC])
+
+
+def test_scrape_is_clean_and_carries_the_drop(scraping: Prometheus) -> None:
+    """Prometheus scrapes without a complaint and sees the regression that the scores hold."""
+    (target,) = httpx.get(f"{scraping.url}/api/v1/targets").json()["data"]["activeTargets"]
+    assert (target["health"], target["lastError"]) == ("up", "")
+    (active,) = scraping.query(f'dialwatch_regression_active{{metric="{METRIC}"}}')
+    assert active["value"][1] == "1"

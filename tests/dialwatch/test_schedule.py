@@ -1,0 +1,59 @@
+import logging
+import threading
+
+import pytest
+
+from dialwatch.schedule import Schedule
+
+
+def test_passes_follow_each_other_and_never_overlap() -> None:
+    """A pass longer than the interval is not started twice; the next ones run after it."""
+    running, done = threading.Lock(), threading.Semaphore(0)
+    overlaps = []
+
+    def run_pass() -> None:
+        if not running.acquire(blocking=False):
+            overlaps.append(True)
+            return
+        try:
+            threading.Event().wait(0.05)
+        finally:
+            running.release()
+            done.release()
+
+    with Schedule(run_pass, every=0.01):
+        assert all(done.acquire(timeout=10) for _ in range(3))
+    assert not overlaps
+
+
+def test_a_pass_that_raises_is_logged_and_the_next_one_runs(caplog: pytest.LogCaptureFixture) -> None:
+    """The log says that it failed, why, and what to look at."""
+    passes, again = iter([RuntimeError("the lake is away")]), threading.Event()
+
+    def run_pass() -> None:
+        for error in passes:
+            raise error
+        again.set()
+
+    with caplog.at_level(logging.ERROR), Schedule(run_pass, every=0.01):
+        assert again.wait(10)
+    assert "check that the lake is reachable" in caplog.text
+    assert "the lake is away" in caplog.text
+
+
+def test_stop_waits_for_the_pass_that_runs_and_may_be_called_again() -> None:
+    """After stop nothing is half done and nothing starts."""
+    started, ended = threading.Event(), threading.Event()
+
+    def run_pass() -> None:
+        started.set()
+        threading.Event().wait(0.05)
+        ended.set()
+
+    schedule = Schedule(run_pass, every=3600)
+    schedule.stop()
+    schedule.start()
+    assert started.wait(10)
+    schedule.stop()
+    assert ended.is_set()
+    schedule.stop()

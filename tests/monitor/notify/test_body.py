@@ -1,0 +1,69 @@
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from monitor.alerts import AlertChange
+from monitor.notify import webhook_body
+
+
+def test_a_body_has_alertmanagers_shape_and_our_data(firing: AlertChange) -> None:
+    """Every field of Alertmanager's version 4 is there under its name, and beside it `data` with ids and numbers."""
+    body = json.loads(webhook_body(firing, "pager", "https://watch.example/"))
+    annotations = body["commonAnnotations"]
+    labels = {
+        "alertname": "DialwatchRegression",
+        "deployment": "apps/rag",
+        "metric": "faithfulness_kprecision",
+        "metric_version": "1",
+    }
+    assert set(annotations) == {"summary", "description"}
+    assert body == {
+        "version": "4",
+        "groupKey": '{}:{alertname="DialwatchRegression", deployment="apps/rag"}',
+        "truncatedAlerts": 0,
+        "status": "firing",
+        "receiver": "pager",
+        "groupLabels": {"alertname": "DialwatchRegression", "deployment": "apps/rag"},
+        "commonLabels": labels,
+        "commonAnnotations": annotations,
+        "externalURL": "https://watch.example/",
+        "alerts": [
+            {
+                "status": "firing",
+                "labels": labels,
+                "annotations": annotations,
+                "startsAt": "2026-11-20T12:00:00Z",
+                "endsAt": "0001-01-01T00:00:00Z",
+                "generatorURL": "https://watch.example/",
+                "fingerprint": "alert-1-01234567",
+            }
+        ],
+        "data": {
+            "change_id": "change-1",
+            "alert_id": "alert-1-0123456789abcdef",
+            "deployment": "apps/rag",
+            "metric": "faithfulness_kprecision",
+            "metric_version": "1",
+            "before": {"mean": 0.8, "lower": None, "upper": None},
+            "after": {"mean": 0.41, "lower": 0.3, "upper": 0.52},
+            "since": "2026-11-20T09:30:00Z",
+            "changed_at": "2026-11-20T12:00:00Z",
+            "log_evidence": 7.1,
+            "log_threshold": 6.6,
+            "worst": [{"response_id": "chatcmpl-1", "value": 0.0}, {"response_id": "chatcmpl-2", "value": 0.1}],
+        },
+    }
+
+
+def test_a_resolved_alert_ends(firing: AlertChange) -> None:
+    """`startsAt` stays when it fired, `endsAt` is when it was resolved, and group and fingerprint stay the same."""
+    end = replace(firing, change_id="change-2", change="resolved", changed_at=datetime(2026, 11, 21, 8, tzinfo=UTC))
+    before, after = (json.loads(webhook_body(change, "pager", "")) for change in (firing, end))
+    (alert,) = after["alerts"]
+    assert (alert["status"], alert["startsAt"], alert["endsAt"]) == (
+        "resolved",
+        "2026-11-20T12:00:00Z",
+        "2026-11-21T08:00:00Z",
+    )
+    assert after["groupKey"] == before["groupKey"]
+    assert alert["fingerprint"] == before["alerts"][0]["fingerprint"]

@@ -1,0 +1,86 @@
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from monitor.notify import Attempt, Outcome, deliver
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def client() -> Iterator[httpx.Client]:
+    with httpx.Client(timeout=0.3) as client:
+        yield client
+
+
+@pytest.mark.parametrize("status", [200, 202, 204])
+def test_every_success_is_a_delivery(start_receiver: Callable[..., Any], client: httpx.Client, status: int) -> None:
+    """2xx is delivered, and the receiver got the JSON and our headers as they were."""
+    receiver = start_receiver(status)
+    assert deliver(client, receiver.url, b"{}", {"webhook-id": "1"}, NOW) == Attempt(
+        Outcome.DELIVERED, f"answered {status}"
+    )
+    (request,) = receiver.requests
+    assert (request.path, request.body) == ("/hook", b"{}")
+    assert request.headers["content-type"] == "application/json"
+    assert request.headers["webhook-id"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "said"),
+    [(500, Outcome.FAILED, "500"), (404, Outcome.FAILED, "404"), (410, Outcome.GONE, "take this webhook out")],
+)
+def test_a_refusal_says_what_was_answered(
+    start_receiver: Callable[..., Any], client: httpx.Client, status: int, outcome: Outcome, said: str
+) -> None:
+    """410 is the end, every other error may pass."""
+    attempt = deliver(client, start_receiver(status).url, b"{}", {}, NOW)
+    assert attempt.outcome is outcome
+    assert said in attempt.reason
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_not_followed(start_receiver: Callable[..., Any], client: httpx.Client, status: int) -> None:
+    """A message goes where the settings say and nowhere else."""
+    target = start_receiver()
+    attempt = deliver(client, start_receiver((status, {"location": target.url})).url, b"{}", {}, NOW)
+    assert attempt.outcome is Outcome.FAILED
+    assert "redirects are not followed" in attempt.reason
+    assert target.requests == []
+
+
+def test_a_receiver_that_does_not_answer_has_failed(start_receiver: Callable[..., Any], client: httpx.Client) -> None:
+    """The client's time-out ends the attempt."""
+    attempt = deliver(client, start_receiver(None).url, b"{}", {}, NOW)
+    assert attempt.outcome is Outcome.FAILED
+    assert "no answer in time" in attempt.reason
+
+
+def test_a_receiver_that_is_not_there_has_failed(client: httpx.Client) -> None:
+    """A refused connection is an attempt like others, not an exception."""
+    attempt = deliver(client, "http://127.0.0.1:9/", b"{}", {}, NOW)
+    assert attempt.outcome is Outcome.FAILED
+    assert "ConnectError" in attempt.reason
+
+
+@pytest.mark.parametrize(
+    ("header", "wait"),
+    [
+        ("120", timedelta(seconds=120)),
+        ("Fri, 20 Nov 2026 12:05:00 GMT", timedelta(minutes=5)),
+        ("Fri, 20 Nov 2026 11:00:00 GMT", None),
+        ("-5", None),
+        ("soon", None),
+        ("9" * 30, timedelta.max),
+        ("9" * 5000, None),
+    ],
+)
+def test_retry_after_is_read_in_both_forms(
+    start_receiver: Callable[..., Any], client: httpx.Client, header: str, wait: timedelta | None
+) -> None:
+    """Seconds and dates are understood, nonsense is not there."""
+    receiver = start_receiver((503, {"retry-after": header}))
+    assert deliver(client, receiver.url, b"{}", {}, NOW).retry_after == wait

@@ -1,0 +1,237 @@
+import base64
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from standardwebhooks import Webhook
+from standardwebhooks.webhooks import WebhookVerificationError
+
+from lake import Lake
+from monitor.alerts import AlertBook, AlertChange
+from monitor.notify import Notifier, WebhookSettings
+from monitor.notify.schedule import DELAYS
+from monitor.regression import Observation, Reading, RegressionSettings, StreamKey, Transition
+from monitor.regression.detector import Detector
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+ROOT = Path(__file__).parents[3]
+
+
+def reading() -> Reading:
+    detector = Detector(RegressionSettings(reference_observations=20))
+    detector.update([Observation(START, 0.8)] * 20)
+    return detector.reading
+
+
+def transition(change: Any = "firing", hour: int = 1, deployment: str = "rag") -> Transition:
+    return Transition(StreamKey(deployment, "m", "1"), change, START + hour * HOUR, reading(), (("answer-1", 0.1),))
+
+
+@pytest.fixture
+def book(lake: Lake) -> AlertBook:
+    return AlertBook(lake)
+
+
+@pytest.fixture
+def notifier(book: AlertBook) -> Callable[..., Notifier]:
+    def build(*webhooks: WebhookSettings) -> Notifier:
+        client = httpx.Client(timeout=0.3)
+        return Notifier(webhooks, book, "https://watch.example/", client, random.Random(1))
+
+    return build
+
+
+def recorded(book: AlertBook, kind: str) -> list[AlertChange]:
+    return [change for change in book.changes() if change.change == kind]
+
+
+def test_a_change_is_delivered_once_and_verifies(
+    book: AlertBook, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any], secret: str
+) -> None:
+    """One signed message with the change's id; after it nothing is due and the table says that it was delivered."""
+    receiver = start_receiver()
+    (change,) = book.record([transition()], START)
+    sender = notifier(receiver.settings())
+    now = datetime.now(UTC)
+    assert sender.run_due(now) is None
+    assert sender.run_due(now) is None
+    (request,) = receiver.requests
+    assert request.headers["webhook-id"] == change.change_id
+    body = Webhook(secret).verify(request.body, request.headers)
+    assert body["alerts"][0]["labels"]["deployment"] == "rag"
+    assert body["data"]["worst"] == [{"response_id": "answer-1", "value": 0.1}]
+    with pytest.raises(WebhookVerificationError):
+        Webhook("whsec_" + base64.b64encode(b"x" * 32).decode()).verify(request.body, request.headers)
+    (delivered,) = recorded(book, "delivered")
+    assert (delivered.delivery_of, delivered.details.receiver) == (change.change_id, "pager")
+
+
+def test_a_failing_receiver_is_tried_again_with_the_same_id(
+    book: AlertBook, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any], secret: str
+) -> None:
+    """Two errors and a success: three attempts, each when it is due and signed anew, all with one id."""
+    receiver = start_receiver(500, 503, 200)
+    book.record([transition()], START)
+    sender = notifier(receiver.settings())
+    now = datetime.now(UTC)
+    due = sender.run_due(now)
+    assert due is not None
+    assert DELAYS[0] <= due - now <= 1.2 * DELAYS[0]
+    assert sender.run_due(due - timedelta(seconds=1)) == due
+    assert len(receiver.requests) == 1
+    later = sender.run_due(due)
+    assert later is not None
+    assert later - due >= DELAYS[1]
+    assert sender.run_due(later) is None
+    assert len({request.headers["webhook-id"] for request in receiver.requests}) == 1
+    assert len({request.headers["webhook-timestamp"] for request in receiver.requests}) == 3
+    assert len({request.body for request in receiver.requests}) == 1
+    for request in receiver.requests:
+        Webhook(secret).verify(request.body, request.headers)
+    assert sender.failed_attempts == 2
+    assert len(recorded(book, "delivered")) == 1
+
+
+def test_retry_after_is_respected(
+    book: AlertBook, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
+) -> None:
+    """A receiver that asks for ten minutes has them, also from changes that are found meanwhile."""
+    receiver = start_receiver((429, {"retry-after": "600"}), 200)
+    book.record([transition()], START)
+    sender = notifier(receiver.settings())
+    due = sender.run_due(START)
+    assert due == START + timedelta(minutes=10)
+    book.record([transition(deployment="other")], START)
+    assert sender.run_due(START + timedelta(minutes=9)) == due
+    assert len(receiver.requests) == 1
+    assert sender.run_due(due) is None
+    assert len(receiver.requests) == 3
+
+
+def test_a_receiver_that_is_gone_is_not_asked_again(
+    book: AlertBook, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
+) -> None:
+    """After 410 this and later changes are undeliverable, with the reason in the table."""
+    receiver = start_receiver(410)
+    sender = notifier(receiver.settings())
+    book.record([transition()], START)
+    assert sender.run_due(START) is None
+    book.record([transition("resolved", 2)], START)
+    assert sender.run_due(START) is None
+    assert len(receiver.requests) == 1
+    assert all("410 Gone" in (change.reason or "") for change in recorded(book, "undeliverable"))
+    assert len(recorded(book, "undeliverable")) == 2
+
+
+def test_a_receiver_that_never_answers_well_is_given_up_after_three_days(
+    book: AlertBook, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
+) -> None:
+    """The whole schedule is used up, then the table says how often it was tried and what came last."""
+    receiver = start_receiver(500)
+    book.record([transition()], START)
+    sender = notifier(receiver.settings())
+    due: datetime | None = START
+    last = START
+    while due is not None:
+        last, due = due, sender.run_due(due)
+    assert last - START >= timedelta(days=3)
+    assert len(receiver.requests) == len(DELAYS) + 1
+    (given_up,) = recorded(book, "undeliverable")
+    assert given_up.reason == "12 attempts failed, the last one: answered 500"
+
+
+def test_a_dead_receiver_does_not_hold_up_another(
+    book: AlertBook, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
+) -> None:
+    """With five changes pending a silent receiver costs one time-out a run, and the other gets all five at once."""
+    dead, alive = start_receiver(None), start_receiver()
+    book.record([transition(deployment=str(n)) for n in range(5)], START)
+    sender = notifier(dead.settings("dead"), alive.settings("alive"))
+    due = sender.run_due(START)
+    assert due is not None
+    assert due > START
+    assert (len(dead.requests), len(alive.requests)) == (1, 5)
+
+
+def test_the_changes_of_an_alert_arrive_in_order(
+    book: AlertBook, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
+) -> None:
+    """`resolved` waits until `firing` has got through; another alert does not wait for either."""
+    receiver = start_receiver(500, 200)
+    book.record([transition("firing", 1), transition("resolved", 2), transition("firing", 3, "other")], START)
+    sender = notifier(receiver.settings())
+    due: datetime | None = START
+    while due is not None:
+        due = sender.run_due(due)
+    sent = [json.loads(request.body) for request in receiver.requests]
+    assert [body["status"] for body in sent if body["data"]["deployment"] == "rag"] == ["firing", "firing", "resolved"]
+    assert [body["status"] for body in sent if body["data"]["deployment"] == "other"] == ["firing"]
+
+
+def test_two_receivers_of_one_name_are_refused(notifier: Callable[..., Notifier], secret: str) -> None:
+    """The table tells receivers apart by name, so the name must be one's own."""
+    webhook = WebhookSettings.model_validate({"name": "twin", "url": "http://localhost/", "secret": secret})
+    with pytest.raises(ValueError, match="'twin' is used twice"):
+        notifier(webhook, webhook)
+
+
+_ONE_LIFE = """
+import os, signal, sys
+from datetime import UTC, datetime
+import monitor.alerts, monitor.notify.notifier
+from lake import Lake
+from monitor.notify import Notifier, WebhookSettings
+from tests.monitor.notify.test_notifier import transition
+
+root, url, secret, death = sys.argv[1:]
+
+def die_after(owner, name):
+    real = getattr(owner, name)
+    def last_act(*args, **options):
+        real(*args, **options)
+        os.kill(os.getpid(), signal.SIGKILL)
+    setattr(owner, name, last_act)
+
+if death == "after the row":
+    die_after(monitor.alerts.AlertBook, "record")
+if death == "after the delivery":
+    die_after(monitor.notify.notifier, "deliver")
+if death == "after the record of the delivery":
+    die_after(monitor.alerts.AlertBook, "record_delivery")
+book = monitor.alerts.AlertBook(Lake(root))
+book.record([transition()], datetime.now(UTC))
+webhook = WebhookSettings.model_validate({"name": "pager", "url": url, "secret": secret})
+Notifier([webhook], book).run_due(datetime.now(UTC))
+"""
+
+
+def live(lake: Lake, url: str, secret: str, death: str) -> int:
+    command = [sys.executable, "-c", _ONE_LIFE, lake.root, url, secret, death]
+    return subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False).returncode
+
+
+def test_a_monitor_killed_between_any_two_steps_delivers_late_but_delivers(
+    lake: Lake, start_receiver: Callable[..., Any], secret: str
+) -> None:
+    """SIGKILL after the row, the message and its record: one alert, one webhook-id, at least one message."""
+    receiver = start_receiver()
+    assert live(lake, receiver.url, secret, "after the row") == -signal.SIGKILL
+    assert (len(AlertBook(lake).pending("pager")), len(receiver.requests)) == (1, 0)
+    assert live(lake, receiver.url, secret, "after the delivery") == -signal.SIGKILL
+    assert (len(AlertBook(lake).pending("pager")), len(receiver.requests)) == (1, 1)
+    assert live(lake, receiver.url, secret, "after the record of the delivery") == -signal.SIGKILL
+    assert (len(AlertBook(lake).pending("pager")), len(receiver.requests)) == (0, 2)
+    assert live(lake, receiver.url, secret, "never") == 0
+    assert len(receiver.requests) == 2
+    assert len({request.headers["webhook-id"] for request in receiver.requests}) == 1
+    assert sorted(change.change for change in AlertBook(lake).changes()) == ["delivered", "firing"]

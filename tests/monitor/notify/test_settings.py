@@ -1,0 +1,32 @@
+import pytest
+from pydantic import ValidationError
+
+from monitor.notify import WebhookSettings
+
+
+@pytest.mark.parametrize(
+    ("secret", "said"),
+    [
+        ("hunter2", "begins with whsec_"),
+        ("whsec_not base64!", "base64 after"),
+        ("whsec_c2hvcnQ=", "at least 24 bytes, this one has 5"),
+    ],
+)
+def test_a_bad_secret_is_refused_with_advice_and_not_shown(secret: str, said: str) -> None:
+    """The error says what a secret looks like and how to make one, and does not print the one given."""
+    with pytest.raises(ValidationError, match=said) as error:
+        WebhookSettings.model_validate({"url": "http://localhost/", "secret": secret})
+    assert "token_bytes" in str(error.value)
+    assert secret not in str(error.value)
+
+
+def test_a_secret_is_not_printed(secret: str) -> None:
+    """Settings can be logged: the secret is starred."""
+    settings = WebhookSettings.model_validate({"url": "http://localhost/", "secret": secret})
+    assert secret not in repr(settings)
+
+
+def test_an_address_that_is_not_http_is_refused(secret: str) -> None:
+    """A webhook's url is http or https."""
+    with pytest.raises(ValidationError, match="url"):
+        WebhookSettings.model_validate({"url": "file:///etc/passwd", "secret": secret})

@@ -1,0 +1,41 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from monitor.alerts import AlertChange, AlertDetails
+from monitor.notify.text import description, summary
+
+
+def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(firing: AlertChange) -> None:
+    """The text of a firing alert, in full."""
+    assert summary(firing) == "faithfulness_kprecision of apps/rag fell from 0.80 to 0.41 since 2026-11-20 09:30 UTC"
+    assert description(firing, "https://watch.example/").splitlines() == [
+        "What: the mean of faithfulness_kprecision (0 is worst, 1 is best) fell from 0.80 in the reference to 0.41 "
+        "(95 % interval 0.30 to 0.52).",
+        "Since: about 2026-11-20 09:30 UTC; found with the answers until 2026-11-20 12:00 UTC.",
+        "Where: deployment apps/rag, all of its scored answers; metric version 1.",
+        "How sure: steady quality raises an alert like this at most once in 30 days on average.",
+        "Worst answers since then: chatcmpl-1 (0.00), chatcmpl-2 (0.10)",
+        "Look at: https://watch.example/",
+    ]
+
+
+def test_the_end_of_an_alert_says_how_good_it_is_again(firing: AlertChange) -> None:
+    """The text of a resolved alert names the alert by its beginning and gives the mean since the recovery."""
+    end = replace(
+        firing, change="resolved", changed_at=datetime(2026, 11, 21, 8, tzinfo=UTC),
+        current_mean=0.79, current_lower=0.7, current_upper=0.86,
+    )  # fmt: skip
+    assert summary(end) == "faithfulness_kprecision of apps/rag is back at 0.79"
+    assert description(end, "").splitlines() == [
+        "Over: the alert on faithfulness_kprecision of deployment apps/rag that began 2026-11-20 12:00 UTC.",
+        "What: the mean is 0.79 again (95 % interval 0.70 to 0.86); in the reference it was 0.80.",
+        "Found with the answers until 2026-11-21 08:00 UTC.",
+        "Look at: the overview page of dialwatch",
+    ]
+
+
+def test_an_alert_that_was_withdrawn_says_why(firing: AlertChange) -> None:
+    """Without a mean since the recovery the reason stands in its place."""
+    end = replace(firing, change="resolved", current_mean=None, reason="other settings", details=AlertDetails())
+    assert summary(end) == "faithfulness_kprecision of apps/rag: alert is over"
+    assert "Why: other settings." in description(end, "")

@@ -1,0 +1,64 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitor.regression.batches import Batches, Score, observations
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
+
+
+def score(at: datetime, value: float = 0.5, chat: str = "a", weight: float = 1.0) -> Score:
+    return Score(at, chat, f"answer at {at}", value, weight)
+
+
+def test_a_conversation_is_one_observation_with_the_weighted_mean_of_its_scores() -> None:
+    """Three answers of one chat and one of another are two observations; a weight of 3 counts threefold."""
+    scores = [score(START, 1.0, "a", 3), score(START, 0.0, "a", 1), score(START, 0.0, "b", 1)]
+    first, second = observations(scores, START)
+    assert (first.value, first.weight) == (0.75, 1.0)
+    assert (second.value, second.weight) == (0.0, 0.5)
+
+
+def test_no_single_weight_outvotes_a_batch() -> None:
+    """A weight of 1000 beside weights of 1 counts as ten."""
+    first, second = observations([score(START, chat="a", weight=1000), score(START, chat="b")], START)
+    assert first.weight == 1.0
+    assert second.weight == pytest.approx(0.1)
+
+
+def test_a_batch_closes_only_after_its_grace() -> None:
+    """The batch from 0:00 to 1:00 with ten minutes of grace is open at 1:09 and closed at 1:10."""
+    batches = Batches(HOUR, 10 * MINUTE)
+    batches.add(score(START + 30 * MINUTE))
+    assert list(batches.close(START + 69 * MINUTE)) == []
+    (batch,) = batches.close(START + 70 * MINUTE)
+    assert (batch.start, batch.end) == (START, START + HOUR)
+    assert batch.observations[0].at == START + 30 * MINUTE
+
+
+def test_a_late_score_joins_the_oldest_open_batch() -> None:
+    """A score of 0:10 that comes after its batch was closed counts in the next one, as of its start."""
+    batches = Batches(HOUR, 0 * MINUTE)
+    batches.add(score(START + 30 * MINUTE))
+    assert len(list(batches.close(START + HOUR))) == 1
+    batches.add(score(START + 10 * MINUTE, 0.2))
+    (late,) = batches.close(START + 2 * HOUR)
+    assert late.start == START + HOUR
+    assert [(o.at, o.value) for o in late.observations] == [(START + HOUR, 0.2)]
+
+
+@given(st.lists(st.integers(0, 600), min_size=1, max_size=40), st.integers(1, 90))
+def test_every_score_is_in_exactly_one_batch(minutes: list[int], step: int) -> None:
+    """In whatever order they come, and however late, all scores come out, in batches that follow each other."""
+    batches = Batches(HOUR, 10 * MINUTE)
+    closed = []
+    for n, minute in enumerate(minutes):
+        batches.add(score(START + minute * MINUTE, chat=str(n)))
+        closed += batches.close(START + n * step * MINUTE)
+    closed += batches.close(START + 1000 * HOUR)
+    assert sum(len(batch.observations) for batch in closed) == len(minutes)
+    assert [batch.start for batch in closed] == sorted({batch.start for batch in closed})

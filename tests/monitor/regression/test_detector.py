@@ -1,0 +1,133 @@
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from monitor.regression import Detector, Observation, RegressionSettings, Status
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+SETTINGS = RegressionSettings(false_alarm_every=100 * HOUR, reference_observations=60)
+
+Law = Callable[[np.random.Generator, float], NDArray[np.float64]]
+
+
+def scores(generator: np.random.Generator, mean: float) -> NDArray[np.float64]:
+    return generator.beta(4 * mean, 4 * (1 - mean), 6)
+
+
+def binary(generator: np.random.Generator, mean: float) -> NDArray[np.float64]:
+    return generator.binomial(1, mean, 6).astype(np.float64)
+
+
+def batch(number: int, values: NDArray[np.float64]) -> list[Observation]:
+    return [Observation(START + number * HOUR, float(value)) for value in values]
+
+
+def learned(values: NDArray[np.float64], settings: RegressionSettings = SETTINGS) -> Detector:
+    detector = Detector(settings)
+    detector.update(batch(0, values))
+    return detector
+
+
+@pytest.mark.parametrize("law", [scores, binary])
+def test_steady_quality_raises_no_more_false_alarms_than_promised(law: Law) -> None:
+    """Where one alarm in 100 batches is allowed, 50 steady streams of 100 batches raise far fewer than 50."""
+    generator = np.random.default_rng(11)
+    alarms = 0
+    for _ in range(50):
+        detector = learned(np.concatenate([law(generator, 0.7) for _ in range(10)]))
+        alarms += sum(detector.update(batch(n, law(generator, 0.7))) is not None for n in range(1, 101))
+    assert alarms <= 10
+
+
+def test_quality_right_at_the_baseline_still_keeps_the_promise() -> None:
+    """In the worst case, a mean exactly at the baseline, the mean run length is at least the promised 100 batches."""
+    generator = np.random.default_rng(12)
+    lengths = []
+    for _ in range(60):
+        detector = learned(scores(generator, 0.7).repeat(10))
+        baseline = detector.reading.baseline
+        assert baseline is not None
+        length = 1
+        while length < 400 and detector.update(batch(length, binary(generator, baseline))) is None:
+            length += 1
+        lengths.append(length)
+    assert np.mean(lengths) >= 100
+
+
+def test_a_drop_of_a_third_is_found_within_a_few_batches_and_dated() -> None:
+    """A fall from 0.8 to 0.5 at batch 30 fires by batch 42 in every stream, and is dated within three batches."""
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        detector = learned(np.concatenate([scores(generator, 0.8) for _ in range(10)]))
+        found = None
+        for number in range(1, 43):
+            found = detector.update(batch(number, scores(generator, 0.8 if number < 30 else 0.5)))
+            if found:
+                break
+        assert found is not None
+        assert found.status is Status.REGRESSED
+        assert found.since is not None
+        assert abs(found.since - (START + 30 * HOUR)) <= 3 * HOUR
+        assert found.log_evidence >= found.log_threshold
+        assert found.since_lower is not None
+        assert found.since_upper is not None
+        assert found.since_lower <= 0.5 <= found.since_upper
+
+
+def test_the_end_of_a_long_regression_is_seen_as_soon_as_its_start() -> None:
+    """After two hundred bad batches the resolve comes within 20 batches of the recovery, and the watch goes on."""
+    generator = np.random.default_rng(4)
+    detector = learned(np.concatenate([scores(generator, 0.8) for _ in range(10)]))
+    changes = [
+        (number, reading)
+        for number in range(1, 301)
+        if (reading := detector.update(batch(number, scores(generator, 0.4 if 20 <= number < 220 else 0.8))))
+    ]
+    (fired, firing), (ended, resolved) = changes
+    assert 20 <= fired < 30
+    assert 220 <= ended < 240
+    assert resolved.status is Status.WATCHING
+    assert resolved.since == firing.since
+    assert resolved.since_mean is not None
+    assert resolved.since_mean > 0.7
+    assert detector.reading.since is None
+    assert detector.reading.log_evidence < detector.reading.log_threshold
+
+
+def test_a_reference_that_nothing_can_be_worse_than_never_fires_and_says_so() -> None:
+    """With a reference of all zeros no score is a drop: hundreds of batches, no alarm, and `can_fire` is False."""
+    detector = learned(np.zeros(60))
+    assert not detector.reading.can_fire
+    assert all(detector.update(batch(n, np.zeros(6))) is None for n in range(1, 500))
+
+
+def test_a_perfect_reference_stays_quiet_while_perfect_and_fires_when_it_is_not() -> None:
+    """A stream whose every score is 1.0 raises no alarm until scores of 0 come."""
+    detector = learned(np.ones(60))
+    assert all(detector.update(batch(n, np.ones(6))) is None for n in range(1, 300))
+    assert any(detector.update(batch(n, np.array([1, 1, 0, 0, 0, 0.0]))) for n in range(300, 305))
+
+
+def test_learning_says_how_much_is_missing() -> None:
+    """Until the reference is complete the status is learning, with the count so far and the count needed."""
+    detector = Detector(SETTINGS)
+    assert detector.reading.mean is None
+    detector.update(batch(0, np.full(40, 0.5)))
+    reading = detector.reading
+    assert (reading.status, reading.reference_observations, reading.reference_needed) == (Status.LEARNING, 40, 60)
+    assert reading.mean == pytest.approx(0.5)
+    assert reading.baseline is None
+    detector.update([])
+    detector.update(batch(1, np.full(20, 0.5)))
+    assert detector.status is Status.WATCHING
+
+
+@pytest.mark.parametrize(("value", "weight"), [(1.1, 1.0), (float("nan"), 1.0), (0.5, 0.0), (0.5, 1.5)])
+def test_an_observation_outside_its_range_is_refused(value: float, weight: float) -> None:
+    """Bets are only safe on bounded values: anything else is an error that names the value."""
+    with pytest.raises(ValueError, match="must be within"):
+        Observation(START, value, weight)

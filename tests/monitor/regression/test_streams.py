@@ -1,0 +1,152 @@
+import logging
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lake import SCORES
+from monitor.regression import RegressionSettings, Status, StreamKey, Streams, Transition
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+NOW = START + 100 * HOUR
+SETTINGS = RegressionSettings(false_alarm_every=50 * HOUR, reference_observations=40)
+KEY = StreamKey("rag", "faithfulness_kprecision", "1")
+
+
+def row(at: datetime, value: float | None, name: str = "", **changes: Any) -> dict[str, Any]:
+    row = {
+        "deployment": KEY.deployment,
+        "metric": KEY.metric,
+        "metric_version": KEY.metric_version,
+        "event_id": f"event {at} {name}",
+        "response_id": f"response {at} {name}",
+        "requested_at": at,
+        "value": value,
+        "sampling_probability": 1.0,
+    }
+    return row | changes
+
+
+def traffic(hours: int, worse_from: int, better_from: int = 1000, seed: int = 1) -> list[dict[str, Any]]:
+    """Six scores an hour around 0.8, and around 0.4 while worse."""
+    generator = np.random.default_rng(seed)
+    rows = []
+    for hour in range(hours):
+        mean = 0.4 if worse_from <= hour < better_from else 0.8
+        values = generator.beta(4 * mean, 4 * (1 - mean), 6)
+        rows += [row(START + hour * HOUR + i * HOUR / 6, float(value)) for i, value in enumerate(values)]
+    return rows
+
+
+def feed_all(rows: list[dict[str, Any]], cuts: list[int] | None = None) -> tuple[Streams, list[Transition]]:
+    streams, transitions = Streams(SETTINGS), []
+    edges = [0, *sorted(cuts or []), len(rows)]
+    for begin, end in pairwise(edges):
+        transitions += streams.feed(SCORES.rows(rows[begin:end]), NOW)
+    return streams, transitions
+
+
+def test_a_planted_drop_is_found_once_and_resolved_once() -> None:
+    """Worse from hour 20 to hour 40: one firing soon after 20, since about then, one resolved soon after 40."""
+    _, (fired, resolved) = feed_all(traffic(60, 20, 40))
+    assert (fired.key, fired.change, resolved.change) == (KEY, "firing", "resolved")
+    assert START + 20 * HOUR < fired.at <= START + 28 * HOUR
+    assert START + 40 * HOUR < resolved.at <= START + 50 * HOUR
+    assert fired.reading.since is not None
+    assert abs(fired.reading.since - (START + 20 * HOUR)) <= 2 * HOUR
+
+
+def test_the_worst_answers_are_those_since_the_change() -> None:
+    """An alert names five answers of the bad time, worst first, not an older one that was worse still."""
+    rows = traffic(40, 25)
+    rows[100]["value"] = 0.0
+    _, transitions = feed_all(rows)
+    fired = transitions[0]
+    bad = {r["response_id"]: r["value"] for r in rows if START + 24 * HOUR <= r["requested_at"] < fired.at}
+    assert fired.worst == tuple(sorted(bad.items(), key=lambda item: item[1])[:5])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(0, 300), max_size=8))
+def test_the_split_of_rows_over_calls_changes_nothing(cuts: list[int]) -> None:
+    """Rows in order of time give the same transitions and readings in one call and in any number of calls."""
+    rows = traffic(50, 20, 35)
+    whole, expected = feed_all(rows)
+    parts, transitions = feed_all(rows, cuts)
+    assert transitions == expected
+    assert parts.readings() == whole.readings()
+
+
+def test_streams_do_not_touch_each_other() -> None:
+    """Of two deployments and two versions only the stream that got worse fires."""
+    rows = traffic(40, 20) + [
+        r | change for change in ({"deployment": "other"}, {"metric_version": "2"}) for r in traffic(40, 1000, seed=2)
+    ]
+    streams, transitions = feed_all(rows)
+    assert [t.key for t in transitions] == [KEY]
+    assert {key: reading.status for key, reading in streams.readings().items()} == {
+        KEY: Status.REGRESSED,
+        StreamKey("other", KEY.metric, "1"): Status.WATCHING,
+        StreamKey(KEY.deployment, KEY.metric, "2"): Status.WATCHING,
+    }
+
+
+def test_answers_of_one_conversation_are_one_observation() -> None:
+    """Forty answers of one chat in an hour teach one observation, forty of no chat teach forty."""
+    alone = [row(START, 0.5, str(n)) for n in range(40)]
+    together = [row(START, 0.5, str(n), chat_id="chat", deployment="chatty") for n in range(40)]
+    streams, _ = feed_all(
+        [*alone, *together, row(START + 3 * HOUR, 0.5), row(START + 3 * HOUR, 0.5, deployment="chatty")]
+    )
+    assert sorted(r.reference_observations for r in streams.readings().values()) == [1, 40]
+
+
+def test_an_idle_stream_closes_its_last_batch_by_the_clock() -> None:
+    """After a batch and its grace without news, an empty call takes in the last hour."""
+    streams = Streams(SETTINGS)
+    streams.feed(SCORES.rows([row(START, 0.5)]), START + HOUR)
+    nothing = SCORES.rows([])
+    streams.feed(nothing, START + 2 * HOUR)
+    assert streams.readings()[KEY].reference_observations == 0
+    streams.feed(nothing, START + 2 * HOUR + SETTINGS.grace)
+    assert streams.readings()[KEY].reference_observations == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"value": None}, "no_value"),
+        ({"value": float("nan")}, "out_of_range"),
+        ({"value": 1.5}, "out_of_range"),
+        ({"value": float("-inf")}, "out_of_range"),
+        ({"requested_at": None}, "no_time"),
+        ({"requested_at": NOW + HOUR}, "future"),
+        ({"deployment": None}, "no_stream"),
+        ({"metric": None}, "no_stream"),
+        ({"sampling_probability": 0.0}, "bad_probability"),
+        ({"sampling_probability": float("nan")}, "bad_probability"),
+    ],
+)
+def test_a_row_that_cannot_be_used_is_counted_and_harms_nothing(
+    change: dict[str, Any], reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One bad row in the middle of good ones leaves their readings as they were, is counted, and is told once."""
+    good = traffic(10, 1000)
+    with caplog.at_level(logging.WARNING):
+        streams, _ = feed_all([*good[:30], *[row(START + 5 * HOUR, 0.5) | change] * 2, *good[30:]])
+    assert streams.left_out == {reason: 2}
+    assert streams.readings() == feed_all(good)[0].readings()
+    assert len(caplog.records) == (0 if reason == "no_value" else 1)
+
+
+@pytest.mark.parametrize("probability", [None, 5e-324])
+def test_an_odd_sampling_probability_is_bearable(probability: float | None) -> None:
+    """Null counts as certain, and the smallest number above 0 does not break the mean."""
+    rows = [row(START, 0.5, sampling_probability=probability), row(START + 3 * HOUR, 0.5)]
+    streams, _ = feed_all(rows)
+    assert streams.readings()[KEY].mean == pytest.approx(0.5)

@@ -1,0 +1,212 @@
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from lake import ALERTS, SCORES, Lake, Table
+from monitor.alerts import AlertBook, AlertChange
+from monitor.regression import Reading, RegressionSettings, Status, StreamKey, Streams, Transition
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+NOW = START + 30 * timedelta(days=1)
+KEY = StreamKey("apps/rag", "faithfulness_kprecision", "1")
+READING = Reading(
+    status=Status.REGRESSED,
+    reference_observations=200,
+    reference_needed=200,
+    reference_mean=0.8,
+    reference_lower=0.76,
+    baseline=0.71,
+    observations=200,
+    mean=0.6,
+    mean_lower=0.55,
+    mean_upper=0.65,
+    log_evidence=7.1,
+    log_threshold=6.6,
+    false_alarm_every=timedelta(days=30),
+    latest=START + 9 * HOUR,
+    since=START + 5 * HOUR,
+    since_mean=0.4,
+    since_lower=0.3,
+    since_upper=0.5,
+)
+
+
+def fired(hour: int = 10, key: StreamKey = KEY) -> Transition:
+    return Transition(key, "firing", START + hour * HOUR, READING, (("answer-1", 0.0), ("answer-2", 0.1)))
+
+
+def resolved(hour: int = 20, key: StreamKey = KEY) -> Transition:
+    return Transition(key, "resolved", START + hour * HOUR, replace(READING, status=Status.WATCHING), ())
+
+
+def rows_of(lake: Lake) -> list[dict[str, Any]]:
+    return lake.table(ALERTS, KEY.deployment).read().to_pylist()
+
+
+def kinds(changes: list[AlertChange]) -> list[str]:
+    return [change.change for change in changes]
+
+
+def test_a_change_is_a_row_with_what_is_known_of_it(lake: Lake) -> None:
+    """A regression that begins is one row with its stream, times, means and evidence, never a text."""
+    AlertBook(lake).record([fired()], NOW)
+    (row,) = rows_of(lake)
+    assert {name: row[name] for name in ("deployment", "metric", "metric_version", "change", "verdict")} == {
+        "deployment": "apps/rag",
+        "metric": "faithfulness_kprecision",
+        "metric_version": "1",
+        "change": "firing",
+        "verdict": "undecided",
+    }
+    assert (row["changed_at"], row["since"]) == (START + 10 * HOUR, START + 5 * HOUR)
+    assert (row["reference_mean"], row["current_mean"], row["current_lower"], row["current_upper"]) == (
+        0.8,
+        0.4,
+        0.3,
+        0.5,
+    )
+    assert (row["log_evidence"], row["log_threshold"]) == (7.1, 6.6)
+    assert "answer-1" in row["details"]
+
+
+def test_one_alert_lives_from_firing_to_resolved(lake: Lake) -> None:
+    """Both changes carry one alert_id; a later regression of the stream is an alert of its own."""
+    book = AlertBook(lake)
+    first, end, second = book.record([fired(10), resolved(20), fired(30)], NOW)
+    assert first.alert_id == end.alert_id != second.alert_id
+    assert end.fired_at == START + 10 * HOUR
+    assert len({first.change_id, end.change_id, second.change_id}) == 3
+    assert book.active() == [second]
+
+
+def test_an_open_alert_is_not_opened_twice(lake: Lake) -> None:
+    """After a restart the same and later firings of a stream with an open alert are no news."""
+    AlertBook(lake).record([fired()], NOW)
+    restarted = AlertBook(lake)
+    assert restarted.record([fired(10), fired(12)], NOW) == []
+    assert kinds(restarted.active()) == ["firing"]
+    assert len(rows_of(lake)) == 1
+
+
+def test_scores_read_again_after_a_restart_are_no_news(lake: Lake) -> None:
+    """History that is computed again, whole or slightly shifted, adds no row; what is new does."""
+    AlertBook(lake).record([fired(10), resolved(20)], NOW)
+    restarted = AlertBook(lake)
+    assert restarted.record([fired(10), resolved(20)], NOW) == []
+    assert restarted.record([fired(11), resolved(19)], NOW) == []
+    assert restarted.record([resolved(21)], NOW) == []
+    assert kinds(restarted.record([fired(30)], NOW)) == ["firing"]
+
+
+def test_two_books_on_one_lake_write_a_change_once(lake: Lake) -> None:
+    """Of two monitors that find the same at the same time, one writes it and the other sees that it is there."""
+    one, other = AlertBook(lake), AlertBook(lake)
+    assert kinds(one.record([fired()], NOW)) == ["firing"]
+    assert other.record([fired()], NOW) == []
+    assert kinds(other.record([resolved()], NOW)) == ["resolved"]
+    assert one.record([resolved()], NOW) == []
+    assert len(rows_of(lake)) == 2
+
+
+def test_pending_is_what_a_receiver_was_not_told(lake: Lake) -> None:
+    """A delivery to one receiver, or giving it up, settles the change for that receiver alone, also after a restart."""
+    book = AlertBook(lake)
+    first, end = book.record([fired(), resolved()], NOW)
+    book.record_delivery(first, "pager", "delivered", "answered 200", NOW)
+    book.record_delivery(end, "chat", "undeliverable", "answered 410", NOW)
+    book.record_delivery(first, "pager", "delivered", "answered 200", NOW + HOUR)
+    for same in (book, AlertBook(lake)):
+        assert same.pending("pager") == [end]
+        assert same.pending("chat") == [first]
+    told = [row for row in rows_of(lake) if row["delivery_of"]]
+    assert [(r["change"], r["delivery_of"], r["reason"]) for r in sorted(told, key=lambda r: r["change"])] == [
+        ("delivered", first.change_id, "answered 200"),
+        ("undeliverable", end.change_id, "answered 410"),
+    ]
+
+
+def test_what_the_lake_refused_is_written_at_the_next_call(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that fails raises, and the transition is neither lost nor doubled."""
+    book = AlertBook(lake)
+
+    def fail(*args: Any, **options: Any) -> None:
+        raise OSError("no space left")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Table, "append", fail)
+        with pytest.raises(OSError, match="no space"):
+            book.record([fired()], NOW)
+    assert book.active() == []
+    assert kinds(book.record([], NOW)) == ["firing"]
+    assert book.record([], NOW) == []
+
+
+def test_an_alert_that_the_streams_no_longer_have_is_resolved_with_the_reason(lake: Lake) -> None:
+    """With other settings the same scores are no regression: the alert ends, once the stream is past its beginning."""
+    AlertBook(lake).record([fired()], NOW)
+    book = AlertBook(lake)
+    watching = replace(READING, status=Status.WATCHING)
+    assert book.settle({KEY: watching}, NOW) == []
+    assert book.settle({}, NOW) == []
+    assert book.settle({KEY: replace(READING, latest=START + 12 * HOUR)}, NOW) == []
+    (end,) = book.settle({KEY: replace(watching, latest=START + 12 * HOUR)}, NOW)
+    assert (end.change, end.changed_at) == ("resolved", START + 12 * HOUR)
+    assert end.reason is not None
+    assert "settings" in end.reason
+    assert book.active() == []
+
+
+def test_a_strange_deployment_keeps_its_name(lake: Lake) -> None:
+    """A name with slashes, quotes and line ends comes back as it was."""
+    key = StreamKey('apps/"Ü\n../x', "m", "1")
+    AlertBook(lake).record([fired(key=key)], NOW)
+    assert [change.key for change in AlertBook(lake).active()] == [key]
+
+
+def test_details_that_cannot_be_read_do_not_stop_the_book(lake: Lake) -> None:
+    """A row that somebody wrote by hand, with no JSON in its details, is still an alert."""
+    row = {
+        "change_id": "c",
+        "alert_id": "a",
+        "deployment": "d",
+        "metric": "m",
+        "metric_version": "1",
+        "change": "firing",
+    }
+    lake.table(ALERTS, "d").append(ALERTS.rows([row | {"changed_at": START, "details": "not JSON"}]))
+    (alert,) = AlertBook(lake).active()
+    assert alert.fired_at == START
+
+
+@pytest.fixture
+def score_rows() -> list[dict[str, Any]]:
+    """Six answers an hour for sixty hours; each hour alternates around 0.8, and around 0.3 from hour 30 to 45."""
+    return [
+        {
+            "deployment": KEY.deployment,
+            "metric": KEY.metric,
+            "metric_version": KEY.metric_version,
+            "event_id": f"{hour}-{n}",
+            "requested_at": START + hour * HOUR + n * HOUR / 6,
+            "value": (0.3 if 30 <= hour < 45 else 0.8) + (0.1 if n % 2 else -0.1),
+        }
+        for hour in range(60)
+        for n in range(6)
+    ]
+
+
+def test_a_restart_in_the_middle_changes_nothing_in_the_table(lake: Lake, score_rows: list[dict[str, Any]]) -> None:
+    """A monitor that starts anew every ten hours and reads all again leaves the rows of one that never stopped."""
+    settings = RegressionSettings(reference_observations=60)
+    for end in range(60, 361, 60):
+        now = score_rows[end - 1]["requested_at"]
+        streams, book = Streams(settings), AlertBook(lake)
+        book.record(streams.feed(SCORES.rows(score_rows[:end]), now), now)
+        book.settle(streams.readings(), now)
+    whole = Streams(settings).feed(SCORES.rows(score_rows), NOW)
+    assert {(row["change"], row["changed_at"]) for row in rows_of(lake)} == {(t.change, t.at) for t in whole}
+    assert len(rows_of(lake)) == 2
+    assert [t.change for t in whole] == ["firing", "resolved"]

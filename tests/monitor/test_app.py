@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from monitor.app import create_app
+from monitor.service import Monitor
+
+Open = Callable[..., httpx.Response]
+
+
+@pytest.fixture
+def open_page(monitor: Monitor, get: Callable[..., httpx.Response]) -> Open:
+    app = create_app(monitor)
+    return lambda path, **headers: get(app, path, **headers)
+
+
+def test_metrics_come_in_the_format_that_is_asked_for(open_page: Open, monitor: Monitor):
+    """OpenMetrics for who accepts it, the classic text for everyone else, whatever the header says."""
+    monitor.refresh()
+    modern = open_page("/metrics", Accept="application/openmetrics-text;version=1.0.0,text/plain;q=0.5")
+    assert modern.headers["content-type"].startswith("application/openmetrics-text")
+    assert modern.text.endswith("# EOF\n")
+    for accept in ("text/plain", "*/*", "", "application/openmetrics-text;version=x", "text/plain;version=1.x"):
+        classic = open_page("/metrics", Accept=accept)
+        assert classic.status_code == 200
+        assert classic.headers["content-type"].startswith("text/plain")
+        assert "# EOF" not in classic.text
+
+
+def test_health_is_503_until_the_lake_was_read(open_page: Open, monitor: Monitor, clock: Any):
+    """The status code is for machines, the words are for people."""
+    early = open_page("/healthz")
+    assert early.status_code == 503
+    assert early.json()["problems"] == ["The lake has not been read yet."]
+    monitor.refresh()
+    clock.advance(seconds=3)
+    fresh = open_page("/healthz")
+    assert fresh.status_code == 200
+    assert fresh.json() == {"healthy": True, "last_refresh_age_seconds": 3.0, "problems": []}
+    clock.advance(minutes=5)
+    stale = open_page("/healthz")
+    assert stale.status_code == 503
+    assert "303 s ago" in stale.json()["problems"][0]
+
+
+@pytest.mark.usefixtures("three_deployments")
+def test_the_page_says_what_got_worse(open_page: Open, monitor: Monitor):
+    """The regression stands at the top in words, its deployment first, then the others and the books."""
+    monitor.refresh()
+    text = open_page("/").text
+    assert "1 active regression" in text
+    assert text.index("1 active regression") < text.index("rag-search</bdi></h2>") < text.index("gpt-4o</bdi></h2>")
+    assert "REGRESSED" in text
+    assert "learning" in text
+    assert "3,014 log lines" in text
+    assert "not json" in text
+
+
+def test_names_cannot_write_html(open_page: Open, monitor: Monitor, rows: Any):
+    """A deployment, metric, signal or reason that looks like HTML is shown as text."""
+    attack = '"><script>alert(1)</script>'
+    rows.logs(attack, {})
+    rows.signals(attack, attack)
+    rows.scores(attack, {"metric": attack, "value": 0.5, "judge": attack, "metric_version": attack})
+    rows.rejected(attack)
+    monitor.refresh()
+    page = open_page("/")
+    assert "<script" not in page.text
+    assert "&lt;script&gt;" in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+
+
+def test_an_empty_lake_has_a_page_too(open_page: Open, monitor: Monitor):
+    """Before and after the first refresh of an empty lake the page says what it waits for."""
+    assert "Reading the lake" in open_page("/").text
+    monitor.refresh()
+    assert "Nothing has arrived yet" in open_page("/").text
+
+
+def test_what_cannot_be_read_is_said_on_the_page(open_page: Open, monitor: Monitor, rows: Any, clock: Any):
+    """Old figures are still shown, under a warning."""
+    rows.logs("a", {})
+    monitor.refresh()
+    clock.advance(hours=1)
+    text = open_page("/").text
+    assert "These figures may be old" in text
+    assert "<bdi>a</bdi>" in text
+
+
+def test_the_page_needs_nothing_from_elsewhere(open_page: Open, monitor: Monitor):
+    """No script, no foreign address; style and icon are served here."""
+    monitor.refresh()
+    text = open_page("/").text
+    assert "<script" not in text
+    assert "://" not in text
+    assert open_page("/static/dialwatch.css").headers["content-type"].startswith("text/css")
+    assert open_page("/static/icon.svg").status_code == 200

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import base64
+import shutil
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lake import SCORES, USER_SIGNALS, Lake, Table
+from monitor.regression import Status
+from monitor.service import Monitor
+from monitor.settings import MonitorSettings
+
+
+def test_a_refresh_publishes_what_every_table_says(monitor: Monitor, three_deployments: None, strange_name: str):
+    """One refresh shows all deployments with their traffic, scores and regressions, and the collector's books."""
+    monitor.refresh()
+    snapshot = monitor.snapshot
+    assert snapshot is not None
+    assert list(snapshot.deployments) == sorted(["rag-search", strange_name, "gpt-4o", "_unassigned"])
+    rag = snapshot.deployments["rag-search"]
+    assert rag.traffic.answers == 960
+    assert rag.traffic.signals == {"like": 2, "dislike": 1, "regenerate": 1}
+    assert rag.readings["faithfulness_kprecision"].status is Status.REGRESSED
+    assert snapshot.deployments[strange_name].readings["faithfulness_kprecision"].status is Status.WATCHING
+    assert snapshot.books.handed_over == 3014
+    assert snapshot.books.rejected == {"not_json": 2, "no_time": 1}
+    assert snapshot.failures == {}
+
+
+def test_a_restart_comes_to_the_same_numbers(
+    monitor: Monitor, make_monitor: Callable[[], Monitor], rows: Any, three_deployments: None
+):
+    """A monitor that saw the rows come bit by bit and one that begins now publish equal totals."""
+    monitor.refresh()
+    for number in range(3):
+        rows.logs("rag-search", *({"deployment_price": 0.1 * n} for n in range(number + 3)))
+        rows.scores("rag-search", {"value": 0.1 * number, "cost": 0.1}, {"value": None, "reason": "no_contexts"})
+        rows.batch(stored=number)
+        monitor.refresh()
+    again = make_monitor()
+    again.refresh()
+    assert monitor.snapshot is not None
+    assert again.snapshot is not None
+    for name, figures in monitor.snapshot.deployments.items():
+        restarted = again.snapshot.deployments[name]
+        assert restarted.traffic == figures.traffic
+        assert restarted.alerts == figures.alerts
+        assert restarted.scores.skips == figures.scores.skips
+        assert restarted.scores.judge_cost == figures.scores.judge_cost
+        for metric, scores in figures.scores.metrics.items():
+            assert restarted.scores.metrics[metric].histogram.total == scores.histogram.total
+            assert restarted.scores.metrics[metric].histogram.counts == scores.histogram.counts
+    assert again.snapshot.books == monitor.snapshot.books
+
+
+@pytest.mark.usefixtures("three_deployments")
+def test_a_regression_is_told_once(lake: Lake, settings: MonitorSettings, clock: Any, receiver: Any):
+    """The webhook goes out with the refresh that found the regression, is counted, and survives a restart."""
+    webhook = {"url": receiver.address, "secret": "whsec_" + base64.b64encode(b"k" * 32).decode()}
+    told = MonitorSettings(regression=settings.regression, webhooks=[webhook])
+    for _ in range(2):
+        monitor = Monitor(lake, told, clock)
+        monitor.refresh()
+        monitor.refresh()
+        assert len(receiver.bodies) == 1
+        assert monitor.snapshot is not None
+        alerts = monitor.snapshot.deployments["rag-search"].alerts
+        assert alerts.regressions == {("faithfulness_kprecision", "undecided"): 1}
+        assert alerts.deliveries == {"delivered": 1}
+        assert monitor.snapshot.failures == {}
+
+
+def test_each_row_counts_once(monitor: Monitor, rows: Any):
+    """Refreshing again and again adds only what is new."""
+    rows.logs("a", {}, {})
+    monitor.refresh()
+    monitor.refresh()
+    rows.logs("a", {})
+    monitor.refresh()
+    assert monitor.snapshot is not None
+    assert monitor.snapshot.deployments["a"].traffic.requests == 3
+
+
+def test_a_broken_table_leaves_the_others_alone(monitor: Monitor, lake: Lake, rows: Any):
+    """What cannot be read is counted and named; all else is shown, and the table is back once it is whole."""
+    rows.logs("good", {})
+    rows.logs("bad", {})
+    rows.signals("bad", "like")
+    log = Path(lake.table(USER_SIGNALS, "bad").uri) / "_delta_log" / f"{1:020}.json"
+    whole = log.read_bytes()
+    log.write_text("not a commit")
+    monitor.refresh()
+    assert monitor.snapshot is not None
+    assert monitor.snapshot.deployments["good"].traffic.requests == 1
+    assert monitor.snapshot.deployments["bad"].traffic.requests == 1
+    assert monitor.snapshot.failures == {"read_user_signals": 1}
+    health = monitor.health()
+    assert health.healthy
+    assert "user_signals of 'bad'" in health.problems[0]
+    log.write_bytes(whole)
+    monitor.refresh()
+    assert monitor.snapshot.deployments["bad"].traffic.signals == {"like": 1}
+    assert monitor.health().problems == ()
+
+
+def test_a_deployment_that_leaves_the_lake_disappears(monitor: Monitor, lake: Lake, rows: Any):
+    """After an erasure the deployment is gone, the others keep their numbers, and it may come back."""
+    rows.logs("stays", {}, {})
+    rows.logs("goes", {})
+    monitor.refresh()
+    shutil.rmtree(Path(lake.root) / "goes")
+    monitor.refresh()
+    assert monitor.snapshot is not None
+    assert list(monitor.snapshot.deployments) == ["stays"]
+    assert monitor.snapshot.deployments["stays"].traffic.requests == 2
+    rows.logs("goes", {}, {}, {})
+    monitor.refresh()
+    assert monitor.snapshot.deployments["goes"].traffic.requests == 3
+
+
+def test_only_the_newest_version_of_a_metric_is_watched(monitor: Monitor, rows: Any, clock: Any):
+    """When a metric's version changes, the readings of the old one end."""
+    rows.scores("a", {"metric_version": "1", "value": 0.5, "scored_at": clock() - timedelta(hours=1)})
+    monitor.refresh()
+    rows.scores("a", {"metric_version": "2", "value": 0.9, "scored_at": clock()})
+    monitor.refresh()
+    assert monitor.snapshot is not None
+    figures = monitor.snapshot.deployments["a"]
+    assert figures.scores.metrics["faithfulness_kprecision"].version == "2"
+    assert len(figures.readings) == 1
+
+
+def test_health_says_why(monitor: Monitor, clock: Any, rows: Any):
+    """Unhealthy before the first refresh and after a minute without one; healthy in between."""
+    assert monitor.health().problems == ("The lake has not been read yet.",)
+    monitor.refresh()
+    assert monitor.health().healthy
+    clock.advance(seconds=59)
+    assert monitor.health().healthy
+    clock.advance(seconds=2)
+    health = monitor.health()
+    assert not health.healthy
+    assert "61 s ago" in health.problems[0]
+
+
+def test_a_lake_that_cannot_be_listed_is_unhealthy(
+    monitor: Monitor, lake: Lake, rows: Any, monkeypatch: pytest.MonkeyPatch
+):
+    """A store that does not answer keeps the old figures, counts the failure and says so."""
+
+    def unreachable() -> list[str | None]:
+        raise OSError("connection refused")
+
+    rows.logs("a", {})
+    monitor.refresh()
+    monkeypatch.setattr(lake, "deployments", unreachable)
+    monitor.refresh()
+    health = monitor.health()
+    assert not health.healthy
+    assert "connection refused" in health.problems[0]
+    assert monitor.snapshot is not None
+    assert monitor.snapshot.failures == {"list_deployments": 1}
+    assert list(monitor.snapshot.deployments) == ["a"]
+
+
+def test_two_refreshes_never_run_at_once(monitor: Monitor, lake: Lake, rows: Any, monkeypatch: pytest.MonkeyPatch):
+    """A refresh that comes while another one runs returns at once and reads nothing."""
+    inside, leave, calls = threading.Event(), threading.Event(), []
+
+    def slow() -> list[str | None]:
+        calls.append(1)
+        inside.set()
+        leave.wait(10)
+        return []
+
+    monkeypatch.setattr(lake, "deployments", slow)
+    first = threading.Thread(target=monitor.refresh)
+    first.start()
+    inside.wait(10)
+    monitor.refresh()
+    leave.set()
+    first.join(10)
+    assert calls == [1]
+
+
+def test_a_backfill_stays_out_of_the_histogram(monitor: Monitor, rows: Any, clock: Any):
+    """A score made a day after its answer is evaluated and drawn, but a counter has no past."""
+    old = clock() - timedelta(days=2)
+    rows.scores("a", {"requested_at": old, "date": old.date(), "value": 0.5, "scored_at": clock()}, {"value": 0.7})
+    monitor.refresh()
+    assert monitor.snapshot is not None
+    scores = monitor.snapshot.deployments["a"].scores
+    assert scores.evaluations == 2
+    assert sum(scores.metrics["faithfulness_kprecision"].histogram.counts) == 1
+    assert len(scores.metrics["faithfulness_kprecision"].values_over_time.quarters) == 2
+
+
+def test_texts_of_people_are_never_read(monitor: Monitor, rows: Any, monkeypatch: pytest.MonkeyPatch):
+    """No column that holds long texts is asked of the lake."""
+    asked: set[str] = set()
+    read_since = Table.read_since
+
+    def spy(table: Table, version: int | None, columns: Any = None) -> Any:
+        assert columns is not None
+        asked.update(f"{table.spec.name}.{column}" for column in columns)
+        return read_since(table, version, columns)
+
+    monkeypatch.setattr(Table, "read_since", spy)
+    rows.logs("a", {})
+    rows.scores("a", {"value": 1.0})
+    monitor.refresh()
+    assert f"{SCORES.name}.value" in asked
+    assert not {
+        name for name in asked if name.split(".")[1] in {"question", "answer", "request_body", "details", "raw"}
+    }
