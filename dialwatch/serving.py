@@ -21,6 +21,12 @@ def parse_address(listen: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def free_address() -> str:
+    """Give an address of this machine on which nothing listens yet."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return f"127.0.0.1:{listener.getsockname()[1]}"
+
+
 def is_free(listen: str) -> bool:
     """Whether nothing listens on this address yet."""
     try:

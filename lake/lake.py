@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 from lake.names import deployment_name, folder_name, is_cut
 from lake.schemas import TABLES, UNASSIGNED, TableSpec
 from lake.storage import Storage, is_remote
 from lake.table import Table
+
+logger = logging.getLogger(__name__)
 
 
 class Lake:
@@ -30,25 +35,27 @@ class Lake:
 
     def deployments(self) -> list[str | None]:
         """Names of all deployments that have a table, as DIAL writes them; None stands for rows that name none."""
-        names = [self._name_of(folder) for folder in self._folders(self._path) if self._is_deployment(folder)]
-        return sorted(names, key=lambda name: (name is None, name or ""))
-
-    def _is_deployment(self, folder: str) -> bool:
-        if folder == UNASSIGNED or is_cut(folder):
-            return True
-        try:
-            return bool(deployment_name(folder))
-        except ValueError:
-            return False
+        folders = self._folders(self._path)
+        names = {name for folder in folders if (name := self._name_of(folder)) is not None}
+        return [*sorted(names), *([None] if UNASSIGNED in folders else [])]
 
     def _name_of(self, folder: str) -> str | None:
-        if folder == UNASSIGNED:
-            return None
-        if not is_cut(folder):
+        """Name of the deployment of a folder; None where it is not, or not yet, one of a deployment."""
+        if is_cut(folder):
+            return self._title_of(folder)
+        try:
             return deployment_name(folder)
-        table = next(name for name in self._folders(f"{self._path}/{folder}") if name in TABLES)
-        title = DeltaTable(f"{self.root}/{folder}/{table}", storage_options=self._options).metadata().name
-        return str(title)
+        except ValueError:
+            return None
+
+    def _title_of(self, folder: str) -> str | None:
+        for table in sorted(set(self._folders(f"{self._path}/{folder}")) & TABLES.keys()):
+            uri = f"{self.root}/{folder}/{table}"
+            try:
+                return str(DeltaTable(uri, storage_options=self._options).metadata().name)
+            except DeltaError as error:
+                logger.warning("cannot tell whose table %s is: %s", uri, error)
+        return None
 
     def _folders(self, path: str) -> list[str]:
         try:

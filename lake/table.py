@@ -120,22 +120,32 @@ class Table:
         delta = self._refresh()
         if delta is None:
             return self._empty(names)
-        return self._conform(delta.to_pyarrow_dataset().to_table(columns=names, filter=where), names)
+        return self._snapshot(delta, names, where)
 
     def read_since(self, version: int | None, columns: Sequence[str] | None = None) -> Change:
-        """Read the rows that were added after `version` (None: all), whatever was compacted meanwhile."""
+        """Read the rows that were added after `version`, oldest commit first, whatever was compacted meanwhile.
+
+        None is for a reader that knows nothing yet: it gets all rows, in no particular order.
+        """
         names = self._names(columns)
         delta = self._refresh()
         if delta is None:
             return Change(self._empty(names), None)
         latest = int(delta.version())
-        first = 0 if version is None else version + 1
-        if first > latest:
+        if version is None:
+            # The rows themselves, not their history: that may begin with files that are gone by now.
+            return Change(self._snapshot(delta, names, None), latest)
+        if version >= latest:
             return Change(self._empty(names), version)
-        added = delta.load_cdf(starting_version=first, ending_version=latest, columns=[*names, _COMMIT_VERSION])
-        rows = pa.table(added.read_all())
+        added = delta.load_cdf(
+            starting_version=version + 1, ending_version=latest, columns=[*names, _COMMIT_VERSION]
+        ).read_all()
+        rows = pa.table(added)
         in_order = pa.compute.sort_indices(rows[_COMMIT_VERSION])
         return Change(self._conform(rows, names).take(in_order), latest)
+
+    def _snapshot(self, delta: DeltaTable, names: list[str], where: ds.Expression | None) -> pa.Table:
+        return self._conform(delta.to_pyarrow_dataset().to_table(columns=names, filter=where), names)
 
     def _names(self, columns: Sequence[str] | None) -> list[str]:
         return list(self.spec.schema.names if columns is None else columns)

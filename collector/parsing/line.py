@@ -16,6 +16,7 @@ DEEPEST = 250
 """Levels of nesting that a line may have; orjson writes no more than 254."""
 
 _BLANKS = " \t\r\n"
+_TEXTS = frozenset({"assembled_response", "body"})
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 # An escaped backslash and a whole pair are matched first, so that group 1 is a surrogate that stands alone.
@@ -95,7 +96,7 @@ def _cut_message(entry: bytes) -> str:
 
 def _cut_members(text: str, entry: bytes, error: json.JSONDecodeError, decoder: json.JSONDecoder) -> dict[str, Any]:
     try:
-        return read_cut(text, decoder)
+        return read_cut(text, decoder, _TEXTS)
     except BrokenText:
         raise Unreadable("not_json", f"{error.msg} at character {error.pos}: {_excerpt(entry)}") from None
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from collector.parsing.answer import Answer, read_answer
 from collector.parsing.call import Call, read_call
-from collector.parsing.contexts import read_contexts, standalone_question
+from collector.parsing.contexts import Context, read_contexts, standalone_question
 from collector.parsing.kinds import ANSWERING, MODES, RATE
 from collector.parsing.line import Unreadable, read_line
 from collector.parsing.members import json_text
@@ -104,8 +103,18 @@ def _answer_columns(request: Request | None, answer: Answer | None) -> dict[str,
         "answer": answer.text,
         "finish_reason": answer.finish_reason,
         "standalone_question": standalone_question(answer.custom_content),
-        "contexts": [asdict(context) for context in contexts],
+        "contexts": [_context_row(context) for context in contexts],
         "contexts_origin": origin,
+    }
+
+
+def _context_row(context: Context) -> dict[str, Any]:
+    return {
+        "text": context.text,
+        "title": context.title,
+        "url": context.url,
+        "page": context.page,
+        "id": context.id,
     }
 
 

@@ -32,8 +32,8 @@ class Display:
         self.console = console
         self._progress = Progress(
             SpinnerColumn(finished_text="[green]✓"),
-            TextColumn("{task.description:<16}"),
-            BarColumn(bar_width=30),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=18),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TextColumn("{task.fields[note]}"),

@@ -21,7 +21,7 @@ from dialwatch.demo.core import CoreLog
 from dialwatch.demo.display import Display
 from dialwatch.demo.receiver import Receiver
 from dialwatch.demo.traffic import Plan, make_plan, make_traffic
-from dialwatch.serving import is_free
+from dialwatch.serving import free_address, is_free
 from lake import Lake
 
 SEED = 7
@@ -40,7 +40,8 @@ def run_demo(*, once: bool, keep: Path | None) -> int:
     With `once` it ends by itself, else it serves its pages until Ctrl+C. Logs and lake are in the new folder `keep`,
     or in one that is gone at the end.
     """
-    logging.getLogger().setLevel(logging.ERROR)
+    for name in (None, "apscheduler"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     with ExitStack() as stack:
         folder = keep.absolute() if keep else Path(stack.enter_context(TemporaryDirectory(prefix="dialwatch-")))
         (folder / "logs").mkdir(parents=True)
@@ -71,13 +72,15 @@ def run_demo(*, once: bool, keep: Path | None) -> int:
 
 
 def _settings(folder: Path, webhook: str, secret: str) -> Settings:
+    address = USUAL_ADDRESS if is_free(USUAL_ADDRESS) else free_address()
     return Settings.model_validate(
         {
             "lake": {"root": str(folder / "lake")},
             "collector": {"files": {"paths": [str(folder / "logs")], "poll_seconds": POLL_SECONDS}, "flush_seconds": 1},
             "evaluator": {"every": 1},
             "monitor": {
-                "listen": USUAL_ADDRESS if is_free(USUAL_ADDRESS) else "127.0.0.1:0",
+                "listen": address,
+                "external_url": f"http://{address}/",
                 "refresh_seconds": 1,
                 "regression": {"batch": timedelta(minutes=15), "reference_observations": 100},
                 "webhooks": [{"name": "demo receiver", "url": webhook, "secret": secret}],

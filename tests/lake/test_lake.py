@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lake import SCORES, Lake
+from lake import SCORES, Lake, folder_name
 from tests.servers import Bucket
 
 HOSTILE_NAMES = [
@@ -46,6 +46,17 @@ def test_names_of_deployments_come_back_from_an_object_store(bucket: Bucket) -> 
         write_to(lake, name)
     assert lake.deployments() == sorted(HOSTILE_NAMES)
     assert lake.table(SCORES, "..").read()["deployment"].to_pylist() == [".."]
+
+
+def test_a_folder_without_a_table_is_no_deployment_of_a_long_name(tmp_path: Path) -> None:
+    """A writer that was killed before its first commit, or a broken table, hides no other deployment."""
+    lake = Lake(str(tmp_path))
+    write_to(lake, "x" * 300)
+    (tmp_path / folder_name("y" * 300)).mkdir()
+    broken = tmp_path / folder_name("z" * 300) / "scores" / "_delta_log"
+    broken.mkdir(parents=True)
+    (broken / f"{0:020}.json").write_text("no json")
+    assert lake.deployments() == ["x" * 300]
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -124,15 +124,16 @@ def test_a_deployment_that_leaves_the_lake_disappears(monitor: Monitor, lake: La
 
 
 def test_only_the_newest_version_of_a_metric_is_watched(monitor: Monitor, rows: Any, clock: Any):
-    """When a metric's version changes, the readings of the old one end."""
-    rows.scores("a", {"metric_version": "1", "value": 0.5, "scored_at": clock() - timedelta(hours=1)})
+    """Late scores of a metric's old version do not take the place of the new version's readings."""
+    times = [clock() - timedelta(hours=hours) for hours in (5, 4, 3, 0)]
+    rows.scores("a", *({"metric_version": "2", "value": 0.9, "requested_at": at} for at in times))
     monitor.refresh()
-    rows.scores("a", {"metric_version": "2", "value": 0.9, "scored_at": clock()})
+    rows.scores("a", {"metric_version": "1", "value": 0.1, "requested_at": times[0]})
     monitor.refresh()
     assert monitor.snapshot is not None
     figures = monitor.snapshot.deployments["a"]
     assert figures.scores.metrics["faithfulness_kprecision"].version == "2"
-    assert len(figures.readings) == 1
+    assert figures.readings["faithfulness_kprecision"].mean == pytest.approx(0.9)
 
 
 def test_health_says_why(monitor: Monitor, clock: Any, rows: Any):

@@ -67,12 +67,32 @@ def test_what_is_left_of_a_cut_object(text: str, members: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "[1", '{"a":"b" "c', '{"a":1}}', '{"a":"b",c":"d', '{"a":+1,"b":"c', '{"a":"\\q","b":"c and more']
+    "text",
+    [
+        "",
+        "x",
+        "[1",
+        '{"a":"b" "c',
+        '{"a":1}}',
+        '{"a":"b",c":"d',
+        '{"a":+1,"b":"c',
+        '{"a":"\\q","b":"c and more',
+        '{"a":[1 x2,"b',
+        '{"a":1x"b":"c',
+    ],
 )
 def test_text_that_is_wrong_before_its_end_is_not_cut(text: str) -> None:
     """A text that breaks off from JSON before its end is refused: what follows would be lost."""
     with pytest.raises(BrokenText):
         read_cut(text, DECODER)
+
+
+def test_only_texts_are_kept_in_part() -> None:
+    """Half of a time or of a status would say something else, half of a text is still a text."""
+    text = '{"a":{"time":"2026-08-03T10:00'
+    assert read_cut(text, DECODER, {"body"}) == {"a": {}}
+    assert read_cut(text, DECODER, {"time"}) == {"a": {"time": "2026-08-03T10:00"}}
+    assert read_cut('{"a":["x","y', DECODER, {"a"}) == {"a": ["x"]}
 
 
 def test_all_but_the_end_of_a_cut_line_is_kept() -> None:

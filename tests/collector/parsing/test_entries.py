@@ -44,6 +44,7 @@ BOM = b"\xef\xbb\xbf"
         pytest.param(envelope(LINE) + envelope(OTHER), [LINE, OTHER], id="two envelopes"),
         pytest.param(LINE[:400] + OTHER, [LINE[:400], OTHER], id="a cut line with another behind it"),
         pytest.param(b"\0" * 99 + LINE, [b"\0" * 99, LINE], id="NULs before a line"),
+        pytest.param(b"\0" * 99 + envelope(LINE), [b"\0" * 99, LINE], id="NULs before an envelope"),
         pytest.param(LINE + b"\0" * 99, [LINE, b"\0" * 99], id="NULs behind a line"),
         pytest.param(b"\0" * 4096, [b"\0" * 4096], id="only NULs"),
         pytest.param(b"\tat com.epam.X(X.java:1)", [b"at com.epam.X(X.java:1)"], id="stack trace"),
@@ -65,6 +66,14 @@ def test_an_object_with_a_request_is_a_line_whatever_else_it_holds() -> None:
     """A line whose shipper added a `message` is not taken for an envelope."""
     line = core_line({"message": "shipped"})
     assert split_entries(line) == [line]
+
+
+def test_a_piece_of_endless_breaks_is_not_cut_endlessly() -> None:
+    """Each break costs time for all text before it, so a piece of nothing but breaks ends as one long entry."""
+    piece = b'{"apiType":"x",]' * 1_000
+    entries = split_entries(piece)
+    assert b"".join(entries) == piece
+    assert len(entries) < 200
 
 
 def test_texts_that_look_like_the_seam_of_two_lines_do_not_split_a_line() -> None:

@@ -262,9 +262,17 @@ def test_a_cut_line_keeps_what_is_left_and_says_so() -> None:
     assert (row.question, row.answer, row.status) == ("What is the refund window?", "30 days [1].", 200)
 
 
-def test_a_cut_line_without_its_time_is_refused() -> None:
-    """What is cut before its time or its deployment cannot be stored; its bytes are kept."""
-    entry = core_line()[:250] + b">>"
+def test_half_a_status_is_no_status() -> None:
+    """Of a line that is cut in its status the status is null."""
+    record = parse_entry(core_line()[: core_line().index(b'"status":"20') + 12] + b">>")
+    assert isinstance(record, LogRecord)
+    assert record.status is None
+
+
+@pytest.mark.parametrize("last", [b'"deployment":', b'"request":', b'"time":"2026-08-03T10:00', b"10:00:17.5"])
+def test_a_cut_line_without_its_time_is_refused(last: bytes) -> None:
+    """What is cut before its time is whole, or before its deployment, cannot be stored; its bytes are kept."""
+    entry = core_line()[: core_line().index(last) + len(last)] + b">>"
     record = parse_entry(entry)
     assert isinstance(record, Rejection)
     assert (record.reason, record.raw) == ("cut", entry)

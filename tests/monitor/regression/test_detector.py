@@ -100,7 +100,8 @@ def test_the_end_of_a_long_regression_is_seen_as_soon_as_its_start() -> None:
 
 def test_a_reference_that_nothing_can_be_worse_than_never_fires_and_says_so() -> None:
     """With a reference of all zeros no score is a drop: hundreds of batches, no alarm, and `can_fire` is False."""
-    detector = learned(np.zeros(60))
+    settings = SETTINGS.model_copy(update={"tolerance": 0.0})
+    detector = learned(np.zeros(60), settings)
     assert not detector.reading.can_fire
     assert all(detector.update(batch(n, np.zeros(6))) is None for n in range(1, 500))
 
