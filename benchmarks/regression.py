@@ -69,7 +69,7 @@ def main() -> None:
     streams = parser.parse_args().streams
     months = streams * DAYS * timedelta(days=1) / SETTINGS.false_alarm_every
     print(f"{streams} streams a cell, {months:.0f} stream-months; promised: at most 1 false alarm a stream-month")
-    print(f"{'law':<12}{'false alarms a stream-month':>30}{'hours to a drop of 0.3':>26}{'of 0.15':>12}{'of 0.1':>12}")
+    print(f"{'law':<12}{'false alarms a stream-month':>30}{'hours to a drop of 0.3':>26}{'of 0.15':>18}{'of 0.1':>18}")
     laws: dict[str, Stream] = {
         "graded": graded, "binary": binary, "all equal": all_equal, "long chats": long_chats,
     }  # fmt: skip
@@ -77,7 +77,7 @@ def main() -> None:
         generator = np.random.default_rng(1)
         false = sum(len(alarms(law(generator, means(0)))) for _ in range(streams))
         delays = [_delay(law, generator, drop, max(1, streams // 2)) for drop in (0.3, 0.15, 0.1)]
-        print(f"{name:<12}{false / months:>30.3f}{delays[0]:>26}{delays[1]:>12}{delays[2]:>12}", flush=True)
+        print(f"{name:<12}{false / months:>30.3f}{delays[0]:>26}{delays[1]:>18}{delays[2]:>18}", flush=True)
 
 
 def _delay(law: Stream, generator: np.random.Generator, drop: float, streams: int) -> str:

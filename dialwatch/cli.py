@@ -15,6 +15,7 @@ from rich.table import Table
 from collector import Collector, FileSource
 from dialwatch import running
 from dialwatch.config import ConfigError, Settings, load_settings
+from dialwatch.serving import AddressError
 from evaluator import Evaluator
 from lake import BATCHES, GROUND_TRUTH, PARSED_LOGS, SCORES, USER_SIGNALS
 
@@ -39,7 +40,7 @@ def main() -> None:
         logging.getLogger(noisy).setLevel(logging.WARNING)
     try:
         app()
-    except (ConfigError, OSError) as error:
+    except (AddressError, ConfigError, OSError) as error:
         print(f"dialwatch: {error}", file=sys.stderr)
         sys.exit(2)
 

@@ -13,11 +13,18 @@ from fastapi import FastAPI
 _START_SECONDS = 30.0
 
 
+class AddressError(ValueError):
+    """A text that should name an address to listen on does not."""
+
+
 def parse_address(listen: str) -> tuple[str, int]:
-    """Split `host:port`; the host may be empty (all addresses) or an IPv6 address in brackets."""
+    """Split `host:port`; the host may be empty (all addresses) or an IPv6 address in brackets.
+
+    Raises AddressError.
+    """
     host, colon, port = listen.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
-        raise ValueError(f"{listen!r} is no address to listen on: write host:port, such as 127.0.0.1:9464")
+        raise AddressError(f"{listen!r} is no address to listen on: write host:port, such as 127.0.0.1:9464")
     return host.strip("[]"), int(port)
 
 

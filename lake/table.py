@@ -68,13 +68,7 @@ class Table:
         self._seen.update(looked)
         return {app_id: version for app_id, version in looked.items() if version is not None}
 
-    def append(
-        self,
-        rows: pa.Table,
-        app_id: str | None = None,
-        version: int | None = None,
-        progress: Mapping[str, int] | None = None,
-    ) -> None:
+    def append(self, rows: pa.Table, progress: Mapping[str, int] | None = None) -> None:
         """Add rows of the table's schema in one commit, and make the table where it is missing.
 
         `progress` maps an `app_id` (a source, a service) to the version up to which it is done with these rows, and
@@ -84,8 +78,6 @@ class Table:
         Raises LostRaceError, and adds nothing, where another writer has committed for one of the `app_id`s since
         `progress()` looked, and ValueError for a version that is not above the committed one.
         """
-        if app_id is not None and version is not None:
-            progress = {app_id: version}
         delta = self._delta or self._refresh() or self._create()
         for name, ahead in (progress or {}).items():
             self._check(name, ahead, delta.transaction_version(name))

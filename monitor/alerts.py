@@ -103,9 +103,7 @@ class AlertBook:
         self._lock = threading.RLock()
         self._shelves: dict[str, _Shelf] = {}
         self._unrecorded: list[Transition] = []
-        for deployment in lake.deployments():
-            if deployment is not None:
-                self._shelf(deployment)
+        self._unread = {deployment for deployment in lake.deployments() if deployment is not None}
 
     def record(self, transitions: Sequence[Transition], now: datetime) -> list[AlertChange]:
         """Write the transitions that are news; returns them as recorded.
@@ -170,8 +168,16 @@ class AlertBook:
     def changes(self) -> list[AlertChange]:
         """Give every change of every alert, oldest first."""
         with self._lock:
+            self._read_unread()
             every = [change for shelf in self._shelves.values() for change in shelf.changes]
         return sorted(every, key=lambda change: change.changed_at)
+
+    def _read_unread(self) -> None:
+        for deployment in sorted(self._unread):
+            try:
+                self._shelf(deployment)
+            except Exception as error:  # one table that cannot be read hides no alert of another
+                _log.warning("alerts of %r cannot be read and are tried again: %s", deployment, error)
 
     def _shelf(self, deployment: str) -> _Shelf:
         shelf = self._shelves.get(deployment)
@@ -179,6 +185,7 @@ class AlertBook:
             shelf = _Shelf(self._lake.table(ALERTS, deployment))
             shelf.load()
             self._shelves[deployment] = shelf
+            self._unread.discard(deployment)
         return shelf
 
     def _append(self, shelf: _Shelf, news: Callable[[Sequence[AlertChange]], list[AlertChange]]) -> list[AlertChange]:
@@ -187,9 +194,8 @@ class AlertBook:
             if not changes:
                 return []
             try:
-                shelf.table.append(
-                    ALERTS.rows([_to_row(c) for c in changes]), app_id=_APP_ID, version=shelf.version + 1
-                )
+                rows = ALERTS.rows([_to_row(change) for change in changes])
+                shelf.table.append(rows, progress={_APP_ID: shelf.version + 1})
             except LostRaceError:
                 shelf.load()
                 continue

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from collector import Counts
+from dialwatch.demo.checks import METRIC, check_all
+from dialwatch.demo.receiver import Delivery
+from dialwatch.demo.traffic import Plan
+from lake import ALERTS, GROUND_TRUTH, SCORES, Lake
+
+DROP = datetime(2026, 11, 20, 7, tzinfo=UTC)
+PLAN = Plan(
+    lines=12,
+    answers=2,
+    errors=0,
+    child_calls=0,
+    likes=1,
+    dislikes=1,
+    malformed={"glued": 1},
+    degraded_deployment="rag-app",
+    drop_at=DROP,
+)
+COUNTS = Counts(lines=13, stored=10, signals=2, rejected=1)
+ALERT = {"deployment": "rag-app", "metric": METRIC, "change": "firing", "change_id": "c", "since": DROP}
+DELIVERY = Delivery("c", verified=True, body={})
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """What a good run leaves."""
+    lake = Lake(str(tmp_path / "lake"))
+    scores = [{"metric": METRIC, "value": 1.0}] * 2 + [{"metric": "facts_recall", "value": 1.0}]
+    lake.table(SCORES, "rag-app").append(SCORES.rows(scores))
+    lake.table(GROUND_TRUTH, "rag-app").append(GROUND_TRUTH.rows([{"case_id": "1"}]))
+    return lake
+
+
+def broken(plan: Plan, counts: Counts, lake: Lake, *deliveries: Delivery) -> list[str]:
+    return [check.promise for check in check_all(plan, counts, lake, deliveries) if not check.kept]
+
+
+def test_a_good_run_keeps_all_promises(lake: Lake) -> None:
+    """Each check holds when each stage did its work."""
+    lake.table(ALERTS, "rag-app").append(ALERTS.rows([ALERT]))
+    assert broken(PLAN, COUNTS, lake, DELIVERY) == []
+
+
+def test_each_promise_can_be_broken(lake: Lake) -> None:
+    """A lost line, a lost rating, an answer without a score and an unsigned webhook are each seen."""
+    lake.table(ALERTS, "rag-app").append(ALERTS.rows([ALERT]))
+    assert broken(PLAN, replace(COUNTS, stored=9), lake, DELIVERY) == ["all 13 lines are accounted for"]
+    assert broken(PLAN, replace(COUNTS, signals=1, stored=11), lake, DELIVERY) == ["all 2 ratings are signals"]
+    assert broken(replace(PLAN, answers=3), COUNTS, lake, DELIVERY) == ["all 3 answers are scored"]
+    assert broken(PLAN, COUNTS, lake, replace(DELIVERY, verified=False)) == ["its webhook arrives, signed"]
+    assert broken(PLAN, COUNTS, lake) == ["its webhook arrives, signed"]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [{"deployment": "other-app", "metric": METRIC, "change": "firing", "change_id": "d", "since": DROP}],
+        [{"deployment": "rag-app", "metric": "context_present", "change": "firing", "change_id": "d", "since": DROP}],
+        [{"deployment": "rag-app", "metric": METRIC, "change": "resolved", "change_id": "d", "since": DROP}],
+    ],
+    ids=["other deployment", "other metric", "resolved"],
+)
+def test_a_second_finding_breaks_the_promise(lake: Lake, others: list[dict[str, object]]) -> None:
+    """Just the planted regression may be found, and nothing else."""
+    for row in (ALERT, *others):
+        lake.table(ALERTS, str(row["deployment"])).append(ALERTS.rows([row]))
+    assert "just the planted regression is found" in broken(PLAN, COUNTS, lake, DELIVERY)
+
+
+def test_finding_nothing_breaks_the_promise(lake: Lake) -> None:
+    """A run without an alert is no good run."""
+    assert "just the planted regression is found" in broken(PLAN, COUNTS, lake)
+
+
+def test_the_demo_shows_the_whole_way_and_ends_by_itself(tmp_path: Path) -> None:
+    """`dialwatch demo --once` exits with 0 and shows the stages, the drop, the signed webhook and the addresses."""
+    kept = tmp_path / "kept"
+    done = subprocess.run(
+        [sys.executable, "-m", "dialwatch", "demo", "--once", "--keep", str(kept)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"COLUMNS": "120"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    events = ["makes most of its answers up", "signature verified", "What this run had to show", "/metrics", "overview"]
+    places = [done.stdout.find(event) for event in events[:4]]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert done.stderr == ""
+    assert {"support-rag", "hr-policies-assistant"} <= set(map(str, Lake(str(kept / "lake")).deployments()))

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from lake import PARSED_LOGS, SCORES, Lake
+from tests.collector.lines import chat_line, rating_line
+from tests.servers import free_port
+
+
+def dialwatch(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "dialwatch", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=os.environ | environment,
+        check=False,
+    )
+
+
+def eventually(look: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while not look():
+        assert process.poll() is None, "the process has ended"
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    path = tmp_path / "aidial.log"
+    path.write_bytes(chat_line(1) + b"\n" + rating_line(2, "r-1") + b"\nno json\n")
+    return path
+
+
+def test_from_a_log_file_to_scores(logs: Path, tmp_path: Path) -> None:
+    """`collect files`, `evaluate --once` and `lake ls` say what they did."""
+    root = tmp_path / "lake"
+    collected = dialwatch("collect", "files", logs, "--lake", root)
+    assert collected.returncode == 0, collected.stderr
+    assert collected.stdout == "3 lines: 1 stored, 1 signals, 0 duplicates, 1 rejected, 0 filtered\n"
+    again = dialwatch("collect", "files", logs, DIALWATCH_LAKE__ROOT=str(root))
+    assert again.stdout.startswith("0 lines")
+    evaluated = dialwatch("evaluate", "--once", "--lake", root)
+    assert evaluated.returncode == 0, evaluated.stderr
+    assert evaluated.stdout.startswith("1 deployments: ")
+    assert "1 new cases" in evaluated.stdout
+    listed = dialwatch("lake", "ls", "--lake", root)
+    assert "rag-app" in listed.stdout
+    assert "3 lines collected, 1 of them rejected" in listed.stdout
+    assert Lake(str(root)).table(SCORES, "rag-app").read().num_rows > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("collect", "files", "nowhere/*.log", "--lake", "LAKE"), "no file matches nowhere/*.log"),
+        (("evaluate", "--once"), "lake: is missing"),
+        (("up", "-c", "nowhere.yaml"), "cannot read nowhere.yaml"),
+        (("monitor", "--lake", "LAKE", "--listen", "here"), "write host:port"),
+        (("evaluate", "--lake", "LAKE", "--every", "often"), "evaluator.every"),
+    ],
+)
+def test_an_error_is_a_message_and_not_a_trace(arguments: tuple[str, ...], says: str, tmp_path: Path) -> None:
+    """What a person can mend is said in a line, with exit code 2."""
+    done = dialwatch(*(argument.replace("LAKE", str(tmp_path)) for argument in arguments))
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_up_follows_scores_and_serves_until_sigterm(logs: Path, tmp_path: Path) -> None:
+    """One file of settings runs all three services; SIGTERM ends them with what was read committed."""
+    port, data = free_port(), free_port()
+    config = tmp_path / "dialwatch.yaml"
+    config.write_text(
+        f"""
+lake: {{root: {tmp_path}/lake}}
+collector:
+  files: {{paths: ["{tmp_path}/*.log"], poll_seconds: 0.1}}
+  http: {{listen: "127.0.0.1:{data}"}}
+  flush_seconds: 1
+evaluator: {{every: 1}}
+monitor: {{listen: "127.0.0.1:{port}", refresh_seconds: 1}}
+"""
+    )
+    command = [sys.executable, "-m", "dialwatch", "up", "-c", str(config)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+
+        def metrics() -> str:
+            try:
+                return httpx.get(f"http://127.0.0.1:{port}/metrics").text
+            except httpx.TransportError:
+                return ""
+
+        eventually(lambda: 'dialwatch_lines_total{outcome="stored"} 1.0' in metrics(), process)
+        assert httpx.post(f"http://127.0.0.1:{data}/data", content=chat_line(5)).status_code == 200
+        eventually(lambda: 'dialwatch_lines_total{outcome="stored"} 2.0' in metrics(), process)
+        eventually(
+            lambda: 'dialwatch_evaluation_last_success_timestamp_seconds{deployment="rag-app"}' in metrics(), process
+        )
+        assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
+        assert "rag-app" in httpx.get(f"http://127.0.0.1:{port}/").text
+        with logs.open("ab") as file:
+            file.write(chat_line(6) + b"\n")
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=30)
+    assert process.returncode == 0, log
+    assert "Traceback" not in log
+    stored = Lake(f"{tmp_path}/lake").table(PARSED_LOGS, "rag-app").read(["answer"])["answer"].to_pylist()
+    assert sorted(stored) == ["Answer 1.", "Answer 5.", "Answer 6."]

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dialwatch.config import ConfigError, load_settings
+
+SECRET = "whsec_" + "A" * 44
+WHOLE = """
+lake: {root: /data/lake, storage: {endpoint_url: "http://store:9000", region: eu-central-1}}
+collector:
+  files: {paths: ["/logs/*.log"], follow: false}
+  http: {listen: "0.0.0.0:8080", token_file: TOKEN}
+  leave_out: [embedding]
+evaluator: {every: 5m, metrics: [context_present]}
+monitor:
+  listen: "0.0.0.0:9464"
+  webhooks: [{name: team, url: "https://example.com/hook", secret_file: SECRET}]
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "dialwatch.yaml"
+
+
+def explained(path: Path | None) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(path)
+    return str(caught.value)
+
+
+def test_one_file_configures_all(config: Path, tmp_path: Path) -> None:
+    """Every section is read, and secrets come from the files that it names."""
+    (tmp_path / "token").write_text("abc\n")
+    (tmp_path / "secret").write_text(SECRET)
+    config.write_text(WHOLE.replace("TOKEN", str(tmp_path / "token")).replace("SECRET", str(tmp_path / "secret")))
+    settings = load_settings(config)
+    assert settings.lake.root == "/data/lake"
+    assert settings.lake.storage.storage().endpoint_url == "http://store:9000"
+    assert settings.collector.files is not None
+    assert settings.collector.files.paths == ["/logs/*.log"]
+    assert settings.collector.http is not None
+    assert settings.collector.http.token is not None
+    assert settings.collector.http.token.get_secret_value() == "abc"
+    assert settings.evaluator.every == 300
+    assert settings.monitor.webhooks[0].secret.get_secret_value() == SECRET
+    assert "abc" not in repr(settings)
+    assert SECRET not in repr(settings)
+
+
+def test_the_environment_wins_over_the_file_and_flags_over_both(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each key has a variable, lists as JSON."""
+    config.write_text("lake: {root: from-file}\nevaluator: {every: 10}\nmonitor: {listen: '127.0.0.1:1'}\n")
+    monkeypatch.setenv("DIALWATCH_EVALUATOR__EVERY", "20s")
+    monkeypatch.setenv("DIALWATCH_MONITOR__LISTEN", "127.0.0.1:2")
+    monkeypatch.setenv("DIALWATCH_COLLECTOR__FILES__PATHS", '["/logs"]')
+    settings = load_settings(config, {"monitor": {"listen": "127.0.0.1:3"}})
+    assert settings.lake.root == "from-file"
+    assert settings.evaluator.every == 20
+    assert settings.monitor.listen == "127.0.0.1:3"
+    assert settings.collector.files is not None
+    assert settings.collector.files.paths == ["/logs"]
+
+
+def test_no_file_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment alone can say all that must be said."""
+    monkeypatch.setenv("DIALWATCH_LAKE__ROOT", "s3://bucket/lake")
+    assert load_settings(None).lake.root == "s3://bucket/lake"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("lake: {root: x}\nmonitr: {}", ["monitr", "unknown key", "monitor"]),
+        ("lake: {root: x, rot: y}", ["lake.rot", "unknown key", "root"]),
+        ("lake: {root: x}\ncollector: {files: {path: [a]}}", ["collector.files.path", "paths"]),
+        ("evaluator: {every: 1}", ["lake", "is missing"]),
+        ("lake: {root: x}\nevaluator: {metrics: [faithfullness]}", ["evaluator.metrics", "faithfullness"]),
+        ("lake: {root: x}\nevaluator: {every: never}", ["evaluator.every"]),
+        ("lake: {root: x}\ncollector: {http: {token: abc}}", ["collector.http.token", "token_file"]),
+        (
+            "lake: {root: x}\nmonitor: {webhooks: [{url: 'https://a.example', secret_file: /nowhere}]}",
+            ["monitor.webhooks[0].secret_file", "/nowhere"],
+        ),
+        ("lake: [", ["no YAML"]),
+        ("just text", ["sections"]),
+    ],
+)
+def test_what_is_wrong_is_named(config: Path, text: str, names: list[str]) -> None:
+    """An error names the key, what is wrong with it and what to do, and shows no secret."""
+    config.write_text(text)
+    message = explained(config)
+    assert all(name in message for name in names), message
+    assert "abc" not in message
+
+
+def test_an_unknown_variable_is_an_error_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A misspelt variable is not silently without effect."""
+    monkeypatch.setenv("DIALWATCH_LAKE__ROOT", "x")
+    monkeypatch.setenv("DIALWATCH_MONITR__LISTEN", "x")
+    assert "DIALWATCH_MONITR__LISTEN" in explained(None)
+    monkeypatch.delenv("DIALWATCH_MONITR__LISTEN")
+    monkeypatch.setenv("DIALWATCH_MONITOR__LISTN", "x")
+    assert "monitor.listn" in explained(None)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """The path and the flag to mend it are in the message."""
+    assert "nowhere.yaml" in explained(tmp_path / "nowhere.yaml")
