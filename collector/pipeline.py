@@ -54,7 +54,9 @@ class Collector:
             self._batch.bytes += len(piece.raw)
             if piece.problem is not None:
                 section.counts.lines += 1
-                self._reject(piece, Rejection(reason=piece.problem[0], message=piece.problem[1], raw=piece.raw), section)
+                self._reject(
+                    piece, Rejection(reason=piece.problem[0], message=piece.problem[1], raw=piece.raw), section
+                )
             else:
                 for entry in split_entries(piece.raw):
                     section.counts.lines += 1

@@ -11,7 +11,6 @@ class FilesSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     paths: list[str] = Field(min_length=1)
-    follow: bool = True
     poll_seconds: float = Field(default=5.0, gt=0)
 
 

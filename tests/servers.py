@@ -1,13 +1,19 @@
-"""Servers that tests start: a free port, waiting for an answer, a bucket on a store."""
+"""Servers that tests start: programs, free ports, waiting for an answer, a bucket on a store."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import socket
 import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import pytest
 
 from lake import Storage
 
@@ -39,3 +45,27 @@ def wait_for_url(url: str, process: subprocess.Popen[bytes]) -> None:
             if process.poll() is not None or time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
+
+
+def needed(program: str) -> str:
+    """Path of a program that a test needs; in CI it must be there."""
+    path = shutil.which(program)
+    if path:
+        return path
+    message = f"{program} is not installed: THIS TEST DID NOT RUN; install Debian's package of that name"
+    if os.environ.get("CI"):
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 30) -> Any:
+    """Wait until a condition gives something true, and give that; AssertionError after the time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if found := condition():
+                return found
+        except OSError:
+            pass
+        time.sleep(0.1)
+    raise AssertionError(f"nothing came true in {seconds} s")

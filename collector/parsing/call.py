@@ -13,6 +13,7 @@ from collector.parsing.kinds import read_target
 from collector.parsing.line import Line, Unreadable
 from collector.parsing.members import Members
 
+LONGEST_ENCODED_ID = 64 << 10
 _TRACE = re.compile(r"[0-9a-fA-F]{32}")
 _SPAN = re.compile(r"[0-9a-fA-F]{16}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*", re.ASCII)
@@ -126,7 +127,8 @@ def _event_id(trace_id: str | None, span_id: str | None, entry: bytes) -> str:
 
 
 def _decoded(chat_id: str | None) -> str | None:
-    return None if chat_id is None else unquote(chat_id)
+    # Decoding a megabyte of percent signs takes seconds, and no client's id is that long.
+    return chat_id if chat_id is None or len(chat_id) > LONGEST_ENCODED_ID else unquote(chat_id)
 
 
 def _is_secured(members: dict[str, Any]) -> bool:

@@ -140,7 +140,7 @@ def _split(body: bytes) -> list[bytes]:
         shown = body[:40].decode(errors="replace")
         raise HTTPException(400, f"the body must be JSON, an array of log lines or a line each; it begins {shown!r}")
     try:
-        orjson.loads(body)
+        value = orjson.loads(body)
     except orjson.JSONDecodeError:
         return [line for line in body.split(b"\n") if line.strip()]
-    return [body]
+    return [body] if value != [] else []

@@ -2,7 +2,6 @@
 
 import json
 import random
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from deploy.grafana.dashboard import PATH, dashboard_json
 from dialwatch.config import load_settings
 from dialwatch.running import monitoring
 from lake import BATCHES, PARSED_LOGS, REJECTED, SCORES, USER_SIGNALS, Lake
+from tests.servers import free_port
 
 DEPLOYMENT = "applications/9c8bYtq2xTzEe4nQ/legal-search__1.2.0"
 METRIC = "faithfulness_kprecision"
@@ -56,12 +56,6 @@ def fill(lake: Lake) -> None:
     outcomes = {"lines": 404, "stored": 400, "signals": 3, "duplicates": 0, "rejected": 1, "filtered": 0}
     times = {"date": NOW.date(), "newest_requested_at": NOW - timedelta(minutes=1), "committed_at": NOW}
     lake.table(BATCHES).append(BATCHES.rows([{**outcomes, **times}]))
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-        return port
 
 
 class Prometheus:

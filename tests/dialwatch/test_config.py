@@ -10,7 +10,7 @@ SECRET = "whsec_" + "A" * 44
 WHOLE = """
 lake: {root: /data/lake, storage: {endpoint_url: "http://store:9000", region: eu-central-1}}
 collector:
-  files: {paths: ["/logs/*.log"], follow: false}
+  files: {paths: ["/logs/*.log"]}
   http: {listen: "0.0.0.0:8080", token_file: TOKEN}
   leave_out: [embedding]
 evaluator: {every: 5m, metrics: [context_present]}

@@ -2,12 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
-import socket
 import subprocess
 import threading
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -22,6 +18,7 @@ import uvicorn
 from lake import BATCHES, PARSED_LOGS, REJECTED, SCORES, USER_SIGNALS, Lake
 from monitor import Monitor, MonitorSettings
 from monitor.regression import RegressionSettings
+from tests.servers import free_port, needed, wait_for
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 STRANGE_NAME = 'apps/"Ünï\ncode"\\🦜/<b>x</b>'
@@ -279,33 +276,3 @@ def program() -> Callable[[str], str]:
 @pytest.fixture
 def until() -> Callable[..., Any]:
     return wait_for
-
-
-def needed(program: str) -> str:
-    """Path of a program that these tests need; in CI it must be there."""
-    path = shutil.which(program)
-    if path:
-        return path
-    message = f"{program} is not installed: THIS TEST DID NOT RUN; install Debian's package of that name"
-    if os.environ.get("CI"):
-        pytest.fail(message)
-    pytest.skip(message)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_for(condition: Callable[[], Any], seconds: float = 30) -> Any:
-    """Wait until a condition gives something true, and give that; AssertionError after the time."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            if found := condition():
-                return found
-        except OSError:
-            pass
-        time.sleep(0.1)
-    raise AssertionError(f"nothing came true in {seconds} s")

@@ -65,6 +65,12 @@ def test_an_indented_envelope_is_one_value(url: str, lake: Lake) -> None:
     assert answers(lake) == ["Answer 1."]
 
 
+def test_an_empty_array_is_nothing(url: str, lake: Lake) -> None:
+    """A shipper without news is answered, and nothing is written."""
+    assert post(url, b"[]").json() == {"accepted": 0}
+    assert lake.table(BATCHES).read().num_rows == 0
+
+
 def test_a_packed_body_is_unpacked(url: str, lake: Lake) -> None:
     """Content-Encoding gzip is understood."""
     body = gzip.compress(envelopes(chat_line(1)))

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from dialwatch.config import Settings
+
+PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
+
+
+def keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        kinds = [field.annotation, *getattr(field.annotation, "__args__", ())]
+        nested = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+        if nested is None:
+            yield f"{prefix}{name}"
+        else:
+            yield from keys(nested, f"{prefix}{name}.")
+
+
+def test_the_page_lists_just_the_settings_that_there_are() -> None:
+    """Each key stands once in the table of its section, and no other does."""
+    listed = [line.split("`")[1] for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    secrets = {"secret", "token", "secret_access_key"}
+    expected = [f"{key}_file" if key.rsplit(".", 1)[-1] in secrets else key for key in keys(Settings)]
+    assert sorted(listed) == sorted(expected)
