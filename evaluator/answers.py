@@ -10,11 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-IS_ANSWER = (
-    ds.field("kind").isin(["chat_completion", "completion", "response", "message"])
-    & ds.field("is_entry")
-    & (ds.field("status") == 200)
-)
+from lake import ANSWERING_KINDS
+
+IS_ANSWER = ds.field("kind").isin(ANSWERING_KINDS) & ds.field("is_entry") & (ds.field("status") == 200)
 """Rows whose answer a person saw; other kinds, calls between applications and failed calls are not scored."""
 
 ANSWER_COLUMNS = (

@@ -5,6 +5,7 @@ from lake.lake import Lake
 from lake.names import deployment_name, folder_name
 from lake.schemas import (
     ALERTS,
+    ANSWERING_KINDS,
     BATCHES,
     GROUND_TRUTH,
     PARSED_LOGS,
@@ -21,6 +22,7 @@ from lake.table import Change, LostRaceError, Table
 
 __all__ = [
     "ALERTS",
+    "ANSWERING_KINDS",
     "BATCHES",
     "GROUND_TRUTH",
     "PARSED_LOGS",

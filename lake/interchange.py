@@ -9,10 +9,8 @@ import pandas as pd
 import pyarrow.dataset as ds
 
 from lake.lake import Lake
-from lake.schemas import GROUND_TRUTH, PARSED_LOGS
+from lake.schemas import ANSWERING_KINDS, GROUND_TRUTH, PARSED_LOGS
 
-ANSWERING_KINDS = ("chat_completion", "completion", "response", "message")
-"""Kinds of parsed_logs whose rows are answers, where `is_entry` is true."""
 _USED_STATUS = ("proposed", "accepted")
 
 

@@ -15,6 +15,9 @@ CONTEXT = pa.struct(
 )
 SOURCE = pa.struct([("kind", pa.string()), ("name", pa.string()), ("partition", pa.string()), ("offset", pa.int64())])
 
+ANSWERING_KINDS = ("chat_completion", "completion", "response", "message")
+"""Kinds of parsed_logs that hold an answer; with `is_entry` one that a person saw."""
+
 UNASSIGNED = "_unassigned"
 """Folder of rows that name no deployment, such as calls of global routes."""
 

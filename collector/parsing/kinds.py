@@ -9,9 +9,6 @@ from urllib.parse import unquote
 RATE = "rate"
 """A rating. It becomes a signal and never a row of `parsed_logs`."""
 
-ANSWERING = frozenset({"chat_completion", "completion", "response", "message"})
-"""Kinds whose answer a person may have seen."""
-
 MODES = frozenset({"retrieval", "indexing"})
 """Modes of DIAL RAG that are asked for in the body of a chat completion and answer nobody."""
 

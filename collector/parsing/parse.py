@@ -7,12 +7,13 @@ from typing import Any
 from collector.parsing.answer import Answer, read_answer
 from collector.parsing.call import Call, read_call
 from collector.parsing.contexts import Context, read_contexts, standalone_question
-from collector.parsing.kinds import ANSWERING, MODES, RATE
+from collector.parsing.kinds import MODES, RATE
 from collector.parsing.line import Unreadable, read_line
 from collector.parsing.members import json_text
 from collector.parsing.question import Request, read_request
 from collector.parsing.rating import read_rating
 from collector.parsing.records import LogRecord, Rejection, SignalRecord
+from lake import ANSWERING_KINDS
 
 _USUAL_API = "DialOpenAI"
 _FIRST_FAILURE = 400
@@ -38,7 +39,7 @@ def _log_record(call: Call) -> LogRecord:
     """The row of a call. A secured key hides its bodies: that is no error, its texts are null."""
     request = answer = None
     kind = call.kind
-    if kind in ANSWERING and not call.secured:
+    if kind in ANSWERING_KINDS and not call.secured:
         request = read_request(call.readable_request)
         if kind == "chat_completion" and request.configuration_type in MODES:
             kind = request.configuration_type
@@ -65,7 +66,7 @@ def _log_record(call: Call) -> LogRecord:
         parent_span_id=members.text("trace", "core_parent_span_id"),
         parent_deployment=call.parent_deployment,
         execution_path=call.execution_path,
-        is_entry=kind in ANSWERING and call.parent_deployment is None,
+        is_entry=kind in ANSWERING_KINDS and call.parent_deployment is None,
         prompt_tokens=members.integer("token_usage", "prompt_tokens"),
         completion_tokens=members.integer("token_usage", "completion_tokens"),
         total_tokens=members.integer("token_usage", "total_tokens"),
