@@ -25,9 +25,14 @@ class Checkpoint:
     def commit(self, batch: Batch, now: datetime) -> None:
         """Write every row of the batch once, and the books last. Safe to call again after an error."""
         reached = {partition.app_id: section.offset for partition, section in batch.sections.items()}
-        for key in sorted(batch.rows, key=lambda key: (key[0].name, key[1] or "")):
-            self._append(key, batch.rows[key], reached, now)
-        self._write_books(batch, reached, now)
+        try:
+            for key in sorted(batch.rows, key=lambda key: (key[0].name, key[1] or "")):
+                self._append(key, batch.rows[key], reached, now)
+            self._write_books(batch, reached, now)
+        except Exception:
+            # The next try opens the tables anew: one may have been erased, and this view of it is of no use then.
+            self._tables.clear()
+            raise
 
     def _append(self, key: TableKey, rows: Sequence[Row], reached: Mapping[str, int], now: datetime) -> None:
         table = self._table(key)

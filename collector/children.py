@@ -10,7 +10,7 @@ _OVERHEAD_BYTES = 200
 
 
 class RecentChildren:
-    """Contexts of the recent calls that other calls made, by the caller's span; bounded by the bytes of their texts.
+    """Contexts of the recent calls that other calls made, by the caller's span; bounded by their size.
 
     Core logs a call after its answer, so a child's line normally comes before its parent's.
     """
@@ -23,7 +23,7 @@ class RecentChildren:
     def remember(self, trace_id: str, parent_span_id: str, contexts: Contexts) -> None:
         """Keep what the child of this span had in its prompt; a later child of the same span replaces an earlier."""
         self._forget((trace_id, parent_span_id))
-        size = _OVERHEAD_BYTES + sum(len(context["text"]) for context in contexts)
+        size = _OVERHEAD_BYTES + sum(map(_size, contexts))
         self._contexts[trace_id, parent_span_id] = (contexts, size)
         self._bytes += size
         while self._bytes > self._max_bytes:
@@ -37,3 +37,7 @@ class RecentChildren:
     def _forget(self, key: tuple[str, str]) -> None:
         _, size = self._contexts.pop(key, (None, 0))
         self._bytes -= size
+
+
+def _size(context: dict[str, Any]) -> int:
+    return _OVERHEAD_BYTES + sum(len(value) for value in context.values() if isinstance(value, str))

@@ -20,11 +20,11 @@ def follow_files(source: FileSource, collector: Collector, poll_seconds: float, 
     """
     while not stop.is_set():
         try:
-            if not source.read_into(collector):
+            if not source.read_into(collector, stop.is_set):
                 logger.warning("no file matches %s; looking again in %g s", list(source.paths), poll_seconds)
             collector.flush_if_due()
         except LostRaceError as error:
-            logger.error("%s. Another collector reads the same files: stop one of the two", error)
+            logger.error("%s. If another collector reads the same source, stop one of the two", error)
         except Exception:
             logger.exception("could not collect; trying again in %g s", poll_seconds)
         stop.wait(poll_seconds)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
-import pyarrow.dataset as ds
 
 from collector.batch import Batch, Counts, Section
 from collector.books import Books, Mark
@@ -17,12 +16,15 @@ from collector.checkpoint import Checkpoint
 from collector.children import RecentChildren
 from collector.duplicates import DuplicateWindow
 from collector.parsing import LogRecord, Rejection, SignalRecord, parse_entry, split_entries
-from collector.position import Partition, Piece
+from collector.position import HTTP, Partition, Piece
+from collector.recall import recent_children, recent_ids, rejection_id
 from collector.settings import CollectorSettings
 from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, LostRaceError
 
 logger = logging.getLogger(__name__)
 
+_BYTES_OF_A_ROW = 500
+"""A row's least weight in a batch: many small lines are not a small batch."""
 _CHILD_CALL_OUTRANKS = frozenset({"cited", "prompt", "none"})
 
 
@@ -35,7 +37,7 @@ class Collector:
     def __init__(
         self, lake: Lake, settings: CollectorSettings, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        self._lake = lake
+        self.lake = lake
         self._settings = settings
         self._clock = clock
         self._lock = threading.RLock()
@@ -45,10 +47,13 @@ class Collector:
     def add(self, piece: Piece) -> None:
         """Take a piece into the open batch; commit what is there first if it is full or old.
 
-        When the commit fails its error is raised and the piece is not taken, so that memory stays bounded.
+        When the commit fails its error is raised and the piece is not taken, so that memory stays bounded. Raises
+        LostRaceError where the piece is not the next of its partition: a batch has been given up, and the source must
+        be read again from `offset()`.
         """
         with self._lock:
             self.flush_if_due()
+            self._require_next(piece.partition, piece.begin)
             section = self._section(piece.partition)
             section.bytes += len(piece.raw)
             self._batch.bytes += len(piece.raw)
@@ -60,8 +65,16 @@ class Collector:
             else:
                 for entry in split_entries(piece.raw):
                     section.counts.lines += 1
+                    self._batch.bytes += _BYTES_OF_A_ROW
                     self._take(piece, entry, section)
             section.offset = piece.offset
+
+    def commit(self, pieces: Iterable[Piece]) -> None:
+        """Take pieces and commit them; what becomes of other sources' lines meanwhile cannot concern them."""
+        with self._lock:
+            for piece in pieces:
+                self.add(piece)
+            self.flush()
 
     def offset(self, partition: Partition) -> int:
         """Position after the last line that was taken from this partition, committed or not."""
@@ -69,9 +82,10 @@ class Collector:
             section = self._batch.sections.get(partition)
             return self.books.offset(partition) if section is None else section.offset
 
-    def exhausted(self, partition: Partition, size: int) -> None:
-        """Note that a file of this size was read to its end."""
+    def exhausted(self, partition: Partition, end: int, size: int) -> None:
+        """Note that a file of this size was read to its end, which is the position `end`; raises as `add` does."""
         with self._lock:
+            self._require_next(partition, end)
             self._section(partition).exhausted_size = size
 
     def flush_if_due(self) -> None:
@@ -104,12 +118,16 @@ class Collector:
         return counts
 
     def _begin(self) -> None:
-        self._checkpoint = Checkpoint(self._lake)
+        self._checkpoint = Checkpoint(self.lake)
         self._duplicates = DuplicateWindow(timedelta(hours=self._settings.duplicate_window_hours))
         self._children = RecentChildren()
-        self.books = Books(self._lake)
+        self.books = Books(self.lake)
         self._batch = Batch(self._clock())
         self._recall()
+
+    def _require_next(self, partition: Partition, begin: int | None) -> None:
+        if begin is not None and begin != self.offset(partition):
+            raise LostRaceError(f"a batch with lines of {partition.name} was given up; it is read again")
 
     def _section(self, partition: Partition) -> Section:
         return self._batch.section(partition, self.books.offset(partition))
@@ -117,7 +135,10 @@ class Collector:
     def _take(self, piece: Piece, entry: bytes, section: Section) -> None:
         record = parse_entry(entry)
         if isinstance(record, Rejection):
-            self._reject(piece, record, section)
+            if self._was_sent_again(record, piece):
+                section.counts.duplicates += 1
+            else:
+                self._reject(piece, record, section)
         elif isinstance(record, LogRecord) and record.kind in self._settings.leave_out:
             section.counts.filtered += 1
         elif self._is_duplicate(record, piece):
@@ -131,6 +152,14 @@ class Collector:
     def _is_duplicate(self, record: LogRecord | SignalRecord, piece: Piece) -> bool:
         event_id = record.event_id if isinstance(record, LogRecord) else record.signal_id
         return self._duplicates.is_duplicate(event_id, piece.partition.app_id, piece.offset, self._clock())
+
+    def _was_sent_again(self, rejection: Rejection, piece: Piece) -> bool:
+        # What has a position comes once; a sender over HTTP repeats all that it got no answer for.
+        if piece.partition.kind != HTTP:
+            return False
+        return self._duplicates.is_duplicate(
+            rejection_id(rejection.raw), piece.partition.app_id, piece.offset, self._clock()
+        )
 
     def _store(self, record: LogRecord, piece: Piece, section: Section) -> None:
         columns = msgspec.structs.asdict(record)
@@ -162,32 +191,11 @@ class Collector:
 
     def _recall(self) -> None:
         """Remember again what a collector that ran before knew: ids of the duplicate window, contexts of children."""
-        since = self._clock() - timedelta(hours=self._settings.duplicate_window_hours)
-        recent = ds.field("ingested_at") >= since
-        seen: list[tuple[datetime, str, dict[str, Any]]] = []
-        for deployment in self._lake.deployments():
-            for spec, id_column in ((PARSED_LOGS, "event_id"), (USER_SIGNALS, "signal_id")):
-                rows = self._lake.table(spec, deployment).read([id_column, "source", "ingested_at"], recent)
-                seen += zip(
-                    rows["ingested_at"].to_pylist(),
-                    rows[id_column].to_pylist(),
-                    rows["source"].to_pylist(),
-                    strict=True,
-                )
-        for at, event_id, source in sorted(seen, key=lambda row: row[0]):
-            partition = Partition(source["kind"], source["name"], source["partition"])
-            if source["offset"] > self.books.offset(partition):
-                self._duplicates.expect_again(event_id, partition.app_id, source["offset"])
+        window = timedelta(hours=self._settings.duplicate_window_hours)
+        for seen in recent_ids(self.lake, self._clock() - window):
+            if seen.offset > self.books.offset(seen.partition):
+                self._duplicates.expect_again(seen.event_id, seen.partition.app_id, seen.offset)
             else:
-                self._duplicates.remember(event_id, at)
-        self._recall_children(recent)
-
-    def _recall_children(self, recent: ds.Expression) -> None:
-        columns = ["requested_at", "trace_id", "parent_span_id", "contexts"]
-        is_child = (ds.field("contexts_origin") == "prompt") & ds.field("parent_span_id").is_valid()
-        children = []
-        for deployment in self._lake.deployments():
-            children += self._lake.table(PARSED_LOGS, deployment).read(columns, recent & is_child).to_pylist()
-        for row in sorted(children, key=lambda row: row["requested_at"]):
-            if row["trace_id"]:
-                self._children.remember(row["trace_id"], row["parent_span_id"], row["contexts"])
+                self._duplicates.remember(seen.event_id, seen.at)
+        for child in recent_children(self.lake, self.books):
+            self._children.remember(child["trace_id"], child["parent_span_id"], child["contexts"])

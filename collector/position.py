@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+FILE, HTTP = "file", "http"
+
 
 @dataclass(frozen=True, slots=True)
 class Partition:
@@ -31,10 +33,12 @@ class Partition:
 class Piece:
     """What a source hands over at once: a line, a Kafka value, an HTTP body's line; `offset` is after it.
 
-    `problem` is set where the source itself could not read on, as a reason and a message; `raw` is then what it had.
+    `begin` is the position before it, where the source can be read again from there. `problem` is set where the source
+    itself could not read on, as a reason and a message; `raw` is then what it had.
     """
 
     partition: Partition
     raw: bytes
     offset: int
+    begin: int | None = None
     problem: tuple[str, str] | None = None

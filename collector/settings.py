@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+
+from lake import KINDS
 
 
 class FilesSettings(BaseModel):
@@ -39,3 +41,11 @@ class CollectorSettings(BaseModel):
     flush_seconds: float = Field(default=30.0, gt=0)
     duplicate_window_hours: float = Field(default=48.0, ge=0)
     leave_out: frozenset[str] = frozenset()
+
+    @field_validator("leave_out")
+    @classmethod
+    def _are_kinds(cls, kinds: frozenset[str]) -> frozenset[str]:
+        unknown = sorted(kinds.difference(KINDS))
+        if unknown:
+            raise ValueError(f"no kind of request is called {', '.join(unknown)}; the kinds are {', '.join(KINDS)}")
+        return kinds

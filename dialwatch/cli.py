@@ -75,8 +75,9 @@ def collect_files(
     if follow:
         _run_until_stopped(running.collecting(settings, settings.lake.open()))
         return
-    collector = Collector(settings.lake.open(), settings.collector)
-    if not FileSource(paths, settings.lake.storage.storage()).read_into(collector):
+    opened = settings.lake.open()
+    collector = Collector(opened, settings.collector)
+    if not FileSource(paths, settings.lake.storage.storage(), exclude=opened.root).read_into(collector):
         raise FileNotFoundError(f"no file matches {' '.join(paths)}: check the path, and quote globs of s3:// URIs")
     collector.flush()
     counts = collector.totals

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -19,7 +19,7 @@ from pydantic_settings import (
 
 from collector import CollectorSettings
 from evaluator import EvaluatorSettings
-from lake import Lake, Storage
+from lake import Lake, Storage, check_root
 from monitor import MonitorSettings
 
 PREFIX = "DIALWATCH_"
@@ -56,6 +56,12 @@ class LakeSettings(BaseModel):
 
     root: str
     storage: StorageSettings = StorageSettings()
+
+    @field_validator("root")
+    @classmethod
+    def _can_be_opened(cls, root: str) -> str:
+        check_root(root)
+        return root
 
     def open(self) -> Lake:
         """Open the lake; nothing is written yet."""

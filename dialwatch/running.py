@@ -72,7 +72,7 @@ def monitoring(settings: Settings, lake: Lake) -> Iterator[str]:
 
 @contextmanager
 def _following(files: FilesSettings, settings: Settings, shared: Collector) -> Iterator[None]:
-    source = FileSource(files.paths, settings.lake.storage.storage())
+    source = FileSource(files.paths, settings.lake.storage.storage(), exclude=shared.lake.root)
     stop = threading.Event()
     thread = threading.Thread(
         target=collector.follow_files, args=(source, shared, files.poll_seconds, stop), name="follow files"

@@ -1,13 +1,14 @@
 """The tables where collector, evaluator and monitor meet; this package knows nothing of the three."""
 
 from lake.interchange import answers_frame, ground_truth_frame
-from lake.lake import Lake
+from lake.lake import Lake, check_root
 from lake.names import deployment_name, folder_name
 from lake.schemas import (
     ALERTS,
     ANSWERING_KINDS,
     BATCHES,
     GROUND_TRUTH,
+    KINDS,
     PARSED_LOGS,
     REJECTED,
     REPLAYS,
@@ -25,6 +26,7 @@ __all__ = [
     "ANSWERING_KINDS",
     "BATCHES",
     "GROUND_TRUTH",
+    "KINDS",
     "PARSED_LOGS",
     "REJECTED",
     "REPLAYS",
@@ -39,6 +41,7 @@ __all__ = [
     "Table",
     "TableSpec",
     "answers_frame",
+    "check_root",
     "deployment_name",
     "folder_name",
     "ground_truth_frame",

@@ -14,11 +14,24 @@ from lake.table import Table
 
 logger = logging.getLogger(__name__)
 
+_UNUSABLE = frozenset("%[]#?")
+
+
+def check_root(root: str) -> None:
+    """Raise ValueError where deltalake would take a part of the root for an escape or a pattern."""
+    found = sorted(_UNUSABLE.intersection(root))
+    if found:
+        raise ValueError(
+            f"the lake's root {root!r} holds {' '.join(found)}: choose one without {' '.join(sorted(_UNUSABLE))}"
+        )
+
 
 class Lake:
     """The tables under one root, a local path or a URI such as `s3://bucket/prefix`."""
 
     def __init__(self, root: str, storage: Storage | None = None) -> None:
+        """Open the lake under `root`; raises ValueError for a root that deltalake cannot open again."""
+        check_root(str(root))
         storage = storage or Storage()
         self._filesystem, self._path = storage.filesystem(str(root))
         self.root = str(root).rstrip("/") if is_remote(str(root)) else self._path

@@ -15,6 +15,22 @@ CONTEXT = pa.struct(
 )
 SOURCE = pa.struct([("kind", pa.string()), ("name", pa.string()), ("partition", pa.string()), ("offset", pa.int64())])
 
+KINDS = (
+    "chat_completion",
+    "completion",
+    "embedding",
+    "response",
+    "message",
+    "retrieval",
+    "indexing",
+    "tokenize",
+    "truncate_prompt",
+    "mcp",
+    "route",
+    "other",
+)
+"""Kinds of parsed_logs."""
+
 ANSWERING_KINDS = ("chat_completion", "completion", "response", "message")
 """Kinds of parsed_logs that hold an answer; with `is_entry` one that a person saw."""
 

@@ -30,7 +30,7 @@ class Storage:
         endpoint = self.endpoint_url or os.environ.get("AWS_ENDPOINT_URL")
         options = {
             "AWS_ENDPOINT_URL": endpoint,
-            "AWS_REGION": self.region or os.environ.get("AWS_REGION", "us-east-1"),
+            "AWS_REGION": self.region or _region_of_environment(),
             "AWS_ACCESS_KEY_ID": self.access_key_id,
             "AWS_SECRET_ACCESS_KEY": self.secret_access_key,
             "AWS_ALLOW_HTTP": "true" if endpoint and endpoint.startswith("http://") else None,
@@ -57,3 +57,7 @@ class Storage:
 def is_remote(uri: str) -> bool:
     """Whether a URI names an object store rather than a local path."""
     return "://" in uri and not uri.startswith("file://")
+
+
+def _region_of_environment() -> str:
+    return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"

@@ -115,9 +115,10 @@ class Table:
         return self._snapshot(delta, names, where)
 
     def read_since(self, version: int | None, columns: Sequence[str] | None = None) -> Change:
-        """Read the rows that were added after `version`, oldest commit first, whatever was compacted meanwhile.
+        """Read the rows that were added after `version`, oldest commit first; a compaction adds none.
 
-        None is for a reader that knows nothing yet: it gets all rows, in no particular order.
+        None is for a reader that knows nothing yet: it gets all rows, in no particular order. Raises DeltaError where
+        files of commits after `version` have been vacuumed away: only None helps then.
         """
         names = self._names(columns)
         delta = self._refresh()

@@ -37,6 +37,7 @@ class Call:
     chat_id: str | None
     trace_id: str | None
     span_id: str | None
+    parent_span_id: str | None
     execution_path: list[str] | None
     status: int | None
     secured: bool
@@ -75,6 +76,7 @@ def read_call(line: Line, entry: bytes) -> Call:
         chat_id=_decoded(members.text("chat", "id")),
         trace_id=trace_id,
         span_id=span_id,
+        parent_span_id=_id(members, _SPAN, "core_parent_span_id"),
         execution_path=execution_path,
         status=members.integer("response", "status", bits=16),
         secured=secured,

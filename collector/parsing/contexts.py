@@ -23,7 +23,7 @@ _TITLE_PAGE = re.compile(r", page (\d{1,10})\Z", re.ASCII)
 _INLINE_IMAGE = re.compile(r"!\[[^\[\]]*\]\(data:[^)]*(?:\)|\Z)")
 _PLACEHOLDER = re.compile(r"(?:\s*\[Image(?: of the page \d{1,10})?\])*\s*", re.ASCII)
 _PROMPT_DOC = re.compile(
-    r"(?:^|(?<=<context>)|(?<=</doc>))<doc(?P<attributes>(?: [^\n]{0,2000}?['\"])?) ?>", re.MULTILINE
+    r"(?:^|(?<=<context>)|(?<=</doc>))<doc(?P<attributes>(?: [^\n<]{0,2000}?['\"])?) ?>", re.MULTILINE
 )
 _ATTRIBUTE = re.compile(r"(\w{1,40})=(['\"])(.*?)\2(?=\s+\w+=['\"]|\s*\Z)")
 

@@ -14,6 +14,8 @@ MARK = '{"apiType"'
 
 _MARK = MARK.encode()
 _GLUED = re.compile(rb'\}\s*\{\s*["}]')
+SHORTEST = 64
+"""Bytes of an entry that may be a line of Core; a piece of nothing but crumbs ends as one long entry."""
 _BETWEEN = re.compile(r"[ \t\r\n\v\f\ufeff,\[\]]*")
 _NULS = re.compile(r"\0+")
 _MOST_BREAKS = 100
@@ -108,7 +110,8 @@ def _parts(piece: bytes) -> list[bytes]:
         if start == len(text):
             break
         end, is_value = _end_of_part(text, start, in_array) if breaks < _MOST_BREAKS else (len(text), False)
-        found, breaks = found or is_value, breaks + (not is_value)
+        found = found or is_value
+        breaks += not is_value or end - start < SHORTEST
         parts.append(text[start if is_value else position : end])
         position = end
     if not found and len(parts) < 2:

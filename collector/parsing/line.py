@@ -65,7 +65,9 @@ def _require_log_line(line: Line, entry: bytes) -> None:
     if isinstance(line.members.get("request"), dict):
         return
     if line.cut:
-        raise Unreadable("cut", f"the line is cut after {len(entry)} bytes, before it tells when the request was made")
+        message = f"the line is cut after {len(entry)} bytes, before it tells when the request was made"
+        deployment = line.members.get("deployment")
+        raise Unreadable("cut", message, deployment if isinstance(deployment, str) else None)
     if not line.members:
         raise Unreadable("empty_object", "the line is an empty JSON object")
     keys = ", ".join(sorted(line.members)[:8])

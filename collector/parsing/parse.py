@@ -63,7 +63,7 @@ def _log_record(call: Call) -> LogRecord:
         chat_id=call.chat_id,
         trace_id=call.trace_id,
         span_id=call.span_id,
-        parent_span_id=members.text("trace", "core_parent_span_id"),
+        parent_span_id=call.parent_span_id,
         parent_deployment=call.parent_deployment,
         execution_path=call.execution_path,
         is_entry=kind in ANSWERING_KINDS and call.parent_deployment is None,

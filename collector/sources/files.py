@@ -14,7 +14,7 @@ import fsspec
 import orjson
 
 from collector.pipeline import Collector
-from collector.position import Partition, Piece
+from collector.position import FILE, Partition, Piece
 from collector.sources.lines import Line, read_lines
 from lake import Storage, is_remote
 
@@ -34,6 +34,11 @@ class LogFile:
     size: int
     modified_at: datetime | None
 
+    @property
+    def name(self) -> str:
+        """The URI as text that can be stored: names of files need not be Unicode."""
+        return os.fsencode(self.uri).decode("utf-8", "replace")
+
 
 @dataclass(frozen=True)
 class FileSource:
@@ -46,15 +51,24 @@ class FileSource:
     paths: Sequence[str]
     storage: Storage
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    exclude: str | None = None
+    """Folder or URI whose files are left out: the lake's own, where it stands among the logs."""
 
-    def read_into(self, collector: Collector) -> int:
-        """Bring all that is new in the files into the collector, oldest name first; gives the number of files seen."""
+    def read_into(self, collector: Collector, stop: Callable[[], bool] = lambda: False) -> int:
+        """Bring all that is new in the files into the collector, in order of their names, or until `stop` says so.
+
+        Gives the number of files that there are. A file that cannot be read is logged and costs only itself.
+        """
         files = self.find()
         for file in files:
             try:
-                self._read(file, collector)
+                self._read(file, collector, stop)
             except FileNotFoundError:
                 logger.warning("%s went away while it was read; what was read of it is kept", file.uri)
+            except PermissionError as error:
+                logger.error("%s cannot be read (%s): give the collector the right to read it", file.uri, error)
+            if stop():
+                break
         return len(files)
 
     def find(self) -> list[LogFile]:
@@ -63,11 +77,12 @@ class FileSource:
         for pattern in self.paths:
             filesystem, path = self.storage.filesystem(pattern)
             for file in _matches(filesystem, path, is_remote(pattern)):
-                found[file.uri] = file
+                if self.exclude is None or not file.uri.startswith(f"{self.exclude}/"):
+                    found[file.uri] = file
         return [found[uri] for uri in sorted(found)]
 
-    def _read(self, file: LogFile, collector: Collector) -> None:
-        if file.modified_at is None and collector.books.is_finished(file.uri, file.size):
+    def _read(self, file: LogFile, collector: Collector, stop: Callable[[], bool]) -> None:
+        if file.modified_at is None and collector.books.is_finished(file.name, file.size):
             return
         filesystem, _ = self.storage.filesystem(file.uri)
         with filesystem.open(file.path, "rb") as stream:
@@ -76,15 +91,18 @@ class FileSource:
                 return
             partition = _partition(file, first)
             start = collector.offset(partition)
-            if start and collector.books.is_finished(file.uri, file.size):
+            if start and collector.books.is_finished(file.name, file.size):
                 return
             stream.seek(0)
             for line in read_lines(stream, start):
+                if stop():
+                    return
                 if not self._can_take(line, file):
                     logger.info("%s: its end before byte %d is still being written", file.uri, line.offset)
                     return
-                collector.add(Piece(partition, line.raw, line.offset, line.problem))
-            collector.exhausted(partition, file.size)
+                collector.add(Piece(partition, line.raw, line.offset, start, line.problem))
+                start = line.offset
+            collector.exhausted(partition, start, file.size)
 
     def _can_take(self, line: Line, file: LogFile) -> bool:
         """Whether a line is all there, or its file has rested so long that no more of it will come."""
@@ -105,7 +123,7 @@ def _is_whole(line: Line) -> bool:
 
 def _partition(file: LogFile, first: Line) -> Partition:
     key = hashlib.sha256(os.fsencode(file.uri) + b"\0" + first.raw.strip()).hexdigest()[:32]
-    return Partition("file", file.uri, key)
+    return Partition(FILE, file.name, key)
 
 
 def _matches(filesystem: Any, path: str, remote: bool) -> Iterator[LogFile]:

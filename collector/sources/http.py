@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 import orjson
 from fastapi import FastAPI, HTTPException, Request
 
+from collector.parsing.entries import BOM
 from collector.pipeline import Collector
-from collector.position import Partition, Piece
+from collector.position import HTTP, Partition, Piece
 from collector.settings import HttpSettings
 
 logger = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ class Committer:
 
     collector: Collector
     # The offset of a line is its number in this run; a run that has ended is never read on.
-    _partition: Partition = field(default_factory=lambda: Partition("http", "/data", uuid.uuid4().hex))
+    _partition: Partition = field(default_factory=lambda: Partition(HTTP, "/data", uuid.uuid4().hex))
     _offset: int = 0
     _waiting: list[tuple[list[bytes], asyncio.Future[None]]] = field(default_factory=list)
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
@@ -58,10 +59,8 @@ class Committer:
 
     def _commit(self, lines: list[bytes]) -> Exception | None:
         try:
-            for line in lines:
-                self._offset += 1
-                self.collector.add(Piece(self._partition, line, self._offset))
-            self.collector.flush()
+            begin, self._offset = self._offset, self._offset + len(lines)
+            self.collector.commit(Piece(self._partition, line, n) for n, line in enumerate(lines, begin + 1))
         except Exception as error:
             # The sender keeps its lines and sends them again; those that were stored meanwhile are then duplicates.
             logger.exception("lines that came over HTTP could not be stored; senders are told to try again")
@@ -84,7 +83,7 @@ def create_app(collector: Collector, settings: HttpSettings) -> FastAPI:
     app = FastAPI(title="dialwatch collector", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
 
     @app.post("/data")
-    async def data(request: Request) -> dict[str, int]:
+    async def data(request: Request) -> dict[str, str]:
         _authorize(request, settings)
         lines = _split(await _body(request, settings.max_body_bytes))
         try:
@@ -92,7 +91,7 @@ def create_app(collector: Collector, settings: HttpSettings) -> FastAPI:
         except Exception as error:
             detail = f"the lake does not take rows now: {type(error).__name__}; send the same lines again"
             raise HTTPException(503, detail, headers={"Retry-After": _RETRY_SECONDS}) from error
-        return {"accepted": len(lines)}
+        return {"status": "stored"}
 
     @app.get("/healthz")
     async def healthz() -> dict[str, str]:
@@ -134,13 +133,17 @@ async def _body(request: Request, limit: int) -> bytes:
 
 
 def _split(body: bytes) -> list[bytes]:
-    """Cut a body that holds a JSON value a line into its lines; a body that is one value stays whole."""
-    begin = body.lstrip()[:1]
-    if begin not in (b"[", b"{"):
-        shown = body[:40].decode(errors="replace")
-        raise HTTPException(400, f"the body must be JSON, an array of log lines or a line each; it begins {shown!r}")
+    """Cut a body that holds a JSON value a line into its lines; a body that is one value stays whole.
+
+    A line that is no JSON is one all the same, to be rejected with its bytes, as long as another one could be JSON.
+    """
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return [line for line in body.split(b"\n") if line.strip()]
+        lines = [line for line in body.removeprefix(BOM).split(b"\n") if line.strip()]
+        if not any(line.lstrip().startswith((b"[", b"{")) for line in lines):
+            shown = body[:40].decode(errors="replace")
+            message = f"the body must be JSON, an array of log lines or a line each; it begins {shown!r}"
+            raise HTTPException(400, message) from None
+        return lines
     return [body] if value != [] else []

@@ -60,15 +60,17 @@ def _unpacked(stream: BinaryIO) -> Iterator[bytes]:
     packed = stream.read(PACKED_CHUNK_BYTES)
     while packed:
         member = zlib.decompressobj(wbits=31)
-        while not member.eof:
-            if not packed:
-                raise BrokenGzipError("the gzip stream ends before its end mark; the lines before it are kept")
+        while True:
             try:
                 yield member.decompress(packed)
             except zlib.error as error:
                 raise BrokenGzipError(f"the gzip stream is damaged ({error}); the lines before it are kept") from error
+            if member.eof:
+                break
             packed = stream.read(PACKED_CHUNK_BYTES)
-        packed = (member.unused_data + packed).lstrip(b"\0")
+            if not packed:
+                raise BrokenGzipError("the gzip stream ends before its end mark; the lines before it are kept")
+        packed = member.unused_data.lstrip(b"\0")
         while not packed and (more := stream.read(PACKED_CHUNK_BYTES)):
             packed = more.lstrip(b"\0")
 

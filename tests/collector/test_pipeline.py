@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from deltalake.exceptions import DeltaError
 
 from collector import Collector, CollectorSettings, Counts
 from collector.position import Partition, Piece
@@ -163,6 +165,30 @@ def child_line(number: int, parent: int, text: str = CHUNKS) -> bytes:
     parts = [{"type": "text", "text": text}, {"type": "text", "text": "Question?"}]
     line["request"]["body"] = json.dumps({"messages": [{"role": "user", "content": parts}]})
     return json.dumps(line).encode()
+
+
+def test_a_piece_of_crumbs_does_not_fill_the_memory(lake: Lake) -> None:
+    """A line of nothing but tiny values ends as a few rejections that hold all its bytes."""
+    raw = b"{}" * 100_000
+    counts = collect(lake, raw, b"[" + b"0," * 100_000 + b"0]", chat_line(1))
+    assert counts.stored == 1
+    assert counts.rejected < 300
+    kept = lake.table(REJECTED).read(["raw"])["raw"].to_pylist()
+    assert sum(entry.count(b"{}") for entry in kept) == 100_000
+
+
+def test_a_table_that_was_erased_is_made_again(lake: Lake) -> None:
+    """When an administrator removes a deployment's folder the collector goes on, with a new table."""
+    collector = Collector(lake, CollectorSettings())
+    for number in (1, 2):
+        collector.add(Piece(FILE, chat_line(number), number, number - 1))
+        collector.flush()
+    shutil.rmtree(Path(lake.root, "rag-app"))
+    collector.add(Piece(FILE, chat_line(3), 3, 2))
+    with pytest.raises(DeltaError):
+        collector.flush()
+    assert collector.flush().stored == 1
+    assert answers(lake) == ["Answer 3."]
 
 
 @pytest.mark.parametrize("restart", [False, True])

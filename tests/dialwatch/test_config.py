@@ -84,6 +84,8 @@ def test_no_file_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
             "lake: {root: x}\nmonitor: {webhooks: [{url: 'https://a.example', secret_file: /nowhere}]}",
             ["monitor.webhooks[0].secret_file", "/nowhere"],
         ),
+        ("lake: {root: 'a%20b'}", ["lake.root", "%"]),
+        ("lake: {root: x}\ncollector: {leave_out: [embeddings]}", ["collector.leave_out", "embeddings", "tokenize"]),
         ("lake: [", ["no YAML"]),
         ("just text", ["sections"]),
     ],

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import os
 import threading
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from collector import Collector, CollectorSettings, Counts, FileSource, follow_files
-from lake import PARSED_LOGS, REJECTED, Lake, Storage
+from collector.sources.files import LogFile
+from lake import PARSED_LOGS, REJECTED, Lake, LostRaceError, Storage
 from tests.collector.lines import chat_line
 from tests.servers import Bucket
 
@@ -137,6 +140,77 @@ def test_an_empty_file_is_nothing(lake: Lake, logs: Path) -> None:
     (logs / "b.log.gz").write_bytes(gzip.compress(b""))
     (logs / "c.log").write_bytes(b"\n\n")
     assert collect(lake, logs).lines == 0
+
+
+def test_a_file_that_cannot_be_read_costs_only_itself(
+    lake: Lake, logs: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The files after it are read, and the log says what to do."""
+    for number in (1, 2, 3):
+        (logs / f"{number}.log").write_bytes(body(number))
+    read = FileSource._read
+
+    def refused(self: FileSource, file: LogFile, *rest: Any) -> None:
+        # As root, which tests may run as, a mode of 000 refuses nobody.
+        if file.uri.endswith("2.log"):
+            raise PermissionError(13, "Permission denied")
+        read(self, file, *rest)
+
+    monkeypatch.setattr(FileSource, "_read", refused)
+    collect(lake, logs)
+    assert answers(lake) == ["Answer 1.", "Answer 3."]
+    assert "give the collector the right to read it" in caplog.text
+
+
+def test_the_name_of_a_file_may_be_any_bytes(lake: Lake, logs: Path) -> None:
+    """A name that is no Unicode is stored with a replacement, and the file is read once."""
+    (Path(os.fsdecode(bytes(logs) + b"/\xff.log"))).write_bytes(body(1))
+    assert collect(lake, logs).stored == 1
+    assert collect(lake, logs) == Counts()
+    source = lake.table(PARSED_LOGS, "rag-app").read(["source"])["source"].to_pylist()[0]
+    assert source["name"].endswith("/\ufffd.log")
+
+
+def test_a_lake_among_the_logs_is_not_read(tmp_path: Path) -> None:
+    """The collector does not feed on the tables that it writes."""
+    lake = Lake(str(tmp_path / "lake-data"))
+    (tmp_path / "a.log").write_bytes(body(1))
+    source = FileSource([str(tmp_path)], Storage(), exclude=lake.root)
+    for _ in range(3):
+        collector = Collector(lake, CollectorSettings())
+        assert source.read_into(collector) == 1
+        collector.flush()
+    assert lake.table(REJECTED).read().num_rows == 0
+
+
+def test_stopping_does_not_wait_for_the_backlog(lake: Lake, logs: Path) -> None:
+    """Told to stop, the source hands over no further line; the next run goes on there."""
+    (logs / "a.log").write_bytes(body(*range(10)))
+    (logs / "b.log").write_bytes(body(10))
+    collector = Collector(lake, CollectorSettings())
+    answered = iter([False] * 4)
+    FileSource([str(logs)], Storage()).read_into(collector, lambda: next(answered, True))
+    assert collector.flush().stored == 4
+    assert collect(lake, logs).stored == 7
+
+
+def test_a_batch_that_was_given_up_is_read_again(lake: Lake, logs: Path) -> None:
+    """When another source's commit loses a race in the middle of a file, no line of the file is passed over."""
+    (logs / "a.log").write_bytes(body(*range(6)))
+    collector = Collector(lake, CollectorSettings())
+    calls = itertools.count()
+
+    def lose_a_race_at_the_third_line() -> bool:
+        if next(calls) == 3:
+            collector._begin()
+        return False
+
+    source = FileSource([str(logs)], Storage())
+    with pytest.raises(LostRaceError, match="read again"):
+        source.read_into(collector, lose_a_race_at_the_third_line)
+    source.read_into(collector)
+    assert collector.flush() == Counts(lines=6, stored=6)
+    assert collect(lake, logs) == Counts()
 
 
 def test_objects_of_a_store_are_read_once(bucket: Bucket) -> None:

@@ -65,6 +65,28 @@ def test_a_cut_gzip_keeps_the_lines_before_the_cut_and_reports_the_rest() -> Non
     assert report.problem == ("broken_gzip", "the gzip stream ends before its end mark; the lines before it are kept")
 
 
+def test_many_small_members_are_not_held_together() -> None:
+    """What is held of a stream does not grow with its members, be they ever so small (bgzip writes such)."""
+    member = gzip.compress(b"x" * 100 + b"\n")
+
+    class Watched(io.BytesIO):
+        """A stream that counts how often it is read."""
+
+        reads = 0
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            self.reads += 1
+            return super().read(size)
+
+    stream = Watched(member * 20_000)
+    reads_before_a_line = []
+    for _ in read_lines(stream):
+        reads_before_a_line.append(stream.reads)
+        stream.reads = 0
+    assert len(reads_before_a_line) == 20_000
+    assert sum(reads == 0 for reads in reads_before_a_line) > 19_000
+
+
 def test_bytes_behind_a_gzip_stream_are_reported() -> None:
     """Bytes that are no gzip after a whole member are a problem, not lines."""
     lines = list(read_lines(io.BytesIO(gzip.compress(b"a\nb\n") + b"garbage")))
