@@ -41,10 +41,10 @@ class Lake:
     def table(self, spec: TableSpec, deployment: str | None = None) -> Table:
         """Give a new handle on a table; `deployment` None is for rows that name none."""
         if not spec.per_deployment:
-            return Table(f"{self.root}/{spec.name}", spec, spec.name, self._options)
+            return Table(f"{self.root}/{spec.name}", spec, spec.name, self.storage)
         folder = UNASSIGNED if deployment is None else folder_name(deployment)
         # The table's title is the deployment's whole name, which a cut folder name cannot give back.
-        return Table(f"{self.root}/{folder}/{spec.name}", spec, deployment or UNASSIGNED, self._options)
+        return Table(f"{self.root}/{folder}/{spec.name}", spec, deployment or UNASSIGNED, self.storage)
 
     def deployments(self) -> list[str | None]:
         """Names of all deployments that have a table, as DIAL writes them; None stands for rows that name none."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import fsspec
+from pyarrow import fs
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,29 @@ class Storage:
             "aws_conditional_put": "etag",
         }
         return {key: value for key, value in options.items() if value is not None}
+
+    def arrow_filesystem(self, uri: str) -> fs.FileSystem | None:
+        """Give Arrow's own file system below a path or an s3:// URI; None for other stores, which deltalake reads.
+
+        Arrow's own works without Python: a read through Python that still goes on in one of Arrow's threads when the
+        interpreter ends would abort the process.
+        """
+        if not is_remote(uri):
+            return fs.SubTreeFileSystem(uri.removeprefix("file://"), fs.LocalFileSystem())
+        scheme, _, path = uri.partition("://")
+        if scheme != "s3":
+            return None
+        options = self.delta_options()
+        endpoint = options.get("AWS_ENDPOINT_URL")
+        given = {
+            "access_key": self.access_key_id,
+            "secret_key": self.secret_access_key,
+            "region": options["AWS_REGION"],
+            "endpoint_override": endpoint and endpoint.partition("://")[2].rstrip("/"),
+            "scheme": endpoint and endpoint.partition("://")[0],
+        }
+        store = fs.S3FileSystem(**{key: value for key, value in given.items() if value is not None})
+        return fs.SubTreeFileSystem(path, store)
 
     def filesystem(self, uri: str) -> tuple[Any, str]:
         """Give fsspec's file system for a path or URI, and the path on it."""

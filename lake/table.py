@@ -20,7 +20,7 @@ from deltalake import (
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from lake.schemas import TableSpec
-from lake.storage import is_remote
+from lake.storage import Storage, is_remote
 
 _MAX_ROW_GROUP_ROWS = 8192
 _COMMIT_VERSION = "_commit_version"
@@ -41,11 +41,12 @@ class Change:
 class Table:
     """A handle on one table, which need not exist yet. Not safe for use by several threads at once."""
 
-    def __init__(self, uri: str, spec: TableSpec, title: str, storage_options: dict[str, str]) -> None:
+    def __init__(self, uri: str, spec: TableSpec, title: str, storage: Storage) -> None:
         self.uri = uri
         self.spec = spec
         self._title = title
-        self._storage_options = storage_options
+        self._storage = storage
+        self._storage_options = storage.delta_options() if is_remote(uri) else {}
         self._delta: DeltaTable | None = None
         self._seen: dict[str, int | None] = {}
 
@@ -138,7 +139,8 @@ class Table:
         return Change(self._conform(rows, names).take(in_order), latest)
 
     def _snapshot(self, delta: DeltaTable, names: list[str], where: ds.Expression | None) -> pa.Table:
-        return self._conform(delta.to_pyarrow_dataset().to_table(columns=names, filter=where), names)
+        dataset = delta.to_pyarrow_dataset(filesystem=self._storage.arrow_filesystem(self.uri))
+        return self._conform(dataset.to_table(columns=names, filter=where), names)
 
     def _names(self, columns: Sequence[str] | None) -> list[str]:
         return list(self.spec.schema.names if columns is None else columns)
