@@ -17,7 +17,7 @@ from dialwatch import running
 from dialwatch.config import ConfigError, Settings, load_settings
 from dialwatch.serving import AddressError
 from evaluator import Evaluator
-from lake import BATCHES, GROUND_TRUTH, PARSED_LOGS, SCORES, USER_SIGNALS
+from lake import BATCHES, GROUND_TRUTH, PARSED_LOGS, SCORES, USER_SIGNALS, Lake
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 collect_app = typer.Typer(no_args_is_help=True, help="Bring DIAL Core's log lines into the lake.")
@@ -89,12 +89,12 @@ def collect_files(
 
 @collect_app.command("http")
 def collect_http(
-    listen: Annotated[str, typer.Option(help="host:port for POST /data.")] = "127.0.0.1:8080",
+    listen: Annotated[str | None, typer.Option(help="host:port for POST /data.")] = None,
     lake: LakeOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Take log lines over HTTP, as Vector's http sink sends them."""
-    settings = _settings(config, lake, {"collector": {"http": {"listen": listen}}})
+    settings = _settings(config, lake, {"collector": {"http": {"listen": listen} if listen else {}}})
     _run_until_stopped(running.collecting(settings, settings.lake.open()))
 
 
@@ -110,7 +110,9 @@ def evaluate(
     if not once:
         _run_until_stopped(running.evaluating(settings, settings.lake.open()))
         return
-    result = Evaluator(settings.lake.open(), settings.evaluator).run_once()
+    opened = settings.lake.open()
+    _warn_if_empty(opened)
+    result = Evaluator(opened, settings.evaluator).run_once()
     unscored = ", ".join(f"{count} {reason}" for reason, count in sorted(result.unscored.items())) or "none"
     typer.echo(
         f"{result.deployments} deployments: {result.scored} scores, without a value: {unscored}; "
@@ -137,6 +139,7 @@ def monitor(
 def lake_ls(lake: LakeOption = None, config: ConfigOption = None) -> None:
     """List the deployments and how many rows their tables have."""
     opened = _settings(config, lake, {}).lake.open()
+    _warn_if_empty(opened)
     table = Table("deployment", "requests", "signals", "scores", "cases")
     for deployment in opened.deployments():
         counts = [
@@ -158,6 +161,11 @@ def show_version() -> None:
 
 def _settings(config: Path | None, lake: str | None, overrides: dict[str, dict[str, Any]]) -> Settings:
     return load_settings(config, ({"lake": {"root": lake}} if lake else {}) | overrides)
+
+
+def _warn_if_empty(lake: Lake) -> None:
+    if not lake.deployments():
+        typer.echo(f"no deployment has a table under {lake.root}: is that the lake's root?", err=True)
 
 
 def _run_until_stopped(service: Any) -> None:

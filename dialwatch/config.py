@@ -113,15 +113,16 @@ def load_settings(path: Path | None, flags: Mapping[str, Any] | None = None) -> 
     except ValidationError as error:
         raise ConfigError(_explain(error, path)) from None
     except SettingsError as error:
-        raise ConfigError(f"an environment variable cannot be read: {error}") from None
+        example = f'{PREFIX}COLLECTOR__LEAVE_OUT=["embedding"]'
+        raise ConfigError(f"a variable {PREFIX}... cannot be read: {error}; lists are JSON there: {example}") from None
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
-        values = yaml.safe_load(path.read_text())
+        values = yaml.safe_load(path.read_text("utf-8"))
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}; name the file with -c") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is no YAML: {error}") from None
     if not isinstance(values, dict):
         raise ConfigError(f"{path} must hold sections such as `lake:`, it holds {type(values).__name__}")

@@ -26,7 +26,8 @@ _PASSES = "ground_truth:passes"
 def propose_cases(tables: DeploymentTables, now: datetime) -> int:
     """Make a case of every liked answer that has none yet, in one commit; give the number of new cases.
 
-    New likes are tried on all answers and new answers on all likes, so it does not matter which came first.
+    New likes are tried on all answers and new answers on all likes, so it does not matter which came first. A case
+    that was made stays proposed when its like is taken back later: a person has to reject it.
 
     Raises LostRaceError where another evaluator has just done so.
     """

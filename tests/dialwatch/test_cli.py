@@ -77,6 +77,34 @@ def test_an_error_is_a_message_and_not_a_trace(arguments: tuple[str, ...], says:
     assert "Traceback" not in done.stderr
 
 
+def test_a_mistyped_lake_is_noticed(tmp_path: Path) -> None:
+    """A lake without a table is no error, but it is said."""
+    for arguments in (("evaluate", "--once"), ("lake", "ls")):
+        done = dialwatch(*arguments, "--lake", tmp_path / "typo")
+        assert done.returncode == 0
+        assert "is that the lake's root?" in done.stderr
+
+
+def test_the_address_of_the_file_counts_where_no_flag_is_given(tmp_path: Path) -> None:
+    """`collect http` listens where the configuration says."""
+    port = free_port()
+    config = tmp_path / "dialwatch.yaml"
+    config.write_text(f"lake: {{root: {tmp_path}/lake}}\ncollector: {{http: {{listen: '127.0.0.1:{port}'}}}}\n")
+    command = [sys.executable, "-m", "dialwatch", "collect", "http", "-c", str(config)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+
+        def stored() -> bool:
+            try:
+                return httpx.post(f"http://127.0.0.1:{port}/data", content=chat_line(1)).status_code == 200
+            except httpx.TransportError:
+                return False
+
+        eventually(stored, process)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    assert process.returncode == 0
+
+
 def test_up_follows_scores_and_serves_until_sigterm(logs: Path, tmp_path: Path) -> None:
     """One file of settings runs all three services; SIGTERM ends them with what was read committed."""
     port, data = free_port(), free_port()

@@ -108,6 +108,19 @@ def test_an_unknown_variable_is_an_error_too(monkeypatch: pytest.MonkeyPatch) ->
     assert "monitor.listn" in explained(None)
 
 
+def test_a_variable_that_is_no_json_is_told_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list in the environment is JSON, and the message shows one."""
+    monkeypatch.setenv("DIALWATCH_LAKE__ROOT", "x")
+    monkeypatch.setenv("DIALWATCH_COLLECTOR__LEAVE_OUT", "embedding")
+    assert 'LEAVE_OUT=["embedding"]' in explained(None)
+
+
+def test_a_file_that_is_no_text_is_named(config: Path) -> None:
+    """Bytes that are no UTF-8 are an error like any other."""
+    config.write_bytes(b"lake: {root: \xff}")
+    assert "dialwatch.yaml is no YAML" in explained(config)
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     """The path and the flag to mend it are in the message."""
     assert "nowhere.yaml" in explained(tmp_path / "nowhere.yaml")
