@@ -110,10 +110,12 @@ class Table:
     def read(self, columns: Sequence[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
         """Read all rows, or those that `where` lets through; an empty table where there is none yet."""
         names = self._names(columns)
+        return self._conform(self.dataset().to_table(columns=names, filter=where), names)
+
+    def dataset(self) -> ds.Dataset:
+        """Give the rows as an Arrow dataset, for DuckDB, polars and the like; without rows where there is no table."""
         delta = self._refresh()
-        if delta is None:
-            return self._empty(names)
-        return self._snapshot(delta, names, where)
+        return ds.dataset(self.spec.schema.empty_table()) if delta is None else self._dataset_of(delta)
 
     def read_since(self, version: int | None, columns: Sequence[str] | None = None) -> Change:
         """Read the rows that were added after `version`, oldest commit first; a compaction adds none.
@@ -128,7 +130,7 @@ class Table:
         latest = int(delta.version())
         if version is None:
             # The rows themselves, not their history: that may begin with files that are gone by now.
-            return Change(self._snapshot(delta, names, None), latest)
+            return Change(self._conform(self._dataset_of(delta).to_table(columns=names), names), latest)
         if version >= latest:
             return Change(self._empty(names), version)
         added = delta.load_cdf(
@@ -138,9 +140,8 @@ class Table:
         in_order = pa.compute.sort_indices(rows[_COMMIT_VERSION])
         return Change(self._conform(rows, names).take(in_order), latest)
 
-    def _snapshot(self, delta: DeltaTable, names: list[str], where: ds.Expression | None) -> pa.Table:
-        dataset = delta.to_pyarrow_dataset(filesystem=self._storage.arrow_filesystem(self.uri))
-        return self._conform(dataset.to_table(columns=names, filter=where), names)
+    def _dataset_of(self, delta: DeltaTable) -> ds.Dataset:
+        return delta.to_pyarrow_dataset(filesystem=self._storage.arrow_filesystem(self.uri))
 
     def _names(self, columns: Sequence[str] | None) -> list[str]:
         return list(self.spec.schema.names if columns is None else columns)
