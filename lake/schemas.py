@@ -38,7 +38,8 @@ UNASSIGNED = "_unassigned"
 """Folder of rows that name no deployment, such as calls of global routes."""
 
 
-@dataclass(frozen=True)
+# Compared by identity: there is one of each, and hashing a schema for every row would be slow.
+@dataclass(frozen=True, eq=False)
 class TableSpec:
     """One kind of table.
 
