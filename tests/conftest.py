@@ -1,4 +1,4 @@
-"""What several test folders share: a real S3-speaking server."""
+"""What several test folders share: how hypothesis runs, and a real S3-speaking server."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ from collections.abc import Iterator
 
 import boto3
 import pytest
+from hypothesis import HealthCheck, settings
 
 from lake import Storage
 from tests.servers import Bucket, free_port, wait_for_url
+
+# A busy machine is no reason to fail.
+settings.register_profile("dialwatch", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("dialwatch")
 
 
 @pytest.fixture(scope="session")

@@ -59,7 +59,7 @@ def test_a_folder_without_a_table_is_no_deployment_of_a_long_name(tmp_path: Path
     assert lake.deployments() == ["x" * 300]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     names=st.sets(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=300), min_size=1, max_size=3)
 )

@@ -3,7 +3,7 @@
 import json
 from datetime import UTC, datetime
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.parsing import LogRecord, parse_entry
@@ -30,7 +30,6 @@ def parsed(response_body: str, assembled_response: str) -> LogRecord:
     return record
 
 
-@settings(deadline=None)
 @given(TEXT, st.lists(TEXT, min_size=1, max_size=4))
 def test_every_form_says_the_same(answer: str, texts: list[str]) -> None:
     """Plain, streamed, and merged by Core in its old or new form, a completion is one and the same answer."""

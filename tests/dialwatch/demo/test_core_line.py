@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dialwatch.demo.core_line import CoreCall, Usage, core_line, core_time
@@ -62,7 +62,6 @@ def test_time_without_zone_is_refused() -> None:
         core_time(NOON.replace(tzinfo=None))
 
 
-@settings(deadline=None)
 @given(TEXT, TEXT, TEXT, TEXT)
 def test_every_text_comes_back(title: str, deployment: str, request: str, response: str) -> None:
     """Any text that goes into a line comes back from a lenient JSON parser, and the line stays one line."""
