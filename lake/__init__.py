@@ -19,7 +19,7 @@ from lake.schemas import (
     TableSpec,
 )
 from lake.storage import Storage, is_remote
-from lake.table import Change, LostRaceError, Table
+from lake.table import Change, LostRaceError, Table, TableReplacedError
 
 __all__ = [
     "ALERTS",
@@ -39,6 +39,7 @@ __all__ = [
     "LostRaceError",
     "Storage",
     "Table",
+    "TableReplacedError",
     "TableSpec",
     "answers_frame",
     "check_root",

@@ -30,6 +30,10 @@ class LostRaceError(RuntimeError):
     """Another writer has committed for the same `app_id` since this table was last looked at."""
 
 
+class TableReplacedError(RuntimeError):
+    """The table was removed and made anew, so that a version of the old one means nothing: read it from None."""
+
+
 @dataclass(frozen=True)
 class Change:
     """Rows added to a table after a version, and the version that holds them."""
@@ -121,17 +125,23 @@ class Table:
         """Read the rows that were added after `version`, oldest commit first; a compaction adds none.
 
         None is for a reader that knows nothing yet: it gets all rows, in no particular order. Raises DeltaError where
-        files of commits after `version` have been vacuumed away: only None helps then.
+        files of commits after `version` have been vacuumed away: only None helps then. Raises TableReplacedError for a
+        `version` that the table has not reached: it is of a table that stood here before.
         """
         names = self._names(columns)
-        delta = self._refresh()
+        delta = self._refresh_or_open()
         if delta is None:
             return Change(self._empty(names), None)
         latest = int(delta.version())
         if version is None:
             # The rows themselves, not their history: that may begin with files that are gone by now.
             return Change(self._conform(self._dataset_of(delta).to_table(columns=names), names), latest)
-        if version >= latest:
+        if version > latest:
+            raise TableReplacedError(
+                f"{self.uri} has only reached version {latest}, not {version}: it was removed and made anew; "
+                "forget the version and read all of it"
+            )
+        if version == latest:
             return Change(self._empty(names), version)
         added = delta.load_cdf(
             starting_version=version + 1, ending_version=latest, columns=[*names, _COMMIT_VERSION]
@@ -161,6 +171,14 @@ class Table:
         except TableNotFoundError:
             return None
         return self._delta
+
+    def _refresh_or_open(self) -> DeltaTable | None:
+        try:
+            return self._refresh()
+        except DeltaError:
+            # What was open may be a table that another one has replaced.
+            self._delta = None
+            return self._refresh()
 
     def _create(self) -> DeltaTable:
         if not is_remote(self.uri):

@@ -6,71 +6,19 @@ import hashlib
 import json
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Literal
-
-import msgspec
 
 from lake import ALERTS, Lake, LostRaceError, Table
+from monitor.alert_change import AlertChange, AlertDetails, DeliveryKind, WorstAnswer, from_row, to_row
 from monitor.regression import Reading, Status, StreamKey, Transition
-
-ChangeKind = Literal["firing", "resolved", "delivered", "undeliverable"]
-DeliveryKind = Literal["delivered", "undeliverable"]
 
 _APP_ID = "alerts"
 _ATTEMPTS = 10
+_NEWS_FOR = timedelta(days=1)
 _log = logging.getLogger(__name__)
-
-
-class WorstAnswer(msgspec.Struct, frozen=True):
-    """An answer to look at first: its id and its score."""
-
-    response_id: str
-    value: float
-
-
-class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What `alerts.details` holds."""
-
-    fired_at: datetime | None = None
-    """When the alert began firing."""
-    recorded_at: datetime | None = None
-    """When this row was made, by the clock."""
-    false_alarm_every_seconds: float | None = None
-    observations: int | None = None
-    """Conversations in the latest window."""
-    worst: tuple[WorstAnswer, ...] = ()
-    receiver: str | None = None
-    """For delivered and undeliverable: who was told, or could not be."""
-
-
-@dataclass(frozen=True, slots=True)
-class AlertChange:
-    """One row of `alerts`; its columns are described there. Times of firing and resolved are event times."""
-
-    change_id: str
-    alert_id: str
-    key: StreamKey
-    change: ChangeKind
-    changed_at: datetime
-    details: AlertDetails
-    reason: str | None = None
-    since: datetime | None = None
-    reference_mean: float | None = None
-    current_mean: float | None = None
-    current_lower: float | None = None
-    current_upper: float | None = None
-    log_evidence: float | None = None
-    log_threshold: float | None = None
-    delivery_of: str | None = None
-
-    @property
-    def fired_at(self) -> datetime:
-        """When the alert began firing."""
-        return self.details.fired_at or self.changed_at
 
 
 @dataclass
@@ -86,7 +34,7 @@ class _Shelf:
         while before != after:
             before, rows, after = after, self.table.read(), self.table.committed(_APP_ID)
         self.version = after or 0
-        self.changes = sorted((_from_row(row) for row in rows.to_pylist()), key=lambda change: change.changed_at)
+        self.changes = sorted((from_row(row) for row in rows.to_pylist()), key=lambda change: change.changed_at)
 
 
 class AlertBook:
@@ -103,7 +51,15 @@ class AlertBook:
         self._lock = threading.RLock()
         self._shelves: dict[str, _Shelf] = {}
         self._unrecorded: list[Transition] = []
-        self._unread = {deployment for deployment in lake.deployments() if deployment is not None}
+        self._unread: set[str] = set()
+        self.forget(lake.deployments())
+
+    def forget(self, deployments: Iterable[str | None]) -> None:
+        """Begin again with what the tables of `deployments` say, as after one has left the lake."""
+        with self._lock:
+            self._shelves.clear()
+            self._unrecorded.clear()
+            self._unread = {deployment for deployment in deployments if deployment is not None}
 
     def record(self, transitions: Sequence[Transition], now: datetime) -> list[AlertChange]:
         """Write the transitions that are news; returns them as recorded.
@@ -119,19 +75,19 @@ class AlertBook:
                 self._unrecorded = [t for t in self._unrecorded if t.key.deployment != deployment]
             return recorded
 
-    def settle(self, readings: Mapping[StreamKey, Reading], now: datetime) -> list[AlertChange]:
-        """Resolve alerts that streams computed anew do not have, as after other settings; returns the changes.
+    def settle(
+        self, readings: Mapping[StreamKey, Reading], newest: Collection[StreamKey], now: datetime
+    ) -> list[AlertChange]:
+        """Resolve alerts that no evidence can end any more; returns the changes.
 
-        An alert is touched only if its stream has been read past the alert's beginning and is not regressed.
+        That is so where the stream, computed anew as after other settings, has been read past the alert's beginning
+        and is not regressed, and where `newest`, the streams of each metric's newest version, has another version.
         """
         with self._lock:
             resolved: list[AlertChange] = []
             for alert in self.active():
-                reading = readings.get(alert.key)
-                if reading is None or reading.status is not Status.WATCHING:
-                    continue
-                if reading.latest is not None and reading.latest >= alert.changed_at:
-                    change = _withdrawn(alert, reading.latest, now)
+                change = _withdrawn(alert, readings.get(alert.key), newest, now)
+                if change is not None:
                     resolved += self._append(self._shelf(alert.key.deployment), partial(_new, change=change))
             return resolved
 
@@ -152,12 +108,30 @@ class AlertBook:
         with self._lock:
             self._append(self._shelf(change.key.deployment), partial(_new, change=delivery))
 
-    def pending(self, receiver: str) -> list[AlertChange]:
-        """Give the changes that this receiver was neither told nor found unreachable for, oldest first."""
+    def pending(self, receiver: str, now: datetime) -> list[AlertChange]:
+        """Give the changes that this receiver was neither told nor found unreachable for, oldest first.
+
+        An alert that is over is history to a receiver that is new: it is given only to one that knows of its
+        beginning, or where it ended, by the clock and in event time, within the last day. A receiver that was told
+        anything before is not new to alerts that ended since, as long as that was found within a day.
+        """
         with self._lock:
             changes = self.changes()
-        settled = {change.delivery_of for change in changes if change.details.receiver == receiver}
-        return [c for c in changes if c.change in ("firing", "resolved") and c.change_id not in settled]
+        mine = [change for change in changes if change.details.receiver == receiver]
+        settled = {change.delivery_of for change in mine}
+        known_since = min((change.changed_at for change in mine), default=None)
+        ends = {change.alert_id: change for change in changes if change.change == "resolved"}
+        told = {change.alert_id for change in mine}
+        history = {
+            alert_id for alert_id, end in ends.items() if alert_id not in told and not _is_news(end, known_since, now)
+        }
+        return [
+            change
+            for change in changes
+            if change.change in ("firing", "resolved")
+            and change.change_id not in settled
+            and change.alert_id not in history
+        ]
 
     def active(self) -> list[AlertChange]:
         """Give the `firing` changes of alerts that are not resolved, oldest first."""
@@ -194,7 +168,7 @@ class AlertBook:
             if not changes:
                 return []
             try:
-                rows = ALERTS.rows([_to_row(change) for change in changes])
+                rows = ALERTS.rows([to_row(change) for change in changes])
                 shelf.table.append(rows, progress={_APP_ID: shelf.version + 1})
             except LostRaceError:
                 shelf.load()
@@ -217,6 +191,13 @@ def _news(known: Sequence[AlertChange], transitions: Sequence[Transition], now: 
         last[transition.key] = change
         news.append(change)
     return news
+
+
+def _is_news(end: AlertChange, known_since: datetime | None, now: datetime) -> bool:
+    recorded_at = end.details.recorded_at or end.changed_at
+    if known_since is not None and recorded_at >= known_since:
+        return recorded_at - end.changed_at <= _NEWS_FOR
+    return now - min(recorded_at, end.changed_at) <= _NEWS_FOR
 
 
 def _new(known: Sequence[AlertChange], change: AlertChange) -> list[AlertChange]:
@@ -257,44 +238,30 @@ def _change(transition: Transition, opened: AlertChange | None, now: datetime) -
     )
 
 
-def _withdrawn(alert: AlertChange, at: datetime, now: datetime) -> AlertChange:
+def _withdrawn(
+    alert: AlertChange, reading: Reading | None, newest: Collection[StreamKey], now: datetime
+) -> AlertChange | None:
+    """Give the end of an alert that no evidence can end, dated by the last scores of its stream; None for others."""
+    latest = reading.latest if reading is not None else None
+    metric = (alert.key.deployment, alert.key.metric)
+    if alert.key not in newest and any((key.deployment, key.metric) == metric for key in newest):
+        reason = "the metric has a new version"
+    elif reading is None or reading.status is not Status.WATCHING or latest is None or latest < alert.changed_at:
+        return None
+    else:
+        reason = "computed anew from the scores, with the settings of now, this is no regression"
     return AlertChange(
         change_id=_digest(alert.alert_id, "resolved"),
         alert_id=alert.alert_id,
         key=alert.key,
         change="resolved",
-        changed_at=at,
+        changed_at=max(alert.changed_at, latest) if latest is not None else alert.changed_at,
         since=alert.since,
         reference_mean=alert.reference_mean,
-        reason="computed anew from the scores, with the settings of now, this is no regression",
+        reason=reason,
         details=AlertDetails(fired_at=alert.fired_at, recorded_at=now),
     )
 
 
 def _digest(*parts: str) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
-
-
-_SAME_COLUMNS = [column.name for column in fields(AlertChange) if column.name not in ("key", "details")]
-
-
-def _to_row(change: AlertChange) -> dict[str, Any]:
-    key, told = change.key, change.change in ("delivered", "undeliverable")
-    return {name: getattr(change, name) for name in _SAME_COLUMNS} | {
-        "deployment": key.deployment,
-        "metric": key.metric,
-        "metric_version": key.metric_version,
-        # Whether the judge is what changed is not looked into.
-        "verdict": None if told else "undecided",
-        "details": msgspec.json.encode(change.details).decode(),
-    }
-
-
-def _from_row(row: dict[str, Any]) -> AlertChange:
-    key = StreamKey(row["deployment"], row["metric"], row["metric_version"])
-    try:
-        details = msgspec.json.decode(row["details"] or "{}", type=AlertDetails)
-    except msgspec.MsgspecError as error:
-        _log.warning("Details of the alert change %s cannot be read and count as absent: %s", row["change_id"], error)
-        details = AlertDetails()
-    return AlertChange(key=key, details=details, **{name: row[name] for name in _SAME_COLUMNS})

@@ -25,10 +25,15 @@ REJECTED_COLUMNS = ("reason",)
 
 @dataclass(frozen=True)
 class Books:
-    """Totals since the first batch. `lag_seconds` is how old the newest request of the newest batch was then."""
+    """Totals since the first batch.
+
+    `last_commit` is when the newest batch was complete. `lag_seconds` is how old the newest request was in
+    `newest_batch`, the newest that has any.
+    """
 
     lines: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
     rejected: dict[str, int] = field(default_factory=dict)
+    last_commit: datetime | None = None
     newest_batch: datetime | None = None
     lag_seconds: float | None = None
 
@@ -40,7 +45,8 @@ class Books:
     def with_batches(self, rows: pa.Table) -> Books:
         """Add rows of `_batches` (columns BATCH_COLUMNS)."""
         lines = {name: self.lines[name] + (pc.sum(rows[column]).as_py() or 0) for name, column in OUTCOMES.items()}
-        books = replace(self, lines=lines)
+        commits = (self.last_commit, pc.max(rows["committed_at"]).as_py())
+        books = replace(self, lines=lines, last_commit=max(filter(None, commits), default=None))
         # A batch of ratings alone has no newest request, and so says nothing of the lag.
         dated = rows.filter(pc.and_(pc.is_valid(rows["newest_requested_at"]), pc.is_valid(rows["committed_at"])))
         if not dated.num_rows:

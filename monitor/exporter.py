@@ -17,11 +17,12 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
 
-from monitor.alert_totals import DELIVERIES
+from monitor.amounts import PER_UNIT
 from monitor.books import Books
 from monitor.regression import Reading, Status
 from monitor.scores import BUCKETS, Histogram
 from monitor.snapshot import Figures, Snapshot
+from monitor.totals import Counts, Totals
 
 _BOUNDS = (*map(str, BUCKETS), "+Inf")
 _Deployments = Mapping[str, Figures]
@@ -47,10 +48,10 @@ class _SnapshotCollector(Collector):
             return
         yield from _traffic(snapshot.deployments)
         yield from _scores(snapshot.deployments)
-        yield from _evaluator(snapshot.deployments)
+        yield from _evaluator(snapshot.deployments, snapshot.totals)
         yield from _readings(snapshot.deployments)
-        yield from _alerts(snapshot.deployments, snapshot.failed_deliveries)
-        yield from _collector(snapshot.books)
+        yield from _alerts(snapshot.deployments, snapshot.totals, snapshot.failed_deliveries)
+        yield from _collector(snapshot.books, snapshot.totals)
         yield from _monitor(snapshot)
 
 
@@ -68,6 +69,10 @@ def _gauge(name: str, text: str, samples: Iterable[tuple[tuple[str, ...], float 
         if number is not None:
             family.add_metric(values, number)
     return family
+
+
+def _by_label(counts: Counts) -> Iterable[tuple[tuple[str, ...], int]]:
+    return (((label,), number) for label, number in counts.items())
 
 
 def _traffic(deployments: _Deployments) -> Iterator[Metric]:
@@ -132,21 +137,17 @@ def _buckets(histogram: Histogram) -> list[tuple[str, float] | tuple[str, float,
     return buckets
 
 
-def _evaluator(deployments: _Deployments) -> Iterator[Metric]:
+def _evaluator(deployments: _Deployments, totals: Totals) -> Iterator[Metric]:
     scores = {name: figures.scores for name, figures in deployments.items()}
-    skips: dict[str, int] = {}
-    for one in scores.values():
-        for reason, number in one.skips.items():
-            skips[reason] = skips.get(reason, 0) + number
     yield _counter(
         "dialwatch_evaluations_total",
         "Answers that a metric was applied to, one each, with or without a score.",
-        [((), sum(one.evaluations for one in scores.values()))],
+        (((), number) for number in totals.evaluations.values()),
     )
     yield _counter(
         "dialwatch_evaluation_skips_total",
         "Evaluations that gave no score, by the reason why it could not be computed.",
-        (((reason,), number) for reason, number in sorted(skips.items())),
+        _by_label(totals.skips),
         "reason",
     )
     yield _gauge(
@@ -158,7 +159,7 @@ def _evaluator(deployments: _Deployments) -> Iterator[Metric]:
     yield _counter(
         "dialwatch_judge_cost_total",
         "Price of all calls of the judge, in the currency of the evaluator's price table.",
-        [((), sum(one.judge_cost for one in scores.values()))],
+        (((), amount / PER_UNIT) for amount in totals.judge_amounts.values()),
     )
     info = InfoMetricFamily(
         "dialwatch_evaluator", "Version and judge behind each metric's newest scores; the value is always 1."
@@ -223,7 +224,7 @@ def _readings(deployments: _Deployments) -> Iterator[Metric]:
         yield _gauge(family, text, ((labels, number(r)) for labels, r in readings), "deployment", "metric")
 
 
-def _alerts(deployments: _Deployments, failed_deliveries: int) -> Iterator[Metric]:
+def _alerts(deployments: _Deployments, totals: Totals, failed_deliveries: int) -> Iterator[Metric]:
     alerts = {name: figures.alerts for name, figures in deployments.items()}
     yield _counter(
         "dialwatch_regressions_total",
@@ -233,35 +234,38 @@ def _alerts(deployments: _Deployments, failed_deliveries: int) -> Iterator[Metri
         "metric",
         "verdict",
     )
-    deliveries = [
-        ((outcome,), sum(one.deliveries.get(outcome, 0) for one in alerts.values())) for outcome in DELIVERIES
-    ]
     yield _counter(
         "dialwatch_webhook_deliveries_total",
         "Webhooks that a receiver has accepted (delivered), that were given up (undeliverable), and, since the "
-        "monitor started, attempts that failed and are repeated (failed).",
-        [*deliveries, (("failed",), failed_deliveries)],
+        "monitor started, attempts to send one or to record what came of it that failed and are repeated (failed).",
+        [*_by_label(totals.deliveries), (("failed",), failed_deliveries)],
         "outcome",
     )
 
 
-def _collector(books: Books) -> Iterator[Metric]:
+def _collector(books: Books, totals: Totals) -> Iterator[Metric]:
     yield _counter(
         "dialwatch_lines_total",
         "Log lines that the collector was handed, by what became of them; the outcomes add up to all lines.",
-        (((outcome,), number) for outcome, number in books.lines.items()),
+        _by_label(totals.lines),
         "outcome",
     )
     yield _counter(
         "dialwatch_rejected_lines_total",
         "Log lines that could not be read, by reason; their bytes are in the lake's table _rejected.",
-        (((reason,), number) for reason, number in books.rejected.items()),
+        _by_label(totals.rejected),
         "reason",
     )
     yield _gauge(
         "dialwatch_collector_lag_seconds",
         "Seconds from the newest request of the collector's latest batch to the batch's commit.",
         [((), books.lag_seconds)],
+    )
+    yield _gauge(
+        "dialwatch_collector_last_commit_timestamp_seconds",
+        "When the collector last committed a batch, in seconds since 1970; it stands still while no lines come, and "
+        "where the collector is dead.",
+        [((), books.last_commit.timestamp() if books.last_commit else None)],
     )
 
 

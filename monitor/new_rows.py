@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lake import Lake, Table, TableSpec
+from lake import Lake, Table, TableReplacedError, TableSpec
 
 
 @dataclass
 class _Place:
     table: Table
     version: int | None = None
+    taken: bool = False
 
 
 class NewRows:
@@ -32,7 +33,8 @@ class NewRows:
     ) -> None:
         """Hand the rows that are new to `into`; they count as taken once it returns.
 
-        Whatever the store or `into` raises is passed on; the same rows come again next time.
+        Whatever the store or `into` raises is passed on; the same rows come again next time. Raises
+        TableReplacedError where the table whose rows were taken is gone.
         """
         key = (spec.name, deployment)
         place = self._places.setdefault(key, _Place(self._lake.table(spec, deployment)))
@@ -42,6 +44,14 @@ class NewRows:
             # The handle may be what is broken, for one whose table was removed and made again.
             place.table = self._lake.table(spec, deployment)
             raise
+        if change.version is None and place.version is not None:
+            raise TableReplacedError(f"{place.table.uri} was removed after its version {place.version} was read")
         if change.rows.num_rows:
             into(change.rows)
         place.version = change.version
+        place.taken = True
+
+    def has_taken(self, spec: TableSpec, deployments: Iterable[str | None]) -> bool:
+        """Whether the tables of one kind have all been read at least once; one that is not there counts as read."""
+        places = (self._places.get((spec.name, deployment)) for deployment in deployments)
+        return all(place is not None and place.taken for place in places)

@@ -12,7 +12,18 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from lake import ALERTS, BATCHES, PARSED_LOGS, REJECTED, SCORES, UNASSIGNED, USER_SIGNALS, Lake, TableSpec
+from lake import (
+    ALERTS,
+    BATCHES,
+    PARSED_LOGS,
+    REJECTED,
+    SCORES,
+    UNASSIGNED,
+    USER_SIGNALS,
+    Lake,
+    TableReplacedError,
+    TableSpec,
+)
 from monitor.alert_totals import ALERT_COLUMNS
 from monitor.alerts import AlertBook
 from monitor.books import BATCH_COLUMNS, REJECTED_COLUMNS, Books
@@ -22,6 +33,7 @@ from monitor.regression import Reading, StreamKey, Streams, Transition
 from monitor.scores import SCORE_COLUMNS
 from monitor.settings import MonitorSettings
 from monitor.snapshot import Figures, Snapshot
+from monitor.totals import SUMMED, RisingTotals, Totals, totals_of
 from monitor.traffic import LOG_COLUMNS, SIGNAL_COLUMNS
 
 _STALE_AFTER_REFRESHES = 5
@@ -59,7 +71,8 @@ class Monitor:
         self._failures: Counter[str] = Counter()
         self._problems: dict[str, str] = {}
         self._snapshot: Snapshot | None = None
-        self._start_over()
+        self._totals = RisingTotals()
+        self._begin()
 
     @property
     def snapshot(self) -> Snapshot | None:
@@ -92,12 +105,19 @@ class Monitor:
             return Health(False, age.total_seconds(), (stale, *problems))
         return Health("list_deployments" not in self._problems, age.total_seconds(), problems)
 
-    def _start_over(self) -> None:
+    def _start_over(self, deployments: Sequence[str | None]) -> None:
+        self._alert_book.forget(deployments)
+        self._totals.start_over()
+        self._begin()
+
+    def _begin(self) -> None:
         self._new_rows = NewRows(self._lake)
         self._streams = Streams(self.settings.regression)
         self._books = Books()
         self._figures: dict[str, Figures] = {}
         self._known: set[str | None] = set()
+        self._summed: set[str] = set()
+        self._table_was_replaced = False
 
     def _refresh(self) -> None:
         now = self._clock()
@@ -106,9 +126,10 @@ class Monitor:
         if deployments is None:
             self._republish_failures()
             return
-        if self._known - set(deployments):
-            _log.info("Deployments have left the lake: %s. All is read again.", self._known - set(deployments))
-            self._start_over()
+        gone = self._known - set(deployments)
+        if gone or self._table_was_replaced:
+            _log.info("A table has left the lake. All is read again. Deployments that left: %s", gone or "none")
+            self._start_over(deployments)
         self._known = set(deployments)
         self._take_books()
         scores = [SCORES.schema.empty_table().select(SCORE_COLUMNS)]
@@ -118,12 +139,13 @@ class Monitor:
         streams = self._streams.readings()
         self._try("record_alerts", lambda: self._record(found or [], streams, now))
         readings = self._newest_versions(streams)
+        self._take_alerts(deployments)
         # Before the webhooks: a slow receiver must not hold back what is known. What was sent is counted after.
         self._publish(now, readings)
-        self._try("deliver_webhooks", lambda: self._notifier.run_due(now))
-        for deployment in deployments:
-            self._take_alerts(deployment)
-        self._publish(now, readings)
+        if self.settings.webhooks:
+            self._try("deliver_webhooks", lambda: self._notifier.run_due(now))
+            self._take_alerts(deployments)
+            self._publish(now, readings)
 
     def _take_books(self) -> None:
         def batches(rows: pa.Table) -> None:
@@ -155,14 +177,14 @@ class Monitor:
         self._take(USER_SIGNALS, deployment, SIGNAL_COLUMNS, signals)
         self._take(SCORES, deployment, SCORE_COLUMNS, scores)
 
-    def _take_alerts(self, deployment: str | None) -> None:
-        name = UNASSIGNED if deployment is None else deployment
+    def _take_alerts(self, deployments: Sequence[str | None]) -> None:
+        for deployment in deployments:
 
-        def alerts(rows: pa.Table) -> None:
-            held = self._held(name)
-            self._figures[name] = replace(held, alerts=held.alerts.with_alerts(rows))
+            def alerts(rows: pa.Table, name: str = UNASSIGNED if deployment is None else deployment) -> None:
+                held = self._held(name)
+                self._figures[name] = replace(held, alerts=held.alerts.with_alerts(rows))
 
-        self._take(ALERTS, deployment, ALERT_COLUMNS, alerts)
+            self._take(ALERTS, deployment, ALERT_COLUMNS, alerts)
 
     def _held(self, name: str) -> Figures:
         return self._figures.get(name, Figures())
@@ -171,12 +193,25 @@ class Monitor:
         self, spec: TableSpec, deployment: str | None, columns: tuple[str, ...], into: Callable[[pa.Table], None]
     ) -> None:
         what = spec.name if deployment is None else f"{spec.name} of {deployment!r}"
-        self._try(f"read_{spec.name}", lambda: self._new_rows.take(spec, deployment, columns, into), what)
+
+        def take() -> None:
+            try:
+                self._new_rows.take(spec, deployment, columns, into)
+            except TableReplacedError:
+                self._table_was_replaced = True
+                raise
+
+        self._try(f"read_{spec.name}", take, what)
 
     def _record(self, found: Sequence[Transition], streams: Mapping[StreamKey, Reading], now: datetime) -> None:
         # Called with nothing found too: the book still holds what the lake would not take last time.
         self._alert_book.record(found, now)
-        self._alert_book.settle(streams, now)
+        newest = {
+            StreamKey(name, metric, scores.version)
+            for name, figures in self._figures.items()
+            for metric, scores in figures.scores.metrics.items()
+        }
+        self._alert_book.settle(streams, newest, now)
 
     def _try(self, reason: str, step: Callable[[], T], what: str = "the lake") -> T | None:
         """Do one step; if it fails, count it, log it and go on with the others."""
@@ -198,7 +233,17 @@ class Monitor:
             failures=dict(self._failures),
             failed_deliveries=self._notifier.failed_attempts,
             refresh_seconds=(self._clock() - now).total_seconds(),
+            totals=self._summed_up(),
         )
+
+    def _summed_up(self) -> Totals:
+        for name, spec in SUMMED.items():
+            # Once is enough: the rows of a table that comes later are new.
+            if self._new_rows.has_taken(spec, self._known if spec.per_deployment else [None]):
+                self._summed.add(name)
+        figures = self._figures.values()
+        counted = totals_of([one.scores for one in figures], [one.alerts for one in figures], self._books)
+        return self._totals.update(counted, self._summed)
 
     def _republish_failures(self) -> None:
         if self._snapshot is not None:

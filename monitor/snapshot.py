@@ -10,6 +10,7 @@ from monitor.alert_totals import AlertTotals
 from monitor.books import Books
 from monitor.regression import Reading
 from monitor.scores import Scores
+from monitor.totals import Totals
 from monitor.traffic import Traffic
 
 
@@ -29,7 +30,8 @@ class Snapshot:
 
     `deployments` is keyed by DIAL's name, `_unassigned` for rows that name none. Since the process began,
     `failures` counts what went wrong by reason and `failed_deliveries` the attempts at a webhook that did not
-    deliver. `refresh_seconds` is how long the last look at the lake took.
+    deliver. `refresh_seconds` is how long the last look at the lake took. `totals` are sums over all deployments, those
+    that have been erased since included.
     """
 
     taken_at: datetime
@@ -38,3 +40,4 @@ class Snapshot:
     failures: Mapping[str, int]
     failed_deliveries: int
     refresh_seconds: float
+    totals: Totals = field(default_factory=Totals)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from monitor.alerts import AlertChange, WorstAnswer
+from monitor.alert_change import AlertChange, WorstAnswer
 from monitor.notify.text import description, summary
 
 ALERT_NAME = "DialwatchRegression"

@@ -62,7 +62,7 @@ def _retry_after(value: str | None, now: datetime) -> timedelta | None:
     except ValueError:
         try:
             at = parsedate_to_datetime(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         wait = (at if at.tzinfo else at.replace(tzinfo=UTC)) - now
     return wait if wait > timedelta(0) else None

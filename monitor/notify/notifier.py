@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 
 import httpx
 
-from monitor.alerts import AlertBook, AlertChange
+from monitor.alert_change import AlertChange, DeliveryKind
+from monitor.alerts import AlertBook
 from monitor.notify.body import webhook_body
 from monitor.notify.deliver import Attempt, Outcome, deliver
 from monitor.notify.schedule import next_delay
@@ -29,11 +30,20 @@ class _Retry:
     due: datetime
 
 
+@dataclass(frozen=True)
+class _Settled:
+    outcome: DeliveryKind
+    reason: str
+    at: datetime
+
+
 @dataclass
 class _Receiver:
     settings: WebhookSettings
     retries: dict[str, _Retry] = field(default_factory=dict)
     """By change_id, what has failed so far."""
+    unrecorded: dict[str, _Settled] = field(default_factory=dict)
+    """By change_id, what is settled and still lacks its row in the lake."""
     rests_until: datetime | None = None
     gone: bool = False
 
@@ -43,7 +53,8 @@ class Notifier:
 
     Changes of one alert go out in their order. After a failure the receiver has a rest of up to a minute, so that a
     dead one costs one time-out a run and holds up no other. What was tried is remembered until the process ends; a
-    new process begins again with the first attempt.
+    new process begins again with the first attempt. What was delivered while the lake took no row is not sent again;
+    only its row is tried again.
     """
 
     def __init__(
@@ -76,14 +87,23 @@ class Notifier:
 
         Takes up to one time-out a receiver. To be called from one thread at a time.
         """
-        due = [at for receiver in self._receivers if (at := self._serve(receiver, now)) is not None]
+        due = [at for receiver in self._receivers if (at := self._serve_safely(receiver, now)) is not None]
         return min(due, default=None)
+
+    def _serve_safely(self, receiver: _Receiver, now: datetime) -> datetime | None:
+        try:
+            return self._serve(receiver, now)
+        except Exception as error:  # whatever is wrong with one receiver holds up no other
+            self._failed_attempts += 1
+            receiver.rests_until = now + _LONGEST_REST
+            _log.warning("Webhook %s is tried again in %s: %s", receiver.settings.name, _LONGEST_REST, error)
+            return receiver.rests_until
 
     def _serve(self, receiver: _Receiver, now: datetime) -> datetime | None:
         if receiver.rests_until is not None and now < receiver.rests_until:
-            return receiver.rests_until if self._book.pending(receiver.settings.name) else None
+            return receiver.rests_until if self._book.pending(receiver.settings.name, now) else None
         waiting: dict[str, datetime] = {}
-        for change in self._book.pending(receiver.settings.name):
+        for change in self._book.pending(receiver.settings.name, now):
             if change.alert_id in waiting:
                 continue
             retry = receiver.retries.get(change.change_id)
@@ -96,20 +116,18 @@ class Notifier:
 
     def _send(self, receiver: _Receiver, change: AlertChange, now: datetime) -> datetime | None:
         """Try once, if the receiver still wants messages; returns when to try again, None if this change is settled."""
-        name = receiver.settings.name
+        if change.change_id in receiver.unrecorded:
+            return self._record(receiver, change, now)
         if receiver.gone:
-            self._give_up(receiver, change, "the receiver answered 410 Gone before", now)
-            return None
+            return self._give_up(receiver, change, "the receiver answered 410 Gone before", now)
         attempt = self._attempt(receiver.settings, change, now)
         if attempt.outcome is Outcome.DELIVERED:
-            receiver.retries.pop(change.change_id, None)
-            self._book.record_delivery(change, name, "delivered", attempt.reason, now)
-            return None
+            receiver.unrecorded[change.change_id] = _Settled("delivered", attempt.reason, now)
+            return self._record(receiver, change, now)
         self._failed_attempts += 1
         if attempt.outcome is Outcome.GONE:
             receiver.gone = True
-            self._give_up(receiver, change, attempt.reason, now)
-            return None
+            return self._give_up(receiver, change, attempt.reason, now)
         return self._plan_retry(receiver, change, attempt, now)
 
     def _plan_retry(self, receiver: _Receiver, change: AlertChange, attempt: Attempt, now: datetime) -> datetime | None:
@@ -117,9 +135,7 @@ class Notifier:
         attempts = retry.attempts + 1 if retry else 1
         delay = next_delay(attempts, attempt.retry_after, self._generator)
         if delay is None:
-            reason = f"{attempts} attempts failed, the last one: {attempt.reason}"
-            self._give_up(receiver, change, reason, now)
-            return None
+            return self._give_up(receiver, change, f"{attempts} attempts failed, the last one: {attempt.reason}", now)
         receiver.retries[change.change_id] = _Retry(attempts, now + delay)
         receiver.rests_until = now + (delay if attempt.retry_after else min(delay, _LONGEST_REST))
         name = receiver.settings.name
@@ -127,15 +143,35 @@ class Notifier:
         return now + delay
 
     def _attempt(self, webhook: WebhookSettings, change: AlertChange, now: datetime) -> Attempt:
-        body = webhook_body(change, webhook.name, self._external_url)
-        headers = signed_headers(change.change_id, now, body, webhook.secret)
-        return deliver(self._client, str(webhook.url), body, headers, now)
+        try:
+            body = webhook_body(change, webhook.name, self._external_url)
+            headers = signed_headers(change.change_id, now, body, webhook.secret)
+            return deliver(self._client, str(webhook.url), body, headers, now)
+        except Exception as error:  # whatever is wrong with one change holds up no other, and is given up in the end
+            return Attempt(Outcome.FAILED, f"{type(error).__name__}: {error}")
 
-    def _give_up(self, receiver: _Receiver, change: AlertChange, reason: str, now: datetime) -> None:
-        name = receiver.settings.name
-        receiver.retries.pop(change.change_id, None)
-        self._book.record_delivery(change, name, "undeliverable", reason, now)
+    def _give_up(self, receiver: _Receiver, change: AlertChange, reason: str, now: datetime) -> datetime | None:
         _log.error(
             "Webhook %s was not told that %s of %s is %s: %s. Check the webhook's url and receiver.",
-            name, change.key.metric, change.key.deployment, change.change, reason,
+            receiver.settings.name, change.key.metric, change.key.deployment, change.change, reason,
         )  # fmt: skip
+        receiver.unrecorded[change.change_id] = _Settled("undeliverable", reason, now)
+        return self._record(receiver, change, now)
+
+    def _record(self, receiver: _Receiver, change: AlertChange, now: datetime) -> datetime | None:
+        """Write the row of what is settled; returns when to try that again, None if it is written."""
+        settled, name = receiver.unrecorded[change.change_id], receiver.settings.name
+        try:
+            self._book.record_delivery(change, name, settled.outcome, settled.reason, settled.at)
+        except Exception as error:  # one table that takes no row holds up no other alert
+            self._failed_attempts += 1
+            due = now + _LONGEST_REST
+            receiver.retries[change.change_id] = _Retry(0, due)
+            _log.warning(
+                "That %s was %s to webhook %s cannot be written to the lake and is tried again in %s: %s",
+                change.change_id, settled.outcome, name, _LONGEST_REST, error,
+            )  # fmt: skip
+            return due
+        del receiver.unrecorded[change.change_id]
+        receiver.retries.pop(change.change_id, None)
+        return None

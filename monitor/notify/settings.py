@@ -23,7 +23,8 @@ class WebhookSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     name: Annotated[str, MinLen(1)] = "webhook"
-    """The receiver's name in the alerts table: what was delivered under another name is delivered again."""
+    """The receiver's name in the alerts table; under a new name alerts that are open, or ended within the last day, are
+    sent again."""
     url: AnyHttpUrl
     secret: SecretStr
     """`whsec_` and the base64 of at least 24 random bytes; the receiver needs the same."""

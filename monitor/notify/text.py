@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from monitor.alerts import AlertChange
+from monitor.alert_change import AlertChange
 
 
 def summary(change: AlertChange) -> str:

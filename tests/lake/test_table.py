@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from lake import PARSED_LOGS, REJECTED, SCORES, Lake, LostRaceError, Table
+from lake import PARSED_LOGS, REJECTED, SCORES, Lake, LostRaceError, Table, TableReplacedError
 from tests.servers import Bucket
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -130,6 +131,23 @@ def test_what_is_new_since_a_version(lake: Lake, table: Table) -> None:
     second = reader.read_since(first.version, columns=["score_id"])
     assert second.rows.to_pylist() == [{"score_id": "c"}, {"score_id": "d"}]
     assert reader.read_since(second.version).version == second.version
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_version_of_a_table_that_was_replaced_is_refused(tmp_path: Path, is_open: bool) -> None:
+    """A reader that comes with a version of an earlier table is told, whether it had that one open or not."""
+    lake = Lake(str(tmp_path))
+    old, reader = lake.table(SCORES, "rag-app"), lake.table(SCORES, "rag-app")
+    for name in "abc":
+        old.append(scores(name))
+    seen = reader.read_since(None).version
+    shutil.rmtree(old.uri)
+    anew = lake.table(SCORES, "rag-app")
+    anew.append(scores("d"))
+    reader = reader if is_open else lake.table(SCORES, "rag-app")
+    with pytest.raises(TableReplacedError, match="only reached version 1, not 3"):
+        reader.read_since(seen)
+    assert names_of(reader.read_since(None).rows) == ["d"]
 
 
 def test_a_compaction_adds_nothing_new(lake: Lake, table: Table) -> None:

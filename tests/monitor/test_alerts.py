@@ -1,3 +1,4 @@
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -5,7 +6,8 @@ from typing import Any
 import pytest
 
 from lake import ALERTS, SCORES, Lake, Table
-from monitor.alerts import AlertBook, AlertChange
+from monitor.alert_change import AlertChange
+from monitor.alerts import AlertBook
 from monitor.regression import Reading, RegressionSettings, Status, StreamKey, Streams, Transition
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -115,17 +117,89 @@ def test_pending_is_what_a_receiver_was_not_told(lake: Lake) -> None:
     """A delivery to one receiver, or giving it up, settles the change for that receiver alone, also after a restart."""
     book = AlertBook(lake)
     first, end = book.record([fired(), resolved()], NOW)
+    assert book.pending("new", START + 21 * HOUR) == [first, end]
     book.record_delivery(first, "pager", "delivered", "answered 200", NOW)
     book.record_delivery(end, "chat", "undeliverable", "answered 410", NOW)
     book.record_delivery(first, "pager", "delivered", "answered 200", NOW + HOUR)
     for same in (book, AlertBook(lake)):
-        assert same.pending("pager") == [end]
-        assert same.pending("chat") == [first]
+        assert same.pending("pager", NOW) == [end]
+        assert same.pending("chat", NOW) == [first]
     told = [row for row in rows_of(lake) if row["delivery_of"]]
     assert [(r["change"], r["delivery_of"], r["reason"]) for r in sorted(told, key=lambda r: r["change"])] == [
         ("delivered", first.change_id, "answered 200"),
         ("undeliverable", end.change_id, "answered 410"),
     ]
+
+
+def test_a_new_receiver_gets_no_history(lake: Lake) -> None:
+    """Under a new name come the open alerts and those that ended in the last day by the clock and in event time."""
+    other = replace(KEY, metric="other")
+    ends_late = [fired(10), resolved(20), fired(30, other), resolved(40, other), fired(50)]
+    book = AlertBook(lake)
+    recorded = book.record(ends_late, START + 50 * HOUR)
+    _, _, first, end, still_open = recorded
+    assert book.pending("team", START + 51 * HOUR) == [first, end, still_open]
+    assert book.pending("team", START + 65 * HOUR) == [still_open]
+
+
+def test_a_backfill_sends_no_history(lake: Lake) -> None:
+    """What ended long ago in event time is no news, whenever it is found, and whoever the receiver is."""
+    book = AlertBook(lake)
+    book.record([fired(10), resolved(20)], NOW)
+    assert book.pending("team", NOW) == []
+    (alert,) = book.record([fired(30)], NOW)
+    book.record_delivery(alert, "team", "delivered", "answered 200", NOW)
+    book.record([fired(10, replace(KEY, metric="other")), resolved(20, replace(KEY, metric="other"))], NOW + HOUR)
+    assert book.pending("team", NOW + HOUR) == []
+
+
+def test_the_end_of_a_told_alert_is_told_however_late(lake: Lake) -> None:
+    """A receiver that knows of an alert's beginning hears that it is over, also after days."""
+    book = AlertBook(lake)
+    (first,) = book.record([fired(10)], START + 10 * HOUR)
+    book.record_delivery(first, "team", "delivered", "answered 200", START + 10 * HOUR)
+    (end,) = book.record([resolved(20)], START + 21 * HOUR)
+    assert book.pending("team", NOW) == [end]
+    assert book.pending("new", NOW) == []
+
+
+def test_what_a_known_receiver_missed_is_not_forgotten(lake: Lake) -> None:
+    """An alert that began and ended while a receiver was down for days still goes to it once it is back."""
+    book = AlertBook(lake)
+    (first,) = book.record([fired(10)], START + 10 * HOUR)
+    book.record_delivery(first, "team", "delivered", "answered 200", START + 10 * HOUR)
+    other = replace(KEY, metric="other")
+    missed = book.record([fired(12, other)], START + 12 * HOUR) + book.record([resolved(14, other)], START + 15 * HOUR)
+    assert book.pending("team", START + 80 * HOUR) == missed
+
+
+def test_a_book_that_forgot_knows_what_the_tables_say(lake: Lake) -> None:
+    """A deployment that was erased and came back may have the alert it had, and lost transitions stay lost."""
+    book = AlertBook(lake)
+    (first,) = book.record([fired(10)], NOW)
+    kept = replace(KEY, deployment="kept")
+    book.record([fired(10, kept)], NOW)
+    shutil.rmtree(lake.table(ALERTS, KEY.deployment).uri)
+    book.forget(["kept", None])
+    assert [change.key for change in book.active()] == [kept]
+    assert book.record([fired(10), fired(11, kept)], NOW) == [first]
+
+
+def test_an_alert_of_an_old_version_is_resolved_with_the_reason(lake: Lake) -> None:
+    """Scores of two versions are not compared, so no evidence can end it: it ends with its stream's last scores."""
+    book = AlertBook(lake)
+    book.record([fired()], NOW)
+    regressed = {KEY: replace(READING, latest=START + 12 * HOUR)}
+    assert book.settle(regressed, {KEY, replace(KEY, metric="other", metric_version="2")}, NOW) == []
+    (end,) = book.settle(regressed, {replace(KEY, metric_version="2")}, NOW)
+    assert (end.change, end.changed_at, end.reason) == (
+        "resolved",
+        START + 12 * HOUR,
+        "the metric has a new version",
+    )
+    restarted = AlertBook(lake)
+    assert restarted.record([fired()], NOW) == []
+    assert restarted.active() == []
 
 
 def test_what_the_lake_refused_is_written_at_the_next_call(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,10 +223,10 @@ def test_an_alert_that_the_streams_no_longer_have_is_resolved_with_the_reason(la
     AlertBook(lake).record([fired()], NOW)
     book = AlertBook(lake)
     watching = replace(READING, status=Status.WATCHING)
-    assert book.settle({KEY: watching}, NOW) == []
-    assert book.settle({}, NOW) == []
-    assert book.settle({KEY: replace(READING, latest=START + 12 * HOUR)}, NOW) == []
-    (end,) = book.settle({KEY: replace(watching, latest=START + 12 * HOUR)}, NOW)
+    assert book.settle({KEY: watching}, {KEY}, NOW) == []
+    assert book.settle({}, {KEY}, NOW) == []
+    assert book.settle({KEY: replace(READING, latest=START + 12 * HOUR)}, {KEY}, NOW) == []
+    (end,) = book.settle({KEY: replace(watching, latest=START + 12 * HOUR)}, {KEY}, NOW)
     assert (end.change, end.changed_at) == ("resolved", START + 12 * HOUR)
     assert end.reason is not None
     assert "settings" in end.reason
@@ -205,7 +279,7 @@ def test_a_restart_in_the_middle_changes_nothing_in_the_table(lake: Lake, score_
         now = score_rows[end - 1]["requested_at"]
         streams, book = Streams(settings), AlertBook(lake)
         book.record(streams.feed(SCORES.rows(score_rows[:end]), now), now)
-        book.settle(streams.readings(), now)
+        book.settle(streams.readings(), {KEY}, now)
     whole = Streams(settings).feed(SCORES.rows(score_rows), NOW)
     assert {(row["change"], row["changed_at"]) for row in rows_of(lake)} == {(t.change, t.at) for t in whole}
     assert len(rows_of(lake)) == 2

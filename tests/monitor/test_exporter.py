@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
+from lake import ALERTS, BATCHES, REJECTED, SCORES, Lake, Table, TableSpec
 from monitor.books import Books
 from monitor.exporter import registry_of
 from monitor.service import Monitor
@@ -21,6 +25,7 @@ from monitor.traffic import Traffic
 NAMES = {
     "dialwatch_build_info",
     "dialwatch_collector_lag_seconds",
+    "dialwatch_collector_last_commit_timestamp_seconds",
     "dialwatch_cost_total",
     "dialwatch_evaluation_last_success_timestamp_seconds",
     "dialwatch_evaluation_skips_total",
@@ -98,6 +103,93 @@ def test_the_numbers_are_those_of_the_tables(monitor: Monitor, rows: Any):
     assert found["dialwatch_collector_lag_seconds", ()] == 0
 
 
+def test_a_collector_that_stands_still_is_seen(monitor: Monitor, rows: Any, clock: Any):
+    """The last commit stays where it was, also that of a batch without a request; the lag says nothing of either."""
+    rows.batch(stored=1)
+    rows.batch(signals=1, newest_requested_at=None, committed_at=clock() + timedelta(minutes=1))
+    clock.advance(days=1)
+    monitor.refresh()
+    found = samples(monitor)
+    committed = (clock() - timedelta(days=1) + timedelta(minutes=1)).timestamp()
+    assert found["dialwatch_collector_last_commit_timestamp_seconds", ()] == committed
+    assert found["dialwatch_collector_lag_seconds", ()] == 0
+
+
+SUMMED = {
+    "dialwatch_evaluations_total": SCORES,
+    "dialwatch_evaluation_skips_total": SCORES,
+    "dialwatch_judge_cost_total": SCORES,
+    "dialwatch_webhook_deliveries_total": ALERTS,
+    "dialwatch_lines_total": BATCHES,
+    "dialwatch_rejected_lines_total": REJECTED,
+}
+
+
+def summed(monitor: Monitor) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """Samples of the counters without a deployment; failed deliveries are not counted from the lake."""
+    return {
+        (name, labels): value
+        for (name, labels), value in samples(monitor).items()
+        if name in SUMMED and ("outcome", "failed") not in labels
+    }
+
+
+@pytest.mark.usefixtures("three_deployments")
+@pytest.mark.parametrize("spec", [SCORES, ALERTS, BATCHES, REJECTED], ids=lambda spec: spec.name)
+def test_a_sum_is_not_shown_before_every_table_was_read(
+    make_monitor: Callable[[], Monitor], spec: TableSpec, monkeypatch: pytest.MonkeyPatch
+):
+    """After a restart a store that fails for one table gives no sample, rather than one that seems to begin again."""
+    whole = make_monitor()
+    whole.refresh()
+    restarted = make_monitor()
+    with failing_for(spec, monkeypatch):
+        restarted.refresh()
+    names = {name for name, _ in summed(restarted)}
+    assert names == {name for name, of in SUMMED.items() if of is not spec}
+    restarted.refresh()
+    assert summed(restarted) == summed(whole)
+
+
+@contextmanager
+def failing_for(spec: TableSpec, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One table of the kind cannot be read, or the first of them."""
+    read_since, failed = Table.read_since, []
+
+    def read(table: Table, version: int | None, columns: Any = None) -> Any:
+        if table.spec is spec and failed in ([], [table.uri]):
+            failed[:] = [table.uri]
+            raise OSError("503 SlowDown")
+        return read_since(table, version, columns)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Table, "read_since", read)
+        yield
+
+
+@pytest.mark.usefixtures("three_deployments")
+def test_a_counter_never_goes_down(monitor: Monitor, rows: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch):
+    """When a deployment is erased the sums keep what it counted and go on from there, also if a table fails."""
+    monitor.refresh()
+    before = summed(monitor)
+    shutil.rmtree(f"{lake.root}/rag-search")
+    with failing_for(SCORES, monkeypatch), failing_for(BATCHES, monkeypatch):
+        monitor.refresh()
+    assert summed(monitor) == before
+    monitor.refresh()
+    assert summed(monitor) == before
+    rows.scores("gpt-4o", {"value": 1.0, "cost": 0.5}, {"reason": "no_contexts"})
+    rows.batch(stored=2)
+    monitor.refresh()
+    after = summed(monitor)
+    assert {name: number - before.get(name, 0) for name, number in after.items() if number != before.get(name)} == {
+        ("dialwatch_evaluations_total", ()): 2,
+        ("dialwatch_evaluation_skips_total", labelled(reason="no_contexts")): 1,
+        ("dialwatch_judge_cost_total", ()): 0.5,
+        ("dialwatch_lines_total", labelled(outcome="stored")): 2,
+    }
+
+
 def test_the_histogram_has_a_bucket_for_zero_and_for_one(monitor: Monitor, rows: Any):
     """Buckets are cumulative; a score of exactly 0, 0.3 or 1 is in the bucket of that bound."""
     rows.scores("a", *({"value": value} for value in (0.0, 0.3, 0.95, 1.0, 1.5)))
@@ -136,8 +228,6 @@ def test_a_score_without_a_value_makes_no_series(monitor: Monitor, rows: Any):
 
 def test_an_ended_series_disappears(monitor: Monitor, rows: Any, lake: Any):
     """A deployment that has left the lake has no sample any more."""
-    import shutil
-
     rows.logs("gone", {})
     monitor.refresh()
     assert "gone" in str(samples(monitor))

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from lake import SCORES, USER_SIGNALS, Lake, Table
+from lake import ALERTS, SCORES, USER_SIGNALS, Lake, Table
 from monitor.regression import Status
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
+from monitor.snapshot import Snapshot
 
 
 def test_a_refresh_publishes_what_every_table_says(monitor: Monitor, three_deployments: None, strange_name: str):
@@ -75,6 +76,23 @@ def test_a_regression_is_told_once(lake: Lake, settings: MonitorSettings, clock:
         assert monitor.snapshot.failures == {}
 
 
+@pytest.mark.usefixtures("three_deployments")
+def test_the_first_snapshot_after_a_restart_has_the_alerts(
+    make_monitor: Callable[[], Monitor], lake: Lake, settings: MonitorSettings, clock: Any, receiver: Any
+):
+    """What is published before the webhooks are sent already counts what was sent before the restart."""
+    webhook = {"url": receiver.address, "secret": "whsec_" + base64.b64encode(b"k" * 32).decode()}
+    told = MonitorSettings(regression=settings.regression, webhooks=[webhook])
+    Monitor(lake, told, clock).refresh()
+    restarted = Monitor(lake, told, clock)
+    first: list[Snapshot | None] = []
+    restarted._notifier.run_due = lambda now: first.append(restarted.snapshot)
+    restarted.refresh()
+    assert first[0] is not None
+    assert first[0].totals.deliveries == {"delivered": 1, "undeliverable": 0}
+    assert first[0].deployments["rag-search"].alerts.regressions == {("faithfulness_kprecision", "undecided"): 1}
+
+
 def test_each_row_counts_once(monitor: Monitor, rows: Any):
     """Refreshing again and again adds only what is new."""
     rows.logs("a", {}, {})
@@ -121,6 +139,46 @@ def test_a_deployment_that_leaves_the_lake_disappears(monitor: Monitor, lake: La
     rows.logs("goes", {}, {}, {})
     monitor.refresh()
     assert monitor.snapshot.deployments["goes"].traffic.requests == 3
+
+
+@pytest.mark.usefixtures("three_deployments")
+def test_an_erased_deployment_may_have_its_alert_again(monitor: Monitor, lake: Lake, rows: Any):
+    """A deployment that comes back with a regression is alerted, though it had an open alert when it was erased."""
+    monitor.refresh()
+    shutil.rmtree(Path(lake.root) / "rag-search")
+    monitor.refresh()
+    rows.hours("rag-search", 48, lambda left: 0.82 if left > 20 else 0.35, "faithfulness_kprecision")
+    monitor.refresh()
+    assert [row["change"] for row in lake.table(ALERTS, "rag-search").read().to_pylist()] == ["firing"]
+
+
+@pytest.mark.parametrize("seen_missing", [False, True])
+def test_a_table_that_was_made_anew_is_read_again(monitor: Monitor, lake: Lake, rows: Any, seen_missing: bool):
+    """Scores that were removed to be made again take the place of the old ones."""
+    rows.logs("a", {})
+    for number in range(6):
+        rows.scores("a", {"value": 0.5, "response_id": f"old-{number}"})
+    monitor.refresh()
+    shutil.rmtree(lake.table(SCORES, "a").uri)
+    if seen_missing:
+        monitor.refresh()
+    rows.scores("a", *({"value": 0.9, "response_id": f"new-{number}"} for number in range(50)))
+    for _ in range(2):
+        monitor.refresh()
+    assert monitor.snapshot is not None
+    assert monitor.snapshot.deployments["a"].scores.evaluations == 50
+    assert monitor.health().problems == ()
+
+
+@pytest.mark.usefixtures("three_deployments")
+def test_an_alert_ends_with_the_version_of_its_metric(monitor: Monitor, lake: Lake, rows: Any, clock: Any):
+    """Scores of a new version withdraw the open alert of the old one."""
+    monitor.refresh()
+    rows.scores("rag-search", {"value": 0.8, "metric_version": "2", "scored_at": clock() + timedelta(minutes=1)})
+    monitor.refresh()
+    changes = {row["change"]: row for row in lake.table(ALERTS, "rag-search").read().to_pylist()}
+    assert set(changes) == {"firing", "resolved"}
+    assert changes["resolved"]["reason"] == "the metric has a new version"
 
 
 def test_only_the_newest_version_of_a_metric_is_watched(monitor: Monitor, rows: Any, clock: Any):

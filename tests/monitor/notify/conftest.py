@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from monitor.alerts import AlertChange, AlertDetails, WorstAnswer
+from monitor.alert_change import AlertChange, AlertDetails, WorstAnswer
 from monitor.notify import WebhookSettings
 from monitor.regression import StreamKey
 

@@ -2,7 +2,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from monitor.alerts import AlertChange
+from monitor.alert_change import AlertChange
 from monitor.notify import webhook_body
 
 

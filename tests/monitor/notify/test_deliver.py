@@ -76,6 +76,8 @@ def test_a_receiver_that_is_not_there_has_failed(client: httpx.Client) -> None:
         ("soon", None),
         ("9" * 30, timedelta.max),
         ("9" * 5000, None),
+        ("Mon, 01 Jan 99999999999999999999999 00:00:00 GMT", None),
+        ("Mon, 01 Jan 2030 00:00:00 +99999999999999999999", None),
     ],
 )
 def test_retry_after_is_read_in_both_forms(

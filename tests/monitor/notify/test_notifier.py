@@ -15,8 +15,10 @@ import pytest
 from standardwebhooks import Webhook
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from lake import Lake
-from monitor.alerts import AlertBook, AlertChange
+import monitor.notify.notifier as notifier_module
+from lake import Lake, Table
+from monitor.alert_change import AlertChange
+from monitor.alerts import AlertBook
 from monitor.notify import Notifier, WebhookSettings
 from monitor.notify.schedule import DELAYS
 from monitor.regression import Observation, Reading, RegressionSettings, StreamKey, Transition
@@ -163,6 +165,88 @@ def test_a_dead_receiver_does_not_hold_up_another(
     assert (len(dead.requests), len(alive.requests)) == (1, 5)
 
 
+def test_a_receiver_that_cannot_be_served_does_not_hold_up_another(
+    book: AlertBook,
+    notifier: Callable[..., Notifier],
+    start_receiver: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An error that nobody thought of is a failed attempt of one receiver, which then rests for up to a minute."""
+    receiver = start_receiver()
+    book.record([transition()], START)
+    pending = book.pending
+
+    def broken(name: str, now: datetime) -> list[AlertChange]:
+        if name == "broken":
+            raise RuntimeError("no such thing")
+        return pending(name, now)
+
+    monkeypatch.setattr(book, "pending", broken)
+    sender = notifier(receiver.settings("broken"), receiver.settings("well"))
+    assert sender.run_due(START) == START + timedelta(minutes=1)
+    assert len(receiver.requests) == 1
+    assert sender.failed_attempts == 1
+
+
+def test_a_change_that_cannot_be_written_down_as_a_message_does_not_hold_up_another(
+    book: AlertBook,
+    notifier: Callable[..., Notifier],
+    start_receiver: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is tried like a message that nobody accepts, and the other alert gets through."""
+    receiver = start_receiver()
+    book.record([transition("firing", 1, "odd"), transition("firing", 2, "even")], START)
+    body = notifier_module.webhook_body
+
+    def picky(change: AlertChange, *others: Any) -> bytes:
+        if change.key.deployment == "odd":
+            raise ValueError("cannot be written")
+        return body(change, *others)
+
+    monkeypatch.setattr(notifier_module, "webhook_body", picky)
+    sender = notifier(receiver.settings())
+    due: datetime | None = START
+    for _ in range(len(DELAYS)):
+        due = sender.run_due(due or START)
+    assert [json.loads(request.body)["data"]["deployment"] for request in receiver.requests] == ["even"]
+
+
+@pytest.mark.parametrize(("status", "outcome"), [(200, "delivered"), (410, "undeliverable")])
+def test_what_was_settled_but_not_recorded_is_not_sent_again(
+    book: AlertBook,
+    notifier: Callable[..., Notifier],
+    start_receiver: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    status: int,
+    outcome: str,
+) -> None:
+    """While one deployment's table takes no row, only the row is tried again, once a minute; others go on."""
+    receiver = start_receiver(status)
+    full = str(book.record([transition("firing", 1, "full"), transition("firing", 2, "free")], START)[0].key.deployment)
+    append = Table.append
+
+    def fail(table: Table, *arguments: Any, **options: Any) -> None:
+        if f"/{full}/" in table.uri:
+            raise OSError("no space left")
+        append(table, *arguments, **options)
+
+    sender = notifier(receiver.settings())
+    with monkeypatch.context() as broken:
+        broken.setattr(Table, "append", fail)
+        assert sender.run_due(START) == START + timedelta(minutes=1)
+        sent, failed = len(receiver.requests), sender.failed_attempts
+        assert sender.run_due(START + timedelta(seconds=5)) == START + timedelta(minutes=1)
+        assert sender.failed_attempts == failed
+        assert sender.run_due(START + timedelta(minutes=1)) == START + timedelta(minutes=2)
+        assert sender.failed_attempts == failed + 1
+    assert [change.key.deployment for change in recorded(book, outcome)] == ["free"]
+    assert sender.run_due(START + timedelta(minutes=2)) is None
+    assert len(receiver.requests) == sent
+    late = next(change for change in recorded(book, outcome) if change.key.deployment == "full")
+    assert late.changed_at == START
+
+
 def test_the_changes_of_an_alert_arrive_in_order(
     book: AlertBook, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
@@ -228,11 +312,11 @@ def test_a_monitor_killed_between_any_two_steps_delivers_late_but_delivers(
     """SIGKILL after the row, the message and its record: one alert, one webhook-id, at least one message."""
     receiver = start_receiver()
     assert live(lake, receiver.url, secret, "after the row") == -signal.SIGKILL
-    assert (len(AlertBook(lake).pending("pager")), len(receiver.requests)) == (1, 0)
+    assert (len(AlertBook(lake).pending("pager", START)), len(receiver.requests)) == (1, 0)
     assert live(lake, receiver.url, secret, "after the delivery") == -signal.SIGKILL
-    assert (len(AlertBook(lake).pending("pager")), len(receiver.requests)) == (1, 1)
+    assert (len(AlertBook(lake).pending("pager", START)), len(receiver.requests)) == (1, 1)
     assert live(lake, receiver.url, secret, "after the record of the delivery") == -signal.SIGKILL
-    assert (len(AlertBook(lake).pending("pager")), len(receiver.requests)) == (0, 2)
+    assert (len(AlertBook(lake).pending("pager", START)), len(receiver.requests)) == (0, 2)
     assert live(lake, receiver.url, secret, "never") == 0
     assert len(receiver.requests) == 2
     assert len({request.headers["webhook-id"] for request in receiver.requests}) == 1

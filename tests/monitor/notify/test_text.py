@@ -1,7 +1,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from monitor.alerts import AlertChange, AlertDetails
+from monitor.alert_change import AlertChange, AlertDetails
 from monitor.notify.text import description, summary
 
 

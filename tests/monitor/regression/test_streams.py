@@ -71,7 +71,7 @@ def test_the_worst_answers_are_those_since_the_change() -> None:
     assert fired.worst == tuple(sorted(bad.items(), key=lambda item: item[1])[:5])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.integers(0, 300), max_size=8))
 def test_the_split_of_rows_over_calls_changes_nothing(cuts: list[int]) -> None:
     """Rows in order of time give the same transitions and readings in one call and in any number of calls."""

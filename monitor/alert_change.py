@@ -1,0 +1,92 @@
+"""One change of an alert, and its row in the lake."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from monitor.regression import StreamKey
+
+ChangeKind = Literal["firing", "resolved", "delivered", "undeliverable"]
+DeliveryKind = Literal["delivered", "undeliverable"]
+
+_log = logging.getLogger(__name__)
+
+
+class WorstAnswer(msgspec.Struct, frozen=True):
+    """An answer to look at first: its id and its score."""
+
+    response_id: str
+    value: float
+
+
+class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What `alerts.details` holds."""
+
+    fired_at: datetime | None = None
+    """When the alert began firing."""
+    recorded_at: datetime | None = None
+    """When this row was made, by the clock."""
+    false_alarm_every_seconds: float | None = None
+    observations: int | None = None
+    """Conversations in the latest window."""
+    worst: tuple[WorstAnswer, ...] = ()
+    receiver: str | None = None
+    """For delivered and undeliverable: who was told, or could not be."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertChange:
+    """One row of `alerts`; its columns are described there. Times of firing and resolved are event times."""
+
+    change_id: str
+    alert_id: str
+    key: StreamKey
+    change: ChangeKind
+    changed_at: datetime
+    details: AlertDetails
+    reason: str | None = None
+    since: datetime | None = None
+    reference_mean: float | None = None
+    current_mean: float | None = None
+    current_lower: float | None = None
+    current_upper: float | None = None
+    log_evidence: float | None = None
+    log_threshold: float | None = None
+    delivery_of: str | None = None
+
+    @property
+    def fired_at(self) -> datetime:
+        """When the alert began firing."""
+        return self.details.fired_at or self.changed_at
+
+
+_SAME_COLUMNS = [column.name for column in fields(AlertChange) if column.name not in ("key", "details")]
+
+
+def to_row(change: AlertChange) -> dict[str, Any]:
+    """Give the change as a row of `alerts`."""
+    key, told = change.key, change.change in ("delivered", "undeliverable")
+    return {name: getattr(change, name) for name in _SAME_COLUMNS} | {
+        "deployment": key.deployment,
+        "metric": key.metric,
+        "metric_version": key.metric_version,
+        # Whether the judge is what changed is not looked into.
+        "verdict": None if told else "undecided",
+        "details": msgspec.json.encode(change.details).decode(),
+    }
+
+
+def from_row(row: dict[str, Any]) -> AlertChange:
+    """Read a row of `alerts`; details that cannot be read count as absent, which is logged."""
+    key = StreamKey(row["deployment"], row["metric"], row["metric_version"])
+    try:
+        details = msgspec.json.decode(row["details"] or "{}", type=AlertDetails)
+    except msgspec.MsgspecError as error:
+        _log.warning("Details of the alert change %s cannot be read and count as absent: %s", row["change_id"], error)
+        details = AlertDetails()
+    return AlertChange(key=key, details=details, **{name: row[name] for name in _SAME_COLUMNS})

@@ -1,0 +1,84 @@
+"""Sums over all deployments, for counters that have no deployment among their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+
+from lake import ALERTS, BATCHES, REJECTED, SCORES, TableSpec
+from monitor.alert_totals import DELIVERIES, AlertTotals
+from monitor.amounts import added
+from monitor.books import Books
+from monitor.scores import Scores
+
+Counts = Mapping[str, int]
+"""Numbers by the value of their label, "" where there is none; empty while they are not known."""
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over all deployments; `judge_amounts` is in 10^-12 units of the evaluator's currency."""
+
+    evaluations: Counts = field(default_factory=dict)
+    skips: Counts = field(default_factory=dict)
+    judge_amounts: Counts = field(default_factory=dict)
+    deliveries: Counts = field(default_factory=dict)
+    lines: Counts = field(default_factory=dict)
+    rejected: Counts = field(default_factory=dict)
+
+
+SUMMED: Mapping[str, TableSpec] = {
+    "evaluations": SCORES,
+    "skips": SCORES,
+    "judge_amounts": SCORES,
+    "deliveries": ALERTS,
+    "lines": BATCHES,
+    "rejected": REJECTED,
+}
+"""The table whose rows each field of `Totals` counts."""
+
+
+def totals_of(scores: Collection[Scores], alerts: Iterable[AlertTotals], books: Books) -> Totals:
+    """Add up what each deployment has."""
+    skips: dict[str, int] = {}
+    for one in scores:
+        skips = added(skips, one.skips)
+    deliveries = dict.fromkeys(DELIVERIES, 0)
+    for totals in alerts:
+        deliveries = added(deliveries, dict(totals.deliveries))
+    return Totals(
+        evaluations={"": sum(one.evaluations for one in scores)},
+        skips=skips,
+        judge_amounts={"": sum(one.judge_amount for one in scores)},
+        deliveries=deliveries,
+        lines=books.lines,
+        rejected=books.rejected,
+    )
+
+
+class RisingTotals:
+    """Totals that never go down while the process lives, though a deployment, and what it counted, may be erased.
+
+    Prometheus takes a smaller counter for one that began again at zero, and so all of it for new.
+    """
+
+    def __init__(self) -> None:
+        self._shown = asdict(Totals())
+        self._lost: dict[str, dict[str, int]] = {name: {} for name in self._shown}
+        self._begun_again: set[str] = set()
+
+    def start_over(self) -> None:
+        """Expect totals that are counted from the first row again."""
+        self._begun_again = set(self._shown)
+
+    def update(self, counted: Totals, known: Collection[str]) -> Totals:
+        """Take in what is counted now and give what to show; fields that are not in `known` stay as they were."""
+        for name, counts in asdict(counted).items():
+            if name not in known:
+                continue
+            if name in self._begun_again:
+                shown = self._shown[name]
+                self._lost[name] = {label: max(0, number - counts.get(label, 0)) for label, number in shown.items()}
+                self._begun_again.discard(name)
+            self._shown[name] = added(self._lost[name], counts)
+        return Totals(**self._shown)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lake import SCORES, Lake, Table, TableReplacedError
+from monitor.new_rows import NewRows
+
+
+def take(new_rows: NewRows) -> list[str]:
+    taken: list[pa.Table] = []
+    new_rows.take(SCORES, "a", ("response_id",), taken.append)
+    return [name for rows in taken for name in rows["response_id"].to_pylist()]
+
+
+def test_rows_come_once_and_again_after_a_failure(rows: Any, lake: Lake):
+    """What was handed over does not come again; what could not be used does."""
+    new_rows = NewRows(lake)
+    rows.scores("a", {"response_id": "one"})
+
+    def refuse(taken: pa.Table) -> None:
+        raise ValueError("not now")
+
+    with pytest.raises(ValueError, match="not now"):
+        new_rows.take(SCORES, "a", ("response_id",), refuse)
+    assert not new_rows.has_taken(SCORES, ["a"])
+    assert take(new_rows) == ["one"]
+    assert take(new_rows) == []
+    assert new_rows.has_taken(SCORES, ["a"])
+    assert not new_rows.has_taken(SCORES, ["a", "b"])
+
+
+def test_a_table_that_is_gone_is_not_an_empty_one(rows: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch):
+    """A reader that opens the table anew after an error, and finds none, must not begin with the next one as if new."""
+    new_rows = NewRows(lake)
+    rows.scores("a", {"response_id": "one"})
+    take(new_rows)
+
+    def fail(*arguments: Any) -> None:
+        raise OSError("503 SlowDown")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Table, "read_since", fail)
+        with pytest.raises(OSError, match="SlowDown"):
+            take(new_rows)
+    shutil.rmtree(lake.table(SCORES, "a").uri)
+    with pytest.raises(TableReplacedError, match="was removed"):
+        take(new_rows)
