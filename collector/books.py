@@ -36,9 +36,9 @@ class Books:
             self._finished[partition.name] = -1 if mark.exhausted_size is None else mark.exhausted_size
 
     def offset(self, partition: Partition) -> int:
-        """Position after the last committed line; 0 where nothing is committed."""
+        """Offset of the last committed piece; the partition's start where nothing is committed."""
         mark = self._marks.get(partition.app_id)
-        return 0 if mark is None else mark.offset
+        return partition.start if mark is None else mark.offset
 
     def is_finished(self, name: str, size: int) -> bool:
         """Whether the file under this name was read to its end when it had this size."""

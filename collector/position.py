@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-FILE, HTTP = "file", "http"
+FILE, HTTP, KAFKA = "file", "http", "kafka"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,19 +22,27 @@ class Partition:
     @property
     def app_id(self) -> str:
         """Name under which tables remember how far they have this partition."""
+        if self.kind == KAFKA:
+            return f"{self.name}-{self.key}"
         return f"{self.kind}:{self.key}"
 
+    @property
+    def start(self) -> int:
+        """Position before anything was taken. Kafka counts messages from 0, the others say where a line ends."""
+        return -1 if self.kind == KAFKA else 0
+
     def source(self, offset: int) -> dict[str, str | int]:
-        """Give the `source` column of a row that came from here; `offset` is the position after the line."""
+        """Give the `source` column of a row that came from here; `offset` is its piece's."""
         return {"kind": self.kind, "name": self.name, "partition": self.key, "offset": offset}
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What a source hands over at once: a line, a Kafka value, an HTTP body's line; `offset` is after it.
+    """What a source hands over at once: a line, a Kafka message's value, an HTTP body's line.
 
-    `begin` is the position before it, where the source can be read again from there. `problem` is set where the source
-    itself could not read on, as a reason and a message; `raw` is then what it had.
+    `offset` is the message's own in Kafka, else the position after the line. `begin` is the `offset` before it, from
+    which the source can be read again. `problem` is set where the source itself could not read on, as a reason and a
+    message; `raw` is then what it had.
     """
 
     partition: Partition

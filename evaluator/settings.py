@@ -29,7 +29,7 @@ class EvaluatorSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     metrics: tuple[str, ...] = tuple(REGISTRY)
-    every: Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)] = 300.0
+    every: Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)] = 60.0
 
     @field_validator("metrics")
     @classmethod

@@ -111,15 +111,22 @@ PARSED_LOGS = TableSpec(
         ("finish_reason", pa.string(), "Why the first choice ended: stop, length, content_filter, tool_calls ..."),
         ("message_count", pa.int32(), "Messages in the request."),
         ("history_hash", pa.string(), "Hash of the request's messages; equal where the same was asked again."),
+        ("prefix_hash", pa.string(), "The same of the messages before the last user message; equal where that "
+         "one was edited."),
+        ("parent_history_hash", pa.string(), "history_hash of the request whose answer this one follows; null for a "
+         "first question."),
         ("request_body", pa.string(), "The request as Core logged it, JSON text."),
         ("assembled_response", pa.string(), "The answer as Core merged it, JSON text; as merged here where Core's "
          "is of no use."),
+        ("response_body", pa.string(), "The response as Core logged it, a stream's raw text too. Null unless the "
+         "collector keeps it."),
         ("extra", pa.string(), "JSON object of all that Core wrote and that has no column."),
-        ("source", SOURCE, "Where the line came from: kind (file, http, kafka), name, partition, offset after it."),
+        ("source", SOURCE, "Where the line came from: kind (file, http, kafka), name, partition, and the offset: of "
+         "a Kafka message, else after the line."),
         ("ingested_at", TIMESTAMP, "When the row was written."),
     ),
     long_text=("question", "standalone_question", "answer", "contexts", "request_body",
-               "assembled_response", "extra"),
+               "assembled_response", "response_body", "extra"),
 )  # fmt: skip
 
 USER_SIGNALS = TableSpec(

@@ -7,9 +7,9 @@ from evaluator import EvaluatorSettings
 from evaluator.metrics import REGISTRY
 
 
-def test_the_default_is_every_metric_every_five_minutes() -> None:
+def test_the_default_is_every_metric_every_minute() -> None:
     """A user who sets nothing gets all that can be scored."""
-    assert (EvaluatorSettings().metrics, EvaluatorSettings().every) == (tuple(REGISTRY), 300)
+    assert (EvaluatorSettings().metrics, EvaluatorSettings().every) == (tuple(REGISTRY), 60)
 
 
 @pytest.mark.parametrize(("every", "seconds"), [("30s", 30), ("5m", 300), (" 1.5h ", 5400), (2, 2), ("0.5", 0.5)])
