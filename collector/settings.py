@@ -30,7 +30,8 @@ class CollectorSettings(BaseModel):
     """Sources, and how lines become rows.
 
     A batch is written when it holds `flush_bytes` of lines or is `flush_seconds` old. A line that comes again within
-    `duplicate_window_hours` is counted and not stored. Lines of the kinds in `leave_out` are counted as filtered.
+    `duplicate_window_hours` is counted and not stored. Lines of the kinds in `leave_out` are counted as filtered. The
+    response as Core logged it, most of a line's bytes, is stored only with `keep_raw_response`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,6 +42,7 @@ class CollectorSettings(BaseModel):
     flush_seconds: float = Field(default=30.0, gt=0)
     duplicate_window_hours: float = Field(default=48.0, ge=0)
     leave_out: frozenset[str] = frozenset()
+    keep_raw_response: bool = False
 
     @field_validator("leave_out")
     @classmethod
