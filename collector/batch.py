@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from collector.parsing import LogRecord, Rejection, SignalRecord
 from collector.position import Partition
-from lake import REJECTED, TableSpec
+from collector.rows import Place, TableRows
+from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, TableSpec
 
 TableKey = tuple[TableSpec, str | None]
+
+_NAMES = {
+    PARSED_LOGS: LogRecord.__struct_fields__,
+    USER_SIGNALS: SignalRecord.__struct_fields__,
+    REJECTED: (*Rejection.__struct_fields__, "date"),
+}
+_COUNTED_AS = {PARSED_LOGS: "stored", USER_SIGNALS: "signals", REJECTED: "rejected"}
 
 
 @dataclass
@@ -43,15 +52,7 @@ class Section:
     exhausted_size: int | None = None
     newest_requested_at: datetime | None = None
     counts: Counts = field(default_factory=Counts)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row on its way: where its line stands, and its columns but `source` and `ingested_at`."""
-
-    partition: Partition
-    offset: int
-    columns: dict[str, Any]
+    reasons: Counter[str] = field(default_factory=Counter)
 
 
 class Batch:
@@ -60,17 +61,29 @@ class Batch:
     def __init__(self, opened_at: datetime) -> None:
         self.opened_at = opened_at
         self.bytes = 0
-        self.rows: defaultdict[TableKey, list[Row]] = defaultdict(list)
+        self.rows: dict[TableKey, TableRows] = {}
         self.sections: dict[Partition, Section] = {}
 
     def section(self, partition: Partition, offset: int) -> Section:
         """Give the part for this partition; `offset` is where it starts if it is new."""
         return self.sections.setdefault(partition, Section(offset, offset))
 
-    def put(self, spec: TableSpec, partition: Partition, offset: int, columns: dict[str, Any]) -> None:
-        """Add a row to the table that it belongs to."""
-        deployment = columns["deployment"] if spec is not REJECTED else None
-        self.rows[spec, deployment].append(Row(partition, offset, columns))
+    def put(self, spec: TableSpec, deployment: str | None, place: Place, values: tuple[Any, ...], size: int) -> None:
+        """Add a row of some `size` in bytes to the table that it belongs to; `values` are those of its record."""
+        rows = self.rows.get((spec, deployment))
+        if rows is None:
+            rows = self.rows[spec, deployment] = TableRows(spec, _NAMES[spec])
+        rows.add(place, values, size)
+
+    def drop(self, key: TableKey, row: int) -> None:
+        """Count a row as a duplicate after all: another collector has stored its line."""
+        rows = self.rows[key]
+        if row not in rows.dropped:
+            rows.dropped.add(row)
+            counts = self.sections[rows.places[row].partition].counts
+            counted = _COUNTED_AS[key[0]]
+            setattr(counts, counted, getattr(counts, counted) - 1)
+            counts.duplicates += 1
 
     def counts(self) -> Counts:
         """What became of all lines of the batch."""

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
 from collector.position import Partition
 from lake import BATCHES, Lake
+
+_ROWS_AT_ONCE = 200_000
+_COLUMNS = {name: ds.field("source", name) for name in ("kind", "name", "partition", "offset")} | {
+    name: ds.field(name) for name in ("exhausted_size", "committed_at")
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +29,11 @@ class Books:
     """The committed position of every partition."""
 
     def __init__(self, lake: Lake) -> None:
-        rows = lake.table(BATCHES).read(["source", "exhausted_size"]).to_pylist()
+        self._table = lake.table(BATCHES)
         self._marks: dict[str, Mark] = {}
         self._finished: dict[str, int] = {}
-        for row in rows:
-            source = row["source"]
-            partition = Partition(source["kind"], source["name"], source["partition"])
-            self.note(partition, Mark(source["offset"], row["exhausted_size"]))
+        for row in _newest(self._table.dataset()).to_pylist():
+            self.note(Partition(row["kind"], row["name"], row["partition"]), Mark(row["offset"], row["exhausted_size"]))
 
     def note(self, partition: Partition, mark: Mark) -> None:
         """Take down that everything of this partition up to the mark is in the lake."""
@@ -40,6 +47,39 @@ class Books:
         mark = self._marks.get(partition.app_id)
         return partition.start if mark is None else mark.offset
 
+    def refresh(self, *partitions: Partition) -> None:
+        """Look how far these partitions are by now, whoever committed them.
+
+        The table's own log remembers the positions, also where the rows of the books are gone.
+        """
+        committed = self._table.progress([partition.app_id for partition in partitions])
+        for partition in partitions:
+            offset = committed.get(partition.app_id)
+            if offset is not None and offset > self.offset(partition):
+                self._marks[partition.app_id] = Mark(offset, None)
+
     def is_finished(self, name: str, size: int) -> bool:
         """Whether the file under this name was read to its end when it had this size."""
         return self._finished.get(name) == size
+
+
+def _newest(batches: ds.Dataset) -> pa.Table:
+    """The last row of every partition, in the order in which they were committed; holds few rows at a time."""
+    newest: list[pa.Table] = []
+    rows = 0
+    for batch in batches.to_batches(columns=_COLUMNS):
+        newest.append(pa.Table.from_batches([batch]))
+        rows += batch.num_rows
+        if rows > _ROWS_AT_ONCE:
+            newest, rows = [_last_of_each(pa.concat_tables(newest))], 0
+    found = pa.concat_tables(newest) if newest else batches.head(0, columns=_COLUMNS)
+    return _last_of_each(found).sort_by("committed_at")
+
+
+def _last_of_each(rows: pa.Table) -> pa.Table:
+    values = ["offset", "exhausted_size", "committed_at"]
+    in_order = rows.sort_by([("committed_at", "ascending"), ("offset", "ascending")])
+    last = in_order.group_by(["kind", "name", "partition"], use_threads=False).aggregate(
+        [(name, "last", pc.ScalarAggregateOptions(skip_nulls=False)) for name in values]
+    )
+    return last.rename_columns([name.removesuffix("_last") for name in last.column_names]).select(list(_COLUMNS))

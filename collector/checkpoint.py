@@ -6,46 +6,111 @@ be committed again, in other pieces too: a table leaves out the rows that it has
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 
-import pyarrow as pa
+from collector.batch import Batch, Section, TableKey
+from collector.others import COLLECTORS, Look, stored_since
+from collector.position import Partition
+from lake import BATCHES, Lake, LostRaceError, Table
 
-from collector.batch import Batch, Row, Section, TableKey
-from lake import BATCHES, Lake, Table, TableSpec
+Stored = dict[int, tuple[Partition, int]]
+"""Where the lines stand that others have stored, by the number of their id."""
 
 
 class Checkpoint:
-    """Commits batches to a lake; keeps the tables open between them."""
+    """Commits batches to a lake; keeps the tables open between them.
 
-    def __init__(self, lake: Lake) -> None:
+    `looks` tells how much of each table the collector's window of duplicates knows.
+    """
+
+    def __init__(self, lake: Lake, looks: Mapping[TableKey, Look]) -> None:
         self._lake = lake
+        self._looks = dict(looks)
         self._tables: dict[TableKey, Table] = {}
+        self._found: dict[TableKey, Stored] = {}
+        self._found_before: dict[TableKey, Stored] = {}
 
     def commit(self, batch: Batch, now: datetime) -> None:
-        """Write every row of the batch once, and the books last. Safe to call again after an error."""
+        """Write every row of the batch once, and the books last. Safe to call again after an error.
+
+        Rows whose lines other collectors have stored meanwhile are left out, and counted as duplicates. Raises
+        LostRaceError where another collector has come further in a partition of the batch.
+        """
         reached = {partition.app_id: section.offset for partition, section in batch.sections.items()}
         try:
+            done = self._table((BATCHES, None)).progress(reached)
+            _require_own(batch, done)
             for key in sorted(batch.rows, key=lambda key: (key[0].name, key[1] or "")):
-                self._append(key, batch.rows[key], reached, now)
-            self._write_books(batch, reached, now)
+                self._append(key, batch, reached, now)
+            self._write_books(batch, reached, done, now)
         except Exception:
             # The next try opens the tables anew: one may have been erased, and this view of it is of no use then.
             self._tables.clear()
             raise
 
-    def _append(self, key: TableKey, rows: Sequence[Row], reached: Mapping[str, int], now: datetime) -> None:
-        table = self._table(key)
-        sources = {row.partition.app_id for row in rows}
-        done = table.progress(sources)
-        fresh = [row for row in rows if row.offset > done.get(row.partition.app_id, -1)]
-        if fresh:
-            ahead = {row.partition.app_id for row in fresh}
-            table.append(_to_arrow(table.spec, fresh, now), progress={app_id: reached[app_id] for app_id in ahead})
+    def landed(self) -> list[Stored]:
+        """Give what was found of other collectors since the last call, for the window of duplicates.
 
-    def _write_books(self, batch: Batch, reached: Mapping[str, int], now: datetime) -> None:
-        table = self._table((BATCHES, None))
-        done = table.progress(reached)
+        Lines that were taken before this call have not met it there, so the next commit compares them once more.
+        """
+        self._found_before, self._found = self._found, {}
+        return list(self._found_before.values())
+
+    def _append(self, key: TableKey, batch: Batch, reached: Mapping[str, int], now: datetime) -> None:
+        """Add the rows that the table has not; again and again where another collector's append came between.
+
+        What was written stays good for the next try, unless a row of it has turned out to be a duplicate.
+        """
+        table, rows = self._table(key), batch.rows[key]
+        shares = any(place.number is not None for place in rows.places)
+        done, shared = _progress(table, rows.app_ids())
+        fresh = [row for row, place in enumerate(rows.places) if place.offset > done.get(place.partition.app_id, -1)]
+        progress = {app_id: reached[app_id] for app_id in {rows.places[row].partition.app_id for row in fresh}}
+        files, written = None, -1
+        while True:
+            if shares and fresh:
+                self._look(key, table, shared)
+                self._drop(key, batch, fresh)
+            wanted = set(fresh) - rows.dropped
+            if files is not None and len(wanted) != written:
+                table.discard(files)
+                files = None
+            if not wanted:
+                return
+            if files is None:
+                files, written = table.write(rows.as_arrow(wanted.__contains__, now)), len(wanted)
+            ours = 1 if shared is None else shared + 1
+            try:
+                table.commit(files, progress | ({COLLECTORS: ours} if shares else {}))
+            except LostRaceError:
+                done_now, shared_now = _progress(table, rows.app_ids())
+                if done_now != done or shared_now == shared:
+                    table.discard(files)
+                    raise
+                shared = shared_now
+                continue
+            if shares:
+                self._looks[key] = Look(ours, self._looks[key].version)
+            return
+
+    def _look(self, key: TableKey, table: Table, shared: int | None) -> None:
+        before = self._looks.get(key, Look(None, None))
+        version = table.seen_version()
+        if shared != before.shared:
+            self._found.setdefault(key, {}).update(stored_since(table, before))
+        self._looks[key] = Look(shared, version)
+
+    def _drop(self, key: TableKey, batch: Batch, fresh: list[int]) -> None:
+        found, before = self._found.get(key, {}), self._found_before.get(key, {})
+        if found or before:
+            places = batch.rows[key].places
+            for row in fresh:
+                number = places[row].number
+                if number is not None and (number in found or number in before):
+                    batch.drop(key, row)
+
+    def _write_books(self, batch: Batch, reached: Mapping[str, int], done: Mapping[str, int], now: datetime) -> None:
         ahead = {app_id: offset for app_id, offset in reached.items() if offset > done.get(app_id, -1)}
         rows = [
             {
@@ -62,7 +127,8 @@ class Checkpoint:
             if partition.app_id in ahead or _only_found_the_end(section)
         ]
         if rows:
-            table.append(BATCHES.rows(rows), progress=ahead)
+            # Not looked at anew since `done`: so the books refuse the batch if another collector came in between.
+            self._table((BATCHES, None)).append(BATCHES.rows(rows), progress=ahead)
 
     def _table(self, key: TableKey) -> Table:
         if key not in self._tables:
@@ -70,14 +136,25 @@ class Checkpoint:
         return self._tables[key]
 
 
+def _require_own(batch: Batch, done: Mapping[str, int]) -> None:
+    """Refuse a batch with lines that another collector has committed, for the books would count them twice.
+
+    Books that are just where the batch ends may be its own: their append succeeded, and its answer was lost.
+    """
+    for partition, section in batch.sections.items():
+        offset = done.get(partition.app_id, partition.start)
+        if section.first_offset < offset != section.offset:
+            raise LostRaceError(
+                f"{partition.name} ({partition.key}) is committed up to {offset}, this batch begins after "
+                f"{section.first_offset}: another collector reads it"
+            )
+
+
 def _only_found_the_end(section: Section) -> bool:
     return section.exhausted_size is not None and section.offset == section.first_offset
 
 
-def _to_arrow(spec: TableSpec, rows: Sequence[Row], now: datetime) -> pa.Table:
-    sources = {"source": [row.partition.source(row.offset) for row in rows], "ingested_at": [now] * len(rows)}
-    columns = [
-        pa.array(sources[f.name] if f.name in sources else [row.columns.get(f.name) for row in rows], f.type)
-        for f in spec.schema
-    ]
-    return pa.Table.from_arrays(columns, schema=spec.schema)
+def _progress(table: Table, app_ids: set[str]) -> tuple[dict[str, int], int | None]:
+    """How far the table has these sources, and the number that collectors share."""
+    done = table.progress(app_ids | {COLLECTORS})
+    return done, done.pop(COLLECTORS, None)

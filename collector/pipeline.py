@@ -1,4 +1,4 @@
-"""From delivered pieces to rows in the lake: split, parse, drop what came before, fill in contexts, commit."""
+"""From delivered pieces to rows in the lake: split, parse, redact, drop what came before, fill in contexts, commit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import logging
 import threading
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import msgspec
 
@@ -14,14 +13,21 @@ from collector.batch import Batch, Counts, Section
 from collector.books import Books, Mark
 from collector.checkpoint import Checkpoint
 from collector.children import RecentChildren
-from collector.duplicates import DuplicateWindow
-from collector.parsing import LogRecord, Rejection, SignalRecord, parse_entry, split_entries
+from collector.duplicates import DuplicateWindow, id_number
+from collector.flight import Flight
+from collector.meter import Meter
+from collector.others import rejection_id
+from collector.parsing import LogRecord, Rejection, SignalRecord, parse_piece
 from collector.position import HTTP, Partition, Piece
-from collector.recall import recent_children, recent_ids, rejection_id
+from collector.recall import RecentIds, recent_children
+from collector.redaction import Redactor
+from collector.rows import Place
 from collector.settings import CollectorSettings
 from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, LostRaceError
 
 logger = logging.getLogger(__name__)
+
+Record = LogRecord | SignalRecord | Rejection
 
 _BYTES_OF_A_ROW = 500
 """A row's least weight in a batch: many small lines are not a small batch."""
@@ -29,27 +35,48 @@ _CHILD_CALL_OUTRANKS = frozenset({"cited", "prompt", "none"})
 
 
 class Collector:
-    """One open batch and what must be remembered across batches. Sources in several threads may share one."""
+    """One open batch, at most one on its way into the lake, and what must be remembered across batches.
+
+    Sources in several threads may share one. Where a batch that is on its way fails, the next `add`, `flush_if_due` or
+    `flush` raises the error, and the batch is tried again by the call after that. After a LostRaceError all that is
+    open is given up: read every source again from `offset()`. What `settings.redaction` names is taken out of every
+    record before anything else sees it.
+    """
 
     books: Books
-    _batch: Batch
 
     def __init__(
-        self, lake: Lake, settings: CollectorSettings, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self,
+        lake: Lake,
+        settings: CollectorSettings,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.lake = lake
+        self.totals = Counts()
+        self.meter = Meter(clock())
         self._settings = settings
         self._clock = clock
+        self._redact = Redactor(settings.redaction).redact if settings.redaction.enabled else None
         self._lock = threading.RLock()
-        self.totals = Counts()
-        self._begin()
+        self._flight: Flight | None = None
+        self._failed: Batch | None = None
+        self._batch = Batch(clock())
+        self._is_lost = True
+        self._recover()
+
+    @property
+    def open_batches(self) -> tuple[Batch, ...]:
+        """The batches that are not committed yet, for its metrics: they are only looked at, without a lock."""
+        flight = self._flight
+        batches = (self._batch, None if flight is None else flight.batch, self._failed)
+        return tuple(batch for batch in batches if batch is not None)
 
     def add(self, piece: Piece) -> None:
-        """Take a piece into the open batch; commit what is there first if it is full or old.
+        """Take a piece into the open batch; send off what is there first if it is full or old.
 
-        When the commit fails its error is raised and the piece is not taken, so that memory stays bounded. Raises
-        LostRaceError where the piece is not the next of its partition: a batch has been given up, and the source must
-        be read again from `offset()`.
+        When a commit fails its error is raised and the piece is not taken, so that memory stays bounded: to the open
+        batch and the one before it. Raises LostRaceError where the piece is not the next of its partition: a batch has
+        been given up, and the source must be read again from `offset()`.
         """
         with self._lock:
             self.flush_if_due()
@@ -57,16 +84,15 @@ class Collector:
             section = self._section(piece.partition)
             section.bytes += len(piece.raw)
             self._batch.bytes += len(piece.raw)
-            if piece.problem is not None:
-                section.counts.lines += 1
-                self._reject(
-                    piece, Rejection(reason=piece.problem[0], message=piece.problem[1], raw=piece.raw), section
-                )
+            if piece.record is not None:
+                self._take(piece, piece.record, len(piece.raw), section)
+            elif piece.problem is not None:
+                reason, message = piece.problem
+                self._take(piece, Rejection(reason=reason, message=message, raw=piece.raw), len(piece.raw), section)
             else:
-                for entry in split_entries(piece.raw):
-                    section.counts.lines += 1
-                    self._batch.bytes += _BYTES_OF_A_ROW
-                    self._take(piece, entry, section)
+                records = parse_piece(piece.raw, self._settings.keep_raw_response)
+                for record in records:
+                    self._take(piece, record, len(piece.raw) // len(records), section)
             section.offset = piece.offset
 
     def commit(self, pieces: Iterable[Piece]) -> None:
@@ -79,8 +105,17 @@ class Collector:
     def offset(self, partition: Partition) -> int:
         """Position after the last line that was taken from this partition, committed or not."""
         with self._lock:
-            section = self._batch.sections.get(partition)
-            return self.books.offset(partition) if section is None else section.offset
+            self._recover()
+            for batch in (self._batch, self._flight and self._flight.batch, self._failed):
+                if batch and partition in batch.sections:
+                    return batch.sections[partition].offset
+            return self.books.offset(partition)
+
+    def refresh(self, *partitions: Partition) -> None:
+        """Look in the lake how far these partitions are, before reading on what another collector may have read."""
+        with self._lock:
+            self._recover()
+            self.books.refresh(*partitions)
 
     def exhausted(self, partition: Partition, end: int, size: int) -> None:
         """Note that a file of this size was read to its end, which is the position `end`; raises as `add` does."""
@@ -89,113 +124,161 @@ class Collector:
             self._section(partition).exhausted_size = size
 
     def flush_if_due(self) -> None:
-        """Commit the open batch if it holds enough or has waited enough."""
-        with self._lock:
-            age = (self._clock() - self._batch.opened_at).total_seconds()
-            if self._batch.bytes >= self._settings.flush_bytes or age >= self._settings.flush_seconds:
-                self.flush()
+        """Send the open batch on its way if it holds enough or has waited enough.
 
-    def flush(self) -> Counts:
-        """Commit the open batch and give its counts. After an error the batch stays open, to be tried again.
-
-        Raises LostRaceError where another collector reads the same source: the batch is then given up, since the
-        other one has it, and the next line is read from where the lake says.
+        A full batch waits until the one before it is committed.
         """
         with self._lock:
-            batch, now = self._batch, self._clock()
-            try:
-                self._checkpoint.commit(batch, now)
-            except LostRaceError:
-                self._begin()
-                raise
-            for partition, section in batch.sections.items():
-                self.books.note(partition, Mark(section.offset, section.exhausted_size))
-            counts = batch.counts()
-            self.totals += counts
-            self._batch = Batch(now)
+            self._recover()
+            self._land_if_over()
+            if self._failed is not None:
+                self._send(self._failed)
+                self._failed = None
+            is_full = self._batch.bytes >= self._settings.flush_bytes
+            is_old = (self._clock() - self._batch.opened_at).total_seconds() >= self._settings.flush_seconds
+            if is_full:
+                self._land()
+            if is_full or (is_old and self._flight is None):
+                batch, self._batch = self._batch, Batch(self._clock())
+                self._send(batch)
+
+    def flush(self) -> Counts:
+        """Commit all that was taken and give its counts. After an error it stays, to be tried again.
+
+        Raises LostRaceError where another collector reads the same source: all is then given up, since the other one
+        has it, and the next line is read from where the lake says.
+        """
+        with self._lock:
+            self._recover()
+            counts = self._land()
+            if self._failed is not None:
+                counts += self._commit_now(self._failed)
+                self._failed = None
+            counts += self._commit_now(self._batch)
+            self._batch = Batch(self._clock())
+            return counts
+
+    def _commit_now(self, batch: Batch) -> Counts:
+        try:
+            self.meter.timed(self._checkpoint.commit, batch, self._clock())
+        except LostRaceError:
+            self._give_up()
+            raise
+        return self._note(batch)
+
+    def _send(self, batch: Batch) -> None:
+        checkpoint, now = self._checkpoint, self._clock()
+        self._flight = Flight(batch, lambda batch: self.meter.timed(checkpoint.commit, batch, now))
+
+    def _land_if_over(self) -> None:
+        if self._flight is not None and self._flight.is_over():
+            self._land()
+
+    def _land(self) -> Counts:
+        """Wait for the batch that is on its way, and take down what became of it."""
+        if self._flight is None:
+            return Counts()
+        error, batch = self._flight.wait(), self._flight.batch
+        self._flight = None
+        if error is None:
+            return self._note(batch)
+        if isinstance(error, LostRaceError):
+            self._give_up()
+        else:
+            self._failed = batch
+        raise error
+
+    def _note(self, batch: Batch) -> Counts:
+        """Take down that a batch is in the lake, and what other collectors were found to have there."""
+        for partition, section in batch.sections.items():
+            self.books.note(partition, Mark(section.offset, section.exhausted_size))
+        for found in self._checkpoint.landed():
+            self.books.refresh(*{partition for partition, _ in found.values()})
+            places = {number: place for number, place in found.items() if place[1] > self.books.offset(place[0])}
+            finished = [number for number in found if number not in places]
+            self._duplicates.remember(finished, self._clock(), places)
+        counts = batch.counts()
+        self.totals += counts
+        self.meter.note(batch, self._clock())
         if counts.lines:
             logger.info("committed a batch: %s", counts)
         return counts
 
-    def _begin(self) -> None:
-        self._checkpoint = Checkpoint(self.lake)
-        self._duplicates = DuplicateWindow(timedelta(hours=self._settings.duplicate_window_hours))
-        self._children = RecentChildren()
-        self.books = Books(self.lake)
+    def _give_up(self) -> None:
+        self._is_lost = True
+        self._failed = None
         self._batch = Batch(self._clock())
-        self._recall()
+
+    def _recover(self) -> None:
+        """Read from the lake what must be remembered, at the start and where a race was lost."""
+        if not self._is_lost:
+            return
+        now, window = self._clock(), timedelta(hours=self._settings.duplicate_window_hours)
+        books, duplicates, children = Books(self.lake), DuplicateWindow(window), RecentChildren()
+        recent = RecentIds(now - window, now)
+        recent.read(self.lake, books)
+        recent.fill(duplicates)
+        for child in recent_children(self.lake, books, now - window):
+            children.remember(child["trace_id"], child["parent_span_id"], child["contexts"])
+        self.books, self._duplicates, self._children = books, duplicates, children
+        self._checkpoint = Checkpoint(self.lake, recent.looks)
+        self._is_lost = False
 
     def _require_next(self, partition: Partition, begin: int | None) -> None:
         if begin is not None and begin != self.offset(partition):
             raise LostRaceError(f"a batch with lines of {partition.name} was given up; it is read again")
 
     def _section(self, partition: Partition) -> Section:
-        return self._batch.section(partition, self.books.offset(partition))
+        section = self._batch.sections.get(partition)
+        return section or self._batch.section(partition, self.offset(partition))
 
-    def _take(self, piece: Piece, entry: bytes, section: Section) -> None:
-        record = parse_entry(entry)
-        if isinstance(record, Rejection):
-            if self._was_sent_again(record, piece):
-                section.counts.duplicates += 1
-            else:
-                self._reject(piece, record, section)
-        elif isinstance(record, LogRecord) and record.kind in self._settings.leave_out:
+    def _take(self, piece: Piece, record: Record, size: int, section: Section) -> None:
+        """Bring one record to where it ends: a table, or just a count."""
+        size += _BYTES_OF_A_ROW
+        section.counts.lines += 1
+        self._batch.bytes += _BYTES_OF_A_ROW
+        if self._redact is not None:
+            record = self._redact(record)
+        if isinstance(record, LogRecord) and record.kind in self._settings.leave_out:
             section.counts.filtered += 1
-        elif self._is_duplicate(record, piece):
+            return
+        place = Place(piece.partition, piece.offset, _number(record, piece))
+        if place.number is not None and self._duplicates.is_duplicate(
+            place.number, piece.partition.app_id, piece.offset, self._clock()
+        ):
             section.counts.duplicates += 1
+        elif isinstance(record, Rejection):
+            values = (*msgspec.structs.astuple(record), self._clock().date())
+            self._batch.put(REJECTED, None, place, values, size)
+            section.counts.rejected += 1
+            section.reasons[record.reason] += 1
         elif isinstance(record, SignalRecord):
-            self._batch.put(USER_SIGNALS, piece.partition, piece.offset, msgspec.structs.asdict(record))
+            self._batch.put(USER_SIGNALS, record.deployment, place, msgspec.structs.astuple(record), size)
             section.counts.signals += 1
         else:
-            self._store(record, piece, section)
+            record = self._join_children(record)
+            self._batch.put(PARSED_LOGS, record.deployment, place, msgspec.structs.astuple(record), size)
+            section.counts.stored += 1
+            if section.newest_requested_at is None or record.requested_at > section.newest_requested_at:
+                section.newest_requested_at = record.requested_at
 
-    def _is_duplicate(self, record: LogRecord | SignalRecord, piece: Piece) -> bool:
-        event_id = record.event_id if isinstance(record, LogRecord) else record.signal_id
-        return self._duplicates.is_duplicate(event_id, piece.partition.app_id, piece.offset, self._clock())
-
-    def _was_sent_again(self, rejection: Rejection, piece: Piece) -> bool:
-        # What has a position comes once; a sender over HTTP repeats all that it got no answer for.
-        if piece.partition.kind != HTTP:
-            return False
-        return self._duplicates.is_duplicate(
-            rejection_id(rejection.raw), piece.partition.app_id, piece.offset, self._clock()
-        )
-
-    def _store(self, record: LogRecord, piece: Piece, section: Section) -> None:
-        columns = msgspec.structs.asdict(record)
-        self._join_children(columns)
-        self._batch.put(PARSED_LOGS, piece.partition, piece.offset, columns)
-        section.counts.stored += 1
-        if section.newest_requested_at is None or record.requested_at > section.newest_requested_at:
-            section.newest_requested_at = record.requested_at
-
-    def _join_children(self, columns: dict[str, Any]) -> None:
-        trace_id, span_id, parent = columns["trace_id"], columns["span_id"], columns["parent_span_id"]
-        if columns["contexts_origin"] in _CHILD_CALL_OUTRANKS and trace_id and span_id:
-            contexts = self._children.contexts_for(trace_id, span_id)
+    def _join_children(self, record: LogRecord) -> LogRecord:
+        if record.contexts_origin in _CHILD_CALL_OUTRANKS and record.trace_id and record.span_id:
+            contexts = self._children.contexts_for(record.trace_id, record.span_id)
             if contexts is not None:
-                columns.update(contexts=contexts, contexts_origin="child_call")
-        if columns["contexts_origin"] == "prompt" and trace_id and parent:
-            self._children.remember(trace_id, parent, columns["contexts"])
+                record = msgspec.structs.replace(record, contexts=contexts, contexts_origin="child_call")
+        if record.contexts_origin == "prompt" and record.trace_id and record.parent_span_id:
+            self._children.remember(record.trace_id, record.parent_span_id, record.contexts or [])
+        return record
 
-    def _reject(self, piece: Piece, rejection: Rejection, section: Section) -> None:
-        columns = {
-            "reason": rejection.reason,
-            "message": rejection.message,
-            "raw": rejection.raw,
-            "deployment": rejection.deployment,
-            "date": self._clock().date(),
-        }
-        self._batch.put(REJECTED, piece.partition, piece.offset, columns)
-        section.counts.rejected += 1
 
-    def _recall(self) -> None:
-        """Remember again what a collector that ran before knew: ids of the duplicate window, contexts of children."""
-        window = timedelta(hours=self._settings.duplicate_window_hours)
-        for seen in recent_ids(self.lake, self._clock() - window):
-            if seen.offset > self.books.offset(seen.partition):
-                self._duplicates.expect_again(seen.event_id, seen.partition.app_id, seen.offset)
-            else:
-                self._duplicates.remember(seen.event_id, seen.at)
-        for child in recent_children(self.lake, self.books):
-            self._children.remember(child["trace_id"], child["parent_span_id"], child["contexts"])
+def _number(record: Record, piece: Piece) -> int | None:
+    """Number of the id by which a line that comes again is known."""
+    if isinstance(record, LogRecord):
+        return id_number(record.event_id)
+    if isinstance(record, SignalRecord):
+        return id_number(record.signal_id)
+    # What has a position comes once; a sender over HTTP repeats all that it got no answer for.
+    if piece.partition.kind != HTTP or piece.problem is not None:
+        return None
+    return id_number(rejection_id(record.raw))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from collector.parsing import SignalRecord
+
 FILE, HTTP, KAFKA = "file", "http", "kafka"
 
 
@@ -42,7 +44,7 @@ class Piece:
 
     `offset` is the message's own in Kafka, else the position after the line. `begin` is the `offset` before it, from
     which the source can be read again. `problem` is set where the source itself could not read on, as a reason and a
-    message; `raw` is then what it had.
+    message; `raw` is then what it had. `record` is set for a signal that is no log line: it is taken as it is.
     """
 
     partition: Partition
@@ -50,3 +52,4 @@ class Piece:
     offset: int
     begin: int | None = None
     problem: tuple[str, str] | None = None
+    record: SignalRecord | None = None

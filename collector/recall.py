@@ -2,79 +2,123 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from collector.batch import TableKey
 from collector.books import Books
+from collector.duplicates import DuplicateWindow, Numbers
+from collector.others import Look, as_integers, id_columns, look, numbers_of
 from collector.position import HTTP, Partition
-from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, Table
+from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Lake
 
-_ROWS_AT_ONCE = 10_000
+_PERIODS = 4
+_ROWS_AT_ONCE = 32_768
 _MOST_CHILDREN = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """An id that the lake holds, when its line came, and where it stood."""
+class RecentIds:
+    """The ids of all rows and signals, and of rejections over HTTP, that came since a time; 24 bytes an id."""
 
-    event_id: str
-    at: datetime
-    partition: Partition
-    offset: int
+    def __init__(self, since: datetime, now: datetime) -> None:
+        self.looks: dict[TableKey, Look] = {}
+        self._since, self._now = since, now
+        self._step = max((now - since) / _PERIODS, timedelta(microseconds=1))
+        self._periods: list[list[Numbers]] = [[] for _ in range(_PERIODS)]
+        self._unfinished: dict[int, tuple[Partition, int]] = {}
+
+    def read(self, lake: Lake, books: Books) -> None:
+        """Read them from every table; `looks` then tells how much of each was seen."""
+        keys: list[TableKey] = [(REJECTED, None)]
+        for deployment in lake.deployments():
+            keys += [(PARSED_LOGS, deployment), (USER_SIGNALS, deployment)]
+        for key in keys:
+            table = lake.table(*key)
+            # Looked at before it is read: rows that come in between are then only seen twice.
+            self.looks[key] = look(table)
+            if self.looks[key].version is None:
+                continue
+            where = ds.field("ingested_at") >= self._since
+            if key[0] is REJECTED:
+                where &= ds.field("source", "kind") == HTTP
+            for batch in table.dataset().to_batches(
+                id_columns(key[0]), where, batch_size=_ROWS_AT_ONCE, batch_readahead=2, fragment_readahead=1
+            ):
+                if batch.num_rows:
+                    self._take(numbers_of(key[0], batch["id"]), batch, books)
+
+    def fill(self, window: DuplicateWindow) -> None:
+        """Hand them to a window, oldest first, and forget them."""
+        for number, parts in enumerate(self._periods):
+            if parts:
+                numbers = np.concatenate(parts)
+                parts.clear()
+                window.remember(numbers, self._since + number * self._step, {})
+        window.remember([], self._now, self._unfinished)
+
+    def _take(self, numbers: Numbers, rows: pa.RecordBatch, books: Books) -> None:
+        unfinished = _is_unfinished(rows, books)
+        times = rows["ingested_at"].cast(pa.int64()).to_numpy(zero_copy_only=False)
+        since, step = int(self._since.timestamp() * 1e6), self._step // timedelta(microseconds=1)
+        periods = np.clip((times - since) // step, 0, _PERIODS - 1)
+        for period, parts in enumerate(self._periods):
+            chosen = ~unfinished & (periods == period)
+            if chosen.any():
+                parts.append(numbers[chosen])
+        for row in np.flatnonzero(unfinished).tolist():
+            (number,) = as_integers(numbers[row : row + 1])
+            kind, name, key, offset = (rows[name][row].as_py() for name in ("kind", "name", "partition", "offset"))
+            self._unfinished[number] = (Partition(kind, name, key), offset)
 
 
-def rejection_id(raw: bytes) -> str:
-    """Id of what cannot be read, in the form of an event id."""
-    return hashlib.blake2b(raw, digest_size=16).hexdigest()
-
-
-def recent_ids(lake: Lake, since: datetime) -> Iterator[Seen]:
-    """Give the ids of all rows and signals, and of rejections over HTTP, that came since then, the oldest first."""
-    recent = ds.field("ingested_at") >= since
-    found = [_ids(lake.table(REJECTED), "raw", recent & (ds.field("source", "kind") == HTTP))]
-    for deployment in lake.deployments():
-        found.append(_ids(lake.table(PARSED_LOGS, deployment), "event_id", recent))
-        found.append(_ids(lake.table(USER_SIGNALS, deployment), "signal_id", recent))
-    # Kept as columns until the last moment: Python objects take five times the memory.
-    rows = pa.concat_tables(found).sort_by("ingested_at")
-    for batch in rows.to_batches(max_chunksize=_ROWS_AT_ONCE):
-        for row in batch.to_pylist():
-            yield Seen(row["id"], row["ingested_at"], _partition(row["source"]), row["source"]["offset"])
-
-
-def recent_children(lake: Lake, books: Books) -> list[dict[str, Any]]:
+def recent_children(lake: Lake, books: Books, since: datetime) -> list[dict[str, Any]]:
     """Give trace_id, parent_span_id and contexts of the calls that came last with chunks in their prompt.
 
     They are at most 2,000, in the order in which they came. Calls of a batch that was cut off are not among them: their
     lines come again.
     """
-    has_chunks = ds.field("contexts_origin") == "prompt"
-    is_child = ds.field("parent_span_id").is_valid() & ds.field("trace_id").is_valid()
+    is_child = (ds.field("contexts_origin") == "prompt") & (ds.field("ingested_at") >= since)
+    is_child &= ds.field("parent_span_id").is_valid() & ds.field("trace_id").is_valid()
     tables = [lake.table(PARSED_LOGS, deployment) for deployment in lake.deployments()]
-    columns = ["event_id", "ingested_at", "source"]
-    ids = [row for table in tables for row in table.read(columns, has_chunks & is_child).to_pylist()]
-    committed = [row for row in ids if row["source"]["offset"] <= books.offset(_partition(row["source"]))]
-    committed.sort(key=lambda row: (row["ingested_at"], row["source"]["offset"]))
-    order = {row["event_id"]: place for place, row in enumerate(committed[-_MOST_CHILDREN:])}
+    found = [
+        _newest(_committed(table.dataset().to_table(id_columns(PARSED_LOGS), is_child), books)) for table in tables
+    ]
+    newest = _newest(pa.concat_tables(found)) if found else None
+    if newest is None or not newest.num_rows:
+        return []
+    order = {event_id: place for place, event_id in enumerate(newest["id"].to_pylist())}
     columns = ["event_id", "trace_id", "parent_span_id", "contexts"]
-    where = ds.field("event_id").isin(list(order))
-    children = [row for table in tables for row in table.read(columns, where).to_pylist()] if order else []
+    where = (
+        is_child & (ds.field("ingested_at") >= pc.min(newest["ingested_at"])) & ds.field("event_id").isin(list(order))
+    )
+    children = [row for table, its in zip(tables, found, strict=True) if its.num_rows
+                for row in table.read(columns, where).to_pylist()]  # fmt: skip
     return sorted(children, key=lambda row: order[row["event_id"]])
 
 
-def _ids(table: Table, column: str, where: ds.Expression) -> pa.Table:
-    rows = table.read([column, "ingested_at", "source"], where)
-    ids = rows[column]
-    if column == "raw":
-        ids = pa.array([rejection_id(raw) for raw in ids.to_pylist()], pa.string())
-    return pa.table({"id": ids, "ingested_at": rows["ingested_at"], "source": rows["source"]})
+def _newest(rows: pa.Table) -> pa.Table:
+    in_order = rows.sort_by([("ingested_at", "ascending"), ("offset", "ascending")])
+    return in_order.slice(max(0, in_order.num_rows - _MOST_CHILDREN))
 
 
-def _partition(source: dict[str, Any]) -> Partition:
-    return Partition(source["kind"], source["name"], source["partition"])
+def _committed(rows: pa.Table, books: Books) -> pa.Table:
+    batches = [batch.filter(pa.array(~_is_unfinished(batch, books))) for batch in rows.to_batches() if batch.num_rows]
+    return pa.Table.from_batches(batches, schema=rows.schema)
+
+
+def _is_unfinished(rows: pa.RecordBatch, books: Books) -> npt.NDArray[np.bool_]:
+    """Which rows are of a batch that was cut off: the books of their partition do not reach them."""
+    keys = pc.binary_join_element_wise(
+        *(rows[name].cast(pa.string()) for name in ("kind", "name", "partition")), "\0"
+    ).dictionary_encode()
+    reached = np.array(
+        [books.offset(Partition(*key.split("\0"))) for key in keys.dictionary.to_pylist()], dtype=np.int64
+    )
+    offsets = rows["offset"].to_numpy(zero_copy_only=False)
+    return np.asarray(offsets > reached[keys.indices.to_numpy(zero_copy_only=False)])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
+from collector.redaction import RedactionSettings
+from collector.signals import SignalSettings
+from collector.sources.kafka_settings import KafkaSettings
 from lake import KINDS
 
 
@@ -17,13 +20,20 @@ class FilesSettings(BaseModel):
 
 
 class HttpSettings(BaseModel):
-    """Endpoint that takes log lines: `POST /data`."""
+    """Endpoint that takes log lines, `POST /data`, and signals, `POST /signals`.
+
+    Two commits begin at least `commit_seconds` apart; requests that come meanwhile share the next. While bodies of
+    `max_waiting_bytes` in all wait for the lake, or one waits for `answer_seconds`, senders are told to come again.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     listen: str = "127.0.0.1:8080"
     token: SecretStr | None = None
     max_body_bytes: int = Field(default=64 << 20, gt=0)
+    max_waiting_bytes: int = Field(default=256 << 20, gt=0)
+    commit_seconds: float = Field(default=0.5, ge=0)
+    answer_seconds: float = Field(default=60.0, gt=0)
 
 
 class CollectorSettings(BaseModel):
@@ -31,18 +41,23 @@ class CollectorSettings(BaseModel):
 
     A batch is written when it holds `flush_bytes` of lines or is `flush_seconds` old. A line that comes again within
     `duplicate_window_hours` is counted and not stored. Lines of the kinds in `leave_out` are counted as filtered. The
-    response as Core logged it, most of a line's bytes, is stored only with `keep_raw_response`.
+    response as Core logged it, most of a line's bytes, is stored only with `keep_raw_response`. The
+    collector's own metrics are at `/metrics` of the HTTP source, and at `metrics_listen`, for one without it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     files: FilesSettings | None = None
     http: HttpSettings | None = None
+    kafka: KafkaSettings | None = None
+    signals: SignalSettings = SignalSettings()
+    redaction: RedactionSettings = RedactionSettings()
     flush_bytes: int = Field(default=64 << 20, gt=0)
     flush_seconds: float = Field(default=30.0, gt=0)
     duplicate_window_hours: float = Field(default=48.0, ge=0)
     leave_out: frozenset[str] = frozenset()
     keep_raw_response: bool = False
+    metrics_listen: str | None = None
 
     @field_validator("leave_out")
     @classmethod

@@ -9,21 +9,20 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
+from deltalake.exceptions import DeltaError
 
-from collector import Collector, FileSource
-from dialwatch import running
+from collector import WorkerError
+from dialwatch import lake_commands, running
+from dialwatch.collecting import collect_once, collecting
 from dialwatch.config import ConfigError, Settings, load_settings
 from dialwatch.serving import AddressError
 from evaluator import Evaluator
-from lake import BATCHES, GROUND_TRUTH, PARSED_LOGS, SCORES, USER_SIGNALS, Lake
+from lake import Lake, LostRaceError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 collect_app = typer.Typer(no_args_is_help=True, help="Bring DIAL Core's log lines into the lake.")
-lake_app = typer.Typer(no_args_is_help=True, help="Look at the tables.")
 app.add_typer(collect_app, name="collect")
-app.add_typer(lake_app, name="lake")
+app.add_typer(lake_commands.app, name="lake")
 
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", "-c", help="dialwatch.yaml; without it the environment and flags count.")
@@ -40,7 +39,7 @@ def main() -> None:
         logging.getLogger(noisy).setLevel(logging.WARNING)
     try:
         app()
-    except (AddressError, ConfigError, OSError) as error:
+    except (AddressError, ConfigError, DeltaError, LostRaceError, OSError, WorkerError) as error:
         print(f"dialwatch: {error}", file=sys.stderr)
         sys.exit(2)
 
@@ -68,41 +67,60 @@ def collect_files(
     paths: Annotated[list[str], typer.Argument(help="Files, folders and globs; plain or gzip; local or s3://.")],
     lake: LakeOption = None,
     config: ConfigOption = None,
-    follow: Annotated[bool, typer.Option(help="Go on reading what the files gain, until stopped.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on reading what the files gain, until stopped.")] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that share the files; not with --follow.")] = 1,
 ) -> None:
     """Read log files: what is there now and was not read before, or on and on with --follow."""
     settings = _settings(config, lake, {"collector": {"files": {"paths": paths}}})
+    if follow and workers > 1:
+        raise typer.BadParameter("--workers and --follow exclude each other: one process is enough to follow files")
     if follow:
-        _run_until_stopped(running.collecting(settings, settings.lake.open()))
+        _run_until_stopped(collecting(settings, settings.lake.open()))
         return
-    opened = settings.lake.open()
-    collector = Collector(opened, settings.collector)
-    if not FileSource(paths, settings.lake.storage.storage(), exclude=opened.root).read_into(collector):
+    found, counts = collect_once(settings, paths, workers)
+    if not found:
         raise FileNotFoundError(f"no file matches {' '.join(paths)}: check the path, and quote globs of s3:// URIs")
-    collector.flush()
-    counts = collector.totals
     typer.echo(
         f"{counts.lines} lines: {counts.stored} stored, {counts.signals} signals, {counts.duplicates} duplicates, "
         f"{counts.rejected} rejected, {counts.filtered} filtered"
     )
 
 
-@collect_app.command("http")
-def collect_http(
-    listen: Annotated[str | None, typer.Option(help="host:port for POST /data.")] = None,
+@collect_app.command("kafka")
+def collect_kafka(
+    bootstrap_servers: Annotated[str | None, typer.Option(help="Brokers, host:port, separated by commas.")] = None,
+    topic: Annotated[list[str] | None, typer.Option(help="Topic to read; may be given again for more.")] = None,
+    group_id: Annotated[str | None, typer.Option(help="Consumer group; its collectors share the partitions.")] = None,
     lake: LakeOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Take log lines over HTTP, as Vector's http sink sends them."""
+    """Read Kafka topics until stopped; any number of collectors may share them."""
+    flags = {
+        "bootstrap_servers": bootstrap_servers and bootstrap_servers.split(","),
+        "topics": topic,
+        "group_id": group_id,
+    }
+    given = {key: value for key, value in flags.items() if value}
+    settings = _settings(config, lake, {"collector": {"kafka": given}})
+    _run_until_stopped(collecting(settings, settings.lake.open()))
+
+
+@collect_app.command("http")
+def collect_http(
+    listen: Annotated[str | None, typer.Option(help="host:port for POST /data and /signals.")] = None,
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Take log lines over HTTP, as Vector's http sink sends them, and signals from other places."""
     settings = _settings(config, lake, {"collector": {"http": {"listen": listen} if listen else {}}})
-    _run_until_stopped(running.collecting(settings, settings.lake.open()))
+    _run_until_stopped(collecting(settings, settings.lake.open()))
 
 
 @app.command()
 def evaluate(
     lake: LakeOption = None,
     config: ConfigOption = None,
-    once: Annotated[bool, typer.Option("--once", help="One pass, then end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="One pass over all that is there, then end.")] = False,
     every: Annotated[str | None, typer.Option(help="Time between passes, such as 30s, 5m or 1h.")] = None,
 ) -> None:
     """Score the answers that are new, and turn liked ones into ground truth."""
@@ -112,7 +130,8 @@ def evaluate(
         return
     opened = settings.lake.open()
     _warn_if_empty(opened)
-    result = Evaluator(opened, settings.evaluator).run_once()
+    # Whoever asks for one pass expects all answers in it: what is there is all that will come.
+    result = Evaluator(opened, settings.evaluator.model_copy(update={"context_grace": 0.0})).run_once()
     unscored = ", ".join(f"{count} {reason}" for reason, count in sorted(result.unscored.items())) or "none"
     typer.echo(
         f"{result.deployments} deployments: {result.scored} scores, without a value: {unscored}; "
@@ -133,24 +152,6 @@ def monitor(
     """Serve metrics and pages, find regressions, send webhooks."""
     settings = _settings(config, lake, {"monitor": {"listen": listen}} if listen else {})
     _run_until_stopped(running.monitoring(settings, settings.lake.open()))
-
-
-@lake_app.command("ls")
-def lake_ls(lake: LakeOption = None, config: ConfigOption = None) -> None:
-    """List the deployments and how many rows their tables have."""
-    opened = _settings(config, lake, {}).lake.open()
-    _warn_if_empty(opened)
-    table = Table("deployment", "requests", "signals", "scores", "cases")
-    for deployment in opened.deployments():
-        counts = [
-            opened.table(spec, deployment).read(["deployment"]).num_rows
-            for spec in (PARSED_LOGS, USER_SIGNALS, SCORES, GROUND_TRUTH)
-        ]
-        table.add_row(deployment or "(none)", *(f"{count:,}" for count in counts))
-    Console().print(table)
-    batches = opened.table(BATCHES).read(["lines", "rejected"])
-    lines, rejected = (sum(batches[name].to_pylist()) for name in ("lines", "rejected"))
-    typer.echo(f"{lines:,} lines collected, {rejected:,} of them rejected (table _rejected)")
 
 
 @app.command("version")

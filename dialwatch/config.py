@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, field_validator
+from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -18,12 +19,12 @@ from pydantic_settings import (
 )
 
 from collector import CollectorSettings
+from dialwatch.maintaining import LakeMaintenanceSettings
 from evaluator import EvaluatorSettings
 from lake import Lake, Storage, check_root
 from monitor import MonitorSettings
 
 PREFIX = "DIALWATCH_"
-_SECRETS = frozenset({"secret", "token", "secret_access_key"})
 _FILE = "_file"
 
 
@@ -50,12 +51,13 @@ class StorageSettings(BaseModel):
 
 
 class LakeSettings(BaseModel):
-    """Where the tables are: a folder, or a URI such as s3://bucket/prefix."""
+    """Where the tables are, a folder or a URI such as s3://bucket/prefix, and how they are looked after."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     root: str
     storage: StorageSettings = StorageSettings()
+    maintenance: LakeMaintenanceSettings = LakeMaintenanceSettings()
 
     @field_validator("root")
     @classmethod
@@ -126,25 +128,35 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is no YAML: {error}") from None
     if not isinstance(values, dict):
         raise ConfigError(f"{path} must hold sections such as `lake:`, it holds {type(values).__name__}")
-    return {key: _with_secrets(item, str(key)) for key, item in values.items()}
+    return {key: _with_secrets(item, (key,)) for key, item in values.items()}
 
 
-def _with_secrets(value: Any, where: str) -> Any:
+def _with_secrets(value: Any, location: tuple[int | str, ...]) -> Any:
     """Put in the secrets that `<key>_file` names; a secret that stands in the YAML itself is refused."""
     if isinstance(value, list):
-        return [_with_secrets(item, f"{where}[{i}]") for i, item in enumerate(value)]
+        return [_with_secrets(item, (*location, i)) for i, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
     result = {}
+    model = _model_at(location)
+    secrets = {name for name, field in model.model_fields.items() if _is_secret(field)} if model else set()
     for key, item in value.items():
-        name = f"{where}.{key}"
-        if key in _SECRETS and item is not None:
+        name = _dotted((*location, key))
+        if key in secrets and item is not None:
             raise ConfigError(f"{name}: secrets do not belong into this file; write `{key}{_FILE}: <path>` instead")
-        if isinstance(item, str) and str(key).removesuffix(_FILE) in _SECRETS:
+        if isinstance(item, str) and str(key).removesuffix(_FILE) in secrets:
             result[str(key).removesuffix(_FILE)] = _read_secret(name, item)
         else:
-            result[key] = _with_secrets(item, name)
+            result[key] = _with_secrets(item, (*location, key))
     return result
+
+
+def _is_secret(field: FieldInfo) -> bool:
+    return SecretStr in (field.annotation, *getattr(field.annotation, "__args__", ()))
+
+
+def _dotted(location: tuple[int | str, ...]) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).removeprefix(".")
 
 
 def _read_secret(name: str, path: str) -> str:
@@ -180,7 +192,7 @@ def _model_at(location: tuple[int | str, ...]) -> type[BaseModel] | None:
     for part in location:
         if isinstance(part, int):
             continue  # an item of a list has the model of the list
-        field = None if model is None else model.model_fields.get(part)
+        field = None if model is None else model.model_fields.get(str(part))
         annotation = None if field is None else field.annotation
         kinds = [annotation, *getattr(annotation, "__args__", ())]
         model = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)

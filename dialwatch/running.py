@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 
-import collector
 import monitor
-from collector import Collector, FileSource, FilesSettings, HttpSettings
+from dialwatch.collecting import collecting
 from dialwatch.config import Settings
+from dialwatch.maintaining import maintaining
 from dialwatch.schedule import Schedule
 from dialwatch.serving import BackgroundServer
 from evaluator import Evaluator
@@ -24,28 +24,18 @@ logger = logging.getLogger(__name__)
 
 @contextmanager
 def all_services(settings: Settings) -> Iterator[None]:
-    """Run the collector, if it has a source, the evaluator and the monitor."""
+    """Run the collector, if it has a source, the evaluator, the monitor and the upkeep of the tables."""
     lake = settings.lake.open()
     with ExitStack() as stack:
-        if settings.collector.files or settings.collector.http:
+        sources = settings.collector
+        if sources.kafka or sources.files or sources.http:
             stack.enter_context(collecting(settings, lake))
         else:
-            logger.warning("the collector has no source: give collector.files or collector.http to fill the lake")
+            logger.warning("the collector has no source: give collector.kafka, .files or .http to fill the lake")
         stack.enter_context(evaluating(settings, lake))
+        stack.enter_context(maintaining(settings.lake.maintenance, lake))
         stack.enter_context(monitoring(settings, lake))
         yield
-
-
-@contextmanager
-def collecting(settings: Settings, lake: Lake) -> Iterator[Collector]:
-    """Follow the files and serve `POST /data`, as far as they are configured; gives the collector of both."""
-    shared = Collector(lake, settings.collector)
-    with ExitStack() as stack:
-        if settings.collector.files:
-            stack.enter_context(_following(settings.collector.files, settings, shared))
-        if settings.collector.http:
-            stack.enter_context(_receiving(settings.collector.http, shared))
-        yield shared
 
 
 @contextmanager
@@ -68,29 +58,6 @@ def monitoring(settings: Settings, lake: Lake) -> Iterator[str]:
     ):
         logger.info("pages on %s/ and metrics on %s/metrics", server.url, server.url)
         yield server.url
-
-
-@contextmanager
-def _following(files: FilesSettings, settings: Settings, shared: Collector) -> Iterator[None]:
-    source = FileSource(files.paths, settings.lake.storage.storage(), exclude=shared.lake.root)
-    stop = threading.Event()
-    thread = threading.Thread(
-        target=collector.follow_files, args=(source, shared, files.poll_seconds, stop), name="follow files"
-    )
-    thread.start()
-    logger.info("collecting from %s", ", ".join(files.paths))
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
-@contextmanager
-def _receiving(http: HttpSettings, shared: Collector) -> Iterator[None]:
-    with BackgroundServer(collector.create_app(shared, http), http.listen) as server:
-        logger.info("taking lines on %s/data", server.url)
-        yield
 
 
 def wait_for_signal() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from lake import ANSWERING_KINDS
+from lake import ANSWERING_KINDS, OUTRANKED_BY_CHILD
 
 IS_ANSWER = ds.field("kind").isin(ANSWERING_KINDS) & ds.field("is_entry") & (ds.field("status") == 200)
 """Rows whose answer a person saw; other kinds, calls between applications and failed calls are not scored."""
@@ -18,6 +18,7 @@ IS_ANSWER = ds.field("kind").isin(ANSWERING_KINDS) & ds.field("is_entry") & (ds.
 ANSWER_COLUMNS = (
     "event_id", "response_id", "response_ids", "deployment", "date", "requested_at", "chat_id", "kind", "status",
     "error", "is_entry", "question", "answer", "documents", "contexts", "contexts_origin", "finish_reason",
+    "trace_id", "span_id", "ingested_at",
 )  # fmt: skip
 """All that `answers` reads; the bodies stay where they are."""
 
@@ -32,7 +33,8 @@ class Answer:
     `text` is empty where the application ended its answer without a word, and None where the log does not hold the
     answer (a secured key, a cut line) or it is a tool call. `contexts` are the texts of the chunks in rank order, an
     empty list where nothing was retrieved, and None where the log does not tell what was, or only images were.
-    `cited_only` says that the chunks are those that the answer cited, not all that were retrieved.
+    `cited_only` says that the chunks are those that the answer cited, not all that were retrieved. `call` is the trace
+    and span of the answer where the prompt of a model call that it made would say more than its own contexts.
     """
 
     event_id: str
@@ -47,6 +49,7 @@ class Answer:
     documents: tuple[str, ...]
     contexts: list[str] | None
     cited_only: bool
+    call: tuple[str, str] | None
 
 
 def answers(rows: pa.Table) -> Iterator[list[Answer]]:
@@ -70,6 +73,7 @@ def _answer(row: Mapping[str, Any]) -> Answer:
         documents=tuple(row["documents"] or ()),
         contexts=_contexts(row),
         cited_only=row["contexts_origin"] == "cited",
+        call=_call(row),
     )
 
 
@@ -83,5 +87,16 @@ def _text(row: Mapping[str, Any]) -> str | None:
 def _contexts(row: Mapping[str, Any]) -> list[str] | None:
     if row["contexts"] is None or row["contexts_origin"] in (None, "none"):
         return None
-    texts = [(context or {}).get("text") or "" for context in row["contexts"]]
+    return usable_texts(row["contexts"])
+
+
+def usable_texts(contexts: Sequence[Mapping[str, Any] | None]) -> list[str] | None:
+    """Give the texts of chunks in rank order; None where there are chunks, but only images."""
+    texts = [(context or {}).get("text") or "" for context in contexts]
     return texts if not texts or any(text.strip() for text in texts) else None
+
+
+def _call(row: Mapping[str, Any]) -> tuple[str, str] | None:
+    trace_id, span_id = row["trace_id"], row["span_id"]
+    outranked = row["contexts_origin"] in OUTRANKED_BY_CHILD
+    return (trace_id, span_id) if outranked and trace_id and span_id else None

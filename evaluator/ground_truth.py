@@ -1,4 +1,4 @@
-"""Ground truth from likes: an answer that somebody liked becomes a proposed case."""
+"""Ground truth from signals: an answer that people found good becomes a proposed case."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from evaluator.answers import ANSWER_COLUMNS, IS_ANSWER, Answer, answers
 from evaluator.identity import identity
-from evaluator.likes import IDENTITY_COLUMNS, IS_OPINION, OPINION_COLUMNS, LikedAnswer, liked_answers
+from evaluator.late_contexts import with_late_contexts
+from evaluator.likes import (
+    CAN_MAKE_GOOD,
+    IDENTITY_COLUMNS,
+    IS_OPINION,
+    OPINION_COLUMNS,
+    LikedAnswer,
+    liked_answers,
+)
 from evaluator.sentences import EXTRACTOR, supporting_sentences
 from evaluator.tables import DeploymentTables
 from lake import GROUND_TRUTH
@@ -26,8 +33,8 @@ _PASSES = "ground_truth:passes"
 def propose_cases(tables: DeploymentTables, now: datetime) -> int:
     """Make a case of every liked answer that has none yet, in one commit; give the number of new cases.
 
-    New likes are tried on all answers and new answers on all likes, so it does not matter which came first. A case
-    that was made stays proposed when its like is taken back later: a person has to reject it.
+    New signals are tried on all answers and new answers on all signals, so it does not matter which came first. A case
+    that was made stays proposed when a later signal speaks against it: a person has to reject it.
 
     Raises LostRaceError where another evaluator has just done so.
     """
@@ -40,7 +47,7 @@ def propose_cases(tables: DeploymentTables, now: datetime) -> int:
     ahead = {name: version for name, version in read.items() if version is not None and version != seen.get(name)}
     if not ahead:
         return 0
-    some_like_is_new = pc.any(pc.equal(signals.rows["signal"], "like")).as_py()
+    some_like_is_new = signals.rows.filter(CAN_MAKE_GOOD).num_rows > 0
     identities = tables.logs.read(IDENTITY_COLUMNS, IS_ANSWER) if some_like_is_new else logs.rows.filter(IS_ANSWER)
     liked = liked_answers(identities, tables.signals.read(OPINION_COLUMNS, IS_OPINION))
     known = set(tables.truth.read(["case_id"])["case_id"].to_pylist())
@@ -61,7 +68,7 @@ def _read_answers(
     for day, likes in sorted(by_day.items()):
         where = (ds.field("date") == pa.scalar(day)) & ds.field("event_id").isin(sorted(likes))
         for some in answers(tables.logs.read(ANSWER_COLUMNS, where)):
-            yield from ((answer, likes[answer.event_id]) for answer in some)
+            yield from ((answer, likes[answer.event_id]) for answer in with_late_contexts(tables, some))
 
 
 def _cases(answer: Answer, like: LikedAnswer, now: datetime) -> Iterator[dict[str, Any]]:

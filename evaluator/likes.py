@@ -5,24 +5,28 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from typing import Any
+from datetime import date
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-OPINION_COLUMNS = ("signal_id", "response_id", "signaled_at", "signal", "confidence", "user_id")
-IS_OPINION = ds.field("signal").isin(["like", "dislike"])
+from lake import FOLD_COLUMNS, fold_signals
+
+OPINION_COLUMNS = ("response_id", *FOLD_COLUMNS)
+IS_OPINION = ds.field("value").is_valid()
+CAN_MAKE_GOOD = IS_OPINION & ((ds.field("value") > 0) | (ds.field("origin") == "explicit"))
+"""Signals that may lift an answer: a good one, and one that replaces what a person said before."""
 
 IDENTITY_COLUMNS = ("event_id", "response_ids", "date", "kind", "status", "is_entry")
 
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+LEAST_GOOD = 0.8
+"""What the signals of an answer must come to: a like, and nobody and nothing of weight against it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LikedAnswer:
-    """An answer that somebody liked and nobody disliked; `confidence` is the surest like's, from 0 to 1."""
+    """An answer that people found good; `confidence` is what their signals come to, from 0.8 to 1."""
 
     event_id: str
     date: date
@@ -31,20 +35,21 @@ class LikedAnswer:
 
 
 def liked_answers(identities: pa.Table, opinions: pa.Table) -> list[LikedAnswer]:
-    """Join answers (`IDENTITY_COLUMNS`) with likes and dislikes (`OPINION_COLUMNS`) by any id of the answer.
+    """Join answers (`IDENTITY_COLUMNS`) with signals (`OPINION_COLUMNS`) by any id of the answer.
 
-    Of one user's opinions on an answer the latest counts. An answer that one user likes and another dislikes is
-    not among the liked ones. `response_id` is the id that was liked.
+    Liked are those whose signals fold to at least 0.8 (`lake.fold_signals`). `response_id` is the id that the best
+    signal carries.
     """
     by_response = defaultdict(list)
     for opinion in opinions.to_pylist():
         by_response[opinion["response_id"]].append(opinion)
     found = []
     for event_id, day, response_ids in _with_any_id(identities, by_response):
-        latest = _latest_by_user(opinion for known in response_ids for opinion in by_response[known])
-        if all(opinion["signal"] == "like" for opinion in latest):
-            surest = max(latest, key=lambda opinion: (opinion["confidence"] or 0.0, opinion["signal_id"]))
-            found.append(LikedAnswer(event_id, day, surest["response_id"], surest["confidence"] or 0.0))
+        signals = [opinion for known in sorted(response_ids) for opinion in by_response[known]]
+        folded = fold_signals(signals)
+        if folded is not None and folded >= LEAST_GOOD:
+            best = max(signals, key=lambda signal: (signal["value"], signal["confidence"] or 0.0, signal["signal_id"]))
+            found.append(LikedAnswer(event_id, day, best["response_id"], folded))
     return found
 
 
@@ -56,8 +61,3 @@ def _with_any_id(identities: pa.Table, by_response: Mapping[str, object]) -> Ite
         rows = batch.take(pc.unique(parents.filter(pc.is_in(flat, ids))))
         for row in rows.select(["event_id", "date", "response_ids"]).to_pylist():
             yield row["event_id"], row["date"], frozenset(row["response_ids"]) & by_response.keys()
-
-
-def _latest_by_user(opinions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    ordered = sorted(opinions, key=lambda opinion: (opinion["signaled_at"] or _LONG_AGO, opinion["signal_id"]))
-    return list({opinion["user_id"]: opinion for opinion in ordered}.values())

@@ -12,14 +12,17 @@ import orjson
 import pandas as pd
 import pyarrow as pa
 
-from evaluator.answers import ANSWER_COLUMNS, Answer, answers
+from evaluator.answers import Answer, answers
 from evaluator.cases import Case, CaseBook, first_earlier, source_times
 from evaluator.identity import identity
+from evaluator.late_contexts import Grace, with_late_contexts
 from evaluator.metrics import Metric, needs_ground_truth
+from evaluator.new_answers import FROM_LOGS, POSITIONS, new_answers
 from evaluator.tables import DeploymentTables
 from lake import SCORES
 
-FROM_LOGS = "evaluate:parsed_logs"
+WAITED_UNTIL = "evaluate:waited_until"
+_PASSES = "evaluate:passes"
 
 
 @dataclass
@@ -30,8 +33,12 @@ class ScoreCounts:
     unscored: Counter[str] = field(default_factory=Counter)
 
 
-def score_new_answers(tables: DeploymentTables, metrics: Sequence[Metric], now: datetime) -> ScoreCounts:
+def score_new_answers(
+    tables: DeploymentTables, metrics: Sequence[Metric], context_grace: float, now: datetime
+) -> ScoreCounts:
     """Score the answers that were logged since the last time, and remember that, in one commit.
+
+    An answer whose contexts may still come waits for `context_grace` seconds.
 
     Metrics that need ground truth score only answers to a question for which there is an earlier case.
 
@@ -40,19 +47,25 @@ def score_new_answers(tables: DeploymentTables, metrics: Sequence[Metric], now: 
     counts = ScoreCounts()
     if tables.logs.version() is None:
         return counts
-    seen = tables.scores.committed(FROM_LOGS)
-    change = tables.logs.read_since(seen, ANSWER_COLUMNS)
-    if change.version is None or change.version == seen:
+    seen = tables.scores.progress((*POSITIONS, WAITED_UNTIL, _PASSES))
+    grace = Grace.of(now, context_grace, seen.get(WAITED_UNTIL))
+    ended = grace.ended(tables)
+    new = new_answers(tables, seen)
+    reached = {**new.reached, WAITED_UNTIL: grace.until}
+    ahead = {name: version for name, version in reached.items() if version is not None and version != seen.get(name)}
+    if FROM_LOGS not in ahead and not ended.num_rows:
         return counts
     cases = CaseBook.read(tables)
     written = [SCORES.schema.empty_table()]
-    for some in answers(change.rows):
+    for found in answers(grace.ready(ended, new.rows)):
+        some = with_late_contexts(tables, found)
         rows = [*_reference_free(some, metrics, now), *_against_cases(tables, some, metrics, cases, now)]
         for row in rows:
             counts.scored += row["value"] is not None
             counts.unscored.update([row["reason"]] if row["value"] is None else [])
         written.append(SCORES.rows(rows))
-    tables.scores.append(pa.concat_tables(written), progress={FROM_LOGS: change.version})
+    # The number of the pass makes any two evaluators collide here, whichever of the two each has moved.
+    tables.scores.append(pa.concat_tables(written), progress=ahead | {_PASSES: seen.get(_PASSES, 0) + 1})
     return counts
 
 

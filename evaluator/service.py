@@ -13,7 +13,7 @@ from evaluator.metrics import metric_named
 from evaluator.scoring import score_new_answers
 from evaluator.settings import EvaluatorSettings
 from evaluator.tables import DeploymentTables
-from lake import Lake, LostRaceError
+from lake import ChildContexts, Lake, LostRaceError
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +66,8 @@ class Evaluator:
     ) -> None:
         self._lake = lake
         self._metrics = [metric_named(name) for name in settings.metrics]
+        self._context_grace = settings.context_grace
+        self._children = ChildContexts(lake)
         self._clock = clock
 
     def run_once(self) -> PassResult:
@@ -75,6 +77,7 @@ class Evaluator:
         cannot be listed.
         """
         tally = _Tally()
+        self._children.forget()
         # Calls that name no deployment are calls of global routes: nobody's answers.
         for deployment in filter(None, self._lake.deployments()):
             try:
@@ -88,9 +91,9 @@ class Evaluator:
 
     def _evaluate(self, deployment: str, tally: _Tally) -> None:
         # Cases first, so that an answer can be compared with a case from the same stretch of the log.
-        tables = DeploymentTables.of(self._lake, deployment)
+        tables = DeploymentTables.of(self._lake, deployment, self._children)
         tally.cases += propose_cases(tables, self._clock())
-        counts = score_new_answers(tables, self._metrics, self._clock())
+        counts = score_new_answers(tables, self._metrics, self._context_grace, self._clock())
         tally.scored += counts.scored
         tally.unscored += counts.unscored
         tally.deployments += 1

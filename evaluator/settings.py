@@ -20,7 +20,10 @@ def _seconds(value: Any) -> Any:
 
 
 class EvaluatorSettings(BaseModel):
-    """Settings of the evaluator. `every` is in seconds; `30s`, `5m` and `1h` are understood too.
+    """Settings of the evaluator. Times are in seconds; `30s`, `5m` and `1h` are understood too.
+
+    A pass begins every `every` seconds. An answer that shows no contexts waits `context_grace` for the line of the
+    model call that had them in its prompt.
 
     Raises pydantic's ValidationError for a key that does not exist, and for a metric that does not, with a list of
     those that do.
@@ -30,6 +33,7 @@ class EvaluatorSettings(BaseModel):
 
     metrics: tuple[str, ...] = tuple(REGISTRY)
     every: Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)] = 60.0
+    context_grace: Annotated[float, BeforeValidator(_seconds), Field(ge=0, allow_inf_nan=False)] = 120.0
 
     @field_validator("metrics")
     @classmethod

@@ -1,8 +1,14 @@
 """The tables where collector, evaluator and monitor meet; this package knows nothing of the three."""
 
+from lake.belongings import Subject
+from lake.child_contexts import OUTRANKED_BY_CHILD, ChildContexts
+from lake.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
+from lake.compaction import TARGET_BYTES, Compaction, compact
+from lake.erasure import Receipt, TableReceipt, erase
 from lake.interchange import answers_frame, ground_truth_frame
 from lake.lake import Lake, check_root
 from lake.names import deployment_name, folder_name
+from lake.retention import Forgotten, forget_before
 from lake.schemas import (
     ALERTS,
     ANSWERING_KINDS,
@@ -18,33 +24,52 @@ from lake.schemas import (
     USER_SIGNALS,
     TableSpec,
 )
+from lake.signals import FOLD_COLUMNS, fold_signals
 from lake.storage import Storage, is_remote
-from lake.table import Change, LostRaceError, Table, TableReplacedError
+from lake.table import OVERLAP, Change, LostRaceError, Table, TableReplacedError
 
 __all__ = [
     "ALERTS",
     "ANSWERING_KINDS",
     "BATCHES",
+    "FOLD_COLUMNS",
     "GROUND_TRUTH",
     "KINDS",
+    "LOG_RETENTION",
+    "OUTRANKED_BY_CHILD",
+    "OVERLAP",
     "PARSED_LOGS",
     "REJECTED",
     "REPLAYS",
     "SCORES",
     "TABLES",
+    "TARGET_BYTES",
     "UNASSIGNED",
     "USER_SIGNALS",
     "Change",
+    "ChildContexts",
+    "Compaction",
+    "Forgotten",
     "Lake",
+    "LogClean",
     "LostRaceError",
+    "Receipt",
     "Storage",
+    "Subject",
     "Table",
+    "TableReceipt",
     "TableReplacedError",
     "TableSpec",
     "answers_frame",
     "check_root",
+    "clean_log",
+    "compact",
     "deployment_name",
+    "erase",
+    "fold_signals",
     "folder_name",
+    "forget_before",
     "ground_truth_frame",
     "is_remote",
+    "vacuum",
 ]

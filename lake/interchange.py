@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from datetime import date
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pyarrow.dataset as ds
 
+from lake.child_contexts import OUTRANKED_BY_CHILD, ChildContexts, Span
 from lake.lake import Lake
 from lake.schemas import ANSWERING_KINDS, GROUND_TRUTH, PARSED_LOGS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _USED_STATUS = ("proposed", "accepted")
 
@@ -18,14 +23,16 @@ def answers_frame(lake: Lake, deployment: str) -> pd.DataFrame:
     """Give the answers that people saw: question, documents, context, answer; a row a question, the newest answer.
 
     `documents` and `context` are lists of strings, empty where there is none. Rows without a question or an answer
-    are left out. The evaluator joins the two frames on (documents as a set, question).
+    are left out. An answer that shows no contexts has those in the prompt of its own model call. The evaluator joins
+    the two frames on (documents as a set, question).
     """
     where = ds.field("is_entry") & ds.field("kind").isin(ANSWERING_KINDS)
     where &= ds.field("question").is_valid() & ds.field("answer").is_valid()
-    columns = ["question", "documents", "contexts", "answer", "requested_at"]
+    columns = ["question", "documents", "contexts", "contexts_origin", "answer", "requested_at", "trace_id", "span_id"]
     rows = lake.table(PARSED_LOGS, deployment).read(columns, where).sort_by("requested_at").to_pylist()
+    _add_late_contexts(lake, rows)
     for row in rows:
-        row["context"] = [context["text"] or "" for context in row.pop("contexts") or ()]
+        row["context"] = [context["text"] or "" for context in row["contexts"] or ()]
     return _frame(rows, ["question", "documents", "context", "answer"])
 
 
@@ -42,7 +49,21 @@ def ground_truth_frame(lake: Lake, deployment: str, status: Sequence[str] = _USE
     return _frame(rows, ["question", "documents", "facts", "answer"])
 
 
+def _add_late_contexts(lake: Lake, rows: Sequence[dict[str, Any]]) -> None:
+    """Put in the contexts of child calls whose lines came after their parents', a day at a time."""
+    by_day: dict[date, dict[Span, dict[str, Any]]] = defaultdict(dict)
+    for row in rows:
+        if row["contexts_origin"] in OUTRANKED_BY_CHILD and row["trace_id"] and row["span_id"]:
+            by_day[row["requested_at"].date()][row["trace_id"], row["span_id"]] = row
+    children = ChildContexts(lake)
+    for calls in by_day.values():
+        for span, contexts in children.of({span: row["requested_at"] for span, row in calls.items()}).items():
+            calls[span]["contexts"] = contexts
+
+
 def _frame(rows: Iterable[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
+    import pandas as pd
+
     newest: dict[tuple[str, frozenset[str]], dict[str, Any]] = {}
     for row in rows:
         row["documents"] = row["documents"] or []

@@ -10,6 +10,13 @@ from typing import Any
 import fsspec
 from pyarrow import fs
 
+# A store that does not answer, or refuses, is told as an error within about 20 s, whichever library asks it.
+_CONNECT_SECONDS = 3
+_DELTA_LIMITS = {"timeout": "15s", "connect_timeout": f"{_CONNECT_SECONDS}s", "retry_timeout": "15s"}
+_ARROW_SILENT_SECONDS, _ARROW_ATTEMPTS = 6, 3
+# s3fs tries five times by itself; botocore's own attempts would multiply them.
+_S3FS_LIMITS = {"connect_timeout": _CONNECT_SECONDS, "read_timeout": 4, "retries": {"total_max_attempts": 1}}
+
 
 @dataclass(frozen=True)
 class Storage:
@@ -36,6 +43,7 @@ class Storage:
             "AWS_SECRET_ACCESS_KEY": self.secret_access_key,
             "AWS_ALLOW_HTTP": "true" if endpoint and endpoint.startswith("http://") else None,
             "aws_conditional_put": "etag",
+            **_DELTA_LIMITS,
         }
         return {key: value for key, value in options.items() if value is not None}
 
@@ -58,6 +66,9 @@ class Storage:
             "region": options["AWS_REGION"],
             "endpoint_override": endpoint and endpoint.partition("://")[2].rstrip("/"),
             "scheme": endpoint and endpoint.partition("://")[0],
+            "connect_timeout": _CONNECT_SECONDS,
+            "request_timeout": _ARROW_SILENT_SECONDS,
+            "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=_ARROW_ATTEMPTS),
         }
         store = fs.S3FileSystem(**{key: value for key, value in given.items() if value is not None})
         return fs.SubTreeFileSystem(path, store)
@@ -68,6 +79,8 @@ class Storage:
             return fsspec.filesystem("file"), str(Path(uri.removeprefix("file://")).absolute())
         options: dict[str, Any] = {"key": self.access_key_id, "secret": self.secret_access_key}
         client = {"endpoint_url": self.endpoint_url, "region_name": self.region}
+        if uri.startswith(("s3://", "s3a://")):
+            options["config_kwargs"] = _S3FS_LIMITS
         # Listings are not cached: others write to the same store.
         filesystem, path = fsspec.core.url_to_fs(
             uri,

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
-import pyarrow.compute
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from deltalake import (
-    ColumnProperties,
-    CommitProperties,
-    DeltaTable,
-    Transaction,
-    WriterProperties,
-    write_deltalake,
-)
+from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from pyarrow import fs
 
+from lake.history import added_files, scan
 from lake.schemas import TableSpec
 from lake.storage import Storage, is_remote
+from lake.writing import FAST, FileWriter, NewFile, remove_files, statistics_columns
 
-_MAX_ROW_GROUP_ROWS = 8192
-_COMMIT_VERSION = "_commit_version"
+OVERLAP = timedelta(hours=1)
+"""How far the clocks of writers may be apart, the time of a commit included."""
+
+_ARRIVED = "ingested_at"
+_READ_ATTEMPTS = 5
+_APPEND_MARK = "dialwatchAppend"
 
 
 class LostRaceError(RuntimeError):
@@ -36,10 +39,19 @@ class TableReplacedError(RuntimeError):
 
 @dataclass(frozen=True)
 class Change:
-    """Rows added to a table after a version, and the version that holds them."""
+    """Rows added to a table after a version, and the version that holds them.
+
+    `newest` is the greatest `ingested_at` that was ever read, None in a table without that column. Where `repeats` is
+    true, the rows may hold some that came before: the reader drops by their id those that it has.
+    """
 
     rows: pa.Table
     version: int | None
+    newest: datetime | None = None
+    repeats: bool = False
+
+
+T = TypeVar("T")
 
 
 class Table:
@@ -59,6 +71,17 @@ class Table:
         delta = self._refresh()
         return None if delta is None else int(delta.version())
 
+    def seen_version(self) -> int | None:
+        """Version that the last call looked at, without looking again."""
+        return None if self._delta is None else int(self._delta.version())
+
+    def snapshot(self) -> DeltaTable | None:
+        """Give the table as it is now, apart from this handle; None where there is none yet."""
+        try:
+            return DeltaTable(self.uri, storage_options=self._storage_options)
+        except TableNotFoundError:
+            return None
+
     def committed(self, app_id: str) -> int | None:
         """Version that the last append with this `app_id` carried; None where there was none."""
         return self.progress([app_id]).get(app_id)
@@ -73,34 +96,88 @@ class Table:
         self._seen.update(looked)
         return {app_id: version for app_id, version in looked.items() if version is not None}
 
-    def append(self, rows: pa.Table, progress: Mapping[str, int] | None = None) -> None:
+    def append(self, rows: pa.Table | Iterable[pa.RecordBatch], progress: Mapping[str, int] | None = None) -> None:
         """Add rows of the table's schema in one commit, and make the table where it is missing.
 
         `progress` maps an `app_id` (a source, a service) to the version up to which it is done with these rows, and
-        makes the commit exactly-once: look at `progress()` first and leave out what it covers. An empty `rows` is
+        makes the commit exactly-once: look at `progress()` first and leave out what it covers. Without rows it is
         worth a commit only with it.
 
         Raises LostRaceError, and adds nothing, where another writer has committed for one of the `app_id`s since
         `progress()` looked, and ValueError for a version that is not above the committed one.
         """
-        delta = self._delta or self._refresh() or self._create()
-        for name, ahead in (progress or {}).items():
-            self._check(name, ahead, delta.transaction_version(name))
+        self._open_for(progress or {})
+        files = self.write([rows] if isinstance(rows, pa.Table) else rows)
+        try:
+            self.commit(files, progress)
+        except (LostRaceError, ValueError):
+            self.discard(files)
+            raise
+
+    def write(self, rows: Iterable[pa.RecordBatch | pa.Table], level: int = FAST) -> list[NewFile]:
+        """Write rows as files that no reader sees before `commit` adds them; the first half of `append`."""
+        if not is_remote(self.uri):
+            Path(self.uri).mkdir(parents=True, exist_ok=True)
+        return FileWriter(self.spec, self.files(), local=not is_remote(self.uri), level=level).write(rows)
+
+    def commit(self, files: Sequence[NewFile], progress: Mapping[str, int] | None = None) -> None:
+        """Add written files, as `append` does; after a LostRaceError they can be committed again or discarded."""
+        delta = self._open_for(progress or {})
+        mark = uuid.uuid4().hex
         transactions = [Transaction(name, ahead) for name, ahead in (progress or {}).items()]
         try:
-            write_deltalake(
-                delta,
-                rows.select(self.spec.schema.names).cast(self.spec.schema),
+            delta.create_write_transaction(
+                [file.action() for file in files],
                 mode="append",
-                writer_properties=self._writer_properties(),
-                commit_properties=CommitProperties(app_transactions=transactions),
+                schema=self.spec.schema,
+                partition_by=["date"] if self.spec.by_date else None,
+                commit_properties=CommitProperties(custom_metadata={_APPEND_MARK: mark}, app_transactions=transactions),
             )
         except CommitFailedError as error:
-            self._delta = None
-            if not progress:
-                raise
-            raise LostRaceError(f"another writer has committed to {self.uri} for {list(progress)}: {error}") from error
+            # A store may have taken a commit whose answer was lost, and its repetition then meets itself.
+            if not self._holds(mark, since=int(delta.version())):
+                if not progress:
+                    raise
+                raise LostRaceError(
+                    f"another writer has committed to {self.uri} for {list(progress)}: {error}"
+                ) from error
         self._seen.update(progress or {})
+        self._catch_up()
+
+    def discard(self, files: Iterable[NewFile]) -> None:
+        """Remove files that were written and not committed; what cannot be removed is left to the next vacuum."""
+        remove_files(self.files(), files)
+
+    def _open_for(self, progress: Mapping[str, int]) -> DeltaTable:
+        # Looked at anew: the log may have been cleaned since, and then nothing can be added to what was seen.
+        delta = self._refresh_or_open() or self._create()
+        for name, ahead in progress.items():
+            self._check(name, ahead, delta.transaction_version(name))
+        return delta
+
+    def _holds(self, mark: str, since: int) -> bool:
+        """Whether one of the commits after version `since` is the one with this mark."""
+        self._delta = None
+        delta = self._refresh()
+        if delta is None:
+            return False
+        newer = int(delta.version()) - since
+        return newer > 0 and any(commit.get(_APPEND_MARK) == mark for commit in delta.history(newer))
+
+    def _catch_up(self) -> None:
+        """See the own commit. An error here must not look like one of the commit: the next look opens anew."""
+        try:
+            self._refresh()
+        except (DeltaError, OSError):
+            self._delta = None
+
+    def files(self) -> fs.FileSystem:
+        """Give the file system that begins at the table's folder."""
+        filesystem = self._storage.arrow_filesystem(self.uri)
+        if filesystem is not None:
+            return filesystem
+        other, path = self._storage.filesystem(self.uri)
+        return fs.SubTreeFileSystem(path, fs.PyFileSystem(fs.FSSpecHandler(other)))
 
     def _check(self, app_id: str, ahead: int, committed: int | None) -> None:
         seen = self._seen.get(app_id, committed)
@@ -114,41 +191,70 @@ class Table:
     def read(self, columns: Sequence[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
         """Read all rows, or those that `where` lets through; an empty table where there is none yet."""
         names = self._names(columns)
-        return self._conform(self.dataset().to_table(columns=names, filter=where), names)
+        return self._undisturbed(lambda: self._conform(self.dataset().to_table(columns=names, filter=where), names))
 
     def dataset(self) -> ds.Dataset:
         """Give the rows as an Arrow dataset, for DuckDB, polars and the like; without rows where there is no table."""
         delta = self._refresh()
         return ds.dataset(self.spec.schema.empty_table()) if delta is None else self._dataset_of(delta)
 
-    def read_since(self, version: int | None, columns: Sequence[str] | None = None) -> Change:
+    def read_since(
+        self, version: int | None, columns: Sequence[str] | None = None, newest: datetime | None = None
+    ) -> Change:
         """Read the rows that were added after `version`, oldest commit first; a compaction adds none.
 
-        None is for a reader that knows nothing yet: it gets all rows, in no particular order. Raises DeltaError where
-        files of commits after `version` have been vacuumed away: only None helps then. Raises TableReplacedError for a
-        `version` that the table has not reached: it is of a table that stood here before.
+        None is for a reader that knows nothing yet: it gets all rows, in no particular order. A reader that comes so
+        late that the log no longer tells what is new, or that the files are gone, gets the rows with `ingested_at` from
+        `newest` (of its last `Change`) less `OVERLAP`, all rows without it, and `repeats` is then true. Raises
+        TableReplacedError for a `version` that the table has not reached: it is of a table that stood here before.
         """
-        names = self._names(columns)
+        return self._undisturbed(lambda: self._read_since(version, self._names(columns), newest))
+
+    def _read_since(self, version: int | None, names: list[str], newest: datetime | None) -> Change:
         delta = self._refresh_or_open()
         if delta is None:
             return Change(self._empty(names), None)
         latest = int(delta.version())
-        if version is None:
-            # The rows themselves, not their history: that may begin with files that are gone by now.
-            return Change(self._conform(self._dataset_of(delta).to_table(columns=names), names), latest)
-        if version > latest:
+        if version is not None and version > latest:
             raise TableReplacedError(
                 f"{self.uri} has only reached version {latest}, not {version}: it was removed and made anew; "
                 "forget the version and read all of it"
             )
         if version == latest:
-            return Change(self._empty(names), version)
-        added = delta.load_cdf(
-            starting_version=version + 1, ending_version=latest, columns=[*names, _COMMIT_VERSION]
-        ).read_all()
-        rows = pa.table(added)
-        in_order = pa.compute.sort_indices(rows[_COMMIT_VERSION])
-        return Change(self._conform(rows, names).take(in_order), latest)
+            return Change(self._empty(names), version, newest)
+        columns = list(dict.fromkeys([*names, *self._arrived()]))
+        if version is None:
+            # The rows themselves, not their history: that may begin with files that are gone by now.
+            return self._change(self._dataset_of(delta).to_table(columns=columns), names, latest, None)
+        try:
+            files = added_files(self.files(), version + 1, latest)
+            rows = scan(self.files(), files, self.spec.schema).to_table(columns=columns)
+            return self._change(rows, names, latest, newest)
+        except FileNotFoundError:
+            late = pc.field(_ARRIVED) >= newest - OVERLAP if newest is not None and self._arrived() else None
+            rows = self._dataset_of(delta).to_table(columns=columns, filter=late)
+            return self._change(rows, names, latest, newest, repeats=True)
+
+    def _change(
+        self, rows: pa.Table, names: list[str], version: int, newest: datetime | None, repeats: bool = False
+    ) -> Change:
+        found = [pc.max(rows[column]).as_py() for column in self._arrived()]
+        newest = max((at for at in (newest, *found) if at is not None), default=None)
+        return Change(self._conform(rows, names), version, newest, repeats)
+
+    def _arrived(self) -> list[str]:
+        return [_ARRIVED] if _ARRIVED in self.spec.schema.names else []
+
+    def _undisturbed(self, read: Callable[[], T]) -> T:
+        """Read again where files vanished because they were replaced since this handle looked."""
+        for _ in range(_READ_ATTEMPTS - 1):
+            try:
+                return read()
+            except (OSError, DeltaError):
+                looked, self._delta = self._delta, None
+                if looked is not None and looked.version() == self.version():
+                    raise
+        return read()
 
     def _dataset_of(self, delta: DeltaTable) -> ds.Dataset:
         return delta.to_pyarrow_dataset(filesystem=self._storage.arrow_filesystem(self.uri))
@@ -192,8 +298,7 @@ class Table:
                 name=self._title,
                 description=self.spec.doc,
                 configuration={
-                    "delta.dataSkippingStatsColumns": ",".join(self._statistics_columns()),
-                    "delta.enableChangeDataFeed": "true",
+                    "delta.dataSkippingStatsColumns": ",".join(statistics_columns(self.spec)),
                 },
                 storage_options=self._storage_options,
             )
@@ -201,18 +306,3 @@ class Table:
             # Another writer made it in the meantime; if that is not so, the open below says what is wrong.
             self._delta = DeltaTable(self.uri, storage_options=self._storage_options)
         return self._delta
-
-    def _writer_properties(self) -> WriterProperties:
-        # deltalake cannot name a nested column, so what is not named here is what holds texts or nests.
-        with_statistics = ColumnProperties(dictionary_enabled=True, statistics_enabled="CHUNK")
-        return WriterProperties(
-            compression="ZSTD",
-            compression_level=3,
-            max_row_group_size=_MAX_ROW_GROUP_ROWS,
-            default_column_properties=ColumnProperties(dictionary_enabled=False, statistics_enabled="NONE"),
-            column_properties=dict.fromkeys(self._statistics_columns(), with_statistics),
-        )
-
-    def _statistics_columns(self) -> list[str]:
-        hidden = {"date", *self.spec.long_text}
-        return [f.name for f in self.spec.schema if f.name not in hidden and not pa.types.is_nested(f.type)]

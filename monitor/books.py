@@ -19,7 +19,7 @@ OUTCOMES = {
 }
 """Column of `_batches` by the outcome's name; each line has exactly one outcome."""
 
-BATCH_COLUMNS = (*OUTCOMES.values(), "newest_requested_at", "committed_at")
+BATCH_COLUMNS = ("lines", *OUTCOMES.values(), "newest_requested_at", "committed_at")
 REJECTED_COLUMNS = ("reason",)
 
 
@@ -27,12 +27,14 @@ REJECTED_COLUMNS = ("reason",)
 class Books:
     """Totals since the first batch.
 
-    `last_commit` is when the newest batch was complete. `lag_seconds` is how old the newest request was in
-    `newest_batch`, the newest that has any.
+    `unaccounted` is how many lines were handed over and have no outcome, which a defect alone can bring about; below
+    zero where there are more outcomes than lines. `last_commit` is when the newest batch was complete. `lag_seconds`
+    is how old the newest request was in `newest_batch`, the newest that has any.
     """
 
     lines: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
     rejected: dict[str, int] = field(default_factory=dict)
+    unaccounted: int = 0
     last_commit: datetime | None = None
     newest_batch: datetime | None = None
     lag_seconds: float | None = None
@@ -45,8 +47,14 @@ class Books:
     def with_batches(self, rows: pa.Table) -> Books:
         """Add rows of `_batches` (columns BATCH_COLUMNS)."""
         lines = {name: self.lines[name] + (pc.sum(rows[column]).as_py() or 0) for name, column in OUTCOMES.items()}
+        # The books of a batch that does not say how many lines it had cannot be checked.
+        checked = rows.filter(pc.is_valid(rows["lines"]))
+        ended = sum(pc.sum(checked[column]).as_py() or 0 for column in OUTCOMES.values())
+        unaccounted = self.unaccounted + (pc.sum(checked["lines"]).as_py() or 0) - ended
         commits = (self.last_commit, pc.max(rows["committed_at"]).as_py())
-        books = replace(self, lines=lines, last_commit=max(filter(None, commits), default=None))
+        books = replace(
+            self, lines=lines, unaccounted=unaccounted, last_commit=max(filter(None, commits), default=None)
+        )
         # A batch of ratings alone has no newest request, and so says nothing of the lag.
         dated = rows.filter(pc.and_(pc.is_valid(rows["newest_requested_at"]), pc.is_valid(rows["committed_at"])))
         if not dated.num_rows:

@@ -257,6 +257,11 @@ def _collector(books: Books, totals: Totals) -> Iterator[Metric]:
         "reason",
     )
     yield _gauge(
+        "dialwatch_unaccounted_lines",
+        "Log lines that the collector was handed and that became nothing that it counts; 0 unless there is a defect.",
+        [((), books.unaccounted if books.last_commit else None)],
+    )
+    yield _gauge(
         "dialwatch_collector_lag_seconds",
         "Seconds from the newest request of the collector's latest batch to the batch's commit.",
         [((), books.lag_seconds)],

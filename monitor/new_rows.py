@@ -34,7 +34,8 @@ class NewRows:
         """Hand the rows that are new to `into`; they count as taken once it returns.
 
         Whatever the store or `into` raises is passed on; the same rows come again next time. Raises
-        TableReplacedError where the table whose rows were taken is gone.
+        TableReplacedError where the table whose rows were taken is gone, and where nobody looked for so long that its
+        log no longer tells what is new: then only a new `NewRows` helps, which takes all rows.
         """
         key = (spec.name, deployment)
         place = self._places.setdefault(key, _Place(self._lake.table(spec, deployment)))
@@ -44,6 +45,10 @@ class NewRows:
             # The handle may be what is broken, for one whose table was removed and made again.
             place.table = self._lake.table(spec, deployment)
             raise
+        if change.repeats:
+            raise TableReplacedError(
+                f"what {place.table.uri} got since version {place.version} cannot be told any more"
+            )
         if change.version is None and place.version is not None:
             raise TableReplacedError(f"{place.table.uri} was removed after its version {place.version} was read")
         if change.rows.num_rows:

@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from collector.parsing.apis import Body, read_body
+import msgspec
+import orjson
+
+from collector.parsing.apis import Body, read_body, read_whole_completion
 from collector.parsing.bodies import CUT_MARK, read_cut_object, read_object, text_or_none, write_json
+from collector.parsing.call import Call
 from collector.parsing.sse import all_chunks_have, chunk_id, chunks, is_ended, is_stream
 from collector.parsing.streams import assemble
 
@@ -17,8 +21,7 @@ _UNENDED: Final = "the stream ended without finish_reason and [DONE]: the answer
 _CUT: Final = "response.body was cut by DIAL Core: the answer is incomplete"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True, gc=False):
     """What a deployment answered.
 
     `text` is the text of choice 0, None if there is none (a tool call, an error). `response_ids` are the
@@ -69,6 +72,26 @@ def read_answer(assembled_response: str | None, response_body: str | None, *, st
     return _answer(reading, status)
 
 
+def read_answer_of(call: Call) -> Answer:
+    """Read the answer of a call; never raises. A response of which nothing is needed is not unescaped."""
+    whole = _read_whole(call.assembled_response, call.raw_response, call.status)
+    return whole or read_answer(call.assembled_response, call.response_body, status=call.status)
+
+
+def _read_whole(assembled_response: str | None, raw_response: bytes | None, status: int | None) -> Answer | None:
+    """What `read_answer` gives where the assembled answer is whole and all chunks have its id, else None."""
+    if assembled_response is None or raw_response is None:
+        return None
+    core = read_whole_completion(assembled_response)
+    if core is None or core.response_id is None:
+        return None
+    if not raw_response.startswith(b'"{') and (
+        core.finish_reason is None or not all_chunks_have(raw_response, core.response_id)
+    ):
+        return None
+    return _answer(_Reading(core, assembled_response, _id_of(core)), status)
+
+
 def _read_with_core(value: Mapping[str, Any], core: Body, body: str) -> _Reading:
     reading = _Reading(core, ids=_id_of(core), upstream_error=value.get("error"))
     if not is_stream(body):
@@ -76,7 +99,7 @@ def _read_with_core(value: Mapping[str, Any], core: Body, body: str) -> _Reading
     if core.finish_reason is None and not is_ended(body):
         reading.notes.append(_UNENDED)
     whole = core.finish_reason is not None and core.response_id is not None
-    if not (whole and all_chunks_have(body, core.response_id or "")):
+    if not (whole and all_chunks_have(orjson.dumps(body), core.response_id or "")):
         decoded = [chunk for chunk in chunks(body) if chunk is not None]
         reading.ids = _ids_of(decoded, core)
         reading.upstream_error = reading.upstream_error or _error_of(decoded)

@@ -3,22 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
+import orjson
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from collector.parsing.bodies import objects, text_of, text_or_none
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True, gc=False):
     """What the JSON of an answer says. `missing` names what a whole answer would have and this has not."""
 
     text: str | None
     response_id: str | None
     finish_reason: str | None
     model: str | None
-    custom_content: Mapping[str, Any] = field(default_factory=dict)
+    custom_content: dict[str, Any] = msgspec.field(default_factory=dict)
     missing: tuple[str, ...] = ()
+
+
+class _Said(Struct, gc=False):
+    content: str | None = None
+    custom_content: Raw | UnsetType = UNSET
+
+
+class _Choice(Struct, gc=False):
+    index: int | UnsetType = UNSET
+    message: _Said | None = None
+    delta: _Said | None = None
+    finish_reason: str | UnsetType | None = UNSET
+    text: str | None = None
+
+
+class _Completion(Struct, gc=False):
+    id: str
+    choices: list[_Choice]
+    model: str | None = None
+    error: Raw | UnsetType = UNSET
+
+
+_decode = msgspec.json.Decoder(_Completion).decode
+
+
+def read_whole_completion(text: str) -> Body | None:
+    """Read a chat completion that is whole and says no error; None for any other text, which `read_body` may know.
+
+    Decodes no more than what it gives.
+    """
+    try:
+        value = _decode(text)
+        choice = value.choices[0] if value.choices else _Choice()
+        said = choice.message or choice.delta
+        # Without an index the position counts (Core before 0.22.1 takes the index away).
+        is_first = choice.index == 0 or (choice.index is UNSET and len(value.choices) == 1)
+        if not value.id or value.error is not UNSET or said is None or not is_first:
+            return None
+        custom_content = None if said.custom_content is UNSET else orjson.loads(memoryview(said.custom_content))
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    finish_reason = choice.finish_reason
+    if finish_reason is UNSET or finish_reason == "":
+        return None
+    return Body(
+        text=said.content or choice.text or None,
+        response_id=value.id,
+        finish_reason=once(finish_reason),
+        model=value.model or None,
+        custom_content=custom_content if isinstance(custom_content, dict) else {},
+    )
 
 
 def read_body(value: Mapping[str, Any]) -> Body | None:

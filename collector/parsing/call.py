@@ -5,45 +5,69 @@ from __future__ import annotations
 import datetime
 import hashlib
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
+
+import msgspec
+import orjson
 
 from collector.parsing.kinds import read_target
 from collector.parsing.line import Line, Unreadable
 from collector.parsing.members import Members
 
 LONGEST_ENCODED_ID = 64 << 10
-_TRACE = re.compile(r"[0-9a-fA-F]{32}")
-_SPAN = re.compile(r"[0-9a-fA-F]{16}")
+TRACE = re.compile(r"[0-9a-fA-F]{32}")
+SPAN = re.compile(r"[0-9a-fA-F]{16}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*", re.ASCII)
 
 
-@dataclass(slots=True)
-class Call:
+class Usage(NamedTuple):
+    """Tokens and prices of a call, as Core counted them."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    total_tokens: int | None = None
+    deployment_price: float | None = None
+    price: float | None = None
+
+
+class Call(msgspec.Struct, gc=False):
     """One request that Core served.
 
-    `members` holds what was not taken from the line yet, `repairs` what had to be repaired to read it.
+    `left` holds what has no field here, in the line's own shape, `repairs` what had to be repaired to read the line.
+    A line that was read strictly has its response as `raw_response`, a JSON string that is not unescaped yet.
     """
 
-    members: Members
+    left: dict[str, Any]
     repairs: tuple[str, ...]
     event_id: str
     kind: str
     deployment: str | None
     parent_deployment: str | None
     requested_at: datetime.datetime
+    duration_ms: int | None
     user_id: str | None
+    user_title: str | None
+    project_id: str | None
     chat_id: str | None
     trace_id: str | None
     span_id: str | None
     parent_span_id: str | None
     execution_path: list[str] | None
     status: int | None
+    usage: Usage
     secured: bool
     request_body: str | None
-    response_body: str | None
     assembled_response: str | None
+    logged_response: str | None = None
+    raw_response: bytes | None = None
+
+    @property
+    def response_body(self) -> str | None:
+        """The response as Core logged it."""
+        if self.logged_response is None and self.raw_response is not None:
+            self.logged_response = orjson.loads(self.raw_response)
+        return self.logged_response or None
 
     @property
     def readable_request(self) -> str | None:
@@ -62,28 +86,41 @@ def read_call(line: Line, entry: bytes) -> Call:
     target = read_target(_uri(members), members.text("deployment"), execution_path)
     requested_at = _requested_at(line, members, target.deployment)
     parent_deployment = members.text("parent_deployment")
-    trace_id, span_id = _id(members, _TRACE, "trace_id"), _id(members, _SPAN, "core_span_id")
+    trace_id, span_id = _id(members, TRACE, "trace_id"), _id(members, SPAN, "core_span_id")
     secured = not line.cut and _is_secured(line.members)
-    return Call(
-        members=members,
+    usage = Usage(
+        prompt_tokens=members.integer("token_usage", "prompt_tokens"),
+        completion_tokens=members.integer("token_usage", "completion_tokens"),
+        total_tokens=members.integer("token_usage", "total_tokens"),
+        deployment_price=members.number("token_usage", "deployment_price"),
+        price=members.number("token_usage", "price"),
+    )
+    call = Call(
+        left={},
         repairs=line.repairs,
-        event_id=_event_id(trace_id, span_id, entry),
+        event_id=event_id(trace_id, span_id, entry),
         kind=target.kind,
         deployment=target.deployment,
         parent_deployment=None if parent_deployment == target.deployment else parent_deployment,
         requested_at=requested_at,
+        duration_ms=members.integer("operation_duration_ms"),
         user_id=members.text("user", "id"),
-        chat_id=_decoded(members.text("chat", "id")),
+        user_title=members.text("user", "title"),
+        project_id=members.text("project", "id"),
+        chat_id=decoded(members.text("chat", "id")),
         trace_id=trace_id,
         span_id=span_id,
-        parent_span_id=_id(members, _SPAN, "core_parent_span_id"),
+        parent_span_id=_id(members, SPAN, "core_parent_span_id"),
         execution_path=execution_path,
         status=members.integer("response", "status", bits=16),
+        usage=usage,
         secured=secured,
         request_body=members.body("request", "body"),
-        response_body=members.body("response", "body"),
         assembled_response=members.body("assembled_response"),
+        logged_response=members.body("response", "body"),
     )
+    call.left = members.left()
+    return call
 
 
 def _uri(members: Members) -> str | None:
@@ -123,12 +160,14 @@ def _id(members: Members, pattern: re.Pattern[str], name: str) -> str | None:
     return value if value is not None and value.strip("0") else None
 
 
-def _event_id(trace_id: str | None, span_id: str | None, entry: bytes) -> str:
+def event_id(trace_id: str | None, span_id: str | None, entry: bytes) -> str:
+    """Id of a request: a hash of its trace and span, or of the line where these are missing."""
     identity = entry if trace_id is None or span_id is None else f"{trace_id}/{span_id}".lower().encode()
     return hashlib.blake2b(identity, digest_size=16).hexdigest()
 
 
-def _decoded(chat_id: str | None) -> str | None:
+def decoded(chat_id: str | None) -> str | None:
+    """A conversation's id without percent signs."""
     # Decoding a megabyte of percent signs takes seconds, and no client's id is that long.
     return chat_id if chat_id is None or len(chat_id) > LONGEST_ENCODED_ID else unquote(chat_id)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from collector.parsing.bodies import objects, read_object, text_or_none
 
@@ -28,8 +29,7 @@ _PROMPT_DOC = re.compile(
 _ATTRIBUTE = re.compile(r"(\w{1,40})=(['\"])(.*?)\2(?=\s+\w+=['\"]|\s*\Z)")
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(msgspec.Struct, frozen=True, gc=False):
     """One retrieved chunk. `text` is "" where it has none (an image); `page` counts from 1; `id` is the app's own."""
 
     text: str
@@ -162,7 +162,7 @@ def _is_text(attachment: Mapping[str, Any]) -> bool:
 def _context(attachment: Mapping[str, Any]) -> Context:
     title = text_or_none(attachment.get("title"))
     url = text_or_none(attachment.get("reference_url")) or text_or_none(attachment.get("url"))
-    bracket = _BRACKET.match(title) if title else None
+    bracket = _BRACKET.match(title) if title and title[0] == "[" else None
     name = title[bracket.end() :].strip() if title and bracket else title
     return Context(
         text=_usable_text(attachment.get("data")) if _is_text(attachment) else "",
@@ -190,7 +190,9 @@ def _usable_text(text: object) -> str:
 
 
 def _page_of(url: str | None, title: str | None) -> int | None:
-    match = (url and _URL_PAGE.search(url)) or (title and _TITLE_PAGE.search(title)) or None
+    match = _URL_PAGE.search(url) if url and "#page=" in url else None
+    if match is None and title and ", page " in title:
+        match = _TITLE_PAGE.search(title)
     return _page(match[1]) if match else None
 
 

@@ -9,15 +9,14 @@ from typing import Any
 from collector.parsing.bodies import objects, text_or_none
 
 
-def documents_of(messages: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Distinct documents attached to any user message, first seen first.
+def documents_of(custom_contents: Iterable[object]) -> tuple[str, ...]:
+    """Distinct documents attached to user messages, of which these are the `custom_content`; first seen first.
 
     A document is named by its url, else its title, else `inline:` and a hash of its data (SHA-256, 32 hex digits).
     """
     names: dict[str, None] = {}
-    for message in messages:
-        custom_content = message.get("custom_content")
-        if message.get("role") == "user" and isinstance(custom_content, dict):
+    for custom_content in custom_contents:
+        if isinstance(custom_content, dict):
             for attachment in objects(custom_content.get("attachments")):
                 if name := _name(attachment):
                     names[name] = None

@@ -17,6 +17,7 @@ DEEPEST = 250
 
 _BLANKS = " \t\r\n"
 _TEXTS = frozenset({"assembled_response", "body"})
+_CONTROLS = bytes(code for code in range(32) if chr(code) not in "\t\n\r")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 # An escaped backslash and a whole pair are matched first, so that group 1 is a surrogate that stands alone.
@@ -111,8 +112,8 @@ def _valid_text(entry: bytes) -> tuple[str, list[str]]:
     except UnicodeDecodeError as error:
         text = entry.decode("utf-8", "replace")
         repairs.append(f"invalid UTF-8 was replaced, first at byte {error.start}")
-    text, count = _CONTROL.subn("\ufffd", text)
-    if count:
+    if len(entry.translate(None, _CONTROLS)) != len(entry):
+        text, count = _CONTROL.subn("\ufffd", text)
         repairs.append(f"{count} raw control character{'s were' if count > 1 else ' was'} replaced")
     whole = _SURROGATE.sub(lambda match: r"\ufffd" if match[1] else match[0], text) if _HALF.search(text) else text
     if whole != text:

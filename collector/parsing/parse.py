@@ -2,31 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from collector.parsing.answer import Answer, read_answer
+from collector.parsing.answer import Answer, read_answer, read_answer_of
 from collector.parsing.call import Call, read_call
 from collector.parsing.contexts import Context, read_contexts, standalone_question
+from collector.parsing.entries import split_entries
 from collector.parsing.kinds import MODES, RATE
 from collector.parsing.line import Unreadable, read_line
 from collector.parsing.members import json_text
-from collector.parsing.question import Request, read_request
+from collector.parsing.question import Request, read_model, read_request
 from collector.parsing.rating import read_rating
 from collector.parsing.records import LogRecord, Rejection, SignalRecord
+from collector.parsing.typed import read_usual_call
 from lake import ANSWERING_KINDS
 
 _USUAL_API = "DialOpenAI"
 _FIRST_FAILURE = 400
+_NO_REQUEST: Final = Request()
+_NO_ANSWER: Final = Answer(None, None, (), None, None, {}, None, None, {})
+
+Record = LogRecord | SignalRecord | Rejection
+"""What an entry becomes."""
 
 
-def parse_entry(entry: bytes) -> LogRecord | SignalRecord | Rejection:
-    """Read one entry of `split_entries`: a row, a signal, or why it is neither. Never raises but for memory."""
+def parse_piece(raw: bytes, keep_raw_response: bool = False) -> list[Record]:
+    """Read all entries of one delivered piece; the same as `parse_entry` of each of its `split_entries`.
+
+    Spares a piece that is one line just as Core writes it the search for others in it.
+    """
+    raw = raw.strip()
+    call = read_usual_call(raw)
+    if call is not None:
+        return [_guarded(raw, call, keep_raw_response)]
+    entries = split_entries(raw)
+    if entries == [raw]:
+        return [_guarded(raw, None, keep_raw_response)]
+    return [parse_entry(entry, keep_raw_response) for entry in entries]
+
+
+def parse_entry(entry: bytes, keep_raw_response: bool = False) -> Record:
+    """Read one entry of `split_entries`: a row, a signal, or why it is neither. Never raises but for memory.
+
+    With `keep_raw_response` the column `response_body` has the response as Core logged it. Without, a response that
+    could not be read whole stays in `extra`.
+    """
+    return _guarded(entry, read_usual_call(entry), keep_raw_response)
+
+
+def _guarded(entry: bytes, call: Call | None, keep_raw_response: bool) -> Record:
     try:
-        line = read_line(entry)
-        call = read_call(line, entry)
-        if call.kind == RATE:
-            return read_rating(call)
-        return _log_record(call)
+        return _record(call or read_call(read_line(entry), entry), keep_raw_response)
     except Unreadable as error:
         return Rejection(reason=error.reason, message=str(error), raw=entry, deployment=error.deployment)
     except MemoryError:
@@ -35,31 +61,41 @@ def parse_entry(entry: bytes) -> LogRecord | SignalRecord | Rejection:
         return Rejection(reason="parser_failure", message=f"{type(error).__name__}: {error}", raw=entry)
 
 
-def _log_record(call: Call) -> LogRecord:
+def _record(call: Call, keep_raw_response: bool) -> LogRecord | SignalRecord:
+    return read_rating(call) if call.kind == RATE else _log_record(call, keep_raw_response)
+
+
+def _log_record(call: Call, keep_raw_response: bool) -> LogRecord:
     """The row of a call. A secured key hides its bodies: that is no error, its texts are null."""
-    request = answer = None
+    request, answer = _NO_REQUEST, None
     kind = call.kind
     if kind in ANSWERING_KINDS and not call.secured:
         request = read_request(call.readable_request)
         if kind == "chat_completion" and request.configuration_type in MODES:
             kind = request.configuration_type
-        answer = read_answer(call.assembled_response, call.response_body, status=call.status)
-    members = call.members
+        answer = read_answer_of(call)
+    elif kind == "embedding" and call.request_body:
+        request = Request(model=read_model(call.readable_request))
     # Where nothing was merged here, whatever Core logged as the answer stands as it is.
-    assembled_response = call.assembled_response or call.response_body if answer is None else answer.assembled
+    assembled_response = answer.assembled if answer is not None else call.assembled_response or call.response_body
     assembled_response = assembled_response or call.assembled_response
+    said = answer or _NO_ANSWER
+    contexts, origin = ((), None) if answer is None else read_contexts(answer.custom_content, request.prompt_contexts)
+    errors = _errors(call, request, answer)
     return LogRecord(
         event_id=call.event_id,
+        response_id=said.response_id,
+        response_ids=None if answer is None else list(answer.response_ids),
         deployment=call.deployment,
         date=call.requested_at.date(),
         requested_at=call.requested_at,
-        duration_ms=members.integer("operation_duration_ms"),
+        duration_ms=call.duration_ms,
         kind=kind,
         status=call.status,
-        error="; ".join([*call.repairs, *_errors(call, request, answer)]) or None,
+        error="; ".join([*call.repairs, *errors]) or None,
         user_id=call.user_id,
-        user_title=members.text("user", "title"),
-        project_id=members.text("project", "id"),
+        user_title=call.user_title,
+        project_id=call.project_id,
         chat_id=call.chat_id,
         trace_id=call.trace_id,
         span_id=call.span_id,
@@ -67,46 +103,29 @@ def _log_record(call: Call) -> LogRecord:
         parent_deployment=call.parent_deployment,
         execution_path=call.execution_path,
         is_entry=kind in ANSWERING_KINDS and call.parent_deployment is None,
-        prompt_tokens=members.integer("token_usage", "prompt_tokens"),
-        completion_tokens=members.integer("token_usage", "completion_tokens"),
-        total_tokens=members.integer("token_usage", "total_tokens"),
-        deployment_price=members.number("token_usage", "deployment_price"),
-        price=members.number("token_usage", "price"),
+        model=said.model or request.model,
+        stream=request.stream,
+        prompt_tokens=call.usage.prompt_tokens,
+        completion_tokens=call.usage.completion_tokens,
+        total_tokens=call.usage.total_tokens,
+        deployment_price=call.usage.deployment_price,
+        price=call.usage.price,
+        question=request.question,
+        standalone_question=standalone_question(said.custom_content),
+        answer=said.text,
+        documents=None if answer is None else list(request.documents),
+        contexts=None if answer is None else [_context_row(context) for context in contexts],
+        contexts_origin=origin,
+        finish_reason=said.finish_reason,
+        message_count=request.message_count,
+        history_hash=request.history.history_hash,
+        prefix_hash=request.history.prefix_hash,
+        parent_history_hash=request.history.parent_history_hash,
         request_body=call.request_body,
-        **_request_columns(call, request),
-        **_answer_columns(request, answer),
         assembled_response=assembled_response,
-        extra=_extra(call, answer, assembled_response),
+        response_body=call.response_body if keep_raw_response else None,
+        extra=_extra(call, answer, assembled_response, keep_raw_response),
     )
-
-
-def _request_columns(call: Call, request: Request | None) -> dict[str, Any]:
-    if request is None:
-        asked = call.readable_request if call.kind == "embedding" else None
-        return {"model": read_request(asked).model} if asked else {}
-    return {
-        "question": request.question,
-        "documents": list(request.documents),
-        "stream": request.stream,
-        "message_count": request.message_count,
-        "history_hash": request.history_hash,
-    }
-
-
-def _answer_columns(request: Request | None, answer: Answer | None) -> dict[str, Any]:
-    if request is None or answer is None:
-        return {}
-    contexts, origin = read_contexts(answer.custom_content, request.prompt_contexts)
-    return {
-        "response_id": answer.response_id,
-        "response_ids": list(answer.response_ids),
-        "model": answer.model or request.model,
-        "answer": answer.text,
-        "finish_reason": answer.finish_reason,
-        "standalone_question": standalone_question(answer.custom_content),
-        "contexts": [_context_row(context) for context in contexts],
-        "contexts_origin": origin,
-    }
 
 
 def _context_row(context: Context) -> dict[str, Any]:
@@ -119,8 +138,8 @@ def _context_row(context: Context) -> dict[str, Any]:
     }
 
 
-def _errors(call: Call, request: Request | None, answer: Answer | None) -> list[str]:
-    if request is not None and answer is not None:
+def _errors(call: Call, request: Request, answer: Answer | None) -> list[str]:
+    if answer is not None:
         return [error for error in (answer.error, request.error) if error]
     if call.status is None or call.status < _FIRST_FAILURE:
         return []
@@ -130,13 +149,13 @@ def _errors(call: Call, request: Request | None, answer: Answer | None) -> list[
     return [failed.error] if failed.error else []
 
 
-def _extra(call: Call, answer: Answer | None, assembled_response: str | None) -> str | None:
+def _extra(call: Call, answer: Answer | None, assembled_response: str | None, keep_raw_response: bool) -> str | None:
     """JSON text of all that has no column; the response's body only where no column tells it already."""
-    extra = call.members.left()
+    extra = call.left
     if extra.get("apiType") == _USUAL_API:
         del extra["apiType"]
     whole = answer is not None and answer.error is None
-    if not whole and call.response_body not in (None, "", assembled_response):
+    if not (whole or keep_raw_response) and call.response_body not in (None, "", assembled_response):
         extra["response"] = extra.get("response", {}) | {"body": call.response_body}
     if answer is not None and answer.extra:
         extra["answer"] = dict(answer.extra)

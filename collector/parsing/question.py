@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, Final
 
-from collector.parsing.bodies import CUT_MARK, objects, read_object, text_of, text_or_none, write_json
+import msgspec
+from msgspec import UNSET
+
+from collector.parsing.bodies import CUT_MARK, objects, read_object, text_of, text_or_none
 from collector.parsing.contexts import Context, contexts_of_prompt
 from collector.parsing.documents import documents_of
+from collector.parsing.history import History, read_history
+from collector.parsing.messages import Message, RequestBody, body_of, read_usual_body, value_of
 
-_HASHED: Final = frozenset(
-    ("role", "content", "tool_calls", "function_call", "tool_call_id", "type", "name", "call_id", "arguments", "output")
-)
-_HASHED_REQUEST: Final = ("instructions", "system", "prompt")
+_NO_HISTORY: Final = History()
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True, gc=False):
     """What was asked.
 
-    `question` is the text of the last user message as sent. `history_hash` (SHA-256, 32 hex digits) is equal where
-    the same messages were sent with the same documents. `prompt_contexts` are the chunks that an application put
+    `question` is the text of the last user message as sent. `history` tells which requests
+    repeat, follow or edit each other. `prompt_contexts` are the chunks that an application put
     into the last user message. `configuration_type` is DIAL RAG's mode: rag, retrieval or indexing.
     `error` says why the body could not be read; None if it could.
     """
@@ -30,7 +29,7 @@ class Request:
     question: str | None = None
     documents: tuple[str, ...] = ()
     message_count: int | None = None
-    history_hash: str | None = None
+    history: History = _NO_HISTORY
     stream: bool | None = None
     model: str | None = None
     prompt_contexts: tuple[Context, ...] = ()
@@ -40,72 +39,77 @@ class Request:
 
 def read_request(body: str | None) -> Request:
     """Read the body of a chat completion, completion, response or message request; never raises."""
+    if not isinstance(body, str) or not body:
+        return Request(error="no request.body was logged")
+    try:
+        return _request(read_usual_body(body))
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return _read_oddly(body)
+
+
+def read_model(body: str | None) -> str | None:
+    """The model that a request's body names."""
+    value = read_object(body)
+    return None if value is None else text_or_none(value.get("model"))
+
+
+def _read_oddly(body: str) -> Request:
     value = read_object(body)
     if value is None:
         return Request(error=_unreadable(body))
-    messages = _messages(value)
-    known = objects(messages)
-    documents = documents_of(known)
-    question = _question(value, known)
-    stream = value.get("stream")
-    return Request(
-        question=question,
-        documents=documents,
-        message_count=None if messages is None else len(messages),
-        history_hash=_history_hash(value, messages or [], documents),
-        stream=stream if isinstance(stream, bool) else None,
-        model=text_or_none(value.get("model")),
-        prompt_contexts=contexts_of_prompt(question or ""),
-        configuration_type=_configuration_type(value),
-    )
+    try:
+        return _request(body_of(value))
+    except TypeError:
+        return Request(error="request.body is nested too deep: the question is unknown")
 
 
-def _unreadable(body: str | None) -> str:
-    if not isinstance(body, str) or not body:
-        return "no request.body was logged"
+def _unreadable(body: str) -> str:
     if body.endswith(CUT_MARK):
         return "request.body was cut by DIAL Core: the question is unknown"
     return "request.body is no JSON object: the question is unknown"
 
 
-def _messages(value: Mapping[str, Any]) -> list[Any] | None:
-    """`messages`, or the Responses API's `input`, whose plain string is one user message."""
-    for key in ("messages", "input"):
-        if isinstance(value.get(key), list):
-            return list(value[key])
-    asked = text_or_none(value.get("input"))
-    return None if asked is None else [{"role": "user", "content": asked}]
+def _request(body: RequestBody) -> Request:
+    messages = body.messages or []
+    attached = _take_attached(messages)
+    asked_at, asked = _asked(messages)
+    question = text_of(value_of(body.prompt) if asked_at is None else asked)
+    return Request(
+        question=question,
+        documents=documents_of(attached.values()) if attached else (),
+        message_count=None if body.messages is UNSET else len(messages),
+        history=read_history(body, attached, asked_at),
+        stream=body.stream,
+        model=body.model or None,
+        prompt_contexts=contexts_of_prompt(question) if question else (),
+        configuration_type=None if body.custom_fields is UNSET else _configuration_type(value_of(body.custom_fields)),
+    )
 
 
-def _question(value: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> str | None:
-    for message in reversed(messages):
-        if message.get("role") == "user" and not _is_tool_result(message.get("content")):
-            return text_of(message.get("content"))
-    return text_of(value.get("prompt"))
+def _take_attached(messages: Sequence[Message]) -> dict[int, Any]:
+    """Take the custom content out of all messages; that of user messages by their index."""
+    attached = {}
+    for index, message in enumerate(messages):
+        if message.custom_content is not UNSET:
+            if message.role == "user":
+                attached[index] = value_of(message.custom_content)
+            message.custom_content = UNSET
+    return attached
 
 
-def _is_tool_result(content: object) -> bool:
-    """The Messages API gives a tool's result in the name of the user."""
-    parts = objects(content)
-    return bool(parts) and all(part.get("type") == "tool_result" for part in parts)
+def _asked(messages: Sequence[Message]) -> tuple[int | None, object]:
+    """Index and content of the last user message; the Messages API gives a tool's result in the name of the user."""
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if message.role == "user":
+            content = value_of(message.content)
+            parts = objects(content)
+            if not parts or any(part.get("type") != "tool_result" for part in parts):
+                return index, content
+    return None, None
 
 
-def _history_hash(value: Mapping[str, Any], messages: Sequence[object], documents: Sequence[str]) -> str | None:
-    """Hash of all that makes the messages the same; an assistant's stages and state are no part of it."""
-    if not messages and not value.get("prompt"):
-        return None
-    said = [_said(message) if isinstance(message, dict) else message for message in messages]
-    frame = [value.get(key) for key in _HASHED_REQUEST]
-    text = write_json([frame, said, documents], sort_keys=True)
-    return None if text is None else hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _said(message: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in message.items() if key in _HASHED and value is not None}
-
-
-def _configuration_type(value: Mapping[str, Any]) -> str | None:
-    step: object = value
-    for key in ("custom_fields", "configuration", "request", "type"):
+def _configuration_type(step: object) -> str | None:
+    for key in ("configuration", "request", "type"):
         step = step.get(key) if isinstance(step, dict) else None
     return text_or_none(step)

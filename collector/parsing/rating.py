@@ -50,14 +50,18 @@ def read_rating(call: Call) -> SignalRecord:
 def _log(call: Call) -> dict[str, Any]:
     """What the line says beyond the signal's columns."""
     told = {
-        "project_id": call.members.text("project", "id"),
-        "user_title": call.members.text("user", "title"),
+        "project_id": call.project_id,
+        "user_title": call.user_title,
         "trace_id": call.trace_id,
         "span_id": call.span_id,
         "parent_deployment": call.parent_deployment,
         "execution_path": call.execution_path,
         "status": call.status,
+        "operation_duration_ms": call.duration_ms,
         "response_body": call.response_body,
         "error": "; ".join(call.repairs) or None,
     }
-    return call.members.left() | {key: value for key, value in told.items() if value is not None}
+    usage = {key: value for key, value in call.usage._asdict().items() if value is not None}
+    log = call.left | {key: value for key, value in told.items() if value is not None}
+    odd = log.get("token_usage", {})
+    return log | {"token_usage": usage | odd} if usage and isinstance(odd, dict) else log

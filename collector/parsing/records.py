@@ -15,6 +15,10 @@ REASONS = {
     "no_time": "The line does not say when the request was made, so it has no date to be stored under.",
     "cut": "The line is cut before its deployment or its time.",
     "parser_failure": "The parser failed on the line: a defect to report, with the entry.",
+    "redaction_failed": "The redaction failed on the row, so nothing of it is kept but this note.",
+    "broken_gzip": "The gzip stream ends early or is damaged; the lines before that are kept.",
+    "too_long": "The line is longer than 64 MiB; its first MiB is kept.",
+    "not_a_signal": "The item of `POST /signals` is no signal that can be stored.",
 }
 """Every reason of a rejection, with what it means."""
 
@@ -61,8 +65,11 @@ class LogRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     finish_reason: str | None = None
     message_count: int | None = None
     history_hash: str | None = None
+    prefix_hash: str | None = None
+    parent_history_hash: str | None = None
     request_body: str | None
     assembled_response: str | None
+    response_body: str | None = None
     extra: str | None
 
 

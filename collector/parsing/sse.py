@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
+
+import numpy as np
 
 from collector.parsing.bodies import read_object, text_or_none
 
 _DATA: Final = "\ndata:"
 _DONE: Final = "[DONE]"
 _BEGINNINGS: Final = ("data:", ":", "event:", "id:", "retry:")
+_RAW_DATA: Final = b"data:"
+_RAW_LINE_FEED: Final = rb"\n"
+_RAW_END: Final = rb'\n\n"'
+_RAW_DONE: Final = rb'data: [DONE]\n\n"'
+_RAW_NO_ID: Final = rb"\"id\":\"\""
+_RAW_NO_CHOICES: Final = rb"\"choices\":[]"
+_PLAIN_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,200}")
 _BLANK: Final = "\ufeff \t\r\n"
 _TAIL: Final = 64
 
@@ -58,16 +68,38 @@ def chunk_id(chunk: dict[str, Any]) -> str | None:
     return None
 
 
-def all_chunks_have(body: str, response_id: str) -> bool:
-    """Whether every event but `[DONE]` carries this id, told by counting, without decoding.
+def all_chunks_have(raw: bytes, response_id: str) -> bool:
+    """Whether every event but `[DONE]` carries this id; `raw` is the body as a JSON string, still escaped.
 
-    A first event with an empty id passes too: Azure begins with its prompt's filter results. False also where
-    it cannot be told: other line ends than LF, comments, ids that JSON writes with escapes.
+    Told by counting, without decoding: True only where each `data:` is followed by just what follows the first, up to
+    and with the id. A first event with an empty id and no choices is passed over: Azure begins with its prompt's filter
+    results. False also where it cannot be told: odd ids, other members before the id, a text with `data:` in it, a cut
+    end.
     """
-    first = body[: body.find("\n")]
-    needle = f'"id": "{response_id}"' if '"id": "' in first else f'"id":"{response_id}"'
-    if not response_id.isprintable() or "\\" in response_id or '"' in response_id:
+    if not raw.startswith(b'"data:') or not raw.endswith(_RAW_END) or not _PLAIN_ID.fullmatch(response_id):
         return False
-    events, odd = divmod(body.count("\n"), 2)
-    without_id = is_ended(body) + ('"id":""' in first or '"id": ""' in first)
-    return not odd and body.endswith("\n\n") and body.count(needle) == events - without_id
+    start, without_id = 1, int(raw.endswith(_RAW_DONE))
+    end = raw.find(_RAW_LINE_FEED)
+    if raw.find(_RAW_NO_ID, start, end) != -1 and raw.find(_RAW_NO_CHOICES, start, end) != -1:
+        start, without_id = end + 2 * len(_RAW_LINE_FEED), without_id + 1
+        end = raw.find(_RAW_LINE_FEED, start)
+    needle = f'\\"id\\":\\"{response_id}\\"'.encode()
+    found = raw.find(needle, start, end)
+    if found == -1:
+        needle = needle.replace(b":", b": ")
+        found = raw.find(needle, start, end)
+    if found == -1:
+        return False
+    beginning = raw[start : found + len(needle)]
+    if not beginning.startswith(_RAW_DATA):
+        return False
+    expected = raw.count(beginning) + without_id
+    return expected == _most_events(raw) or expected == raw.count(_RAW_DATA)
+
+
+def _most_events(raw: bytes) -> int:
+    """How many `data:` there are at most: each d with a colon four bytes behind, counted much faster than the word."""
+    codes = np.frombuffer(raw, np.uint8)
+    found = codes[:-4] == ord("d")
+    found &= codes[4:] == ord(":")
+    return int(np.count_nonzero(found))

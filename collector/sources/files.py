@@ -2,113 +2,199 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from functools import partial
 
-import fsspec
 import orjson
 
 from collector.pipeline import Collector
-from collector.position import FILE, Partition, Piece
-from collector.sources.lines import Line, read_lines
-from lake import Storage, is_remote
+from collector.position import Partition, Piece
+from collector.sources.contents import KnownContents
+from collector.sources.lines import Line
+from collector.sources.listing import Listing, LogFile
+from collector.sources.open_file import OpenFile, UnreadableFileError
+from collector.sources.tails import Tails
+from lake import Storage
 
 logger = logging.getLogger(__name__)
 
 REST = timedelta(minutes=5)
 """How long a local file must be unchanged until its unfinished end is taken for all that will come."""
-_GLOB_MARKS = "*?["
+_FILE_CLOCK_STEP = timedelta(seconds=2)
+"""A file that changed so lately may change again and show the same time."""
 
 
 @dataclass(frozen=True, slots=True)
-class LogFile:
-    """A file as the store lists it; `modified_at` is None where it cannot change any more (an object)."""
+class _Finished:
+    """A file as it was when it was read to its end, and the position there."""
 
-    uri: str
-    path: str
-    size: int
-    modified_at: datetime | None
-
-    @property
-    def name(self) -> str:
-        """The URI as text that can be stored: names of files need not be Unicode."""
-        return os.fsencode(self.uri).decode("utf-8", "replace")
+    listed: LogFile
+    partition: Partition
+    offset: int
+    rested: bool
 
 
-@dataclass(frozen=True)
 class FileSource:
     """The files that some paths, folders and globs name.
 
-    A file is known by its path and its first line, so that a name that is used again is a new file. A file that was
-    moved is new too; its lines are then dropped as duplicates, as far as the window of duplicates reaches.
+    `collector.sources.identity` says what a file is. Files that grow are held open between two looks, so that the rest
+    of one that is renamed or deleted is read. `exclude` is a folder or URI whose files are left out: the lake's own,
+    where it stands among the logs. Not safe for use by several threads at once.
     """
 
-    paths: Sequence[str]
-    storage: Storage
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    exclude: str | None = None
-    """Folder or URI whose files are left out: the lake's own, where it stands among the logs."""
+    def __init__(
+        self,
+        paths: Sequence[str],
+        storage: Storage,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        exclude: str | None = None,
+    ) -> None:
+        self.paths = paths
+        self.unreadable: dict[str, str] = {}
+        """Files that could not be read at the last look, by URI, and why."""
+        self._storage = storage
+        self._clock = clock
+        self._exclude = exclude
+        self._listings = [Listing(path, storage, clock) for path in paths]
+        self._tails = Tails()
+        self._finished: dict[str, _Finished] = {}
+        self._contents: KnownContents | None = None
 
     def read_into(self, collector: Collector, stop: Callable[[], bool] = lambda: False) -> int:
         """Bring all that is new in the files into the collector, in order of their names, or until `stop` says so.
 
-        Gives the number of files that there are. A file that cannot be read is logged and costs only itself.
+        Gives the number of files that were found. A file that cannot be read is logged, costs only itself and is tried
+        again the next time. Errors of the lake are raised.
         """
+        if self._contents is None or self._contents.collector is not collector:
+            self._contents = KnownContents(collector)
+        contents = self._contents
         files = self.find()
+        # After the listing, so that a file which was found under a new name is known to have moved.
+        for moved in self._tails.moved():
+            self._attempt(moved.listed.uri, partial(self._read_rest, moved, contents, stop))
         for file in files:
-            try:
-                self._read(file, collector, stop)
-            except FileNotFoundError:
-                logger.warning("%s went away while it was read; what was read of it is kept", file.uri)
-            except PermissionError as error:
-                logger.error("%s cannot be read (%s): give the collector the right to read it", file.uri, error)
+            if not self._is_finished(file, collector):
+                self._attempt(file.uri, partial(self._read_file, file, contents, stop))
             if stop():
                 break
+        self._forget_what_is_gone(files)
+        contents.write(self._clock())
         return len(files)
 
     def find(self) -> list[LogFile]:
         """List the files, each once, in order of their names."""
         found: dict[str, LogFile] = {}
-        for pattern in self.paths:
-            filesystem, path = self.storage.filesystem(pattern)
-            for file in _matches(filesystem, path, is_remote(pattern)):
-                if self.exclude is None or not file.uri.startswith(f"{self.exclude}/"):
+        for listing in self._listings:
+            for file in listing.find():
+                if self._exclude is None or not file.uri.startswith(f"{self._exclude}/"):
                     found[file.uri] = file
         return [found[uri] for uri in sorted(found)]
 
-    def _read(self, file: LogFile, collector: Collector, stop: Callable[[], bool]) -> None:
-        if file.modified_at is None and collector.books.is_finished(file.name, file.size):
-            return
-        filesystem, _ = self.storage.filesystem(file.uri)
-        with filesystem.open(file.path, "rb") as stream:
-            first = next(read_lines(stream), None)
-            if first is None or not self._can_take(first, file):
-                return
-            partition = _partition(file, first)
-            start = collector.offset(partition)
-            if start and collector.books.is_finished(file.name, file.size):
-                return
-            stream.seek(0)
-            for line in read_lines(stream, start):
-                if stop():
-                    return
-                if not self._can_take(line, file):
-                    logger.info("%s: its end before byte %d is still being written", file.uri, line.offset)
-                    return
-                collector.add(Piece(partition, line.raw, line.offset, start, line.problem))
-                start = line.offset
-            collector.exhausted(partition, start, file.size)
+    def close(self) -> None:
+        """Let go of the files that are held open, and write what a later run knows finished files by.
 
-    def _can_take(self, line: Line, file: LogFile) -> bool:
-        """Whether a line is all there, or its file has rested so long that no more of it will come."""
-        if line.ended or file.modified_at is None or self.clock() - file.modified_at >= REST:
+        Call it after the collector's last `flush`. Raises the lake's errors.
+        """
+        self._tails.close()
+        if self._contents is not None:
+            self._contents.write(self._clock())
+
+    def _attempt(self, uri: str, read: Callable[[], None]) -> None:
+        try:
+            read()
+        except UnreadableFileError as error:
+            if self.unreadable.get(uri) != str(error):
+                logger.error("%s", error)
+            self.unreadable[uri] = str(error)
+        else:
+            self.unreadable.pop(uri, None)
+
+    def _is_finished(self, file: LogFile, collector: Collector) -> bool:
+        """Whether nothing can be new in a file, told without opening it."""
+        if file.modified_at is None and collector.books.is_finished(file.name, file.size):
+            self._finished.pop(file.uri, None)
             return True
-        return _is_whole(line)
+        finished = self._finished.get(file.uri)
+        return (
+            finished is not None
+            and finished.listed == file
+            and (finished.rested or not self._rests(file.modified_at))
+            and collector.offset(finished.partition) == finished.offset
+        )
+
+    def _read_file(self, listed: LogFile, contents: KnownContents, stop: Callable[[], bool]) -> None:
+        collector = contents.collector
+        file = OpenFile.open(listed, self._storage)
+        if file is None:
+            return
+        try:
+            held = self._tails.get(file.inode())
+            if held is not None and (held.first_line.raw != file.first_line.raw or held.offset > file.size()):
+                # Cut short and written anew; a copy of what it held is known by its content.
+                held.remember_known_content(contents)
+                held = None
+            if not self._can_take(file.first_line, file):
+                return
+            file.find_place(contents, held)
+            if file.offset and collector.books.is_finished(listed.name, listed.size):
+                self._finish(file, contents)
+                return
+            at_end = self._read_on(file, collector, stop)
+            if not file.packed and not self._rests(file.modified_at()):
+                self._tails.hold(file)
+            if at_end:
+                self._finish(file, contents)
+        finally:
+            if not self._tails.holds(file):
+                file.close()
+
+    def _read_rest(self, file: OpenFile, contents: KnownContents, stop: Callable[[], bool]) -> None:
+        """Read what was written to a file before, or soon after, it left its name."""
+        collector = contents.collector
+        file.go_to(collector.offset(file.partition))
+        if not self._read_on(file, collector, stop):
+            return
+        file.remember_content(contents)
+        if self._rests(file.modified_at()) and collector.books.offset(file.partition) == file.offset:
+            self._tails.let_go(file)
+
+    def _read_on(self, file: OpenFile, collector: Collector, stop: Callable[[], bool]) -> bool:
+        """Take the lines that are new; gives whether the file was read to its end."""
+        for line in file.lines():
+            if stop():
+                return False
+            if not self._can_take(line, file):
+                logger.debug("%s: its end before byte %d is still being written", file.listed.uri, line.offset)
+                return False
+            collector.add(Piece(file.partition, line.raw, line.offset, file.offset, line.problem))
+        return True
+
+    def _finish(self, file: OpenFile, contents: KnownContents) -> None:
+        collector, listed = contents.collector, file.listed
+        was_finished = collector.books.is_finished(listed.name, listed.size)
+        if not was_finished:
+            collector.exhausted(file.partition, file.offset, listed.size)
+        rested = self._rests(listed.modified_at)
+        if rested and not (was_finished and contents.begins_as_known(file.first_line.raw)):
+            file.remember_content(contents)
+        if listed.modified_at is None or self._clock() - listed.modified_at >= _FILE_CLOCK_STEP:
+            self._finished[listed.uri] = _Finished(listed, file.partition, file.offset, rested)
+
+    def _rests(self, modified_at: datetime | None) -> bool:
+        return modified_at is None or self._clock() - modified_at >= REST
+
+    def _can_take(self, line: Line, file: OpenFile) -> bool:
+        """Whether a line is all there, or its file has rested so long that no more of it will come."""
+        return line.ended or self._rests(file.modified_at()) or _is_whole(line)
+
+    def _forget_what_is_gone(self, files: Sequence[LogFile]) -> None:
+        if len(self._finished) > 2 * len(files) + 1000:
+            found = {file.uri for file in files}
+            self._finished = {uri: seen for uri, seen in self._finished.items() if uri in found}
 
 
 def _is_whole(line: Line) -> bool:
@@ -119,25 +205,3 @@ def _is_whole(line: Line) -> bool:
     except orjson.JSONDecodeError:
         return False
     return True
-
-
-def _partition(file: LogFile, first: Line) -> Partition:
-    key = hashlib.sha256(os.fsencode(file.uri) + b"\0" + first.raw.strip()).hexdigest()[:32]
-    return Partition(FILE, file.name, key)
-
-
-def _matches(filesystem: Any, path: str, remote: bool) -> Iterator[LogFile]:
-    if any(mark in path for mark in _GLOB_MARKS):
-        found = filesystem.glob(path, detail=True)
-    else:
-        found = filesystem.find(path, detail=True)
-    for name, info in sorted(found.items()):
-        if info["type"] != "file" or name.rsplit("/", 1)[-1].startswith("."):
-            continue
-        modified_at = None if remote else datetime.fromtimestamp(info["mtime"], UTC)
-        yield LogFile(f"{_scheme(filesystem)}{name}", name, info["size"], modified_at)
-
-
-def _scheme(filesystem: fsspec.AbstractFileSystem) -> str:
-    protocol = filesystem.protocol if isinstance(filesystem.protocol, str) else filesystem.protocol[0]
-    return "" if protocol == "file" else f"{protocol}://"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
+
+from isal import igzip_lib
 
 CHUNK_BYTES = 1 << 20
 PACKED_CHUNK_BYTES = 64 << 10
@@ -34,7 +35,7 @@ class BrokenGzipError(ValueError):
 
 def read_lines(stream: BinaryIO, start: int = 0) -> Iterator[Line]:
     """Give the lines after position `start`; whether the stream is gzip is told by its first bytes, not by a name."""
-    packed = stream.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+    packed = is_packed(stream)
     stream.seek(0 if packed else start)
     chunks = _skip(_unpacked(stream), start) if packed else _chunks(stream)
     cutter = _LineCutter(start)
@@ -50,6 +51,12 @@ def read_lines(stream: BinaryIO, start: int = 0) -> Iterator[Line]:
         yield Line(b"", cutter.offset + 1, ended=False, problem=problem)
 
 
+def is_packed(stream: BinaryIO) -> bool:
+    """Whether a stream is gzip, by its first bytes."""
+    stream.seek(0)
+    return stream.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+
+
 def _chunks(stream: BinaryIO) -> Iterator[bytes]:
     while chunk := stream.read(CHUNK_BYTES):
         yield chunk
@@ -59,16 +66,15 @@ def _unpacked(stream: BinaryIO) -> Iterator[bytes]:
     """Unpack gzip of any number of members; zeros after a member are padding, as gzip itself takes them."""
     packed = stream.read(PACKED_CHUNK_BYTES)
     while packed:
-        member = zlib.decompressobj(wbits=31)
-        while True:
+        member = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+        while not member.eof:
             try:
-                yield member.decompress(packed)
-            except zlib.error as error:
+                # A piece of at most one chunk: a small stream of zeros unpacks to a thousand times its size.
+                yield member.decompress(packed, CHUNK_BYTES)
+            except igzip_lib.IsalError as error:  # type: ignore[misc]  # the stub says it is an instance
                 raise BrokenGzipError(f"the gzip stream is damaged ({error}); the lines before it are kept") from error
-            if member.eof:
-                break
-            packed = stream.read(PACKED_CHUNK_BYTES)
-            if not packed:
+            packed = b""
+            if member.needs_input and not (packed := stream.read(PACKED_CHUNK_BYTES)):
                 raise BrokenGzipError("the gzip stream ends before its end mark; the lines before it are kept")
         packed = member.unused_data.lstrip(b"\0")
         while not packed and (more := stream.read(PACKED_CHUNK_BYTES)):

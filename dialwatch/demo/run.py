@@ -15,6 +15,7 @@ from rich.console import Console
 
 from collector import Collector
 from dialwatch import running
+from dialwatch.collecting import collecting
 from dialwatch.config import Settings
 from dialwatch.demo.checks import ScoredAnswers, check_all
 from dialwatch.demo.core import CoreLog
@@ -56,7 +57,7 @@ def run_demo(*, once: bool, keep: Path | None) -> int:
         receiver = stack.enter_context(Receiver(secret, display.delivered))
         settings = _settings(folder, receiver.url, secret)
         lake = settings.lake.open()
-        collector = stack.enter_context(running.collecting(settings, lake))
+        collector = stack.enter_context(collecting(settings, lake))
         stack.enter_context(running.evaluating(settings, lake))
         url = stack.enter_context(running.monitoring(settings, lake))
         log = folder / "logs" / f"aidial-{now:%Y-%m-%d}.0.log"
@@ -77,7 +78,7 @@ def _settings(folder: Path, webhook: str, secret: str) -> Settings:
         {
             "lake": {"root": str(folder / "lake")},
             "collector": {"files": {"paths": [str(folder / "logs")], "poll_seconds": POLL_SECONDS}, "flush_seconds": 1},
-            "evaluator": {"every": 1},
+            "evaluator": {"every": 1, "context_grace": 0},
             "monitor": {
                 "listen": address,
                 "external_url": f"http://{address}/",

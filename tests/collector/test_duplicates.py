@@ -2,13 +2,19 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
+import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.duplicates import DuplicateWindow
+from collector import duplicates
+from collector.duplicates import DuplicateWindow, id_number, id_numbers
+from collector.position import Partition
 
 START = datetime(2026, 11, 20, tzinfo=UTC)
-ONE, OTHER = f"{1:032x}", f"{2:032x}"
+ONE, OTHER = 1 << 100, 2
+FILE = Partition("file", "/logs/a.log", "a")
 
 
 def test_the_first_stays_and_the_next_is_a_duplicate() -> None:
@@ -22,8 +28,7 @@ def test_the_first_stays_and_the_next_is_a_duplicate() -> None:
 def test_a_line_of_a_batch_that_was_cut_off_is_not_its_own_duplicate() -> None:
     """A line that comes again from its stored position is the same line; from elsewhere it is a duplicate."""
     window = DuplicateWindow(timedelta(hours=48))
-    window.expect_again(ONE, "file:a", 7)
-    window.expect_again(OTHER, "file:a", 8)
+    window.remember([], START, {ONE: (FILE, 7), OTHER: (FILE, 8)})
     assert not window.is_duplicate(ONE, "file:a", 7, START)
     assert window.is_duplicate(ONE, "file:a", 7, START)
     assert window.is_duplicate(OTHER, "file:b", 8, START)
@@ -37,7 +42,7 @@ def test_an_id_is_known_for_the_window_and_forgotten_soon_after(arrivals: list[t
     now = START
     for number, hours in arrivals:
         now += timedelta(hours=hours)
-        known = window.is_duplicate(f"{number:032x}", "file:a", 0, now)
+        known = window.is_duplicate(number, "file:a", 0, now)
         age = now - first.get(number, now)
         if number not in first or age > timedelta(hours=72):
             assert not known
@@ -45,3 +50,25 @@ def test_an_id_is_known_for_the_window_and_forgotten_soon_after(arrivals: list[t
             assert known
         if not known:
             first[number] = now
+
+
+@given(st.lists(st.integers(0, 40), max_size=60), st.integers(1, 7))
+def test_a_full_window_forgets_nothing(numbers: list[int], most_loose: int) -> None:
+    """However many ids are kept sorted and how many loose, each is new once: also those with equal upper halves."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(duplicates, "_MOST_LOOSE_IDS", most_loose)
+        window = DuplicateWindow(timedelta(hours=48))
+        ids = [(number % 3) << 64 | number for number in numbers]
+        found = [window.is_duplicate(number, "file:a", 0, START) for number in ids]
+    assert found == [number in ids[:place] for place, number in enumerate(ids)]
+
+
+HEX = st.text("0123456789abcdefABCDEF", min_size=32, max_size=32)
+
+
+@given(st.lists(HEX | st.text(max_size=40)), st.integers(0, 3))
+def test_a_column_of_ids_has_the_numbers_of_its_ids(ids: list[str], skipped: int) -> None:
+    """Reading a whole column at once gives what reading id by id gives, whatever is no hash, slices too."""
+    numbers = id_numbers(pa.array(ids, pa.string()).slice(skipped))
+    assert numbers.dtype == np.uint64
+    assert [upper << 64 | lower for upper, lower in numbers.tolist()] == [id_number(text) for text in ids[skipped:]]

@@ -23,18 +23,18 @@ from collector import Collector, CollectorSettings, FileSource
 from lake import Lake, Storage, Table
 
 logs, root, flush_bytes, kill_at, moment = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:5]), sys.argv[5]
-append, calls = Table.append, 0
+commit, calls = Table.commit, 0
 
-def append_or_die(self, *args, **kwargs):
+def commit_or_die(self, *args, **kwargs):
     global calls
     calls += 1
     if calls == kill_at and moment == "before":
         os.kill(os.getpid(), signal.SIGKILL)
-    append(self, *args, **kwargs)
+    commit(self, *args, **kwargs)
     if calls == kill_at and moment == "after":
         os.kill(os.getpid(), signal.SIGKILL)
 
-Table.append = append_or_die
+Table.commit = commit_or_die
 collector = Collector(Lake(root), CollectorSettings(flush_bytes=flush_bytes))
 FileSource([logs], Storage()).read_into(collector)
 collector.flush()
@@ -44,7 +44,7 @@ KEYS = {PARSED_LOGS: "event_id", USER_SIGNALS: "signal_id", REJECTED: "raw"}
 
 
 def collect(logs: Path, root: Path, kill_at: int = 0, moment: str = "", flush_bytes: int = SMALL_BATCHES) -> int:
-    """Run a collector in a process of its own; gives its number of appends, or 0 where it was killed."""
+    """Run a collector in a process of its own; gives its number of commits, or 0 where it was killed."""
     command = [sys.executable, "-c", COLLECT, str(logs), str(root), str(flush_bytes), str(kill_at), moment]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     if kill_at and done.returncode == -signal.SIGKILL:

@@ -4,16 +4,20 @@ import json
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake.exceptions import DeltaError
 
 from collector import Collector, CollectorSettings, Counts
+from collector.parsing import SignalRecord
 from collector.position import Partition, Piece
 from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, LostRaceError
 from tests.collector.lines import chat_line, rating_line
+from tests.servers import wait_for
 
 FILE = Partition("file", "/logs/a.log", "a")
+KAFKA_PARTITION = Partition("kafka", "topic", "0")
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
@@ -77,13 +81,17 @@ def test_a_duplicate_outside_the_window_is_a_row(lake: Lake) -> None:
 
 
 def test_a_batch_is_committed_when_it_is_full(lake: Lake) -> None:
-    """The size of the open batch is bounded: the next line commits what is there."""
+    """The size of the open batch is bounded: the next line sends it off, the one after a full one waits for it."""
     collector = Collector(lake, CollectorSettings(flush_bytes=1))
     collector.add(Piece(FILE, chat_line(1), 1))
     assert collector.totals.lines == 0
     collector.add(Piece(FILE, chat_line(2), 2))
+    collector.add(Piece(FILE, chat_line(3), 3))
     assert collector.totals.lines == 1
-    assert answers(lake) == ["Answer 1."]
+    assert answers(lake)[:1] == ["Answer 1."]
+    assert collector.offset(FILE) == 3
+    assert collector.flush().lines == 2
+    assert answers(lake) == ["Answer 1.", "Answer 2.", "Answer 3."]
 
 
 def test_a_batch_is_committed_when_it_is_old(lake: Lake) -> None:
@@ -95,7 +103,8 @@ def test_a_batch_is_committed_when_it_is_old(lake: Lake) -> None:
     assert collector.totals.lines == 0
     now[0] += timedelta(seconds=30)
     collector.flush_if_due()
-    assert collector.totals.lines == 1
+    wait_for(lambda: collector.flush_if_due() or collector.totals.lines == 1)
+    assert answers(lake) == ["Answer 1."]
 
 
 def test_a_commit_that_failed_halfway_is_finished_later(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,6 +141,47 @@ def test_two_collectors_on_one_source_store_each_line_once(lake: Lake) -> None:
         other.flush()
     assert answers(lake) == ["Answer 1.", "Answer 2."]
     assert [row["stored"] for row in lake.table(BATCHES).read().to_pylist()] == [1, 1]
+
+
+@pytest.mark.parametrize("reaches", [2, 4])
+def test_a_collector_that_lost_its_partition_is_refused(lake: Lake, reaches: int) -> None:
+    """Lines that another collector has committed are refused with their batch, and counted once in the books."""
+    stale, owner = Collector(lake, CollectorSettings()), Collector(lake, CollectorSettings())
+    for number in range(1, reaches + 1):
+        stale.add(Piece(KAFKA_PARTITION, chat_line(number), number - 1))
+    for number in (1, 2, 3):
+        owner.add(Piece(KAFKA_PARTITION, chat_line(number), number - 1))
+    owner.flush()
+    with pytest.raises(LostRaceError, match=r"topic \(0\) is committed up to 2, this batch begins after -1"):
+        stale.flush()
+    assert stale.offset(KAFKA_PARTITION) == 2
+    stale.add(Piece(KAFKA_PARTITION, chat_line(4), 3, 2))
+    assert stale.flush() == Counts(lines=1, stored=1)
+    assert len(answers(lake)) == 4
+    assert sum(lake.table(BATCHES).read(["lines"])["lines"].to_pylist()) == 4
+
+
+def test_a_collector_that_is_overtaken_while_it_commits_is_refused(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that comes between the rows and the books of a batch makes the books refuse it."""
+    stale, owner = Collector(lake, CollectorSettings()), Collector(lake, CollectorSettings())
+    for collector, last in ((owner, 3), (stale, 4)):
+        for number in range(1, last):
+            collector.add(Piece(KAFKA_PARTITION, chat_line(number), number - 1))
+    checkpoint = stale._checkpoint
+    append = checkpoint._append
+
+    def overtaken(*arguments: Any) -> None:
+        owner.flush()
+        append(*arguments)
+
+    monkeypatch.setattr(checkpoint, "_append", overtaken)
+    with pytest.raises(LostRaceError):
+        stale.flush()
+    assert stale.offset(KAFKA_PARTITION) == 1
+    stale.add(Piece(KAFKA_PARTITION, chat_line(3), 2, 1))
+    assert stale.flush().lines == 1
+    assert len(answers(lake)) == 3
+    assert sum(lake.table(BATCHES).read(["lines"])["lines"].to_pylist()) == 3
 
 
 def test_a_lost_race_starts_again_from_the_lake(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,3 +256,100 @@ def test_contexts_of_an_application_that_shows_none_come_from_its_child(lake: La
     assert rows["r-2"]["contexts_origin"] == "none"
     child = lake.table(PARSED_LOGS, "gpt-4o").read(["contexts_origin", "is_entry"]).to_pylist()
     assert child == [{"contexts_origin": "prompt", "is_entry": False}]
+
+
+def test_a_batch_that_failed_on_its_way_is_tried_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error comes with the next call; meanwhile lines are taken until the next batch is full, and none is lost."""
+    collector = Collector(lake, CollectorSettings(flush_bytes=1))
+    real = lake.table
+
+    def is_full(spec: object, deployment: str | None = None) -> object:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(lake, "table", is_full)
+    collector.add(Piece(FILE, chat_line(1), 1, 0))
+    collector.add(Piece(FILE, chat_line(2), 2, 1))
+    for _ in range(5):
+        with pytest.raises(OSError, match="disk is full"):
+            collector.add(Piece(FILE, chat_line(3), 3, 2))
+    assert collector.offset(FILE) == 2
+    monkeypatch.setattr(lake, "table", real)
+    # The last try may still have met the full disk.
+    wait_for(lambda: collector.flush().add_up())
+    collector.add(Piece(FILE, chat_line(3), 3, 2))
+    collector.flush()
+    assert collector.totals == Counts(lines=3, stored=3)
+    assert answers(lake) == ["Answer 1.", "Answer 2.", "Answer 3."]
+
+
+def test_a_race_lost_on_the_way_gives_up_what_is_open(lake: Lake) -> None:
+    """When another collector has taken over the source, all that is open is given up and nothing is stored twice."""
+    collector, other = Collector(lake, CollectorSettings(flush_bytes=1)), Collector(lake, CollectorSettings())
+    collector.add(Piece(FILE, chat_line(1), 1, 0))
+    collector.flush()
+    collector.add(Piece(FILE, chat_line(2), 2, 1))
+    collector._checkpoint._table((PARSED_LOGS, "rag-app")).progress = lambda _: {"file:a": 1}  # type: ignore[method-assign]
+    other.refresh(FILE)
+    other.add(Piece(FILE, chat_line(2), 2, 1))
+    other.flush()
+    collector.add(Piece(FILE, chat_line(3), 3, 2))
+    with pytest.raises(LostRaceError):
+        collector.flush()
+    assert collector.offset(FILE) == 2
+    collector.add(Piece(FILE, chat_line(3), 3, 2))
+    collector.flush()
+    assert answers(lake) == ["Answer 1.", "Answer 2.", "Answer 3."]
+
+
+def test_a_lake_that_is_away_when_a_race_was_lost_is_read_later(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is taken before what must be remembered could be read again."""
+    collector = Collector(lake, CollectorSettings())
+    collector.add(Piece(FILE, chat_line(1), 1, 0))
+    collector.flush()
+    collector._give_up()
+    with monkeypatch.context() as patch:
+        patch.setattr(lake, "deployments", lambda: (_ for _ in ()).throw(OSError("away")))
+        for _ in range(2):
+            with pytest.raises(OSError, match="away"):
+                collector.add(Piece(FILE, chat_line(1), 5, 1))
+    collector.add(Piece(FILE, chat_line(1), 5, 1))
+    assert collector.flush().duplicates == 1
+
+
+def test_every_record_is_redacted_before_it_is_stored(lake: Lake) -> None:
+    """What `settings.redaction` names is in no row, no signal and no rejection, as a line or from the source itself."""
+    redaction = {"own": {"fruit": "plum[0-9]"}, "key": "a key of sixteen letters"}
+    settings = CollectorSettings.model_validate({"redaction": redaction, "keep_raw_response": True})
+    collector = Collector(lake, settings)
+    raws = [chat_line(1).replace(b"Answer", b"plum1"), rating_line(2, "plum2"), b"no json plum3"]
+    for offset, raw in enumerate(raws, 1):
+        collector.add(Piece(FILE, raw, offset))
+    collector.add(Piece(FILE, b"cut plum4", 4, problem=("broken_gzip", "it ends early")))
+    assert collector.flush() == Counts(lines=4, stored=1, signals=1, rejected=2)
+    tables = [lake.table(PARSED_LOGS, "rag-app"), lake.table(USER_SIGNALS, "rag-app"), lake.table(REJECTED)]
+    assert all("plum" not in str(table.read().to_pylist()) for table in tables)
+    assert "[FRUIT]" in answers(lake)[0]
+
+
+def test_a_signal_that_is_no_line_is_stored_once(lake: Lake) -> None:
+    """A piece may carry a signal; it counts as a line, and one that is sent again is a duplicate."""
+    endpoint = Partition("http", "/signals", "run")
+    signal = SignalRecord(
+        signal_id="not a hash", response_id="r-1", deployment="rag-app", date=NOW.date(), signaled_at=NOW,
+        signal="like", value=1.0, confidence=1.0, origin="explicit", user_id=None, chat_id=None, details=None,
+    )  # fmt: skip
+    collector = Collector(lake, CollectorSettings())
+    collector.commit([Piece(endpoint, b"{}", 1, record=signal), Piece(endpoint, b"{}", 2, record=signal)])
+    assert collector.totals == Counts(lines=2, signals=1, duplicates=1)
+    restarted = Collector(lake, CollectorSettings())
+    restarted.commit([Piece(endpoint, b"{}", 3, record=signal)])
+    assert restarted.totals == Counts(lines=1, duplicates=1)
+
+
+def test_the_raw_response_is_kept_where_it_is_asked_for(lake: Lake) -> None:
+    """`response_body` is null unless `keep_raw_response` is set."""
+    collect(lake, chat_line(1))
+    collect(lake, chat_line(2), start=1, keep_raw_response=True)
+    rows = lake.table(PARSED_LOGS, "rag-app").read(["answer", "response_body"]).sort_by("answer").to_pylist()
+    assert rows[0]["response_body"] is None
+    assert "Answer 2." in rows[1]["response_body"]

@@ -5,7 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -32,6 +33,16 @@ def eventually(look: Callable[[], bool], process: subprocess.Popen[str]) -> None
         assert process.poll() is None, "the process has ended"
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.1)
+
+
+@contextmanager
+def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "dialwatch", *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 @pytest.fixture
@@ -90,8 +101,7 @@ def test_the_address_of_the_file_counts_where_no_flag_is_given(tmp_path: Path) -
     port = free_port()
     config = tmp_path / "dialwatch.yaml"
     config.write_text(f"lake: {{root: {tmp_path}/lake}}\ncollector: {{http: {{listen: '127.0.0.1:{port}'}}}}\n")
-    command = [sys.executable, "-m", "dialwatch", "collect", "http", "-c", str(config)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with started("collect", "http", "-c", str(config)) as process:
 
         def stored() -> bool:
             try:
@@ -116,12 +126,11 @@ collector:
   files: {{paths: ["{tmp_path}/*.log"], poll_seconds: 0.1}}
   http: {{listen: "127.0.0.1:{data}"}}
   flush_seconds: 1
-evaluator: {{every: 1}}
+evaluator: {{every: 1, context_grace: 0}}
 monitor: {{listen: "127.0.0.1:{port}", refresh_seconds: 1}}
 """
     )
-    command = [sys.executable, "-m", "dialwatch", "up", "-c", str(config)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with started("up", "-c", str(config)) as process:
 
         def metrics() -> str:
             try:

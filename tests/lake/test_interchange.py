@@ -47,6 +47,29 @@ def test_answers_are_one_row_a_question_with_lists_that_are_never_null(lake: Lak
     ]
 
 
+def test_contexts_that_only_the_applications_model_call_shows_are_found(lake: Lake) -> None:
+    """Whichever of the two lines came first, and whatever the day; what the answer itself shows comes first."""
+    shown = {"trace_id": "t", "contexts": [{"text": "shown"}], "contexts_origin": "retrieval_stage"}
+    nothing = {"trace_id": "t", "contexts": None, "contexts_origin": "none"}
+    rows = [
+        log_row(1, question="One?", span_id="s1", **nothing),
+        log_row(2, question="Two?", span_id="s2", **shown),
+        log_row(2000, question="Three?", span_id="s3", **nothing),
+        log_row(3, question="Four?", span_id="s4", **nothing),
+    ]
+    calls = [
+        log_row(minute, is_entry=False, trace_id="t", parent_span_id=span, contexts_origin="prompt", event_id=span)
+        | {"contexts": [{"text": f"prompt of {span}"}]}
+        for minute, span in ((1, "s1"), (2, "s2"), (2001, "s3"))
+    ]
+    lake.table(PARSED_LOGS, "rag-app").append(PARSED_LOGS.rows(rows))
+    lake.table(PARSED_LOGS, "gpt-4o").append(PARSED_LOGS.rows(calls))
+    frame = answers_frame(lake, "rag-app")
+    assert dict(zip(frame["question"], frame["context"], strict=True)) == {
+        "One?": ["prompt of s1"], "Two?": ["shown"], "Three?": ["prompt of s3"], "Four?": [],
+    }  # fmt: skip
+
+
 def test_ground_truth_has_no_fact_that_is_found_everywhere(lake: Lake) -> None:
     """Rejected cases and facts of punctuation alone are left out; the newest case of a question stays."""
     cases = [

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import os
 import shutil
+import time
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from lake import SCORES, Lake, Table, TableReplacedError
+from lake import SCORES, Lake, Subject, Table, TableReplacedError, compact, erase
 from monitor.new_rows import NewRows
 
 
@@ -49,3 +53,18 @@ def test_a_table_that_is_gone_is_not_an_empty_one(rows: Any, lake: Lake, monkeyp
     shutil.rmtree(lake.table(SCORES, "a").uri)
     with pytest.raises(TableReplacedError, match="was removed"):
         take(new_rows)
+
+
+def test_one_that_looks_too_late_is_told(rows: Any, lake: Lake):
+    """Where the log no longer tells what is new nothing is counted twice: only a reader that begins anew goes on."""
+    new_rows = NewRows(lake)
+    rows.scores("a", {"response_id": "one"})
+    take(new_rows)
+    rows.scores("a", {"response_id": "two"})
+    compact(lake.table(SCORES, "a"))
+    for path in Path(lake.table(SCORES, "a").uri).rglob("*"):
+        os.utime(path, (time.time() - 3600,) * 2)
+    erase(lake, Subject(user="nobody"), datetime.now(UTC))
+    with pytest.raises(TableReplacedError, match="cannot be told any more"):
+        take(new_rows)
+    assert sorted(take(NewRows(lake))) == ["one", "two"]

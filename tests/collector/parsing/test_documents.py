@@ -7,14 +7,14 @@ from collector.parsing.documents import documents_of
 
 
 def user(*attachments: Any) -> dict[str, Any]:
-    return {"role": "user", "content": "q", "custom_content": {"attachments": list(attachments)}}
+    return {"attachments": list(attachments)}
 
 
 def test_union_over_the_history() -> None:
     """Documents of all user messages count once each, in the order in which they were first attached."""
     messages = [
         user({"type": "application/pdf", "url": "files/b/1.pdf", "title": "One"}),
-        {"role": "assistant", "content": "a", "custom_content": {"attachments": [{"url": "files/b/answer.png"}]}},
+        None,
         user({"title": "Two", "data": "x"}, {"url": "files/b/1.pdf"}),
         user(),
     ]
@@ -33,7 +33,7 @@ def test_inline_documents_are_told_apart() -> None:
 def test_odd_attachments_cost_only_themselves() -> None:
     """What is no attachment, or has no name, is left out; the others stay."""
     assert documents_of([user(None, 5, {}, {"url": 7}, {"url": ""}, {"url": "u"})]) == ("u",)
-    assert documents_of([{"role": "user", "custom_content": {"attachments": {"url": "u"}}}]) == ()
+    assert documents_of([{"attachments": {"url": "u"}}]) == ()
 
 
 @given(attachments=st.lists(st.dictionaries(st.sampled_from(["url", "title", "data"]), st.text() | st.none())))

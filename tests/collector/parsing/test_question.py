@@ -70,17 +70,31 @@ def test_other_apis(body: dict[str, Any], question: str | None, count: int | Non
     assert (request.question, request.message_count, request.error) == (question, count, None)
 
 
+def test_documents_are_those_of_users() -> None:
+    """What an assistant made is no document that its user asked about."""
+    made = {"role": "assistant", "content": "a", "custom_content": {"attachments": [{"url": "files/b/answer.png"}]}}
+    assert read(messages=[*HISTORY, made]).documents == ("files/b/1.pdf",)
+
+
+@pytest.mark.parametrize("other", [{"model": 5}, {"messages": [5, *HISTORY]}, {"messages": [{"role": 5}, *HISTORY]}])
+def test_odd_members_cost_only_themselves(other: dict[str, Any]) -> None:
+    """Where one member has another type than DIAL's, the rest is read all the same."""
+    request = read(**{"messages": HISTORY, "model": "rag", "stream": True} | other)
+    assert (request.question, request.stream, request.error) == ("What is it?", True, None)
+    assert (request.documents, request.history.history_hash is None) == (("files/b/1.pdf",), False)
+
+
 def changed(index: int, **members: Any) -> list[dict[str, Any]]:
     return [message | members if at == index else message for at, message in enumerate(HISTORY)]
 
 
 def test_the_same_history_asked_again() -> None:
     """An assistant's state, the order of keys and settings of the request do not change a history."""
-    known = read(messages=HISTORY, temperature=0).history_hash
+    known = read(messages=HISTORY, temperature=0).history.history_hash
     assert known is not None
-    assert read(messages=changed(2, custom_content={"state": {"x": 2}}), temperature=1).history_hash == known
-    assert read(messages=[dict(reversed(m.items())) for m in HISTORY], stream=True).history_hash == known
-    assert read(messages=changed(2, tool_calls=None)).history_hash == known
+    assert read(messages=changed(2, custom_content={"state": {"x": 2}}), temperature=1).history.history_hash == known
+    assert read(messages=[dict(reversed(m.items())) for m in HISTORY], stream=True).history.history_hash == known
+    assert read(messages=changed(2, tool_calls=None)).history.history_hash == known
 
 
 @pytest.mark.parametrize(
@@ -98,21 +112,21 @@ def test_the_same_history_asked_again() -> None:
 )
 def test_another_history(other: list[dict[str, Any]]) -> None:
     """Another text, role, tool call, document or order is another history."""
-    assert read(messages=other).history_hash != read(messages=HISTORY).history_hash
+    assert read(messages=other).history.history_hash != read(messages=HISTORY).history.history_hash
 
 
 def test_no_history_has_no_hash() -> None:
     """Requests that hold nothing are not taken for repetitions of each other."""
-    assert read(messages=[]).history_hash is None
-    assert read(prompt="a").history_hash != read(prompt="b").history_hash
+    assert read(messages=[]).history.history_hash is None
+    assert read(prompt="a").history.history_hash != read(prompt="b").history.history_hash
 
 
 @given(texts=st.lists(st.text(), min_size=2, max_size=2, unique=True))
 def test_texts_and_hashes(texts: list[str]) -> None:
     """Different questions have different hashes, equal ones the same."""
-    first, second = (read(messages=[{"role": "user", "content": text}]).history_hash for text in texts)
+    first, second = (read(messages=[{"role": "user", "content": text}]).history.history_hash for text in texts)
     assert first != second
-    assert first == read(messages=[{"content": texts[0], "role": "user"}]).history_hash
+    assert first == read(messages=[{"content": texts[0], "role": "user"}]).history.history_hash
 
 
 def test_chunks_in_the_prompt() -> None:
@@ -158,7 +172,13 @@ VALUES = st.recursive(
 def test_anything_at_all(body: Any) -> None:
     """Whatever the body is, a request of the declared types comes out."""
     request = read_request(body)
-    for value in (request.question, request.history_hash, request.model, request.configuration_type, request.error):
+    for value in (
+        request.question,
+        request.history.history_hash,
+        request.model,
+        request.configuration_type,
+        request.error,
+    ):
         assert value is None or (isinstance(value, str) and value)
     assert all(isinstance(name, str) and name for name in request.documents)
     assert isinstance(request.stream, bool | None)

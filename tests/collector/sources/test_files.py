@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from collector import Collector, CollectorSettings, Counts, FileSource, follow_files
-from collector.sources.files import LogFile
 from lake import PARSED_LOGS, REJECTED, Lake, LostRaceError, Storage
 from tests.collector.lines import chat_line
 from tests.servers import Bucket
@@ -145,21 +144,29 @@ def test_an_empty_file_is_nothing(lake: Lake, logs: Path) -> None:
 def test_a_file_that_cannot_be_read_costs_only_itself(
     lake: Lake, logs: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The files after it are read, and the log says what to do."""
+    """The files after it are read, the log says once what to do, and when it is mended it is read too."""
     for number in (1, 2, 3):
         (logs / f"{number}.log").write_bytes(body(number))
-    read = FileSource._read
+    really_open = Path.open
 
-    def refused(self: FileSource, file: LogFile, *rest: Any) -> None:
+    def refused(self: Path, *mode: Any) -> Any:
         # As root, which tests may run as, a mode of 000 refuses nobody.
-        if file.uri.endswith("2.log"):
+        if self.name == "2.log":
             raise PermissionError(13, "Permission denied")
-        read(self, file, *rest)
+        return really_open(self, *mode)
 
-    monkeypatch.setattr(FileSource, "_read", refused)
-    collect(lake, logs)
+    collector, source = Collector(lake, CollectorSettings()), FileSource([str(logs)], Storage())
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", refused)
+        for _ in range(3):
+            source.read_into(collector)
+    assert list(source.unreadable) == [str(logs / "2.log")]
+    assert caplog.text.count("give the collector the right to read it") == 1
+    collector.flush()
     assert answers(lake) == ["Answer 1.", "Answer 3."]
-    assert "give the collector the right to read it" in caplog.text
+    source.read_into(collector)
+    assert source.unreadable == {}
+    assert collector.flush().stored == 1
 
 
 def test_the_name_of_a_file_may_be_any_bytes(lake: Lake, logs: Path) -> None:
@@ -202,7 +209,7 @@ def test_a_batch_that_was_given_up_is_read_again(lake: Lake, logs: Path) -> None
 
     def lose_a_race_at_the_third_line() -> bool:
         if next(calls) == 3:
-            collector._begin()
+            collector._give_up()
         return False
 
     source = FileSource([str(logs)], Storage())

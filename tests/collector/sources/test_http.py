@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
+import threading
+import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +16,7 @@ from collector import Collector, CollectorSettings, HttpSettings, create_app
 from dialwatch.serving import BackgroundServer
 from lake import BATCHES, PARSED_LOGS, REJECTED, Lake
 from tests.collector.lines import chat_line
+from tests.servers import wait_for
 
 TOKEN = "a token"
 
@@ -31,7 +35,7 @@ def url(lake: Lake) -> Iterator[str]:
 
 
 def post(url: str, body: bytes, **headers: str) -> httpx.Response:
-    return httpx.post(url, content=body, headers={"Authorization": f"Bearer {TOKEN}"} | headers)
+    return httpx.post(url, content=body, headers={"Authorization": f"Bearer {TOKEN}"} | headers, timeout=60)
 
 
 def envelopes(*lines: bytes) -> bytes:
@@ -129,12 +133,100 @@ def test_what_cannot_be_taken_is_refused_with_the_reason(
 
 
 def test_many_clients_share_commits(url: str, lake: Lake) -> None:
-    """Requests that come at once are committed together: there are far fewer commits than requests."""
-    with ThreadPoolExecutor(30) as pool:
-        responses = list(pool.map(lambda n: post(url, envelopes(chat_line(n))), range(120)))
+    """Requests that come at once are committed together: 50 clients' 200 requests need far fewer commits."""
+    with ThreadPoolExecutor(50) as pool:
+        responses = list(pool.map(lambda n: post(url, envelopes(chat_line(n))), range(200)))
     assert {response.status_code for response in responses} == {200}
-    assert len(answers(lake)) == 120
-    assert lake.table(BATCHES).read().num_rows < 60
+    assert len(answers(lake)) == 200
+    assert lake.table(BATCHES).read().num_rows <= 40
+    assert (lake.table(PARSED_LOGS, "rag-app").version() or 0) <= 40
+
+
+def test_a_packed_body_may_have_several_members(url: str, lake: Lake) -> None:
+    """A body that was put together from gzip streams is read as one, padding left out."""
+    body = gzip.compress(chat_line(1) + b"\n" + chat_line(2)[:50]) + gzip.compress(chat_line(2)[50:]) + b"\0" * 9
+    assert post(url, body, **{"Content-Encoding": "gzip"}).status_code == 200
+    assert answers(lake) == ["Answer 1.", "Answer 2."]
+
+
+def test_a_bomb_takes_no_memory(lake: Lake) -> None:
+    """A small body that unpacks to gigabytes is refused at the limit, whatever its number of members."""
+    settings = HttpSettings(max_body_bytes=1_000_000, commit_seconds=0)
+    bomb = gzip.compress(b" " * 50_000_000)
+    with BackgroundServer(create_app(Collector(lake, CollectorSettings()), settings), "127.0.0.1:0") as server:
+        tracemalloc.start()
+        try:
+            for body in (bomb, b"".join(gzip.compress(b" " * 900_000) for _ in range(40)), bomb * 20):
+                answer = post(f"{server.url}/data", body, **{"Content-Encoding": "gzip"})
+                assert answer.status_code == 413
+            assert tracemalloc.get_traced_memory()[1] < 15_000_000
+        finally:
+            tracemalloc.stop()
+
+
+def send_raw(url: str, request: bytes) -> socket.socket:
+    host, port = url.removeprefix("http://").partition("/")[0].split(":")
+    connection = socket.create_connection((host, int(port)), timeout=30)
+    connection.sendall(request)
+    return connection
+
+
+def test_a_length_over_the_limit_is_refused_before_the_body_comes(url: str) -> None:
+    """The answer to headers that announce too much does not wait for a body."""
+    head = f"POST /data HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 100001\r\n\r\n"
+    with send_raw(url, head.encode()) as connection:
+        assert connection.recv(1000).startswith(b"HTTP/1.1 413")
+
+
+def test_a_client_that_goes_away_costs_nothing(url: str, lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
+    """One that leaves in the middle of its body, or before the answer, is no error, and others are served."""
+    body = envelopes(chat_line(1))
+    head = f"POST /data HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {len(body)}\r\n\r\n"
+    for sent in (body[:100], body):
+        send_raw(url, head.encode() + sent).close()
+    assert post(url, envelopes(chat_line(2))).status_code == 200
+    wait_for(lambda: answers(lake) == ["Answer 1.", "Answer 2."])
+    assert "Traceback" not in caplog.text
+
+
+def test_a_slow_lake_is_told_to_the_sender(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the time, or with too much waiting, the answer is 503; what is sent again is stored once."""
+    free = threading.Event()
+    collector = Collector(lake, CollectorSettings())
+    commit = collector.commit
+
+    def slow(pieces: object) -> None:
+        free.wait(60)
+        commit(pieces)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(collector, "commit", slow)
+    settings = HttpSettings(commit_seconds=0, answer_seconds=0.5, max_waiting_bytes=30_000)
+    with BackgroundServer(create_app(collector, settings), "127.0.0.1:0") as server:
+        first = post(f"{server.url}/data", envelopes(chat_line(1)))
+        second = post(f"{server.url}/data", envelopes(chat_line(2, noise="x" * 40_000)))
+        assert (first.status_code, second.status_code) == (503, 503)
+        assert "within 0.5 s" in first.json()["detail"]
+        assert "bytes wait" in second.json()["detail"]
+        assert first.headers["Retry-After"] == "5"
+        free.set()
+        wait_for(lambda: answers(lake) == ["Answer 1."])
+        assert post(f"{server.url}/data", envelopes(chat_line(1), chat_line(2))).status_code == 200
+    assert answers(lake) == ["Answer 1.", "Answer 2."]
+
+
+def test_a_request_in_flight_is_answered_when_the_server_ends(lake: Lake) -> None:
+    """Told to end, the endpoint answers what it has taken, with rows that are durable."""
+    settings = HttpSettings(commit_seconds=1)
+    with ThreadPoolExecutor(8) as pool:
+        with BackgroundServer(create_app(Collector(lake, CollectorSettings()), settings), "127.0.0.1:0") as server:
+            url = f"{server.url}/data"
+            waiting = [pool.submit(post, url, envelopes(chat_line(n))) for n in range(8)]
+            wait_for(lambda: any(future.done() for future in waiting))
+        statuses = [future.exception() or future.result().status_code for future in waiting]
+    stored = sum(status == 200 for status in statuses)
+    assert stored >= 1
+    assert len(answers(lake)) >= stored
+    assert all(status == 200 or isinstance(status, httpx.ConnectError) for status in statuses)
 
 
 def test_a_lake_that_is_away_is_told_to_the_sender(url: str, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

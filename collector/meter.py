@@ -1,0 +1,74 @@
+"""What one process has committed since it started, as its own metrics tell it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import ParamSpec, TypeVar
+
+from collector.batch import Batch, Counts
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+"""Upper bounds of the histogram of commits, in seconds."""
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What one process has committed since it started; `at` is when it did so last, else when it started."""
+
+    at: datetime
+    counts: Counts = field(default_factory=Counts)
+    bytes: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+    newest_requested_at: datetime | None = None
+    in_bounds: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
+    seconds: float = 0.0
+    failures: int = 0
+
+
+class Meter:
+    """Counts what is committed. Threads may share one; `committed` is replaced as a whole, and never changed."""
+
+    def __init__(self, started_at: datetime) -> None:
+        self.committed = Committed(started_at)
+        self._lock = threading.Lock()
+
+    def timed(self, commit: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Make a commit and note how long it took, or that it failed."""
+        started = time.monotonic()
+        try:
+            result = commit(*args, **kwargs)
+        except BaseException:
+            with self._lock:
+                self.committed = replace(self.committed, failures=self.committed.failures + 1)
+            raise
+        seconds = time.monotonic() - started
+        with self._lock:
+            in_bounds = list(self.committed.in_bounds)
+            in_bounds[bisect_left(BOUNDS, seconds)] += 1
+            total = self.committed.seconds + seconds
+            self.committed = replace(self.committed, in_bounds=tuple(in_bounds), seconds=total)
+        return result
+
+    def note(self, batch: Batch, at: datetime) -> None:
+        """Count the lines of a batch that is in the lake."""
+        sections = batch.sections.values()
+        with self._lock:
+            before = self.committed
+            newest = (before.newest_requested_at, *(section.newest_requested_at for section in sections))
+            self.committed = replace(
+                before,
+                at=at,
+                counts=before.counts + batch.counts(),
+                bytes=before.bytes + sum(section.bytes for section in sections),
+                rejected=sum((section.reasons for section in sections), before.rejected),
+                newest_requested_at=max(filter(None, newest), default=None),
+            )

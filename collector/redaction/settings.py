@@ -1,0 +1,99 @@
+"""What can be set for redaction."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, get_args
+
+import re2
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+
+PatternName = Literal["email", "phone", "iban", "payment_card", "ip", "secret"]
+PATTERN_NAMES: tuple[str, ...] = get_args(PatternName)
+"""Names of the built-in patterns."""
+
+_SHORTEST_KEY = 16
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_ASKS_THE_NETWORK = frozenset({"EMAIL_ADDRESS", "URL"})
+
+
+class PresidioSettings(BaseModel):
+    """Names, places and the like, as Microsoft Presidio finds them; needs the extra `redaction`.
+
+    `model` is the name or the folder of an installed spaCy pipeline for `language`; it is never downloaded. Finds with
+    a score below `threshold` (0 to 1) are left alone.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str
+    language: str = "en"
+    entities: list[str] = Field(min_length=1)
+    threshold: float = Field(default=0.5, ge=0, le=1)
+
+    @field_validator("entities")
+    @classmethod
+    def _stay_on_the_machine(cls, entities: list[str]) -> list[str]:
+        remote = sorted(_ASKS_THE_NETWORK.intersection(entities))
+        if remote:
+            raise ValueError(f"Presidio asks the network to find {', '.join(remote)}; for e-mail use the pattern email")
+        return entities
+
+
+class RedactionSettings(BaseModel):
+    """What is taken out of every row before it is written; nothing by default.
+
+    `own` are regular expressions by name, in RE2's syntax, so that none can take more than linear time. `key` makes the
+    pseudonyms that take the place of what was found in an id: the same text gives the same pseudonym, and who does not
+    have the key cannot tell whose it is, nor try. Whoever changes the key makes every person a new one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    patterns: list[PatternName] = Field(default_factory=list)
+    own: dict[str, str] = Field(default_factory=dict)
+    presidio: PresidioSettings | None = None
+    key: SecretStr | None = None
+
+    @property
+    def enabled(self) -> bool:
+        """Whether there is anything to look for."""
+        return bool(self.patterns or self.own or self.presidio)
+
+    @field_validator("own")
+    @classmethod
+    def _can_be_searched_for(cls, own: dict[str, str]) -> dict[str, str]:
+        for name, pattern in own.items():
+            if not _NAME.fullmatch(name) or name in PATTERN_NAMES:
+                raise ValueError(
+                    f"an own pattern cannot be called {name!r}: take lower-case letters, digits and _, and none of "
+                    f"{', '.join(PATTERN_NAMES)}"
+                )
+            try:
+                compiled = re2.compile(pattern, compile_options())
+            except re2.error as error:
+                reason = error.args[0].decode(errors="replace") if error.args else "refused"
+                raise ValueError(
+                    f"the pattern {name} is no regular expression of RE2: {reason}; RE2 has no look-around and no "
+                    "back-references, see https://github.com/google/re2/wiki/Syntax"
+                ) from None
+            if compiled.search("") is not None:
+                raise ValueError(f"the pattern {name} matches the empty text, and so everywhere: make it match more")
+        return own
+
+    @model_validator(mode="after")
+    def _has_a_key(self) -> RedactionSettings:
+        if self.enabled and (self.key is None or len(self.key.get_secret_value()) < _SHORTEST_KEY):
+            raise ValueError(
+                f"redaction needs a key of {_SHORTEST_KEY} characters or more, from which it makes pseudonyms of ids: "
+                "set DIALWATCH_COLLECTOR__REDACTION__KEY to a random text and keep it"
+            )
+        return self
+
+
+def compile_options() -> re2.Options:
+    """Options for every pattern: quiet, with room for many patterns in one automaton."""
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = 64 << 20
+    return options

@@ -1,0 +1,96 @@
+"""Requests of one chat, and which two of them may be a sign that the first one's answer was not wanted."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+REGENERATE, EDIT, CORRECTION = "regenerate", "edit", "correction"
+
+_SOON = timedelta(hours=1)
+_MOST_REQUESTS = 500
+_MOST_AT_ONE_PLACE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request that a person made, without its texts; `response_id` is None where there is no whole answer."""
+
+    event_id: str
+    response_id: str | None
+    chat_id: str
+    user_id: str | None
+    project_id: str | None
+    requested_at: datetime
+    ended_at: datetime
+    message_count: int | None
+    history_hash: str | None
+    prefix_hash: str | None
+    parent_history_hash: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A later request that may say something about the answer of an earlier one; `signal` is what it would be."""
+
+    signal: str
+    earlier: Request
+    later: Request
+
+
+def candidates(chat: Iterable[Request], window: timedelta) -> Iterator[Candidate]:
+    """Give what the requests of one chat may mean, in the order of the later requests.
+
+    - regenerate: the same history is asked again within an hour.
+    - edit: the same messages come before another last question within an hour. Both have the same number of messages,
+      so that the earlier question is not in the later history; whether the texts are alike is for the caller to see.
+    - correction: the later request follows the earlier's answer within `window`; what it says is for the caller.
+
+    The later request begins when the answer is there and comes from the same person and project, as far as both are
+    known. Programs that give all their calls one chat id make no storm: a chat of more than 500 requests says nothing,
+    nor do more than 8 requests that continue one history, whether all alike or not.
+    """
+    requests = sorted(chat, key=lambda request: (request.requested_at, request.event_id))
+    if len(requests) > _MOST_REQUESTS:
+        return
+    same = _grouped(requests, lambda request: request.history_hash)
+    siblings = _grouped(requests, _place)
+    for later in requests:
+        if len(siblings[_place(later)]) <= _MOST_AT_ONE_PLACE:
+            yield from _pairs(REGENERATE, same[later.history_hash], later, _SOON)
+            if later.message_count is not None:
+                others = [request for request in siblings[_place(later)] if request.history_hash != later.history_hash]
+                yield from _pairs(EDIT, others, later, _SOON)
+        followed = same.get(later.parent_history_hash, ())
+        if len(followed) <= _MOST_AT_ONE_PLACE:
+            yield from _pairs(CORRECTION, followed, later, window)
+
+
+def _place(request: Request) -> Hashable:
+    return request.prefix_hash, request.message_count
+
+
+def _grouped(requests: Sequence[Request], key: Callable[[Request], Hashable]) -> dict[Hashable, list[Request]]:
+    groups = defaultdict(list)
+    for request in requests:
+        if request.history_hash is not None:
+            groups[key(request)].append(request)
+    return groups
+
+
+def _pairs(signal: str, some: Iterable[Request], later: Request, within: timedelta) -> Iterator[Candidate]:
+    for earlier in some:
+        if (
+            earlier.response_id is not None
+            and earlier.requested_at < later.requested_at <= earlier.ended_at + within
+            and earlier.ended_at <= later.requested_at
+            and _may_be_the_same(earlier.user_id, later.user_id)
+            and _may_be_the_same(earlier.project_id, later.project_id)
+        ):
+            yield Candidate(signal, earlier, later)
+
+
+def _may_be_the_same(one: str | None, other: str | None) -> bool:
+    return one is None or other is None or one == other

@@ -1,0 +1,196 @@
+"""The pass that reads signals from the traffic: what people did after an answer, as rows of `user_signals`."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from collector.signals.chats import REGENERATE, Candidate, Request, candidates
+from collector.signals.lexicon import Lexicon
+from collector.signals.meaning import Asked, Meaning, meaning
+from collector.signals.settings import SignalSettings
+from lake import ANSWERING_KINDS, PARSED_LOGS, USER_SIGNALS, Change, Lake, LostRaceError, Table, TableReplacedError
+
+logger = logging.getLogger(__name__)
+
+FROM_LOGS = "implicit:parsed_logs"
+_WITHOUT_SIGNALS = 100
+"""So many commits of the log without a signal are worth one that only says that they were read."""
+_IS_REQUEST = ds.field("is_entry") & ds.field("kind").isin(ANSWERING_KINDS) & ds.field("chat_id").is_valid()
+_NEW_COLUMNS = ("event_id", "requested_at", "chat_id", "kind", "is_entry", "history_hash")
+_REQUEST_COLUMNS = (
+    "event_id", "response_id", "response_ids", "chat_id", "user_id", "project_id", "requested_at", "duration_ms",
+    "status", "finish_reason", "message_count", "history_hash", "prefix_hash", "parent_history_hash",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ImplicitResult:
+    """What a pass added, by signal, and the deployments that it could not do; the next pass takes them up again."""
+
+    signals: Mapping[str, int]
+    failed: tuple[str, ...] = ()
+
+
+class ImplicitSignals:
+    """Derives signals from the rows of the lake alone: order of arrival and number of collectors do not matter."""
+
+    def __init__(
+        self, lake: Lake, settings: SignalSettings, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._lake = lake
+        self._window = timedelta(days=settings.window_days)
+        self._lexicon = Lexicon.with_file(settings.lexicon)
+        self._clock = clock
+        self._done: dict[str, int] = {}
+
+    def run_once(self) -> ImplicitResult:
+        """Read what is new in every deployment's log and append what it means, once, whoever else does the same.
+
+        A deployment that fails does not stop the others.
+        """
+        counts: Counter[str] = Counter()
+        failed = []
+        for deployment in filter(None, self._lake.deployments()):
+            try:
+                counts += self._derive(deployment)
+            except LostRaceError:
+                logger.info("another collector derives the signals of %r", deployment)
+            except Exception:  # one deployment's tables say nothing about the others'
+                failed.append(deployment)
+                logger.exception("no signals were derived for %r; the next pass tries again", deployment)
+        return ImplicitResult(dict(counts), tuple(failed))
+
+    def _derive(self, deployment: str) -> Counter[str]:
+        logs, signals = self._lake.table(PARSED_LOGS, deployment), self._lake.table(USER_SIGNALS, deployment)
+        committed = signals.committed(FROM_LOGS)
+        done = max(
+            (version for version in (committed, self._done.get(deployment)) if version is not None), default=None
+        )
+        change = _new_rows(logs, done)
+        if change.version is None or change.version == done:
+            return Counter()
+        rows = self._signals_of(deployment, logs, signals, change.rows.filter(_IS_REQUEST))
+        if rows or change.version - (committed or 0) >= _WITHOUT_SIGNALS:
+            signals.append(USER_SIGNALS.rows(rows), progress={FROM_LOGS: change.version})
+        self._done[deployment] = change.version
+        return Counter(row["signal"] for row in rows)
+
+    def _signals_of(self, deployment: str, logs: Table, signals: Table, new: pa.Table) -> list[dict[str, Any]]:
+        """Give the signals that the new rows, as an earlier or a later request, are part of; a day at a time."""
+        by_day: dict[date, list[dict[str, Any]]] = defaultdict(list)
+        for row in new.to_pylist():
+            if row["history_hash"] is not None:
+                by_day[row["requested_at"].date()].append(row)
+        if not by_day:
+            return []
+        recent = (ds.field("origin") == "implicit") & (ds.field("date") >= pa.scalar(min(by_day)))
+        known = set(signals.read(["signal_id"], recent)["signal_id"].to_pylist())
+        found = []
+        for _, some in sorted(by_day.items()):
+            for candidate, sense in self._meanings(logs, some):
+                signal_id = _signal_id(deployment, candidate)
+                if signal_id not in known:
+                    known.add(signal_id)
+                    found.append(_row(deployment, signal_id, candidate, sense, self._clock()))
+        return found
+
+    def _meanings(self, logs: Table, new: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Candidate, Meaning]]:
+        ids = {row["event_id"] for row in new}
+        times = [row["requested_at"] for row in new]
+        chats = self._chats(logs, {row["chat_id"] for row in new}, min(times), max(times))
+        pairs = [
+            pair
+            for chat in chats
+            for pair in candidates(chat, self._window)
+            if pair.earlier.event_id in ids or pair.later.event_id in ids
+        ]
+        asked = _texts(logs, [pair for pair in pairs if pair.signal != REGENERATE])
+        for pair in pairs:
+            sense = meaning(pair, asked, self._lexicon)
+            if sense is not None:
+                yield pair, sense
+
+    def _chats(self, logs: Table, chat_ids: Iterable[str], since: datetime, until: datetime) -> Iterator[list[Request]]:
+        """Read all requests of these chats that may have to do with some between `since` and `until`."""
+        since, until = since - self._window, until + self._window
+        where = _IS_REQUEST & _between(since.date(), until.date()) & ds.field("chat_id").isin(sorted(chat_ids))
+        found: dict[str, dict[str, Request]] = defaultdict(dict)
+        for row in logs.read(_REQUEST_COLUMNS, where).to_pylist():
+            found[row["chat_id"]][row["event_id"]] = _request(row)
+        return (list(chat.values()) for chat in found.values() if len(chat) > 1)
+
+
+def _new_rows(logs: Table, done: int | None) -> Change:
+    try:
+        return logs.read_since(done, _NEW_COLUMNS)
+    except TableReplacedError:
+        return logs.read_since(None, _NEW_COLUMNS)
+
+
+def _texts(logs: Table, pairs: Sequence[Candidate]) -> dict[str, Asked]:
+    requests = [request for pair in pairs for request in (pair.earlier, pair.later)]
+    if not requests:
+        return {}
+    days = [request.requested_at.date() for request in requests]
+    ids = ds.field("event_id").isin(sorted({request.event_id for request in requests}))
+    rows = logs.read(["event_id", "question", "documents"], _between(min(days), max(days)) & ids).to_pylist()
+    return {row["event_id"]: Asked(row["question"], tuple(row["documents"] or ())) for row in rows}
+
+
+def _between(first: date, last: date) -> ds.Expression:
+    return (ds.field("date") >= pa.scalar(first)) & (ds.field("date") <= pa.scalar(last))
+
+
+def _request(row: Mapping[str, Any]) -> Request:
+    response_id = row["response_id"] or next(iter(row["response_ids"] or ()), None)
+    whole = row["status"] == 200 and row["finish_reason"] is not None
+    return Request(
+        event_id=row["event_id"],
+        response_id=response_id if whole else None,
+        chat_id=row["chat_id"],
+        user_id=row["user_id"],
+        project_id=row["project_id"],
+        requested_at=row["requested_at"],
+        ended_at=row["requested_at"] + timedelta(milliseconds=row["duration_ms"] or 0),
+        message_count=row["message_count"],
+        history_hash=row["history_hash"],
+        prefix_hash=row["prefix_hash"],
+        parent_history_hash=row["parent_history_hash"],
+    )
+
+
+def _signal_id(deployment: str, candidate: Candidate) -> str:
+    # An answer has one signal of a kind, whichever of several later requests was read first.
+    text = orjson.dumps([candidate.signal, deployment, candidate.earlier.event_id])
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
+def _row(deployment: str, signal_id: str, candidate: Candidate, sense: Meaning, now: datetime) -> dict[str, Any]:
+    earlier, later = candidate.earlier, candidate.later
+    details = {"event_id": earlier.event_id, "later_event_id": later.event_id, **sense.seen}
+    return {
+        "signal_id": signal_id,
+        "response_id": earlier.response_id,
+        "deployment": deployment,
+        "date": later.requested_at.date(),
+        "signaled_at": later.requested_at,
+        "signal": candidate.signal,
+        "value": sense.value,
+        "confidence": sense.confidence,
+        "origin": "implicit",
+        "user_id": later.user_id or earlier.user_id,
+        "chat_id": later.chat_id,
+        "details": orjson.dumps(details).decode(),
+        "source": {"kind": "implicit", "name": "parsed_logs", "partition": deployment, "offset": 0},
+        "ingested_at": now,
+    }

@@ -1,0 +1,30 @@
+"""What can be set for the signals that are read from the traffic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from collector.signals.lexicon import Lexicon
+
+
+class SignalSettings(BaseModel):
+    """Signals that nobody pressed a button for.
+
+    A pass is made every `every` seconds. A request is compared with those of the same chat that came at most
+    `window_days` before it. `lexicon` names a YAML or JSON file of own phrases: `language: {phrase: confidence}`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    implicit: bool = True
+    every: float = Field(default=60.0, gt=0)
+    window_days: float = Field(default=2.0, gt=0)
+    lexicon: Path | None = None
+
+    @field_validator("lexicon")
+    @classmethod
+    def _can_be_read(cls, path: Path | None) -> Path | None:
+        Lexicon.with_file(path)
+        return path

@@ -1,0 +1,154 @@
+"""Which log files there are: globs, folders and paths, on a local disk or an object store."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from fsspec.utils import glob_translate
+
+from lake import Storage, is_remote
+
+_GLOB_MARKS = "*?["
+_FIRST_GLOB_MARK = re.compile(r"[*?\[]")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_LATE = timedelta(days=2)
+_FULL_LISTING = timedelta(hours=1)
+_MOST_GROUPS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A file as the store lists it; `modified_at` is None where it cannot change any more (an object)."""
+
+    uri: str
+    path: str
+    size: int
+    modified_at: datetime | None
+
+    @property
+    def name(self) -> str:
+        """The URI as text that can be stored: names of files need not be Unicode."""
+        return os.fsencode(self.uri).decode("utf-8", "replace")
+
+
+@dataclass
+class Listing:
+    """The files that one path, folder or glob names; files whose names begin with a dot are none."""
+
+    pattern: str
+    storage: Storage
+    clock: Callable[[], datetime]
+    _objects: _Objects | None = None
+
+    def find(self) -> Iterator[LogFile]:
+        """List them as they are now, in no order. An S3 bucket is asked for its news only: see `_Objects`."""
+        if not is_remote(self.pattern):
+            yield from _local_files(str(Path(self.pattern.removeprefix("file://")).absolute()))
+            return
+        filesystem, path = self.storage.filesystem(self.pattern)
+        scheme = self.pattern.partition("://")[0]
+        if scheme in ("s3", "s3a"):
+            self._objects = self._objects or _Objects(filesystem, path, self.clock)
+            found = self._objects.find()
+        else:
+            listed = filesystem.glob(path, detail=True) if _is_glob(path) else filesystem.find(path, detail=True)
+            found = ((name, info["size"]) for name, info in listed.items() if info["type"] == "file")
+        for name, size in found:
+            if not _is_hidden(name):
+                yield LogFile(f"{scheme}://{name}", name, size, None)
+
+
+@dataclass
+class _Objects:
+    """The objects that match, from a listing that begins two days before the newest date in their names.
+
+    Vector's names hold the date at which it took the line (`date=2023-11-06...`), and a bucket lists them in that
+    order. What is put under an older date, or where none was before, is found by the full listing of every hour; names
+    without a date are listed in full every time.
+    """
+
+    filesystem: Any
+    path: str
+    clock: Callable[[], datetime]
+    _newest: dict[str, date] = field(default_factory=dict)
+    _all_dated: bool = False
+    _listed_at: datetime | None = None
+
+    def find(self) -> Iterator[tuple[str, int]]:
+        now = self.clock()
+        recent = self._listed_at is not None and now - self._listed_at < _FULL_LISTING
+        if recent and self._all_dated and len(self._newest) <= _MOST_GROUPS:
+            for group, newest in list(self._newest.items()):
+                yield from self._matching(group, group + (newest - _LATE).isoformat())
+            return
+        self._all_dated = True
+        key = self.path.partition("/")[2]
+        mark = _FIRST_GLOB_MARK.search(key)
+        yield from self._matching(key[: mark.start()] if mark else key, "")
+        self._listed_at = now
+
+    def _matching(self, prefix: str, start_after: str) -> Iterator[tuple[str, int]]:
+        bucket = self.path.partition("/")[0]
+        wanted = re.compile(glob_translate(self.path)) if _is_glob(self.path) else None
+        folder = self.path.rstrip("/") + "/"
+        for item in self._pages(Bucket=bucket, Prefix=prefix, StartAfter=start_after):
+            name = f"{bucket}/{item['Key']}"
+            matches = wanted.match(name) if wanted else name == self.path or name.startswith(folder)
+            if matches and not name.endswith("/"):
+                self._note(item["Key"])
+                yield name, item["Size"]
+
+    def _pages(self, **request: str) -> Iterator[dict[str, Any]]:
+        while True:
+            page = self.filesystem.call_s3("list_objects_v2", **request)
+            yield from page.get("Contents", [])
+            if not page.get("IsTruncated"):
+                return
+            request["ContinuationToken"] = page["NextContinuationToken"]
+
+    def _note(self, key: str) -> None:
+        found = _DATE.search(key)
+        try:
+            day = date.fromisoformat(found[0]) if found else None
+        except ValueError:
+            day = None
+        if found is None or day is None:
+            self._all_dated = False
+            return
+        group = key[: found.start()]
+        self._newest[group] = max(day, self._newest.get(group, day))
+
+
+def _local_files(path: str) -> Iterator[LogFile]:
+    # Plain strings: a Path for each of 100,000 files would cost more than all else.
+    if _is_glob(path):
+        names = glob.iglob(path, recursive=True, include_hidden=True)  # noqa: PTH207
+    elif Path(path).is_dir():
+        names = (f"{folder}/{name}" for folder, _, files in os.walk(path) for name in files)
+    else:
+        names = iter([path])
+    for name in names:
+        if _is_hidden(name):
+            continue
+        try:
+            status = os.stat(name)  # noqa: PTH116
+        except OSError:
+            continue  # It went away, or its folder may not be searched; both are as if it were not there.
+        if stat.S_ISREG(status.st_mode):
+            yield LogFile(name, name, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+
+
+def _is_glob(path: str) -> bool:
+    return any(mark in path for mark in _GLOB_MARKS)
+
+
+def _is_hidden(name: str) -> bool:
+    return name.rsplit("/", 1)[-1].startswith(".")

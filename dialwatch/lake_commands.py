@@ -1,0 +1,174 @@
+"""The commands `dialwatch lake ...`: look at the tables, and look after them by hand."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table as Grid
+
+from dialwatch.config import ConfigError, Settings, load_settings
+from dialwatch.maintaining import all_tables
+from lake import (
+    BATCHES,
+    GROUND_TRUTH,
+    PARSED_LOGS,
+    SCORES,
+    USER_SIGNALS,
+    Lake,
+    Receipt,
+    Subject,
+    Table,
+    clean_log,
+    compact,
+    erase,
+    forget_before,
+    vacuum,
+)
+
+app = typer.Typer(no_args_is_help=True, help="Look at the tables, and look after them.")
+
+LakeOption = Annotated[
+    str | None, typer.Option("--lake", help="Folder or URI of the lake, such as s3://bucket/prefix.")
+]
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", "-c", help="dialwatch.yaml; without it the environment and flags count.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+
+
+@app.command("ls")
+def list_tables(lake: LakeOption = None, config: ConfigOption = None) -> None:
+    """List the deployments and how many rows their tables have."""
+    opened = _open(_settings(config, lake))
+    grid = Grid("deployment", "requests", "signals", "scores", "cases")
+    for deployment in opened.deployments():
+        counts = [
+            opened.table(spec, deployment).read(["deployment"]).num_rows
+            for spec in (PARSED_LOGS, USER_SIGNALS, SCORES, GROUND_TRUTH)
+        ]
+        grid.add_row(deployment or "(none)", *(f"{count:,}" for count in counts))
+    Console().print(grid)
+    batches = opened.table(BATCHES).read(["lines", "rejected"])
+    lines, rejected = (sum(batches[name].to_pylist()) for name in ("lines", "rejected"))
+    typer.echo(f"{lines:,} lines collected, {rejected:,} of them rejected (table _rejected)")
+
+
+@app.command("compact")
+def merge_files(lake: LakeOption = None, config: ConfigOption = None, dry_run: DryRun = False) -> None:
+    """Merge small files into few large ones; services may go on meanwhile."""
+    opened = _open(_settings(config, lake))
+    grid = Grid("table", "files before", "files after", "MiB rewritten", "")
+    for name, table in _named(opened):
+        done = compact(table, dry_run=dry_run)
+        if done.files_before != done.files_after or done.lost_race:
+            note = "another one was at work: run again" if done.lost_race else ""
+            size = f"{done.rewritten_bytes / 2**20:,.1f}"
+            grid.add_row(name, f"{done.files_before:,}", f"{done.files_after:,}", size, note)
+    _print(grid, "no table has several small files of one date", dry_run)
+
+
+@app.command("vacuum")
+def remove_files(lake: LakeOption = None, config: ConfigOption = None, dry_run: DryRun = False) -> None:
+    """Remove files that were replaced or never committed, and the log's entries that nobody needs."""
+    settings = _settings(config, lake)
+    opened, maintenance = _open(settings), settings.lake.maintenance
+    grid = Grid("table", "files removed", "log entries removed")
+    for name, table in _named(opened):
+        files = vacuum(table, timedelta(seconds=maintenance.vacuum_after), dry_run=dry_run)
+        retention = timedelta(seconds=maintenance.log_retention)
+        entries = clean_log(table, datetime.now(UTC), retention, dry_run=dry_run).removed
+        if files or entries:
+            grid.add_row(name, f"{len(files):,}", f"{entries:,}")
+    _print(grid, "nothing is old enough to be removed", dry_run)
+
+
+@app.command("retention")
+def drop_dates(lake: LakeOption = None, config: ConfigOption = None, dry_run: DryRun = False) -> None:
+    """Drop the rows that are older than lake.maintenance.retention says."""
+    settings = _settings(config, lake)
+    opened, maintenance = _open(settings), settings.lake.maintenance
+    if not maintenance.retention and not maintenance.deployments:
+        raise ConfigError("no retention is configured; write lake.maintenance.retention, such as {parsed_logs: 90d}")
+    grid = Grid("table", "dates dropped", "files", "MiB", "")
+    for deployment, table in all_tables(opened):
+        limit = maintenance.age_limit(table.spec, deployment)
+        if limit is None:
+            continue
+        done = forget_before(table, (datetime.now(UTC) - limit).date(), dry_run=dry_run)
+        if done.files or done.lost_race:
+            note = "another one was at work: run again" if done.lost_race else ""
+            counts = (f"{done.dates:,}", f"{done.files:,}", f"{done.bytes / 2**20:,.1f}")
+            grid.add_row(_name(deployment, table), *counts, note)
+    _print(grid, "no row is older than it may be", dry_run)
+
+
+@app.command("erase")
+def erase_subject(
+    user: Annotated[str | None, typer.Option(help="user_id, as parsed_logs has it.")] = None,
+    chat: Annotated[str | None, typer.Option(help="chat_id.")] = None,
+    response: Annotated[str | None, typer.Option(help="response_id of an answer.")] = None,
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Erase a person, a conversation or an answer from every table, and print a receipt.
+
+    The exit code is 1 where files are left that may hold something of it: erase again ten minutes later.
+    """
+    try:
+        subject = Subject(user=user, chat=chat, response=response)
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}: give --user, --chat or --response") from None
+    receipt = erase(_open(_settings(config, lake)), subject, datetime.now(UTC), dry_run=dry_run)
+    _print_receipt(receipt)
+    if not receipt.is_complete:
+        sys.exit(1)
+
+
+def _print_receipt(receipt: Receipt) -> None:
+    given = {name: value for name, value in vars(receipt.subject).items() if value}
+    grid = Grid("table", "rows erased", "rows changed", "files removed")
+    for table in receipt.tables:
+        if table.erased or table.changed or table.files:
+            grid.add_row(table.table, f"{table.erased:,}", f"{table.changed:,}", f"{table.files:,}")
+    typer.echo(f"Erasure of {', '.join(f'{name} {value}' for name, value in given.items())}, {receipt.at:%F %T} UTC")
+    _print(grid, "nothing of it was found", receipt.dry_run)
+    for table in receipt.tables:
+        for path in table.young_files:
+            typer.echo(f"not removed, for it may be a writer's at work: {path} of {table.table}; erase again later")
+    typer.echo("What this cannot know:")
+    for note in receipt.cannot_know:
+        typer.echo(f"- {note}")
+
+
+def _settings(config: Path | None, lake: str | None) -> Settings:
+    return load_settings(config, {"lake": {"root": lake}} if lake else {})
+
+
+def _open(settings: Settings) -> Lake:
+    opened = settings.lake.open()
+    if not opened.deployments():
+        typer.echo(f"no deployment has a table under {opened.root}: is that the lake's root?", err=True)
+    return opened
+
+
+def _named(lake: Lake) -> list[tuple[str, Table]]:
+    return [(_name(deployment, table), table) for deployment, table in all_tables(lake)]
+
+
+def _name(deployment: str | None, table: Table) -> str:
+    return f"{deployment or '(none)'} {table.spec.name}" if table.spec.per_deployment else table.spec.name
+
+
+def _print(grid: Grid, nothing: str, dry_run: bool) -> None:
+    if grid.row_count:
+        Console().print(grid)
+    else:
+        typer.echo(nothing)
+    if dry_run:
+        typer.echo("This was a dry run: nothing was changed.")

@@ -1,0 +1,129 @@
+"""Looks after the lake's tables: old dates go, small files are merged, what is no longer needed is removed."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+
+from dialwatch.schedule import Schedule
+from lake import TABLES, Lake, Table, TableSpec, clean_log, compact, forget_before, vacuum
+
+logger = logging.getLogger(__name__)
+
+_INTERVAL = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([smhd])")
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DATED = tuple(name for name, spec in TABLES.items() if spec.by_date)
+
+
+def _seconds(value: Any) -> Any:
+    """Turn `30s`, `5m`, `24h` or `90d` into seconds; leave all else to pydantic."""
+    match = _INTERVAL.fullmatch(value.strip()) if isinstance(value, str) else None
+    return float(match[1]) * _SECONDS[match[2]] if match else value
+
+
+Interval = Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)]
+Day = Annotated[float, BeforeValidator(_seconds), Field(ge=86400, allow_inf_nan=False)]
+
+
+class LakeMaintenanceSettings(BaseModel):
+    """How the tables are looked after. Times are in seconds; `30m`, `24h` and `90d` are understood too.
+
+    `every`: time between passes; None where another process does it. `vacuum_after`: how long a file stays after it was
+    replaced, from 1 hour to 7 days: no reader may take longer. `log_retention`: how long a table's log tells what was
+    new; a reader that comes later reads by `ingested_at`. `retention`: age at which the rows of a table go, by the
+    table's name; none is kept for ever. `deployments`: the same for single deployments, by the deployment's name.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    every: Interval | None = 3600.0
+    vacuum_after: Annotated[Interval, Field(ge=3600, le=7 * 86400)] = 86400.0
+    log_retention: Day = 7 * 86400.0
+    retention: dict[str, Day] = Field(default_factory=dict)
+    deployments: dict[str, dict[str, Day]] = Field(default_factory=dict)
+
+    @field_validator("retention")
+    @classmethod
+    def _have_dates(cls, retention: dict[str, float]) -> dict[str, float]:
+        return _checked(retention, _DATED)
+
+    @field_validator("deployments")
+    @classmethod
+    def _are_of_deployments(cls, deployments: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+        own = tuple(name for name in _DATED if TABLES[name].per_deployment)
+        return {deployment: _checked(retention, own) for deployment, retention in deployments.items()}
+
+    def age_limit(self, spec: TableSpec, deployment: str | None) -> timedelta | None:
+        """Age at which the rows of this table go; None where they stay."""
+        own = self.deployments.get(deployment or "", {})
+        seconds = own.get(spec.name, self.retention.get(spec.name))
+        return None if seconds is None else timedelta(seconds=seconds)
+
+
+@dataclass(frozen=True)
+class MaintenanceResult:
+    """What one pass did, over all tables; `failures` are tables that could not be looked after, with the error."""
+
+    tables: int = 0
+    merged_files: int = 0
+    dropped_files: int = 0
+    removed_files: int = 0
+    removed_log_entries: int = 0
+    failures: tuple[str, ...] = ()
+
+
+def all_tables(lake: Lake) -> Iterator[tuple[str | None, Table]]:
+    """Give every table that is there, with its deployment."""
+    for deployment in lake.deployments():
+        for spec in TABLES.values():
+            if spec.per_deployment and (table := lake.table(spec, deployment)).version() is not None:
+                yield deployment, table
+    for spec in TABLES.values():
+        if not spec.per_deployment and (table := lake.table(spec)).version() is not None:
+            yield None, table
+
+
+def maintain(lake: Lake, settings: LakeMaintenanceSettings, now: datetime) -> MaintenanceResult:
+    """Look after every table once; one that fails leaves the others alone."""
+    tables, merged, dropped, removed, entries = 0, 0, 0, 0, 0
+    failures: list[str] = []
+    for deployment, table in all_tables(lake):
+        try:
+            limit = settings.age_limit(table.spec, deployment)
+            dropped += 0 if limit is None else forget_before(table, (now - limit).date()).files
+            merging = compact(table)
+            merged += merging.files_before - merging.files_after
+            removed += len(vacuum(table, timedelta(seconds=settings.vacuum_after)))
+            entries += clean_log(table, now, timedelta(seconds=settings.log_retention)).removed
+            tables += 1
+        except Exception as error:  # what is wrong with one table is not wrong with the others
+            failures.append(f"{table.uri}: {error}")
+            logger.exception("table %s was not looked after and will be at the next pass", table.uri)
+    result = MaintenanceResult(tables, merged, dropped, removed, entries, tuple(failures))
+    logger.info("looked after the tables: %s", result)
+    return result
+
+
+@contextmanager
+def maintaining(settings: LakeMaintenanceSettings, lake: Lake) -> Iterator[None]:
+    """Look after the tables in a thread of its own, every so often, as long as the block runs."""
+    if settings.every is None:
+        yield
+        return
+    with Schedule(lambda: maintain(lake, settings, datetime.now(UTC)), settings.every):
+        logger.info("looking after the tables every %g s", settings.every)
+        yield
+
+
+def _checked(retention: dict[str, float], known: tuple[str, ...]) -> dict[str, float]:
+    for name in retention:
+        if name not in known:
+            raise ValueError(f"no table {name!r} whose rows age here; there are {', '.join(known)}")
+    return retention

@@ -1,0 +1,78 @@
+"""Answers whose contexts may still come: which are ready to be scored, and the contexts that were found since.
+
+An application that shows no chunks has them in the prompt of its own model call, and the line of that call may come
+after its own. So such an answer waits for a grace time from when its row was written. Which answers still wait
+follows from the rows and one moment in the `scores` table: those that were written after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from evaluator.answers import ANSWER_COLUMNS, IS_ANSWER, Answer, usable_texts
+from evaluator.tables import DeploymentTables
+from lake import OUTRANKED_BY_CHILD, PARSED_LOGS
+
+_MAY_GET_CONTEXTS = (
+    ds.field("contexts_origin").isin(OUTRANKED_BY_CHILD)
+    & ds.field("trace_id").is_valid()
+    & ds.field("span_id").is_valid()
+)
+
+
+@dataclass(frozen=True)
+class Grace:
+    """The moment up to which answers have waited long enough, as microseconds since 1970.
+
+    `before` is that of the last commit, None where there was none: an answer waits from one pass to another only if
+    its row was written after that moment, and is scored by the first pass whose moment is not before the row's.
+    """
+
+    until: int
+    before: int | None
+
+    @classmethod
+    def of(cls, now: datetime, seconds: float, before: int | None) -> Grace:
+        """Give the moment of a pass; it never moves back, whatever the clock does."""
+        until = int((now - timedelta(seconds=seconds)).timestamp() * 1_000_000)
+        return cls(until if before is None else max(until, before), before)
+
+    def ended(self, tables: DeploymentTables) -> pa.Table:
+        """Read the answers that were read by an earlier pass and left to wait, and have now waited long enough.
+
+        Rows that no pass has read yet may be among them, so this comes before those are read; see `ready`.
+        """
+        if self.before is None or self.until == self.before:
+            return PARSED_LOGS.schema.empty_table().select(ANSWER_COLUMNS)
+        written = ds.field("ingested_at")
+        waited = (written > _moment(self.before)) & (written <= _moment(self.until))
+        return tables.logs.read(ANSWER_COLUMNS, IS_ANSWER & _MAY_GET_CONTEXTS & waited)
+
+    def ready(self, ended: pa.Table, new: pa.Table) -> pa.Table:
+        """Give the rows to score: those new ones that need not wait, and of the others each that is not new."""
+        written = ds.field("ingested_at")
+        need_not_wait = ~_MAY_GET_CONTEXTS | written.is_null() | (written <= _moment(self.until))
+        others = ended.filter(pc.invert(pc.is_in(ended["event_id"], new["event_id"].combine_chunks())))
+        return pa.concat_tables([others, new.filter(need_not_wait)])
+
+
+def with_late_contexts(tables: DeploymentTables, some: Sequence[Answer]) -> list[Answer]:
+    """Give the answers with the contexts of their own model calls, where these have come and say more."""
+    found = tables.children.of({answer.call: answer.requested_at for answer in some if answer.call})
+    return [_with(answer, found[answer.call]) if answer.call in found else answer for answer in some]
+
+
+def _with(answer: Answer, contexts: Sequence[dict[str, Any]]) -> Answer:
+    texts = usable_texts(contexts)
+    return answer if texts is None else replace(answer, contexts=texts, cited_only=False)
+
+
+def _moment(microseconds: int) -> pa.Scalar:
+    return pa.scalar(microseconds, PARSED_LOGS.schema.field("ingested_at").type)

@@ -1,0 +1,41 @@
+"""Which rows of `parsed_logs` the scores have not had yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluator.answers import ANSWER_COLUMNS
+from evaluator.tables import DeploymentTables
+
+FROM_LOGS = "evaluate:parsed_logs"
+NEWEST = "evaluate:newest_ingested_at"
+"""Microseconds since 1970: where to go on if the log of `parsed_logs` no longer reaches back to FROM_LOGS."""
+
+POSITIONS = (FROM_LOGS, NEWEST)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class NewAnswers:
+    """Rows with `ANSWER_COLUMNS`, and how far `parsed_logs` is read with them, by the names of `POSITIONS`."""
+
+    rows: pa.Table
+    reached: Mapping[str, int | None]
+
+
+def new_answers(tables: DeploymentTables, seen: Mapping[str, int]) -> NewAnswers:
+    """Read what came since `seen`, the positions in `scores`; of what may have come before, that which has no score."""
+    newest = None if NEWEST not in seen else _EPOCH + seen[NEWEST] * _MICROSECOND
+    change = tables.logs.read_since(seen.get(FROM_LOGS), ANSWER_COLUMNS, newest)
+    rows = change.rows
+    if change.repeats:
+        scored = tables.scores.read(["event_id"])["event_id"].combine_chunks()
+        rows = rows.filter(pc.invert(pc.is_in(rows["event_id"], scored)))
+    reached = None if change.newest is None else (change.newest - _EPOCH) // _MICROSECOND
+    return NewAnswers(rows, {FROM_LOGS: change.version, NEWEST: reached})

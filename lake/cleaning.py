@@ -1,0 +1,123 @@
+"""Removes what no version of a table needs any longer: files that were replaced or never committed, and old log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from deltalake import DeltaTable
+from pyarrow import fs
+
+from lake.history import LOG, removed_paths
+from lake.rewriting import live_files
+from lake.table import Table
+
+LOG_RETENTION = timedelta(days=7)
+WRITER_GRACE = timedelta(minutes=10)
+"""How long a file that no commit has added may still be that of a writer at work."""
+
+_COMMIT = re.compile(r"(\d{20})\.json")
+_ENTRY = re.compile(r"(\d{20})\..+|\.(\d{20})\..+\.crc")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
+
+
+@dataclass(frozen=True)
+class LogClean:
+    """How many entries a table's log had, and how many of them were removed."""
+
+    entries: int = 0
+    removed: int = 0
+
+
+def vacuum(table: Table, grace: timedelta, *, dry_run: bool = False) -> list[str]:
+    """Remove the files that were replaced, or written and never committed, longer than `grace` ago; give their paths.
+
+    A reader that has been reading for less than that finds all its files. Raises ValueError for a `grace` under
+    `WRITER_GRACE` or over 7 days, after which the log forgets when a file was replaced.
+    """
+    if not WRITER_GRACE <= grace <= timedelta(days=7):
+        raise ValueError(f"a grace of {grace} is not between {WRITER_GRACE} and 7 days: writers are at work meanwhile")
+    delta = table.snapshot()
+    if delta is None:
+        return []
+    # deltalake counts in hours; what is less is found by the age of the files.
+    hours = max(1, round(grace.total_seconds() / 3600))
+    found = _vacuum(delta, hours, dry_run=True)
+    return found if dry_run or not found else _vacuum(delta, hours, dry_run=False)
+
+
+def clean_log(table: Table, now: datetime, retention: timedelta = LOG_RETENTION, *, dry_run: bool = False) -> LogClean:
+    """Remove the log's entries that are older than `retention` and that a checkpoint makes needless.
+
+    What remains begins with a checkpoint of that age, so that each younger version can still be opened. Of the later
+    checkpoints the newest two stay: each names every source that ever wrote, so they are most of a log's bytes.
+    """
+    if table.snapshot() is None:
+        return LogClean()
+    entries = _entries(table.files())
+    old = [entry for entry in entries if _CHECKPOINT.fullmatch(entry.base_name) and _older(entry, now - retention)]
+    first = max((_version(entry) for entry in old), default=0)
+    needless = [entry for entry in entries if _version(entry) < first] + _superseded(entries, first)
+    return _remove(table.files(), needless, len(entries), dry_run)
+
+
+def forget_history(table: Table, now: datetime) -> tuple[list[str], list[str]]:
+    """Remove all files that no row is in now, and the log's entries before now; for what must not be left anywhere.
+
+    Files and entries of the last `WRITER_GRACE` may be needed by a writer at work: of these only files that the log
+    calls removed go. Gives the removed paths, and those of young files that may hold anything.
+    """
+    delta = table.snapshot()
+    if delta is None:
+        return [], []
+    delta.create_checkpoint()
+    newest, filesystem = int(delta.version()), table.files()
+    commits = [entry.base_name for entry in _entries(filesystem) if _COMMIT.fullmatch(entry.base_name)]
+    replaced = removed_paths(filesystem, commits)
+    live = {file.path for file in live_files(delta)}
+    unused = [file for file in _data_files(filesystem) if file.path not in live]
+    gone = [file.path for file in unused if file.path in replaced or _older(file, now - WRITER_GRACE)]
+    for path in gone:
+        filesystem.delete_file(path)
+    entries = _entries(filesystem)
+    old = [entry for entry in entries if _version(entry) < newest and _older(entry, now - WRITER_GRACE)]
+    _remove(filesystem, old, len(entries), dry_run=False)
+    return gone, sorted({file.path for file in unused} - set(gone))
+
+
+def _superseded(entries: Sequence[fs.FileInfo], first: int) -> list[fs.FileInfo]:
+    checkpoints = [entry for entry in entries if _CHECKPOINT.fullmatch(entry.base_name) and _version(entry) > first]
+    # One that is being opened may be the last but one.
+    return sorted(checkpoints, key=_version)[:-2]
+
+
+def _vacuum(delta: DeltaTable, hours: int, dry_run: bool) -> list[str]:
+    return list(delta.vacuum(retention_hours=hours, enforce_retention_duration=False, dry_run=dry_run, full=True))
+
+
+def _entries(filesystem: fs.FileSystem) -> list[fs.FileInfo]:
+    infos = filesystem.get_file_info(fs.FileSelector(LOG, allow_not_found=True))
+    return [info for info in infos if info.type == fs.FileType.File and _ENTRY.fullmatch(info.base_name)]
+
+
+def _data_files(filesystem: fs.FileSystem) -> list[fs.FileInfo]:
+    infos = filesystem.get_file_info(fs.FileSelector("", recursive=True))
+    return [info for info in infos if info.type == fs.FileType.File and not info.path.startswith(f"{LOG}/")]
+
+
+def _remove(filesystem: fs.FileSystem, entries: Sequence[fs.FileInfo], of: int, dry_run: bool) -> LogClean:
+    # The oldest first: if this is cut off, what is left is still without a gap.
+    for entry in [] if dry_run else sorted(entries, key=_version):
+        filesystem.delete_file(entry.path)
+    return LogClean(of, len(entries))
+
+
+def _version(entry: fs.FileInfo) -> int:
+    found = _ENTRY.fullmatch(entry.base_name)
+    return 0 if found is None else int(found[1] or found[2])
+
+
+def _older(entry: fs.FileInfo, moment: datetime) -> bool:
+    return bool(entry.mtime is not None and entry.mtime.astimezone(UTC) < moment)

@@ -1,0 +1,80 @@
+"""The commits of a table, read from its log: which files each of them added."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+from pyarrow import fs
+
+LOG = "_delta_log"
+_REQUESTS_AT_ONCE = 16
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file of a table: `path` below the table's folder, `date` its partition (None: null, or no partitions)."""
+
+    path: str
+    date: str | None
+    size: int
+
+
+def added_files(filesystem: fs.FileSystem, begin: int, end: int) -> list[DataFile]:
+    """Give the files that hold the new rows of versions `begin` to `end`, both included, oldest first.
+
+    A commit that removes files too adds no new rows: it is a compaction, or a deletion that keeps the others' rows.
+    Raises FileNotFoundError where the log no longer holds one of the versions.
+    """
+    names = [f"{LOG}/{version:020}.json" for version in range(begin, end + 1)]
+    with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
+        commits = pool.map(lambda name: _read_all(filesystem, name), names)
+        return [file for commit in commits for file in _new_rows(commit)]
+
+
+def removed_paths(filesystem: fs.FileSystem, names: Iterable[str]) -> set[str]:
+    """Paths of all files that these commits (names of files in the log) removed."""
+    actions = (action for name in names for action in _actions(_read_all(filesystem, f"{LOG}/{name}")))
+    return {unquote(action["remove"]["path"]) for action in actions if "remove" in action}
+
+
+def scan(filesystem: fs.FileSystem, files: Sequence[DataFile], schema: pa.Schema) -> ds.Dataset:
+    """Give the rows of these files, in their order, as a dataset of the table's schema."""
+    format_ = ds.ParquetFileFormat()
+    fragments = [
+        format_.make_fragment(file.path, filesystem, partition_expression=_partition(file, schema)) for file in files
+    ]
+    return ds.FileSystemDataset(fragments, schema, format_, filesystem)
+
+
+def _partition(file: DataFile, schema: pa.Schema) -> ds.Expression | None:
+    if "date" not in schema.names:
+        return None
+    day = ds.field("date")
+    return day.is_null() if file.date is None else day == pa.scalar(date.fromisoformat(file.date))
+
+
+def _new_rows(commit: bytes) -> Iterator[DataFile]:
+    actions = _actions(commit)
+    if any("remove" in action for action in actions):
+        return
+    for action in actions:
+        add = action.get("add")
+        if add and add["dataChange"]:
+            yield DataFile(unquote(add["path"]), add["partitionValues"].get("date") or None, add["size"])
+
+
+def _actions(commit: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in commit.splitlines() if line.strip()]
+
+
+def _read_all(filesystem: fs.FileSystem, path: str) -> bytes:
+    with filesystem.open_input_stream(path) as stream:
+        return bytes(stream.read())

@@ -1,0 +1,81 @@
+"""Forgets rows by their age: whole dates at once; of the books their old rows become one a source."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from lake.history import DataFile
+from lake.rewriting import batches, live_files, replace
+from lake.schemas import BATCHES
+from lake.table import LostRaceError, Table
+
+_COUNTS = ("bytes", "lines", "stored", "signals", "duplicates", "rejected", "filtered")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What a table lost: files, dates, and rows as far as their number is known. `lost_race`: try again later."""
+
+    files: int = 0
+    dates: int = 0
+    bytes: int = 0
+    lost_race: bool = False
+
+
+def forget_before(table: Table, first: date, *, dry_run: bool = False) -> Forgotten:
+    """Drop all rows of dates before `first`, in one commit; the files go with the next vacuum.
+
+    `_batches` is how the collector knows where to go on, and what the counters are made from: its old rows are not
+    dropped, those of one source become one, with the last position and the sums. Raises ValueError for a table that has
+    no dates.
+    """
+    if not table.spec.by_date:
+        raise ValueError(f"{table.spec.name} has no dates, so its rows do not age; it holds what people curate or read")
+    delta = table.snapshot()
+    if delta is None:
+        return Forgotten()
+    old = [file for file in live_files(delta) if file.date is not None and date.fromisoformat(file.date) < first]
+    if table.spec is BATCHES and not _can_fold(table, old):
+        return Forgotten()
+    found = Forgotten(len(old), len({file.date for file in old}), sum(file.size for file in old))
+    if not old or dry_run:
+        return found
+    new = table.write([BATCHES.rows(_folded(table, old))]) if table.spec is BATCHES else []
+    try:
+        replace(table, delta, old, new)
+    except LostRaceError as error:
+        logger.info("left old rows of %s to the next time: %s", table.uri, error)
+        return Forgotten(lost_race=True)
+    return found
+
+
+def _can_fold(table: Table, old: list[DataFile]) -> bool:
+    """Whether folding makes fewer rows: what was folded before comes by here each time."""
+    rows = sum(batch.num_rows for batch in batches(table, old))
+    return bool(rows > len(_folded(table, old)))
+
+
+def _folded(table: Table, old: list[DataFile]) -> list[dict[str, Any]]:
+    by_source: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
+    for batch in batches(table, old):
+        for row in batch.to_pylist():
+            source = row["source"]
+            by_source[source["kind"], source["name"], source["partition"]].append(row)
+    return [_sum(rows) for rows in by_source.values()]
+
+
+def _sum(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    # Of several rows with one position the one that found the file's end says more.
+    last = max(rows, key=lambda row: (row["source"]["offset"], row["exhausted_size"] is not None, row["committed_at"]))
+    newest = [row["newest_requested_at"] for row in rows if row["newest_requested_at"] is not None]
+    return last | {
+        "first_offset": min(row["first_offset"] for row in rows),
+        "newest_requested_at": max(newest, default=None),
+        **{name: sum(row[name] or 0 for row in rows) for name in _COUNTS},
+    }

@@ -1,0 +1,65 @@
+"""Puts files in the place of others: what compaction, retention and erasure have in common."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.exceptions import DeltaError
+from deltalake.transaction import AddAction, RemoveAction
+
+from lake.history import DataFile, scan
+from lake.table import LostRaceError, Table
+from lake.writing import NewFile
+
+_APP_ID = "dialwatch:rewrite"
+_ROWS_AT_ONCE = 512
+
+
+def live_files(delta: DeltaTable) -> list[DataFile]:
+    """Give the files that the table's rows are in now, the oldest first."""
+    files = pa.table(delta.get_add_actions(flatten=True))
+    days = files["partition.date"].to_pylist() if "partition.date" in files.column_names else [None] * files.num_rows
+    columns = [files[name].to_pylist() for name in ("modification_time", "path", "size_bytes")]
+    found = sorted(zip(*columns, days, strict=True), key=lambda row: row[:2])
+    return [DataFile(path, None if day is None else str(day), size) for _, path, size, day in found]
+
+
+def batches(table: Table, files: Sequence[DataFile]) -> Iterator[pa.RecordBatch]:
+    """Give the rows of these files in their order, few at a time."""
+    rows = scan(table.files(), files, table.spec.schema)
+    # One file after the other: reading ahead would hold many row groups of long texts at once.
+    yield from rows.to_batches(batch_size=_ROWS_AT_ONCE, batch_readahead=1, fragment_readahead=1)
+
+
+def replace(table: Table, delta: DeltaTable, old: Sequence[DataFile], new: Sequence[NewFile]) -> None:
+    """Put `new` in the place of `old`, files of the snapshot `delta`, in one commit; what others append stays.
+
+    Raises LostRaceError, after removing `new`, where another one has replaced files since the snapshot was taken: two
+    rewrites of one file would each bring its rows. Only rewrites of this package see each other.
+    """
+    now = int(time.time() * 1000)
+    days = [{"date": file.date} if table.spec.by_date else {} for file in old]
+    # Called no change of data, also where rows go: else deltalake refuses an append that began before this commit.
+    removals = [RemoveAction(file.path, False, now, file.size, day) for file, day in zip(old, days, strict=True)]
+    additions = [AddAction(file.path, file.size, file.partition_values, now, False, file.statistics) for file in new]
+    # deltalake lets two writers remove the same file; of two with the same app_id it refuses the second.
+    turn = (delta.transaction_version(_APP_ID) or 0) + 1
+    try:
+        delta.create_write_transaction(
+            [*removals, *additions],
+            mode="append",
+            schema=table.spec.schema,
+            partition_by=["date"] if table.spec.by_date else None,
+            commit_properties=CommitProperties(app_transactions=[Transaction(_APP_ID, turn)]),
+        )
+    except DeltaError as error:
+        # A store may have taken a commit whose answer was lost: files that are part of the table now must stay.
+        after = table.snapshot()
+        live = {file.path for file in live_files(after)} if after is not None else set()
+        if new and all(file.path in live for file in new):
+            return
+        table.discard(file for file in new if file.path not in live)
+        raise LostRaceError(f"another one has replaced files of {table.uri}: {error}") from error

@@ -1,0 +1,94 @@
+"""All that people's signals say of one answer, folded into one number."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FOLD_COLUMNS = ("signal_id", "signaled_at", "signal", "value", "confidence", "origin", "user_id")
+"""Columns of `user_signals` that `fold_signals` reads."""
+
+_WEIGHTS = {"explicit": 3.0, "implicit": 1.0}
+
+Signals: TypeAlias = "pd.DataFrame | pa.Table | Iterable[Mapping[str, Any]]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Opinion:
+    signal_id: str
+    at: tuple[bool, Any]
+    signal: str
+    value: float
+    confidence: float
+    explicit: bool
+    user_id: str | None
+
+    @property
+    def weight(self) -> float:
+        return _WEIGHTS["explicit" if self.explicit else "implicit"] * self.confidence
+
+
+def fold_signals(signals: Signals) -> float | None:
+    """Fold the signals of one answer (`FOLD_COLUMNS`) into a number from -1 (bad) to 1 (good).
+
+    1. A signal without a value or a confidence above 0 says nothing and is left out.
+    2. Of each person's explicit signals only the latest counts. All that give no user are one person.
+    3. Of each person's implicit signals the surest of each kind counts, and none that is not later than the
+       explicit one of the same person: who rates has said what they think.
+    4. With w = 3 for an explicit signal and 1 for an implicit one, c the confidence and v the value, the result is
+       sum(w c v) / sum(w c), times the largest c.
+
+    None where nothing is left. The order of the rows is of no importance.
+    """
+    counted = _counted([opinion for row in _rows(signals) if (opinion := _opinion(row)) is not None])
+    if not counted:
+        return None
+    mean = sum(opinion.weight * opinion.value for opinion in counted) / sum(opinion.weight for opinion in counted)
+    return max(-1.0, min(1.0, mean * max(opinion.confidence for opinion in counted)))
+
+
+def _counted(opinions: list[_Opinion]) -> list[_Opinion]:
+    ordered = sorted(opinions, key=lambda opinion: (opinion.at, opinion.signal_id))
+    ratings = {opinion.user_id: opinion for opinion in ordered if opinion.explicit}
+    by_surety = sorted(ordered, key=lambda opinion: (opinion.confidence, opinion.at, opinion.signal_id))
+    signs = {
+        (opinion.user_id, opinion.signal): opinion
+        for opinion in by_surety
+        if not opinion.explicit and (opinion.user_id not in ratings or opinion.at > ratings[opinion.user_id].at)
+    }
+    return [*ratings.values(), *signs.values()]
+
+
+def _rows(signals: Signals) -> Iterable[Mapping[str, Any]]:
+    pandas = sys.modules.get("pandas")  # who has a frame has imported it
+    if pandas is not None and isinstance(signals, pandas.DataFrame):
+        signals = pa.Table.from_pandas(signals[list(FOLD_COLUMNS)], preserve_index=False)
+    return cast("Iterable[Mapping[str, Any]]", signals.to_pylist() if isinstance(signals, pa.Table) else signals)
+
+
+def _opinion(row: Mapping[str, Any]) -> _Opinion | None:
+    value, confidence = row["value"], row["confidence"]
+    # Written so that NaN fails too.
+    if value is None or confidence is None or not (-1 <= value <= 1 and 0 < confidence <= 1):
+        return None
+    return _Opinion(
+        signal_id=row["signal_id"] or "",
+        at=_time(row["signaled_at"]),
+        signal=row["signal"] or "",
+        value=value,
+        confidence=confidence,
+        explicit=row["origin"] == "explicit",
+        user_id=row["user_id"],
+    )
+
+
+def _time(at: datetime | None) -> tuple[bool, Any]:
+    return (at is not None, at or 0)

@@ -1,0 +1,229 @@
+"""Writes rows as parquet files that a commit can add to a table: small row groups, no text in any statistics."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake.transaction import AddAction
+from pyarrow import fs
+
+from lake.schemas import TableSpec
+
+_ROW_GROUP_BYTES = 8 << 20
+_MAX_ROW_GROUP_ROWS = 128 << 10
+_NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+FAST, DENSE = 1, 3
+"""Levels of zstd: what arrives is written fast; a compaction, which has time, makes it a seventh smaller."""
+
+
+def statistics_columns(spec: TableSpec) -> list[str]:
+    """Columns whose least and greatest value may stand in the log and in footers: times, numbers and flags.
+
+    No string is among them, not even an id: what is erased from the rows must not be left in the log.
+    """
+    return [f.name for f in spec.schema if f.name != "date" and _has_statistics(f.type)]
+
+
+@dataclass(frozen=True)
+class NewFile:
+    """A parquet file that is written and not yet part of a table; `path` is below the table's folder."""
+
+    path: str
+    size: int
+    partition_values: dict[str, str | None]
+    statistics: str
+
+    def action(self) -> AddAction:
+        """Give the entry of the table's log that adds it."""
+        return AddAction(self.path, self.size, self.partition_values, int(time.time() * 1000), True, self.statistics)
+
+
+class FileWriter:
+    """Writes the rows of one append: a file for each date, each with row groups of about 8 MiB.
+
+    `filesystem` begins at the table's folder. On a `local` one a file gets its name when it is whole, so that a reader
+    of the bare folder never meets half of one.
+    """
+
+    def __init__(self, spec: TableSpec, filesystem: fs.FileSystem, *, local: bool, level: int = FAST) -> None:
+        self._spec = spec
+        self._level = level
+        self._filesystem = filesystem
+        self._local = local
+        self._stored = pa.schema([f.remove_metadata() for f in spec.schema if not (spec.by_date and f.name == "date")])
+        self._open: dict[date | None, _File] = {}
+
+    def write(self, rows: Iterable[pa.RecordBatch | pa.Table]) -> list[NewFile]:
+        """Write all rows and give the files.
+
+        After an error none of the files is left, as far as the store lets them be removed.
+        """
+        try:
+            for part in rows:
+                for day, of_day in self._by_date(part):
+                    self._file(day).add(of_day)
+            return [self._close(day, file) for day, file in self._open.items()]
+        except BaseException:
+            for file in self._open.values():
+                file.abandon()
+            raise
+
+    def _by_date(self, part: pa.RecordBatch | pa.Table) -> Iterator[tuple[date | None, pa.Table]]:
+        table = part if isinstance(part, pa.Table) else pa.Table.from_batches([part])
+        if not table.num_rows:
+            return
+        if not self._spec.by_date:
+            yield None, table.select(self._stored.names).cast(self._stored)
+            return
+        days = pc.unique(table["date"]).to_pylist()
+        for day in days:
+            of_day = table
+            if len(days) > 1:
+                of_day = table.filter(pc.is_null(table["date"]) if day is None else pc.equal(table["date"], day))
+            yield day, of_day.select(self._stored.names).cast(self._stored)
+
+    def _file(self, day: date | None) -> _File:
+        if day not in self._open:
+            folder = f"date={day or _NULL_PARTITION}/" if self._spec.by_date else ""
+            if folder and self._local:
+                self._filesystem.create_dir(folder)
+            self._open[day] = _File(self._filesystem, folder, self._local, self._writer_options())
+        return self._open[day]
+
+    def _writer_options(self) -> dict[str, Any]:
+        return {
+            "schema": self._stored,
+            "compression": "zstd",
+            "compression_level": self._level,
+            "use_dictionary": _dictionary_columns(self._spec),
+            "write_statistics": statistics_columns(self._spec),
+            "store_schema": False,
+        }
+
+    def _close(self, day: date | None, file: _File) -> NewFile:
+        size = file.close()
+        values = {"date": None if day is None else day.isoformat()} if self._spec.by_date else {}
+        return NewFile(file.path, size, values, json.dumps(file.statistics.as_delta()))
+
+
+def remove_files(filesystem: fs.FileSystem, files: Iterable[NewFile]) -> None:
+    """Remove files that no commit has added; one that cannot be removed is left to the next vacuum."""
+    for file in files:
+        with contextlib.suppress(OSError):
+            filesystem.delete_file(file.path)
+
+
+class _File:
+    """One parquet file that is being written."""
+
+    def __init__(self, filesystem: fs.FileSystem, folder: str, local: bool, options: dict[str, Any]) -> None:
+        name = f"part-{uuid.uuid4()}.parquet"
+        self.path = folder + name
+        self.statistics = _Statistics(options["write_statistics"])
+        self._filesystem = filesystem
+        # Readers of a folder pass over names with a leading dot; a full vacuum removes them.
+        self._written_as = f"{folder}.{name}" if local else self.path
+        self._pending: list[pa.Table] = []
+        self._pending_bytes = 0
+        self._sink = filesystem.open_output_stream(self._written_as)
+        self._writer = pq.ParquetWriter(self._sink, **options)
+
+    def add(self, rows: pa.Table) -> None:
+        self.statistics.add(rows)
+        per_row = max(1, rows.nbytes // rows.num_rows)
+        step = max(1, min(_ROW_GROUP_BYTES // 8 // per_row, _MAX_ROW_GROUP_ROWS))
+        for begin in range(0, rows.num_rows, step):
+            part = rows.slice(begin, step)
+            self._pending.append(part)
+            self._pending_bytes += part.nbytes
+            if self._pending_bytes >= _ROW_GROUP_BYTES or self._rows() >= _MAX_ROW_GROUP_ROWS:
+                self._write_row_group()
+
+    def close(self) -> int:
+        if self._pending:
+            self._write_row_group()
+        self._writer.close()
+        size = int(self._sink.tell())
+        self._sink.close()
+        if self._written_as != self.path:
+            self._filesystem.move(self._written_as, self.path)
+        return size
+
+    def abandon(self) -> None:
+        for step in (self._writer.close, self._sink.close):
+            with contextlib.suppress(OSError, ValueError):
+                step()
+        for path in {self._written_as, self.path}:
+            with contextlib.suppress(OSError):
+                self._filesystem.delete_file(path)
+
+    def _rows(self) -> int:
+        return sum(part.num_rows for part in self._pending)
+
+    def _write_row_group(self) -> None:
+        group = pa.concat_tables(self._pending)
+        self._pending, self._pending_bytes = [], 0
+        self._writer.write_table(group, row_group_size=group.num_rows)
+
+
+@dataclass
+class _Statistics:
+    """Number of rows, and for columns without text the least and greatest value and the number of nulls."""
+
+    columns: list[str]
+    rows: int = 0
+    nulls: dict[str, int] = field(default_factory=dict)
+    ranges: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+
+    def add(self, rows: pa.Table) -> None:
+        self.rows += rows.num_rows
+        for name in self.columns:
+            column = rows[name]
+            self.nulls[name] = self.nulls.get(name, 0) + column.null_count
+            found = pc.min_max(column).as_py()
+            if found["min"] is not None:
+                least, greatest = self.ranges.get(name, (found["min"], found["max"]))
+                self.ranges[name] = (min(least, found["min"]), max(greatest, found["max"]))
+
+    def as_delta(self) -> dict[str, Any]:
+        """In the form of the Delta protocol ("Per-file Statistics")."""
+        told = {name: ends for name, ends in self.ranges.items() if all(map(_can_be_told, ends))}
+        return {
+            "numRecords": self.rows,
+            "minValues": {name: _as_json(least) for name, (least, _) in told.items()},
+            "maxValues": {name: _as_json(greatest) for name, (_, greatest) in told.items()},
+            "nullCount": self.nulls,
+        }
+
+
+def _has_statistics(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _dictionary_columns(spec: TableSpec) -> list[str]:
+    return [
+        f.name
+        for f in spec.schema
+        if f.name not in {"date", *spec.long_text}
+        and not pa.types.is_nested(f.type)
+        and not pa.types.is_boolean(f.type)
+    ]
+
+
+def _can_be_told(value: Any) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _as_json(value: Any) -> Any:
+    return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if isinstance(value, datetime) else value

@@ -1,0 +1,279 @@
+"""The alert rules: each fires when it should, is silent when it should be, and is loaded by a real Prometheus."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.servers import free_port, wait_for
+
+PROMETHEUS = Path(__file__).parents[2] / "deploy" / "prometheus"
+RULES = PROMETHEUS / "rules" / "dialwatch.yml"
+
+COLLECTOR = '{job="dialwatch-collector",instance="c:8080"}'
+MONITOR = '{job="dialwatch",instance="m:9464"}'
+LAG = '{job="dialwatch-collector",instance="c:8080",topic="t",partition="0"}'
+
+
+@dataclass(frozen=True)
+class Case:
+    """Series with a value a minute, the rule that is asked after two hours, and whether it fires."""
+
+    alert: str
+    series: dict[str, str]
+    fires: bool
+
+
+def lines(outcome: str) -> str:
+    return f'dialwatch_lines_total{{job="dialwatch",instance="m:9464",outcome="{outcome}"}}'
+
+
+CASES = [
+    Case("DialwatchLinesUnaccounted", {f"dialwatch_unaccounted_lines{MONITOR}": "0x100 1x20"}, True),
+    Case("DialwatchLinesUnaccounted", {f"dialwatch_collector_unaccounted_lines{COLLECTOR}": "0x100 -2x20"}, True),
+    Case(
+        "DialwatchLinesUnaccounted",
+        {
+            f"dialwatch_unaccounted_lines{MONITOR}": "0x120",
+            f"dialwatch_collector_unaccounted_lines{COLLECTOR}": "0x120",
+        },
+        False,
+    ),
+    Case("DialwatchCollectorDown", {f"up{COLLECTOR}": "1x110 0x10"}, True),
+    Case("DialwatchCollectorDown", {f"up{COLLECTOR}": "1x117 0x3"}, False),
+    Case("DialwatchCollectorDown", {f"up{COLLECTOR}": "1x120"}, False),
+    Case("DialwatchCollectorAbsent", {f"up{MONITOR}": "1x120"}, True),
+    Case(
+        "DialwatchCollectorAbsent", {f"dialwatch_collector_committed_timestamp_seconds{COLLECTOR}": "0+60x120"}, False
+    ),
+    Case(
+        "DialwatchCollectorStuck",
+        {
+            f"dialwatch_collector_committed_timestamp_seconds{COLLECTOR}": "60x120",
+            f"dialwatch_collector_open_batch_lines{COLLECTOR}": "3x120",
+        },
+        True,
+    ),
+    Case(
+        "DialwatchCollectorStuck",
+        {
+            f"dialwatch_collector_committed_timestamp_seconds{COLLECTOR}": "60x120",
+            f"dialwatch_collector_open_batch_lines{COLLECTOR}": "0x120",
+            f"dialwatch_collector_lag_messages{LAG}": "7x120",
+        },
+        True,
+    ),
+    Case(
+        "DialwatchCollectorStuck",
+        {
+            f"dialwatch_collector_committed_timestamp_seconds{COLLECTOR}": "60x120",
+            f"dialwatch_collector_open_batch_lines{COLLECTOR}": "0x120",
+            f"dialwatch_collector_lag_messages{LAG}": "0x120",
+        },
+        False,
+    ),
+    Case(
+        "DialwatchCollectorStuck",
+        {
+            f"dialwatch_collector_committed_timestamp_seconds{COLLECTOR}": "0+60x120",
+            f"dialwatch_collector_open_batch_lines{COLLECTOR}": "3x120",
+        },
+        False,
+    ),
+    Case(
+        "DialwatchCollectorLag",
+        {
+            f"dialwatch_collector_lag_seconds{MONITOR}": "3600x120",
+            f"dialwatch_collector_last_commit_timestamp_seconds{MONITOR}": "0+60x120",
+        },
+        True,
+    ),
+    Case(
+        "DialwatchCollectorLag",
+        {
+            f"dialwatch_collector_newest_request_age_seconds{COLLECTOR}": "3600x120",
+            f"dialwatch_collector_lag_messages{LAG}": "9x120",
+        },
+        True,
+    ),
+    Case(
+        "DialwatchCollectorLag",
+        {
+            # Nobody asks anything: what was late once is not late for ever.
+            f"dialwatch_collector_lag_seconds{MONITOR}": "3600x120",
+            f"dialwatch_collector_last_commit_timestamp_seconds{MONITOR}": "60x120",
+            f"dialwatch_collector_newest_request_age_seconds{COLLECTOR}": "0+60x120",
+            f"dialwatch_collector_lag_messages{LAG}": "0x120",
+        },
+        False,
+    ),
+    Case("DialwatchRejectedLines", {lines("stored"): "0+90x120", lines("rejected"): "0+10x120"}, True),
+    Case("DialwatchRejectedLines", {lines("stored"): "0+1000x120", lines("rejected"): "0+1x120"}, False),
+    Case("DialwatchRejectedLines", {lines("stored"): "5x120", lines("rejected"): "9x120"}, False),
+    Case("DialwatchMonitorDown", {f"up{MONITOR}": "1x110 0x10"}, True),
+    Case("DialwatchMonitorDown", {f"up{COLLECTOR}": "1x120"}, True),
+    Case("DialwatchMonitorDown", {f"up{MONITOR}": "1x120"}, False),
+    Case(
+        "DialwatchMonitorFailing",
+        {'dialwatch_monitor_failures_total{job="dialwatch",instance="m:9464",reason="scores"}': "0+1x120"},
+        True,
+    ),
+    Case(
+        "DialwatchMonitorFailing",
+        {'dialwatch_monitor_failures_total{job="dialwatch",instance="m:9464",reason="scores"}': "7x100 8x20"},
+        False,
+    ),
+    Case("DialwatchMonitorStale", {f"dialwatch_monitor_last_refresh_timestamp_seconds{MONITOR}": "60x120"}, True),
+    Case("DialwatchMonitorStale", {f"dialwatch_monitor_last_refresh_timestamp_seconds{MONITOR}": "0+60x120"}, False),
+    Case(
+        "DialwatchEvaluatorStale",
+        {
+            'dialwatch_evaluation_last_success_timestamp_seconds{deployment="a"}': "60x120",
+            'dialwatch_evaluation_last_success_timestamp_seconds{deployment="b"}': "120x120",
+            lines("stored"): "0+5x120",
+        },
+        True,
+    ),
+    Case(
+        "DialwatchEvaluatorStale",
+        {
+            'dialwatch_evaluation_last_success_timestamp_seconds{deployment="a"}': "60x120",
+            'dialwatch_evaluation_last_success_timestamp_seconds{deployment="b"}': "0+60x120",
+            lines("stored"): "0+5x120",
+        },
+        False,
+    ),
+    Case(
+        "DialwatchEvaluatorStale",
+        {
+            'dialwatch_evaluation_last_success_timestamp_seconds{deployment="a"}': "60x120",
+            lines("stored"): "5x120",
+        },
+        False,
+    ),
+    Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="failed"}': "0+1x120"}, True),
+    Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="undeliverable"}': "0+1x120"}, True),
+    Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="delivered"}': "0+1x120"}, False),
+    Case("DialwatchRegression", {'dialwatch_regression_active{deployment="a",metric="m"}': "0x110 1x10"}, True),
+    Case("DialwatchRegression", {'dialwatch_regression_active{deployment="a",metric="m"}': "1x110 0x10"}, False),
+]
+
+
+def rules() -> list[dict[str, Any]]:
+    return [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+
+
+def test_promtool_accepts_the_rules_and_the_configuration(promtool: str) -> None:
+    """Prometheus's own checks have nothing to say."""
+    for command in (["check", "rules", str(RULES)], ["check", "config", str(PROMETHEUS / "prometheus.yml")]):
+        result = subprocess.run([promtool, *command], capture_output=True, text=True, timeout=30)
+        assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_every_rule_says_what_to_do() -> None:
+    """Each has a severity that is page or warning, a summary and a description."""
+    for rule in rules():
+        assert rule["labels"]["severity"] in ("page", "warning"), rule["alert"]
+        assert set(rule["annotations"]) == {"summary", "description"}, rule["alert"]
+        assert rule["annotations"]["description"].endswith("."), rule["alert"]
+
+
+def test_every_rule_is_tested_both_ways() -> None:
+    """No alert is without a case where it fires and one where it does not."""
+    names = {rule["alert"] for rule in rules()}
+    assert {case.alert for case in CASES if case.fires} == names
+    assert {case.alert for case in CASES if not case.fires} == names
+
+
+def test_each_rule_fires_when_it_should_and_only_then(promtool: str, tmp_path: Path) -> None:
+    """Series of two hours go through the rules as Prometheus evaluates them."""
+    # An alert's annotations need not be written again for each case: `for` and `expr` are what is tested.
+    stripped = [{**rule, "annotations": {}, "labels": {}} for rule in rules()]
+    (tmp_path / "rules.yml").write_text(yaml.safe_dump({"groups": [{"name": "all", "rules": stripped}]}))
+    tests = [
+        {
+            "name": f"{number} {case.alert} {'fires' if case.fires else 'is silent'}",
+            "interval": "1m",
+            "input_series": [{"series": name, "values": values} for name, values in case.series.items()],
+            "promql_expr_test": [
+                {
+                    "expr": f'count(ALERTS{{alertname="{case.alert}",alertstate="firing"}}) > bool 0 or vector(0)',
+                    "eval_time": "2h",
+                    "exp_samples": [{"labels": "{}", "value": int(case.fires)}],
+                }
+            ],
+        }
+        for number, case in enumerate(CASES)
+    ]
+    plan = {"rule_files": ["rules.yml"], "evaluation_interval": "1m", "tests": tests}
+    (tmp_path / "tests.yml").write_text(yaml.safe_dump(plan, sort_keys=False))
+    result = subprocess.run(
+        [promtool, "test", "rules", str(tmp_path / "tests.yml")], capture_output=True, text=True, timeout=60
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.fixture
+def exporter() -> Iterator[str]:
+    """A process whose monitor sees a regression, and whose books do not add up."""
+    text = b'dialwatch_regression_active{deployment="rag-app",metric="m"} 1\ndialwatch_unaccounted_lines 2\n'
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_real_prometheus_loads_the_rules_and_fires(prometheus: str, exporter: str, tmp_path: Path) -> None:
+    """With the configuration that is deployed, but for the address, alerts fire with their texts filled in."""
+    configuration = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())
+    configuration["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
+    configuration["rule_files"] = [str(PROMETHEUS / pattern) for pattern in configuration["rule_files"]]
+    for job in configuration["scrape_configs"]:
+        job["static_configs"] = [{"targets": [exporter]}]
+    (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(configuration))
+    address = f"127.0.0.1:{free_port()}"
+    command = [
+        prometheus,
+        f"--config.file={tmp_path}/prometheus.yml",
+        f"--storage.tsdb.path={tmp_path}/data",
+        f"--web.listen-address={address}",
+    ]
+    with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+        try:
+            firing = wait_for(lambda: _firing(address, {"DialwatchRegression", "DialwatchLinesUnaccounted"}))
+        finally:
+            process.terminate()
+    summaries = {alert["annotations"]["summary"] for alert in firing}
+    assert "rag-app got worse in m" in summaries
+    assert "2 log lines have become nothing that the collector counts" in summaries
+
+
+def _firing(address: str, names: set[str]) -> list[dict[str, Any]]:
+    with urllib.request.urlopen(f"http://{address}/api/v1/alerts", timeout=5) as answer:
+        alerts = json.load(answer)["data"]["alerts"]
+    firing = [alert for alert in alerts if alert["state"] == "firing"]
+    return firing if names <= {alert["labels"]["alertname"] for alert in firing} else []

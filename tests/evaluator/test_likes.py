@@ -1,0 +1,97 @@
+"""Which answers people found good."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from evaluator import Evaluator, EvaluatorSettings
+from lake import Lake
+
+
+@pytest.fixture
+def evaluator(lake: Lake) -> Evaluator:
+    now = datetime(2026, 11, 21, tzinfo=UTC)
+    return Evaluator(lake, EvaluatorSettings(metrics=["context_present"]), clock=lambda: now)
+
+
+def liked(traffic: Any) -> set[str]:
+    return {case["source_response_id"].removeprefix("chatcmpl-") for case in traffic.cases()}
+
+
+def implicit(traffic: Any, signal: str, name: str, minute: int, confidence: float, user: str = "ann") -> dict[str, Any]:
+    columns = {"origin": "implicit", "value": -1.0 if signal == "correction" else -0.5, "confidence": confidence}
+    row: dict[str, Any] = traffic.signal(signal, name, minute, user) | columns
+    return row
+
+
+def test_a_rating_may_carry_any_id_of_the_answers_chunks(evaluator: Evaluator, traffic: Any) -> None:
+    """DIAL Chat rates by the first chunk's id, Core's merged answer has the last one's."""
+    traffic.log(*(traffic.answer(name) for name in ("first", "last", "none")))
+    likes = [traffic.signal("like", name) for name in ("first", "last", "none")]
+    traffic.rate(likes[0], likes[1] | {"response_id": "chatcmpl-last"}, likes[2] | {"response_id": "chatcmpl"})
+    evaluator.run_once()
+    assert liked(traffic) == {"first", "last"}
+
+
+def test_a_rating_is_about_its_own_deployments_answer(evaluator: Evaluator, traffic: Any, other_traffic: Any) -> None:
+    """Two deployments may use the same response id."""
+    for each in (traffic, other_traffic):
+        each.log(each.answer("a"))
+    other_traffic.rate(other_traffic.signal("like", "a"))
+    evaluator.run_once()
+    assert (liked(traffic), liked(other_traffic)) == (set(), {"a"})
+
+
+def test_a_rating_may_come_days_later_or_before(evaluator: Evaluator, traffic: Any) -> None:
+    """In another file and another partition of the table."""
+    traffic.rate(traffic.signal("like", "b", 0))
+    evaluator.run_once()
+    traffic.log(traffic.answer("a"), traffic.answer("b"))
+    evaluator.run_once()
+    assert liked(traffic) == {"b"}
+    traffic.rate(traffic.signal("like", "a", 9 * 1440))
+    evaluator.run_once()
+    assert liked(traffic) == {"a", "b"}
+
+
+def test_of_two_ratings_under_different_ids_of_one_answer_the_latest_counts(evaluator: Evaluator, traffic: Any) -> None:
+    """One person rates by the first chunk's id and again by the last one's."""
+    traffic.log(traffic.answer("a"), traffic.answer("b"))
+    for name, first, second in (("a", "like", "dislike"), ("b", "dislike", "like")):
+        traffic.rate(traffic.signal(first, name, 1))
+        traffic.rate(traffic.signal(second, name, 2) | {"response_id": f"chatcmpl-{name}"})
+    evaluator.run_once()
+    assert liked(traffic) == {"b"}
+
+
+def test_a_liked_answer_that_its_person_rejects_later_is_no_case(evaluator: Evaluator, traffic: Any) -> None:
+    """Nor one that is asked for again; a mere edit takes nothing away, nor what came before the like."""
+    names = ("corrected", "regenerated", "edited", "corrected-before", "corrected-by-another")
+    traffic.log(*(traffic.answer(name) for name in names))
+    likes = [traffic.signal("like", name, 5) | {"confidence": 1.0} for name in names]
+    traffic.rate(
+        *likes,
+        implicit(traffic, "correction", "corrected", 6, 0.5),
+        implicit(traffic, "regenerate", "regenerated", 6, 0.6),
+        implicit(traffic, "edit", "edited", 6, 0.4),
+        implicit(traffic, "correction", "corrected-before", 4, 0.9),
+        implicit(traffic, "correction", "corrected-by-another", 4, 0.9, user="bob"),
+    )
+    evaluator.run_once()
+    assert liked(traffic) == {"edited", "corrected-before"}
+
+
+def test_a_dislike_replaced_by_a_like_makes_a_case_of_an_answer_that_is_long_there(
+    evaluator: Evaluator, traffic: Any
+) -> None:
+    """A new opinion is tried on all answers, old ones too."""
+    traffic.log(traffic.answer("a"))
+    traffic.rate(traffic.signal("dislike", "a", 1))
+    evaluator.run_once()
+    assert liked(traffic) == set()
+    traffic.rate(traffic.signal("like", "a", 2))
+    evaluator.run_once()
+    assert liked(traffic) == {"a"}

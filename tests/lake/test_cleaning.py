@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import os
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from benchmarks.lake import build
+from lake import SCORES, Lake, Table, clean_log, compact, vacuum
+from tests.servers import Bucket
+
+DAY = timedelta(days=1)
+
+
+def append(table: Table, name: str) -> None:
+    now = datetime.now(UTC)
+    table.append(SCORES.rows([{"score_id": name, "date": now.date(), "scored_at": now}]))
+
+
+def age(folder: Path, by: timedelta) -> None:
+    then = time.time() - by.total_seconds()
+    for path in folder.rglob("*"):
+        os.utime(path, (then, then))
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    return Lake(str(tmp_path)).table(SCORES, "rag-app")
+
+
+def test_what_was_replaced_goes_after_the_grace(table: Table) -> None:
+    """Files stay for the grace after they were replaced, however old they are, so that a reader finds them."""
+    for name in "abc":
+        append(table, name)
+    age(Path(table.uri), 3 * DAY)
+    compact(table)
+    assert vacuum(table, DAY) == []
+    age(Path(table.uri), 3 * DAY)
+    assert len(list(Path(table.uri).rglob("*.parquet"))) == 4
+
+
+def test_files_that_no_commit_has_go_after_the_grace(table: Table) -> None:
+    """A file of a writer that was refused or killed is removed when it is older than the grace, and not before."""
+    append(table, "a")
+    orphan = table.write([SCORES.rows([{"score_id": "x", "date": datetime.now(UTC).date()}])])[0]
+    path = Path(table.uri, orphan.path)
+    assert vacuum(table, DAY) == []
+    age(path.parent, 2 * DAY)
+    assert vacuum(table, DAY, dry_run=True) == [orphan.path]
+    assert path.exists()
+    assert vacuum(table, DAY) == [orphan.path]
+    assert not path.exists()
+    assert table.read().num_rows == 1
+
+
+def test_a_vacuum_that_finds_nothing_commits_nothing(table: Table) -> None:
+    """A table at rest does not grow by being looked after."""
+    append(table, "a")
+    version = table.version()
+    vacuum(table, DAY)
+    assert table.version() == version
+
+
+@pytest.mark.parametrize("grace", [timedelta(0), 8 * DAY], ids=["none", "eight days"])
+def test_a_grace_that_cannot_be_kept_is_refused(table: Table, grace: timedelta) -> None:
+    """No grace would take files from under writers; one over 7 days the log does not remember."""
+    with pytest.raises(ValueError, match="is not between"):
+        vacuum(table, grace)
+
+
+def test_old_entries_of_the_log_go(table: Table) -> None:
+    """Entries over the retention that lie before a checkpoint of that age go; the table opens as before."""
+    for name in "abc":
+        append(table, name)
+    DeltaTable(table.uri).create_checkpoint()
+    age(Path(table.uri), 8 * DAY)
+    append(table, "d")
+    assert clean_log(table, datetime.now(UTC), dry_run=True).removed == 3
+    assert clean_log(table, datetime.now(UTC)).removed == 3
+    left = sorted(path.name for path in Path(table.uri, "_delta_log").glob("*.json"))
+    assert left == [f"{version:020}.json" for version in (3, 4)]
+    again = Table(table.uri, SCORES, "rag-app", table._storage)
+    assert sorted(again.read(["score_id"])["score_id"].to_pylist()) == list("abcd")
+    append(again, "e")
+    assert table.read().num_rows == 5
+
+
+def test_the_log_stays_whole_without_an_old_checkpoint(table: Table) -> None:
+    """Where nothing but the entries themselves tells what the table holds, they stay, however old."""
+    append(table, "a")
+    age(Path(table.uri), 100 * DAY)
+    assert clean_log(table, datetime.now(UTC)).removed == 0
+
+
+def test_the_log_on_a_store_is_cleaned(bucket: Bucket) -> None:
+    """The same on an object store."""
+    table = Lake(bucket.uri, bucket.storage).table(SCORES, "rag-app")
+    append(table, "a")
+    delta = table.snapshot()
+    assert delta is not None
+    delta.create_checkpoint()
+    append(table, "b")
+    assert clean_log(table, datetime.now(UTC) + 8 * DAY).removed == 1
+    assert Table(table.uri, SCORES, "rag-app", bucket.storage).read().num_rows == 2
+
+
+def test_of_young_checkpoints_two_stay(table: Table) -> None:
+    """Checkpoints that newer ones supersede go, so that the log does not hold each source's position many times."""
+    for name in "abcde":
+        append(table, name)
+        DeltaTable(table.uri).create_checkpoint()
+    assert clean_log(table, datetime.now(UTC)).removed == 3
+    left = sorted(path.name[:20] for path in Path(table.uri, "_delta_log").glob("*.checkpoint.parquet"))
+    assert left == [f"{version:020}" for version in (4, 5)]
+    assert DeltaTable(table.uri, version=2).version() == 2
+    assert Table(table.uri, SCORES, "rag-app", table._storage).read().num_rows == 5
+
+
+@pytest.mark.slow
+def test_a_log_of_nine_days_holds_little_more_than_seven(table: Table) -> None:
+    """A table that is written every 30 seconds, and cleaned once a day, keeps no more than eight days of log."""
+    now = datetime.now(UTC)
+    build(table, commits=9 * 2880, now=now)
+    clean_log(table, now)
+    commits = list(Path(table.uri, "_delta_log").glob("*.json"))
+    assert 7 * 2880 <= len(commits) <= 8 * 2880
+    before = time.process_time()
+    assert DeltaTable(table.uri).version() == 9 * 2880 - 1
+    assert time.process_time() - before < 1
