@@ -50,9 +50,12 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.parse
 	$(BIN)/python -m benchmarks.collector
+	$(BIN)/python -m benchmarks.kafka
+	$(BIN)/python -m benchmarks.lake
 	$(BIN)/python -m benchmarks.regression
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

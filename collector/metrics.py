@@ -28,8 +28,14 @@ _OUTCOMES = {
     "filtered": "filtered",
 }
 
-Lag = Callable[[], Mapping[tuple[str, int], int]]
-"""Messages that are at the broker and not in the lake, by topic and partition."""
+
+class KafkaReader(Protocol):
+    """A source that reads Kafka, as far as its metrics go."""
+
+    missed_messages: int
+
+    def lag(self) -> Mapping[tuple[str, int], int]:
+        """Messages that are at the broker and not in the lake, by topic and partition."""
 
 
 class Metered(Protocol):
@@ -46,12 +52,12 @@ class Metered(Protocol):
 
 def registry_of(
     collector: Metered,
-    lag: Lag | None = None,
+    kafka: KafkaReader | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> CollectorRegistry:
     """A registry whose scrape shows the collector, and the process that it runs in; it never reads the lake."""
     registry = CollectorRegistry()
-    registry.register(_MeterCollector(collector, lag, clock))
+    registry.register(_MeterCollector(collector, kafka, clock))
     ProcessCollector(registry=registry)
     return registry
 
@@ -73,9 +79,9 @@ def metrics_app(registry: CollectorRegistry) -> FastAPI:
 
 
 class _MeterCollector(PrometheusCollector):
-    def __init__(self, collector: Metered, lag: Lag | None, clock: Callable[[], datetime]) -> None:
+    def __init__(self, collector: Metered, kafka: KafkaReader | None, clock: Callable[[], datetime]) -> None:
         self._collector = collector
-        self._lag = lag
+        self._kafka = kafka
         self._clock = clock
 
     def collect(self) -> Iterator[Metric]:
@@ -89,8 +95,13 @@ class _MeterCollector(PrometheusCollector):
         )
         yield from _times(committed, self._clock())
         yield from _open(batches)
-        if self._lag is not None:
-            yield _behind(self._lag())
+        if self._kafka is not None:
+            yield _behind(self._kafka.lag())
+            yield CounterMetricFamily(
+                "dialwatch_collector_missed_messages_total",
+                "Messages that Kafka had deleted before this process could read them.",
+                self._kafka.missed_messages,
+            )
 
 
 def _lines(committed: Committed) -> Iterator[Metric]:

@@ -17,7 +17,7 @@ from collector import (
     ImplicitSignals,
     collect_with_workers,
 )
-from collector.metrics import Lag, add_metrics, metrics_app, registry_of
+from collector.metrics import KafkaReader, add_metrics, metrics_app, registry_of
 from dialwatch.config import Settings
 from dialwatch.schedule import Schedule
 from dialwatch.serving import BackgroundServer
@@ -59,19 +59,18 @@ def collecting(settings: Settings, lake: Lake) -> Iterator[Collector]:
     chosen = settings.collector
     shared = Collector(lake, chosen)
     with ExitStack() as stack:
-        lag = None
+        kafka = None
         if chosen.signals.implicit:
             # The first to begin and the last to end: its pass reads what the sources have brought.
             implicit = ImplicitSignals(lake, chosen.signals)
             stack.enter_context(Schedule(implicit.run_once, chosen.signals.every))
         if chosen.kafka:
             kafka = collector.KafkaSource(chosen.kafka, shared)
-            lag = kafka.lag
             stack.enter_context(_in_a_thread(kafka.run, "read Kafka"))
             logger.info("collecting from Kafka, %s", ", ".join(chosen.kafka.topics))
         if chosen.files:
             stack.enter_context(_following(chosen.files, settings, shared))
-        stack.enter_context(_serving(chosen, shared, lag))
+        stack.enter_context(_serving(chosen, shared, kafka))
         yield shared
 
 
@@ -88,10 +87,10 @@ def _following(files: FilesSettings, settings: Settings, shared: Collector) -> I
 
 
 @contextmanager
-def _serving(chosen: CollectorSettings, shared: Collector, lag: Lag | None) -> Iterator[None]:
+def _serving(chosen: CollectorSettings, shared: Collector, kafka: KafkaReader | None) -> Iterator[None]:
     """Serve `POST /data` and `/signals`, and the collector's own metrics, there or at an address of their own."""
     with ExitStack() as stack:
-        registry = registry_of(shared, lag)
+        registry = registry_of(shared, kafka)
         if chosen.http:
             app = collector.create_app(shared, chosen.http)
             add_metrics(app, registry)

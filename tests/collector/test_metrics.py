@@ -100,9 +100,17 @@ def test_lines_that_became_nothing_are_told(collector: Collector) -> None:
     assert samples(registry_of(collector))["unaccounted_lines", ""] == 3
 
 
+class Reader:
+    missed_messages = 7
+
+    def lag(self) -> dict[tuple[str, int], int]:
+        return {("logs", 0): 3, ("logs", 1): 0}
+
+
 def test_the_lag_is_told_per_partition(collector: Collector) -> None:
-    """Messages that wait at the broker are those that the source tells."""
-    found = samples(registry_of(collector, lambda: {("logs", 0): 3, ("logs", 1): 0}))
+    """Messages that wait at the broker, and those that it had deleted, are those that the source tells."""
+    found = samples(registry_of(collector, Reader()))
+    assert found["missed_messages_total", ""] == 7
     assert found["lag_messages", "logs,0"] == 3
     assert found["lag_messages", "logs,1"] == 0
 
@@ -111,7 +119,7 @@ def test_promtool_has_nothing_to_say(collector: Collector) -> None:
     """Prometheus's own linter is silent, and `/metrics` serves the format that was asked for."""
     add(collector, chat_line(1))
     collector.flush()
-    registry = registry_of(collector, lambda: {("logs", 0): 3})
+    registry = registry_of(collector, Reader())
     command = [needed("promtool"), "check", "metrics"]
     result = subprocess.run(command, input=generate_latest(registry), capture_output=True, timeout=30)
     assert (result.stdout + result.stderr).decode() == ""

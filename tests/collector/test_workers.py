@@ -48,7 +48,7 @@ def test_two_workers_store_what_one_collector_does(logs: Path, tmp_path: Path) -
     """The rows and the counts are those of one process, also where a line comes through both; they share its memory."""
     alone, counts = collected_alone(logs, tmp_path / "alone")
     lake = Lake(str(tmp_path / "lake"))
-    settings = CollectorSettings(flush_bytes=500_000)
+    settings = CollectorSettings(flush_bytes=1_000_000)
     found, together = collect_with_workers(lake, settings, [str(logs)], Storage(), workers=2)
     assert found == 4
     assert together == counts

@@ -117,6 +117,8 @@ CASES = [
         },
         False,
     ),
+    Case("DialwatchMessagesMissed", {f"dialwatch_collector_missed_messages_total{COLLECTOR}": "0x100 7x20"}, True),
+    Case("DialwatchMessagesMissed", {f"dialwatch_collector_missed_messages_total{COLLECTOR}": "7x120"}, False),
     Case("DialwatchRejectedLines", {lines("stored"): "0+90x120", lines("rejected"): "0+10x120"}, True),
     Case("DialwatchRejectedLines", {lines("stored"): "0+1000x120", lines("rejected"): "0+1x120"}, False),
     Case("DialwatchRejectedLines", {lines("stored"): "5x120", lines("rejected"): "9x120"}, False),

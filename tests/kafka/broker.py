@@ -209,15 +209,16 @@ def _cluster_id() -> str:
 
 
 def main() -> None:
-    """Run a broker until it is interrupted."""
+    """Run a broker until it is interrupted or told to end."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     arguments = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     arguments.add_argument("--port", type=int, default=9092)
     with tempfile.TemporaryDirectory(prefix="kafka-") as folder:
         broker = Broker(Path(folder), arguments.parse_args().port)
-        broker.format()
-        broker.start()
-        print(f"KAFKA_BOOTSTRAP_SERVERS={broker.address}", flush=True)
         try:
+            broker.format()
+            broker.start()
+            print(f"KAFKA_BOOTSTRAP_SERVERS={broker.address}", flush=True)
             broker.wait()
         except KeyboardInterrupt:
             broker.stop()

@@ -72,8 +72,10 @@ def test_a_content_costs_a_row_and_no_transaction(lake: Lake, logs: Path) -> Non
     run_once(lake, logs)
     run_once(lake, logs)
     for table in (lake.table(BATCHES), lake.table(PARSED_LOGS, "rag-app")):
-        commits = b"".join(path.read_bytes() for path in Path(table.uri, "_delta_log").glob("*.json"))
-        transactions = [action["txn"]["appId"] for action in map(json.loads, commits.splitlines()) if "txn" in action]
+        lines = [
+            line for path in Path(table.uri, "_delta_log").glob("*.json") for line in path.read_bytes().splitlines()
+        ]
+        transactions = [action["txn"]["appId"] for action in map(json.loads, lines) if "txn" in action]
         assert len([app_id for app_id in transactions if app_id.startswith("file:")]) == 20
     rows = lake.table(BATCHES).read().to_pylist()
     assert len(rows) == 40

@@ -164,6 +164,16 @@ def test_a_file_that_got_shorter_is_new_also_with_its_old_first_line(follower: F
     assert follower.look() == Counts()
 
 
+def test_a_file_that_was_written_anew_and_is_longer_by_now_is_new(follower: Follower) -> None:
+    """Where no line ends any more at the position that was read, all lines of the file are read."""
+    follower.write(1, 2, 3)
+    follower.look()
+    follower.restart()
+    follower.log.write_bytes(body(1, 1_000_000, 7, 8))
+    follower.look()
+    assert set(follower.answers()) == set(expected(1, 2, 3, 7, 8, 1_000_000))
+
+
 def test_few_files_are_held_open(follower: Follower, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many files grow, so many descriptors are used at most; files at rest are let go."""
     monkeypatch.setattr(tails, "MOST_OPEN", 3)
