@@ -52,7 +52,8 @@ def clean_log(table: Table, now: datetime, retention: timedelta = LOG_RETENTION,
     """Remove the log's entries that are older than `retention` and that a checkpoint makes needless.
 
     What remains begins with a checkpoint of that age, so that each younger version can still be opened. Of the later
-    checkpoints the newest two stay: each names every source that ever wrote, so they are most of a log's bytes.
+    checkpoints the first of each day and the newest two stay: each names every source that ever wrote, so they are most
+    of a log's bytes.
     """
     if table.snapshot() is None:
         return LogClean()
@@ -88,9 +89,13 @@ def forget_history(table: Table, now: datetime) -> tuple[list[str], list[str]]:
 
 
 def _superseded(entries: Sequence[fs.FileInfo], first: int) -> list[fs.FileInfo]:
-    checkpoints = [entry for entry in entries if _CHECKPOINT.fullmatch(entry.base_name) and _version(entry) > first]
+    later = [entry for entry in entries if _CHECKPOINT.fullmatch(entry.base_name) and _version(entry) > first]
+    checkpoints = sorted(later, key=_version)
+    # What a later cleaning begins the log with.
+    of_days = {entry.mtime.astimezone(UTC).date(): entry for entry in reversed(checkpoints) if entry.mtime is not None}
     # One that is being opened may be the last but one.
-    return sorted(checkpoints, key=_version)[:-2]
+    stay = {_version(entry) for entry in [*checkpoints[-2:], *of_days.values()]}
+    return [entry for entry in checkpoints if _version(entry) not in stay]
 
 
 def _vacuum(delta: DeltaTable, hours: int, dry_run: bool) -> list[str]:

@@ -182,12 +182,12 @@ BUILT_IN: dict[str, tuple[Pattern, ...]] = {
     "secret": (
         Pattern(
             "SECRET",
-            r"\b(?:A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,}|"
+            r"(?:^|[^A-Za-z0-9])(A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,}|"
             r"glpat-[A-Za-z0-9_\-]{20,}|xox[abeoprs]-[A-Za-z0-9\-]{10,}|xapp-[A-Za-z0-9\-]{10,}|"
             r"[sr]k[\-_][A-Za-z0-9_\-]{20,}|AIza[A-Za-z0-9_\-]{35}|hf_[A-Za-z0-9]{30,}|"
             r"eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]+)*)",
         ),
-        Pattern("SECRET", r"(?i)\bbearer\s+([A-Z0-9._~+/\-]{16,}=*)"),
+        Pattern("SECRET", r"(?i)(?:^|[^A-Z0-9])bearer\s+([A-Z0-9._~+/\-]{16,}=*)"),
         Pattern("SECRET", rf"{_ASSIGNED}{_SEPARATED}(?:(?:basic|token|apikey)\s+)?([A-Za-z0-9._~+/=\-]{{16,}})"),
         Pattern("SECRET", rf"(?i)(?:password|passwd|passphrase|pwd){_SEPARATED}([^\s\"'<>,;{{}}\[\]()\\]{{6,}})"),
         Pattern("SECRET", r"://[^\s/:@\"'\\]{0,256}:([^\s/@\"'\\]{1,256})@"),
