@@ -3,8 +3,9 @@
     python -m benchmarks.lake [commits]
 
 The commits are written as log entries, with their times, rather than through deltalake, which takes 20 ms for each;
-their data files do not exist. Every hour the files become one, every 100 commits there is a checkpoint as deltalake
-makes it, and each day the log is cleaned. Each commit carries the position of a source file of its own: the worst case.
+their data files do not exist. Every hour the files become one, every 100 commits there is a checkpoint, a fifth of
+what the lake's tables make, and each day the log is cleaned. Each commit carries the position of a source file of its
+own: the worst case.
 """
 
 from __future__ import annotations

@@ -26,6 +26,8 @@ OVERLAP = timedelta(hours=1)
 
 _ARRIVED = "ingested_at"
 _READ_ATTEMPTS = 5
+_COMMITS_PER_CHECKPOINT = "20"
+"""A look and a commit read the log from the last checkpoint on; with deltalake's 100 both take twice as long."""
 _APPEND_MARK = "dialwatchAppend"
 
 
@@ -64,7 +66,10 @@ class Table:
         self._storage = storage
         self._storage_options = storage.delta_options() if is_remote(uri) else {}
         self._delta: DeltaTable | None = None
+        self._has_looked = False
         self._seen: dict[str, int | None] = {}
+        self._known: dict[str, int | None] = {}
+        self._known_at: int | None = None
 
     def version(self) -> int | None:
         """Latest version of the table; None where there is no table yet."""
@@ -92,7 +97,8 @@ class Table:
         What this gives is what the next `append` builds on: see there.
         """
         delta = self._refresh()
-        looked = {app_id: None if delta is None else delta.transaction_version(app_id) for app_id in app_ids}
+        looked = {app_id: None if delta is None else self._committed(delta, app_id) for app_id in app_ids}
+        self._has_looked = delta is not None
         self._seen.update(looked)
         return {app_id: version for app_id, version in looked.items() if version is not None}
 
@@ -123,6 +129,7 @@ class Table:
     def commit(self, files: Sequence[NewFile], progress: Mapping[str, int] | None = None) -> None:
         """Add written files, as `append` does; after a LostRaceError they can be committed again or discarded."""
         delta = self._open_for(progress or {})
+        self._has_looked = False
         mark = uuid.uuid4().hex
         transactions = [Transaction(name, ahead) for name, ahead in (progress or {}).items()]
         try:
@@ -141,19 +148,37 @@ class Table:
                 raise LostRaceError(
                     f"another writer has committed to {self.uri} for {list(progress)}: {error}"
                 ) from error
-        self._seen.update(progress or {})
-        self._catch_up()
+        self._note_commit(delta, progress or {})
 
     def discard(self, files: Iterable[NewFile]) -> None:
         """Remove files that were written and not committed; what cannot be removed is left to the next vacuum."""
         remove_files(self.files(), files)
 
     def _open_for(self, progress: Mapping[str, int]) -> DeltaTable:
-        # Looked at anew: the log may have been cleaned since, and then nothing can be added to what was seen.
-        delta = self._refresh_or_open() or self._create()
+        # Without a look since the last commit the log may have been cleaned, and nothing can be added to what was seen.
+        seen = self._delta if self._has_looked else None
+        delta = seen or self._refresh_or_open() or self._create()
         for name, ahead in progress.items():
-            self._check(name, ahead, delta.transaction_version(name))
+            self._check(name, ahead, self._committed(delta, name))
         return delta
+
+    def _committed(self, delta: DeltaTable, app_id: str) -> int | None:
+        """Ask the table for a version once: it takes milliseconds, longer where there is none."""
+        known = self._known_of(int(delta.version()))
+        if app_id not in known:
+            known[app_id] = delta.transaction_version(app_id)
+        return known[app_id]
+
+    def _known_of(self, version: int) -> dict[str, int | None]:
+        if version != self._known_at:
+            self._known, self._known_at = {}, version
+        return self._known
+
+    def _note_commit(self, delta: DeltaTable, progress: Mapping[str, int]) -> None:
+        """What was known is still so if the commit turns out to be the very next version."""
+        self._seen.update(progress)
+        self._known_of(int(delta.version())).update(progress)
+        self._known_at = int(delta.version()) + 1
 
     def _holds(self, mark: str, since: int) -> bool:
         """Whether one of the commits after version `since` is the one with this mark."""
@@ -163,13 +188,6 @@ class Table:
             return False
         newer = int(delta.version()) - since
         return newer > 0 and any(commit.get(_APPEND_MARK) == mark for commit in delta.history(newer))
-
-    def _catch_up(self) -> None:
-        """See the own commit. An error here must not look like one of the commit: the next look opens anew."""
-        try:
-            self._refresh()
-        except (DeltaError, OSError):
-            self._delta = None
 
     def files(self) -> fs.FileSystem:
         """Give the file system that begins at the table's folder."""
@@ -272,6 +290,7 @@ class Table:
         if self._delta is not None:
             self._delta.update_incremental()
             return self._delta
+        self._known_at = None
         try:
             self._delta = DeltaTable(self.uri, storage_options=self._storage_options)
         except TableNotFoundError:
@@ -299,6 +318,7 @@ class Table:
                 description=self.spec.doc,
                 configuration={
                     "delta.dataSkippingStatsColumns": ",".join(statistics_columns(self.spec)),
+                    "delta.checkpointInterval": _COMMITS_PER_CHECKPOINT,
                 },
                 storage_options=self._storage_options,
             )

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from isal import igzip_lib
 
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 256 << 10
 PACKED_CHUNK_BYTES = 64 << 10
 MAX_LINE_BYTES = 64 << 20
 GZIP_MAGIC = b"\x1f\x8b"
