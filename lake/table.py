@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from pyarrow import fs
 
 from lake.history import added_files, scan
+from lake.older_tables import add_missing_columns
 from lake.schemas import TableSpec
 from lake.storage import Storage, is_remote
 from lake.writing import FAST, FileWriter, NewFile, remove_files, statistics_columns
@@ -26,6 +28,8 @@ OVERLAP = timedelta(hours=1)
 
 _ARRIVED = "ingested_at"
 _READ_ATTEMPTS = 5
+_COMMIT_ATTEMPTS = 3
+"""Of one append: what it met may be no other append for the same `app_id` but a column that the table gained."""
 _COMMITS_PER_CHECKPOINT = "20"
 """A look and a commit read the log from the last checkpoint on; with deltalake's 100 both take twice as long."""
 _APPEND_MARK = "dialwatchAppend"
@@ -67,6 +71,7 @@ class Table:
         self._storage_options = storage.delta_options() if is_remote(uri) else {}
         self._delta: DeltaTable | None = None
         self._has_looked = False
+        self._has_all_columns = False
         self._seen: dict[str, int | None] = {}
         self._known: dict[str, int | None] = {}
         self._known_at: int | None = None
@@ -116,7 +121,7 @@ class Table:
         files = self.write([rows] if isinstance(rows, pa.Table) else rows)
         try:
             self.commit(files, progress)
-        except (LostRaceError, ValueError):
+        except (LostRaceError, ValueError, CommitFailedError):
             self.discard(files)
             raise
 
@@ -128,10 +133,21 @@ class Table:
 
     def commit(self, files: Sequence[NewFile], progress: Mapping[str, int] | None = None) -> None:
         """Add written files, as `append` does; after a LostRaceError they can be committed again or discarded."""
-        delta = self._open_for(progress or {})
-        self._has_looked = False
+        for attempt in count(1):
+            delta = self._open_for(progress or {})
+            self._has_looked = False
+            try:
+                self._try_commit(delta, files, progress or {})
+            except CommitFailedError:
+                if attempt == _COMMIT_ATTEMPTS:
+                    raise
+            else:
+                self._note_commit(delta, progress or {})
+                return
+
+    def _try_commit(self, delta: DeltaTable, files: Sequence[NewFile], progress: Mapping[str, int]) -> None:
         mark = uuid.uuid4().hex
-        transactions = [Transaction(name, ahead) for name, ahead in (progress or {}).items()]
+        transactions = [Transaction(name, ahead) for name, ahead in progress.items()]
         try:
             delta.create_write_transaction(
                 [file.action() for file in files],
@@ -140,15 +156,10 @@ class Table:
                 partition_by=["date"] if self.spec.by_date else None,
                 commit_properties=CommitProperties(custom_metadata={_APPEND_MARK: mark}, app_transactions=transactions),
             )
-        except CommitFailedError as error:
+        except CommitFailedError:
             # A store may have taken a commit whose answer was lost, and its repetition then meets itself.
             if not self._holds(mark, since=int(delta.version())):
-                if not progress:
-                    raise
-                raise LostRaceError(
-                    f"another writer has committed to {self.uri} for {list(progress)}: {error}"
-                ) from error
-        self._note_commit(delta, progress or {})
+                raise
 
     def discard(self, files: Iterable[NewFile]) -> None:
         """Remove files that were written and not committed; what cannot be removed is left to the next vacuum."""
@@ -158,6 +169,11 @@ class Table:
         # Without a look since the last commit the log may have been cleaned, and nothing can be added to what was seen.
         seen = self._delta if self._has_looked else None
         delta = seen or self._refresh_or_open() or self._create()
+        if not self._has_all_columns:
+            self._has_all_columns = True
+            if add_missing_columns(delta, self.spec):
+                self._delta = None
+                delta = self._refresh() or delta
         for name, ahead in progress.items():
             self._check(name, ahead, self._committed(delta, name))
         return delta
@@ -198,7 +214,7 @@ class Table:
         return fs.SubTreeFileSystem(path, fs.PyFileSystem(fs.FSSpecHandler(other)))
 
     def _check(self, app_id: str, ahead: int, committed: int | None) -> None:
-        seen = self._seen.get(app_id, committed)
+        seen = self._seen.setdefault(app_id, committed)
         if committed != seen:
             raise LostRaceError(
                 f"another writer has committed version {committed} of {app_id!r} to {self.uri}; it was {seen} before"
@@ -275,7 +291,9 @@ class Table:
         return read()
 
     def _dataset_of(self, delta: DeltaTable) -> ds.Dataset:
-        return delta.to_pyarrow_dataset(filesystem=self._storage.arrow_filesystem(self.uri))
+        # A table of an older version lacks columns: they are null there.
+        filesystem = self._storage.arrow_filesystem(self.uri)
+        return delta.to_pyarrow_dataset(filesystem=filesystem, schema=self.spec.schema)
 
     def _names(self, columns: Sequence[str] | None) -> list[str]:
         return list(self.spec.schema.names if columns is None else columns)
