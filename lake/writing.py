@@ -22,6 +22,8 @@ from lake.schemas import TableSpec
 
 _ROW_GROUP_BYTES = 8 << 20
 _MAX_ROW_GROUP_ROWS = 128 << 10
+_MOST_OPEN = 32
+"""Files that are written at the same time: each takes a handle, and up to a row group of memory."""
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 FAST, DENSE = 1, 3
 """Levels of zstd: what arrives is written fast; a compaction, which has time, makes it a seventh smaller."""
@@ -52,6 +54,7 @@ class NewFile:
 class FileWriter:
     """Writes the rows of one append: a file for each date, each with row groups of about 8 MiB.
 
+    Where the rows go to and fro between very many dates, a date gets several files.
     `filesystem` begins at the table's folder. On a `local` one a file gets its name when it is whole, so that a reader
     of the bare folder never meets half of one.
     """
@@ -63,6 +66,7 @@ class FileWriter:
         self._local = local
         self._stored = pa.schema([f.remove_metadata() for f in spec.schema if not (spec.by_date and f.name == "date")])
         self._open: dict[date | None, _File] = {}
+        self._whole: list[NewFile] = []
 
     def write(self, rows: Iterable[pa.RecordBatch | pa.Table]) -> list[NewFile]:
         """Write all rows and give the files.
@@ -73,10 +77,13 @@ class FileWriter:
             for part in rows:
                 for day, of_day in self._by_date(part):
                     self._file(day).add(of_day)
-            return [self._close(day, file) for day, file in self._open.items()]
+            while self._open:
+                self._close_oldest()
+            return self._whole
         except BaseException:
             for file in self._open.values():
                 file.abandon()
+            remove_files(self._filesystem, self._whole)
             raise
 
     def _by_date(self, part: pa.RecordBatch | pa.Table) -> Iterator[tuple[date | None, pa.Table]]:
@@ -94,7 +101,12 @@ class FileWriter:
             yield day, of_day.select(self._stored.names).cast(self._stored)
 
     def _file(self, day: date | None) -> _File:
-        if day not in self._open:
+        if day in self._open:
+            # The last in the order is the one that was written to last.
+            self._open[day] = self._open.pop(day)
+        else:
+            if len(self._open) == _MOST_OPEN:
+                self._close_oldest()
             folder = f"date={day or _NULL_PARTITION}/" if self._spec.by_date else ""
             if folder and self._local:
                 self._filesystem.create_dir(folder)
@@ -111,10 +123,12 @@ class FileWriter:
             "store_schema": False,
         }
 
-    def _close(self, day: date | None, file: _File) -> NewFile:
+    def _close_oldest(self) -> None:
+        day, file = next(iter(self._open.items()))
         size = file.close()
         values = {"date": None if day is None else day.isoformat()} if self._spec.by_date else {}
-        return NewFile(file.path, size, values, json.dumps(file.statistics.as_delta()))
+        self._whole.append(NewFile(file.path, size, values, json.dumps(file.statistics.as_delta())))
+        del self._open[day]
 
 
 def remove_files(filesystem: fs.FileSystem, files: Iterable[NewFile]) -> None:
@@ -226,4 +240,7 @@ def _can_be_told(value: Any) -> bool:
 
 
 def _as_json(value: Any) -> Any:
-    return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if isinstance(value, datetime) else value
+    if not isinstance(value, datetime):
+        return value
+    # Not strftime, whose years under 1000 have fewer than four digits.
+    return value.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import os
+import resource
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import duckdb
@@ -66,6 +68,30 @@ def test_row_groups_are_small(tmp_path: Path) -> None:
     answer = metadata.row_group(0).column(metadata.schema.names.index("answer"))
     assert "RLE_DICTIONARY" not in answer.encodings
     assert answer.compression == "ZSTD"
+
+
+def test_an_append_to_very_many_days(tmp_path: Path) -> None:
+    """Rows of more days than a process may have open files are written, each once and under its day."""
+    days = [NOON.date() - timedelta(days=number) for number in range(300)]
+    table = Lake(str(tmp_path)).table(SCORES, "rag-app")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 100, hard))
+    try:
+        table.append(SCORES.rows([{"score_id": f"{day}", "date": day} for day in days + days]))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    rows = table.read(["score_id", "date"]).to_pylist()
+    assert sorted(row["date"] for row in rows) == sorted(days + days)
+    assert all(row["score_id"] == row["date"].isoformat() for row in rows)
+
+
+def test_times_of_long_ago_are_found(tmp_path: Path) -> None:
+    """A filter by time finds rows of a year with fewer than four digits too."""
+    table = Lake(str(tmp_path)).table(SCORES, "rag-app")
+    old = datetime(999, 12, 31, tzinfo=UTC)
+    table.append(SCORES.rows([{"score_id": "old", "date": old.date(), "requested_at": old}]))
+    table.append(SCORES.rows([{"score_id": "new", "date": NOON.date(), "requested_at": NOON}]))
+    assert table.read(["score_id"], ds.field("requested_at") > old.replace(year=500)).num_rows == 2
 
 
 def test_an_append_that_fails_leaves_no_file(tmp_path: Path) -> None:
