@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from botocore.exceptions import BotoCoreError
 from deltalake.exceptions import DeltaError
 
 from collector import WorkerError
@@ -32,15 +33,35 @@ LakeOption = Annotated[
 ]
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(version("dialwatch"))
+        raise typer.Exit
+
+
+@app.callback()
+def dialwatch(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Watch the quality of the applications behind AI DIAL."""
+
+
 def main() -> None:
     """Run the command line; an error that a person can mend is one message and exit code 2, not a trace."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    for noisy in ("apscheduler", "httpx", "aiobotocore", "botocore"):
+    for noisy in ("httpx", "aiobotocore", "botocore"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    # A pass that is not begun while the one before still runs is no news.
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)
     try:
         app()
     except (AddressError, ConfigError, DeltaError, LostRaceError, OSError, WorkerError) as error:
         print(f"dialwatch: {error}", file=sys.stderr)
+        sys.exit(2)
+    except BotoCoreError as error:
+        print(f"dialwatch: {error}; check lake.storage and AWS_...", file=sys.stderr)
         sys.exit(2)
 
 
@@ -152,12 +173,6 @@ def monitor(
     """Serve metrics and pages, find regressions, send webhooks."""
     settings = _settings(config, lake, {"monitor": {"listen": listen}} if listen else {})
     _run_until_stopped(running.monitoring(settings, settings.lake.open()))
-
-
-@app.command("version")
-def show_version() -> None:
-    """Print the version."""
-    typer.echo(version("dialwatch"))
 
 
 def _settings(config: Path | None, lake: str | None, overrides: dict[str, dict[str, Any]]) -> Settings:

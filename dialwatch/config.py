@@ -97,7 +97,9 @@ def load_settings(path: Path | None, flags: Mapping[str, Any] | None = None) -> 
     _refuse_unknown_variables()
 
     class FromAllSources(BaseSettings, Settings):
-        model_config = SettingsConfigDict(frozen=True, extra="forbid", env_prefix=PREFIX, env_nested_delimiter="__")
+        model_config = SettingsConfigDict(
+            frozen=True, extra="forbid", env_prefix=PREFIX, env_nested_delimiter="__", env_parse_none_str="null"
+        )
 
         @classmethod
         def settings_customise_sources(
@@ -116,7 +118,9 @@ def load_settings(path: Path | None, flags: Mapping[str, Any] | None = None) -> 
         raise ConfigError(_explain(error, path)) from None
     except SettingsError as error:
         example = f'{PREFIX}COLLECTOR__LEAVE_OUT=["embedding"]'
-        raise ConfigError(f"a variable {PREFIX}... cannot be read: {error}; lists are JSON there: {example}") from None
+        raise ConfigError(
+            f"a variable {PREFIX}... cannot be read: {error}; lists and mappings are JSON there: {example}"
+        ) from None
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
@@ -169,20 +173,28 @@ def _read_secret(name: str, path: str) -> str:
 def _refuse_unknown_variables() -> None:
     for name in os.environ:
         section, nested, _ = name.removeprefix(PREFIX).lower().partition("__")
-        if name.startswith(PREFIX) and nested and section not in Settings.model_fields:
+        if not name.startswith(PREFIX):
+            continue
+        if nested and section not in Settings.model_fields:
             raise ConfigError(f"environment variable {name}: no section {section!r}; known: {_known(Settings)}")
+        if not nested and section.partition("_")[0] in Settings.model_fields:
+            raise ConfigError(f"environment variable {name}: two underscores stand for a dot, as in {PREFIX}LAKE__ROOT")
 
 
 def _explain(error: ValidationError, path: Path | None) -> str:
     lines = [f"{path or 'the configuration'} cannot be used:"]
     for problem in error.errors():
         where = ".".join(str(part) for part in problem["loc"])
-        message = problem["msg"]
+        message = problem["msg"].removeprefix("Value error, ")
         if problem["type"] == "extra_forbidden":
             model = _model_at(problem["loc"][:-1])
             message = "unknown key" + (f"; known here: {_known(model)}" if model else "")
         if problem["type"] == "missing":
             message = "is missing"
+            if where == "lake":
+                where, message = "lake.root", "is missing; give --lake, or write it into the file of --config"
+        if problem["type"] == "float_parsing":
+            message = f"{problem['input']!r} is neither a number nor a time such as 30s, 5m, 24h or 90d"
         lines.append(f"  {where}: {message}")
     return "\n".join(lines)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
+from collector import CollectorSettings
 from dialwatch.config import ConfigError, Settings, load_settings
 from dialwatch.maintaining import all_tables
 from lake import (
@@ -45,7 +47,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done,
 def list_tables(lake: LakeOption = None, config: ConfigOption = None) -> None:
     """List the deployments and how many rows their tables have."""
     opened = _open(_settings(config, lake))
-    grid = Grid("deployment", "requests", "signals", "scores", "cases")
+    grid = _grid("deployment", "requests", "signals", "scores", "cases")
     for deployment in opened.deployments():
         counts = [
             opened.table(spec, deployment).read(["deployment"]).num_rows
@@ -62,7 +64,7 @@ def list_tables(lake: LakeOption = None, config: ConfigOption = None) -> None:
 def merge_files(lake: LakeOption = None, config: ConfigOption = None, dry_run: DryRun = False) -> None:
     """Merge small files into few large ones; services may go on meanwhile."""
     opened = _open(_settings(config, lake))
-    grid = Grid("table", "files before", "files after", "MiB rewritten", "")
+    grid = _grid("table", "files before", "files after", "MiB rewritten", "note")
     for name, table in _named(opened):
         done = compact(table, dry_run=dry_run)
         if done.files_before != done.files_after or done.lost_race:
@@ -77,7 +79,7 @@ def remove_files(lake: LakeOption = None, config: ConfigOption = None, dry_run: 
     """Remove files that were replaced or never committed, and the log's entries that nobody needs."""
     settings = _settings(config, lake)
     opened, maintenance = _open(settings), settings.lake.maintenance
-    grid = Grid("table", "files removed", "log entries removed")
+    grid = _grid("table", "files removed", "log entries removed")
     for name, table in _named(opened):
         files = vacuum(table, timedelta(seconds=maintenance.vacuum_after), dry_run=dry_run)
         retention = timedelta(seconds=maintenance.log_retention)
@@ -94,7 +96,7 @@ def drop_dates(lake: LakeOption = None, config: ConfigOption = None, dry_run: Dr
     opened, maintenance = _open(settings), settings.lake.maintenance
     if not maintenance.retention and not maintenance.deployments:
         raise ConfigError("no retention is configured; write lake.maintenance.retention, such as {parsed_logs: 90d}")
-    grid = Grid("table", "dates dropped", "files", "MiB", "")
+    grid = _grid("table", "dates dropped", "files", "MiB", "note")
     for deployment, table in all_tables(opened):
         limit = maintenance.age_limit(table.spec, deployment)
         if limit is None:
@@ -124,15 +126,31 @@ def erase_subject(
         subject = Subject(user=user, chat=chat, response=response)
     except ValueError as error:
         raise typer.BadParameter(f"{error}: give --user, --chat or --response") from None
-    receipt = erase(_open(_settings(config, lake)), subject, datetime.now(UTC), dry_run=dry_run)
-    _print_receipt(receipt)
-    if not receipt.is_complete:
+    settings = _settings(config, lake)
+    opened = _open(settings)
+    receipts = [
+        erase(opened, one, datetime.now(UTC), dry_run=dry_run) for one in _as_written(subject, settings.collector)
+    ]
+    for receipt in receipts:
+        _print_receipt(receipt)
+    if not all(receipt.is_complete for receipt in receipts):
         sys.exit(1)
+
+
+def _as_written(subject: Subject, settings: CollectorSettings) -> list[Subject]:
+    """The subject, and where redaction makes another id of it, as rows have it since that was switched on."""
+    if not settings.redaction.enabled:
+        return [subject]
+    from collector.redaction import Redactor  # takes a while to load
+
+    redactor = Redactor(settings.redaction)
+    redacted = {name: redactor.redact_id(one) for name, one in vars(subject).items() if one}
+    return list(dict.fromkeys([subject, replace(subject, **redacted)]))
 
 
 def _print_receipt(receipt: Receipt) -> None:
     given = {name: value for name, value in vars(receipt.subject).items() if value}
-    grid = Grid("table", "rows erased", "rows changed", "files removed")
+    grid = _grid("table", "rows erased", "rows changed", "files removed")
     for table in receipt.tables:
         if table.erased or table.changed or table.files:
             grid.add_row(table.table, f"{table.erased:,}", f"{table.changed:,}", f"{table.files:,}")
@@ -146,14 +164,22 @@ def _print_receipt(receipt: Receipt) -> None:
         typer.echo(f"- {note}")
 
 
+def _grid(*columns: str) -> Grid:
+    grid = Grid()
+    for name in columns:
+        # A name that is cut cannot be copied into a configuration.
+        grid.add_column(name, overflow="fold")
+    return grid
+
+
 def _settings(config: Path | None, lake: str | None) -> Settings:
     return load_settings(config, {"lake": {"root": lake}} if lake else {})
 
 
 def _open(settings: Settings) -> Lake:
     opened = settings.lake.open()
-    if not opened.deployments():
-        typer.echo(f"no deployment has a table under {opened.root}: is that the lake's root?", err=True)
+    if next(all_tables(opened), None) is None:
+        raise ConfigError(f"there is no table under {opened.root}: is that the lake's root?")
     return opened
 
 

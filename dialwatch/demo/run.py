@@ -65,9 +65,9 @@ def run_demo(*, once: bool, keep: Path | None) -> int:
             _watch(display, plan, core, collector, lake, receiver)
         checks = check_all(plan, collector.totals, lake, receiver.received)
         display.checked(checks)
+        display.say("It served, while it ran:" if once else "Serving until Ctrl+C:")
         display.say(f"overview  {url}/\nmetrics   {url}/metrics\nhealth    {url}/healthz\nlake      {lake.root}")
         if not once:
-            display.say("Serving until Ctrl+C.")
             running.wait_for_signal()
     return 0 if all(check.kept for check in checks) else 1
 

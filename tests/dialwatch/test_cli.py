@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 import httpx
@@ -74,7 +75,8 @@ def test_from_a_log_file_to_scores(logs: Path, tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         (("collect", "files", "nowhere/*.log", "--lake", "LAKE"), "no file matches nowhere/*.log"),
-        (("evaluate", "--once"), "lake: is missing"),
+        (("evaluate", "--once"), "lake.root: is missing"),
+        (("lake", "ls", "--lake", "LAKE/typo"), "is that the lake's root?"),
         (("up", "-c", "nowhere.yaml"), "cannot read nowhere.yaml"),
         (("monitor", "--lake", "LAKE", "--listen", "here"), "write host:port"),
         (("evaluate", "--lake", "LAKE", "--every", "often"), "evaluator.every"),
@@ -89,11 +91,15 @@ def test_an_error_is_a_message_and_not_a_trace(arguments: tuple[str, ...], says:
 
 
 def test_a_mistyped_lake_is_noticed(tmp_path: Path) -> None:
-    """A lake without a table is no error, but it is said."""
-    for arguments in (("evaluate", "--once"), ("lake", "ls")):
-        done = dialwatch(*arguments, "--lake", tmp_path / "typo")
-        assert done.returncode == 0
-        assert "is that the lake's root?" in done.stderr
+    """An evaluation of a lake without a table is no error, for the first lines may be still to come, but it is said."""
+    done = dialwatch("evaluate", "--once", "--lake", tmp_path / "typo")
+    assert done.returncode == 0
+    assert "is that the lake's root?" in done.stderr
+
+
+def test_the_version_is_printed() -> None:
+    """`--version` gives the version of the distribution and nothing else."""
+    assert dialwatch("--version").stdout == version("dialwatch") + "\n"
 
 
 def test_the_address_of_the_file_counts_where_no_flag_is_given(tmp_path: Path) -> None:

@@ -124,3 +124,38 @@ def test_a_file_that_is_no_text_is_named(config: Path) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     """The path and the flag to mend it are in the message."""
     assert "nowhere.yaml" in explained(tmp_path / "nowhere.yaml")
+
+
+def test_one_underscore_is_not_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable that would be ignored for want of an underscore is an error: it may have been a token."""
+    monkeypatch.setenv("DIALWATCH_LAKE__ROOT", "lake")
+    monkeypatch.setenv("DIALWATCH_COLLECTOR_HTTP_TOKEN", "secret")
+    said = explained(None)
+    assert "DIALWATCH_COLLECTOR_HTTP_TOKEN" in said
+    assert "two underscores" in said
+
+
+def test_null_and_mappings_come_from_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`null` is none, a mapping is JSON."""
+    monkeypatch.setenv("DIALWATCH_LAKE__ROOT", "lake")
+    monkeypatch.setenv("DIALWATCH_LAKE__MAINTENANCE__EVERY", "null")
+    monkeypatch.setenv("DIALWATCH_LAKE__MAINTENANCE__RETENTION", '{"parsed_logs": "30d"}')
+    maintenance = load_settings(None).lake.maintenance
+    assert maintenance.every is None
+    assert maintenance.retention == {"parsed_logs": 30 * 86400.0}
+
+
+def test_a_time_that_is_none_is_told_how(config: Path) -> None:
+    """What is no number is told to be no time either, with how to write one; no wording of the library is left."""
+    config.write_text("lake: {root: lake, maintenance: {retention: {parsed_logs: 90 days}}}")
+    assert "'90 days' is neither a number nor a time such as 30s" in explained(config)
+    config.write_text("lake: {root: lake}\ncollector: {leave_out: [chat]}")
+    assert "Value error" not in explained(config)
+
+
+def test_a_missing_lake_is_told_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a lake the message names the flag and the key."""
+    monkeypatch.delenv("DIALWATCH_LAKE__ROOT", raising=False)
+    said = explained(None)
+    assert "lake.root" in said
+    assert "--lake" in said

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from collector.redaction import RedactionSettings, Redactor
 from dialwatch.lake_commands import app
 from lake import PARSED_LOGS, Lake
 
@@ -78,3 +79,46 @@ def test_erase_wants_one_subject(lake: Lake) -> None:
 def test_ls_counts_rows(lake: Lake) -> None:
     """`ls` gives the rows of each deployment."""
     assert "rag-app" in run(lake, "ls").stdout
+
+
+def test_retention_drops_what_is_too_old(lake: Lake, tmp_path: Path) -> None:
+    """`retention` drops the dates that the configuration lets go, and says how many; a dry run drops none."""
+    old = {"event_id": "old", "date": NOW.date() - timedelta(days=91), "deployment": "rag-app"}
+    lake.table(PARSED_LOGS, "rag-app").append(PARSED_LOGS.rows([old]))
+    config = tmp_path / "dialwatch.yaml"
+    config.write_text(f"lake: {{root: {lake.root}, maintenance: {{retention: {{parsed_logs: 90d}}}}}}")
+    assert "nothing was changed" in run(lake, "retention", "-c", str(config), "--dry-run").stdout
+    assert count(lake) == 4
+    assert "rag-app parsed_logs" in run(lake, "retention", "-c", str(config)).stdout
+    assert count(lake) == 3
+
+
+def test_a_lake_without_tables_is_an_error(tmp_path: Path) -> None:
+    """A mistyped root gives no receipt and no empty list."""
+    for command in (["ls"], ["compact"], ["vacuum"], ["erase", "--user", "ann"]):
+        result = run(Lake(str(tmp_path / "nolake")), *command)
+        assert "is that the lake's root?" in str(result.exception)
+
+
+def test_erase_finds_who_was_redacted(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where redaction made a pseudonym of an id, the id as it was erases the rows under both."""
+    key = "a key for this test"
+    redactor = Redactor(RedactionSettings.model_validate({"patterns": ["email"], "key": key}))
+    for number, user in enumerate(("ann@example.com", redactor.redact_id("ann@example.com"), "bob@example.com")):
+        row = {"event_id": f"mail {number}", "user_id": user, "date": NOW.date(), "deployment": "rag-app"}
+        lake.table(PARSED_LOGS, "rag-app").append(PARSED_LOGS.rows([row]))
+    config = tmp_path / "dialwatch.yaml"
+    config.write_text("collector: {redaction: {patterns: [email]}}")
+    monkeypatch.setenv("DIALWATCH_COLLECTOR__REDACTION__KEY", key)
+    result = run(lake, "erase", "-c", str(config), "--user", "ann@example.com")
+    assert result.exit_code == 0, result.output
+    left = lake.table(PARSED_LOGS, "rag-app").read(["event_id"])["event_id"].to_pylist()
+    assert sorted(left) == ["0", "1", "2", "mail 2"]
+
+
+def test_names_are_never_cut(lake: Lake) -> None:
+    """A long name of a deployment stands whole in a narrow output, so that it can be copied."""
+    name = "applications/" + "x" * 100
+    row = {"event_id": "x", "date": NOW.date(), "deployment": name}
+    lake.table(PARSED_LOGS, name).append(PARSED_LOGS.rows([row]))
+    assert run(lake, "ls").stdout.count("x") >= 100
