@@ -55,6 +55,8 @@ def main() -> None:
         logging.getLogger(noisy).setLevel(logging.WARNING)
     # A pass that is not begun while the one before still runs is no news.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
+    # It repeats itself ten times a second; the collector says once what is wrong with Kafka, and when it is over.
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
         app()
     except (AddressError, ConfigError, DeltaError, LostRaceError, OSError, WorkerError) as error:

@@ -105,6 +105,8 @@ class KafkaSource:
 
     def assigned(self, consumer: KafkaConsumer, places: Collection[TopicPartition]) -> None:
         """Have these partitions located before anything is fetched from them."""
+        names = sorted(f"{place.topic}-{place.partition}" for place in places)
+        logger.info("reading %s", ", ".join(names) or "no partition for now")
         for place in places:
             # Any position will do, lest the consumer looks for the one that the broker remembers.
             consumer.seek(place, 0)
