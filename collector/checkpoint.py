@@ -7,7 +7,7 @@ be committed again, in other pieces too: a table leaves out the rows that it has
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from collector.batch import Batch, Section, TableKey
 from collector.others import COLLECTORS, Look, stored_since
@@ -21,11 +21,12 @@ Stored = dict[int, tuple[Partition, int]]
 class Checkpoint:
     """Commits batches to a lake; keeps the tables open between them.
 
-    `looks` tells how much of each table the collector's window of duplicates knows.
+    `looks` tells how much of each table the collector's window of duplicates knows, and `window` how long it is.
     """
 
-    def __init__(self, lake: Lake, looks: Mapping[TableKey, Look]) -> None:
+    def __init__(self, lake: Lake, looks: Mapping[TableKey, Look], window: timedelta) -> None:
         self._lake = lake
+        self._window = window
         self._looks = dict(looks)
         self._tables: dict[TableKey, Table] = {}
         self._found: dict[TableKey, Stored] = {}
@@ -70,7 +71,7 @@ class Checkpoint:
         files, written = None, -1
         while True:
             if shares and fresh:
-                self._look(key, table, shared)
+                self._look(key, table, shared, now)
                 self._drop(key, batch, fresh)
             wanted = set(fresh) - rows.dropped
             if files is not None and len(wanted) != written:
@@ -94,11 +95,11 @@ class Checkpoint:
                 self._looks[key] = Look(ours, self._looks[key].version)
             return
 
-    def _look(self, key: TableKey, table: Table, shared: int | None) -> None:
+    def _look(self, key: TableKey, table: Table, shared: int | None, now: datetime) -> None:
         before = self._looks.get(key, Look(None, None))
         version = table.seen_version()
         if shared != before.shared:
-            self._found.setdefault(key, {}).update(stored_since(table, before))
+            self._found.setdefault(key, {}).update(stored_since(table, before, now - self._window))
         self._looks[key] = Look(shared, version)
 
     def _drop(self, key: TableKey, batch: Batch, fresh: list[int]) -> None:

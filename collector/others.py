@@ -9,7 +9,9 @@ tries again; and one that is alone knows by the number that there is nothing to 
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -58,14 +60,13 @@ def numbers_of(spec: TableSpec, ids: pa.Array) -> Numbers:
     return id_numbers(ids)
 
 
-def stored_since(table: Table, before: Look) -> dict[int, tuple[Partition, int]]:
-    """Numbers of the ids that a table has gained since a look, with where their lines stand."""
+def stored_since(table: Table, before: Look, since: datetime) -> dict[int, tuple[Partition, int]]:
+    """Numbers of the ids that a table has gained since a look, with where their lines stand.
+
+    Of what came before `since` nothing is told: no line can be a duplicate of it any more.
+    """
     columns = [_ID_COLUMNS[table.spec], "source"]
-    try:
-        rows = table.read_since(before.version, columns).rows
-    except (DeltaError, TableReplacedError):
-        # What was added is not known any more, so all there is may be new.
-        rows = table.read_since(None, columns).rows
+    rows = _gained(table, before, [*columns, "ingested_at"], since)
     if table.spec is REJECTED:
         rows = rows.filter(pc.equal(pc.struct_field(rows["source"], "kind"), HTTP))
     found: dict[int, tuple[Partition, int]] = {}
@@ -76,6 +77,15 @@ def stored_since(table: Table, before: Look) -> dict[int, tuple[Partition, int]]
         )
         found.update(zip(as_integers(numbers_of(table.spec, batch[columns[0]])), sources, strict=True))
     return found
+
+
+def _gained(table: Table, before: Look, columns: list[str], since: datetime) -> pa.Table:
+    recent = ds.field("ingested_at") >= since
+    if before.version is not None:
+        # Where what was added is not known any more, all there is may be new.
+        with suppress(DeltaError, TableReplacedError):
+            return table.read_since(before.version, columns, newest=since).rows.filter(recent)
+    return table.read(columns, recent)
 
 
 def as_integers(numbers: Numbers) -> list[int]:

@@ -221,7 +221,7 @@ class Collector:
         for child in recent_children(self.lake, books, now - window):
             children.remember(child["trace_id"], child["parent_span_id"], child["contexts"])
         self.books, self._duplicates, self._children = books, duplicates, children
-        self._checkpoint = Checkpoint(self.lake, recent.looks)
+        self._checkpoint = Checkpoint(self.lake, recent.looks, window)
         self._is_lost = False
 
     def _require_next(self, partition: Partition, begin: int | None) -> None:
@@ -279,6 +279,6 @@ def _number(record: Record, piece: Piece) -> int | None:
     if isinstance(record, SignalRecord):
         return id_number(record.signal_id)
     # What has a position comes once; a sender over HTTP repeats all that it got no answer for.
-    if piece.partition.kind != HTTP or piece.problem is not None:
+    if piece.partition.kind != HTTP:
         return None
     return id_number(rejection_id(record.raw))

@@ -117,8 +117,9 @@ def _is_unfinished(rows: pa.RecordBatch, books: Books) -> npt.NDArray[np.bool_]:
     keys = pc.binary_join_element_wise(
         *(rows[name].cast(pa.string()) for name in ("kind", "name", "partition")), "\0"
     ).dictionary_encode()
+    # Only the last may hold a NUL: it can be the name of a deployment, which a client writes.
     reached = np.array(
-        [books.offset(Partition(*key.split("\0"))) for key in keys.dictionary.to_pylist()], dtype=np.int64
+        [books.offset(Partition(*key.split("\0", 2))) for key in keys.dictionary.to_pylist()], dtype=np.int64
     )
     offsets = rows["offset"].to_numpy(zero_copy_only=False)
     return np.asarray(offsets > reached[keys.indices.to_numpy(zero_copy_only=False)])

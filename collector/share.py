@@ -28,8 +28,16 @@ class Share:
     log_level: int
 
 
-def collect_share(share: Share, stop: Callable[[], bool]) -> Counts:
-    """Read and commit the share, or what was read of it when `stop` says so; gives the counts."""
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the lines, and the files that could not be read, by URI, with the reason."""
+
+    counts: Counts
+    unreadable: dict[str, str]
+
+
+def collect_share(share: Share, stop: Callable[[], bool]) -> Outcome:
+    """Read and commit the share, or what was read of it when `stop` says so."""
     collector = Collector(Lake(share.root, share.lake_storage), share.settings)
     source = _ShareSource(share)
     races = 0
@@ -44,7 +52,7 @@ def collect_share(share: Share, stop: Callable[[], bool]) -> Counts:
             if races == _MOST_RACES:
                 raise
     source.close()
-    return collector.totals
+    return Outcome(collector.totals, source.unreadable)
 
 
 class _ShareSource(FileSource):

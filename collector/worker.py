@@ -1,7 +1,7 @@
 """A worker's whole life: read a share of the files, end when asked to or when the parent is gone, tell the counts.
 
 `python -m collector.worker` reads a pickled `Share` from its standard input, whose end is that of the parent, and
-writes the counts as JSON to its standard output.
+writes what `collect_share` gives as JSON to its standard output.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pickle
 import signal
 import sys
 import threading
+from dataclasses import asdict
 
 
 class _WithoutPandas:
@@ -43,7 +44,7 @@ def _work(asked: threading.Event) -> bytes:
         raise TypeError(f"a worker needs a Share, not {type(share).__name__}")
     logging.basicConfig(level=share.log_level, stream=sys.stderr)
     threading.Thread(target=_wait_for_parent, args=(asked,), daemon=True).start()
-    return json.dumps(vars(collect_share(share, asked.is_set))).encode()
+    return json.dumps(asdict(collect_share(share, asked.is_set))).encode()
 
 
 def _wait_for_parent(asked: threading.Event) -> None:

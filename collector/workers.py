@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from collector.batch import Counts
 from collector.settings import CollectorSettings
-from collector.share import Share, collect_share
+from collector.share import Outcome, Share, collect_share
 from collector.sources.files import FileSource
 from collector.sources.listing import LogFile
 from lake import Lake, Storage
@@ -38,8 +38,8 @@ def collect_with_workers(
     storage: Storage,
     workers: int,
     stop: Callable[[], bool] = lambda: False,
-) -> tuple[int, Counts]:
-    """Read files into the lake in `workers` processes, this one included; gives the number of files and the counts.
+) -> tuple[int, Outcome]:
+    """Read files into the lake in `workers` processes, this one included; gives the number of files and the outcome.
 
     Every worker is a whole collector over its share of the files, about equal in bytes. `flush_bytes` is divided among
     them, so that together they hold no more than one would. When `stop` says so they commit what they have and end.
@@ -48,14 +48,14 @@ def collect_with_workers(
     files = FileSource(paths, storage, exclude=lake.root).find()
     chosen = _split(files, workers)
     if not chosen:
-        return 0, Counts()
+        return 0, Outcome(Counts(), {})
     divided = settings.model_copy(update={"flush_bytes": max(1, settings.flush_bytes // len(chosen))})
     level = logging.getLogger().level
     own = Share(lake.root, lake.storage, divided, paths, storage, chosen[0], level)
     others: list[_Worker] = []
     try:
         others += [_Worker(replace(own, chosen=uris)) for uris in chosen[1:]]
-        totals = collect_share(own, lambda: stop() or any(worker.has_failed() for worker in others))
+        outcomes = [collect_share(own, lambda: stop() or any(worker.has_failed() for worker in others))]
         while any(worker.is_running() for worker in others) and not any(worker.has_failed() for worker in others):
             if stop():
                 break
@@ -63,11 +63,13 @@ def collect_with_workers(
     finally:
         for worker in others:
             worker.ask_to_end()
-        counts = [worker.wait() for worker in others]
+        told = [worker.wait() for worker in others]
     failed = [worker.exit_code for worker in others if worker.has_failed()]
     if failed:
         raise WorkerError(f"{len(failed)} of {len(chosen)} workers failed (exit code {failed[0]}); run it again")
-    return len(files), sum(counts, totals)
+    outcomes += told
+    unreadable = {uri: reason for outcome in outcomes for uri, reason in outcome.unreadable.items()}
+    return len(files), Outcome(sum((outcome.counts for outcome in outcomes), Counts()), unreadable)
 
 
 def _split(files: Sequence[LogFile], shares: int) -> list[frozenset[str]]:
@@ -114,14 +116,17 @@ class _Worker:
             self._asked = True
             self._process.terminate()
 
-    def wait(self) -> Counts:
-        """Wait for the end and give what it counted."""
+    def wait(self) -> Outcome:
+        """Wait for the end and give what it told."""
         with self._output:
             told = self._output.read()
         self._process.wait()
         with suppress(BrokenPipeError):
             self._input.close()
-        return Counts(**json.loads(told)) if self.exit_code == 0 else Counts()
+        if self.exit_code != 0:
+            return Outcome(Counts(), {})
+        outcome = json.loads(told)
+        return Outcome(Counts(**outcome["counts"]), outcome["unreadable"])
 
 
 def _environment() -> dict[str, str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import collector
 from collector import (
@@ -31,10 +33,10 @@ def collect_once(settings: Settings, paths: Sequence[str], workers: int) -> tupl
 
     Raises SystemExit with code 1 where files could not be read, when all others are in the lake.
     """
-    unreadable: dict[str, str] = {}
     lake, chosen, storage = settings.lake.open(), settings.collector, settings.lake.storage.storage()
     if workers > 1:
-        found, counts = collect_with_workers(lake, chosen, paths, storage, workers)
+        found, outcome = collect_with_workers(lake, chosen, paths, storage, workers)
+        counts, unreadable = outcome.counts, outcome.unreadable
     else:
         shared = Collector(lake, chosen)
         source = FileSource(paths, storage, exclude=lake.root)
@@ -55,33 +57,37 @@ def collect_once(settings: Settings, paths: Sequence[str], workers: int) -> tupl
 
 @contextmanager
 def collecting(settings: Settings, lake: Lake) -> Iterator[Collector]:
-    """Read Kafka, follow the files, serve HTTP, as far as they are configured; gives the collector of all."""
+    """Read Kafka, follow the files, serve HTTP, as far as they are configured; gives the collector of all.
+
+    When the block ends all are told to stop at once. Raises what then kept a source from committing.
+    """
     chosen = settings.collector
-    shared = Collector(lake, chosen)
+    shared, stop = Collector(lake, chosen), threading.Event()
     with ExitStack() as stack:
         kafka = None
         if chosen.signals.implicit:
-            # The first to begin and the last to end: its pass reads what the sources have brought.
             implicit = ImplicitSignals(lake, chosen.signals)
-            stack.enter_context(Schedule(implicit.run_once, chosen.signals.every))
+            stack.enter_context(Schedule(lambda: implicit.run_once(stop.is_set), chosen.signals.every, stop))
         if chosen.kafka:
             kafka = collector.KafkaSource(chosen.kafka, shared)
-            stack.enter_context(_in_a_thread(kafka.run, "read Kafka"))
+            stack.enter_context(_in_a_thread(kafka.run, stop, "read Kafka"))
             logger.info("collecting from Kafka, %s", ", ".join(chosen.kafka.topics))
         if chosen.files:
-            stack.enter_context(_following(chosen.files, settings, shared))
+            stack.enter_context(_following(chosen.files, settings, shared, stop))
         stack.enter_context(_serving(chosen, shared, kafka))
+        # The first to be called at the end: the others then stop while the server answers its last requests.
+        stack.callback(stop.set)
         yield shared
 
 
 @contextmanager
-def _following(files: FilesSettings, settings: Settings, shared: Collector) -> Iterator[None]:
+def _following(files: FilesSettings, settings: Settings, shared: Collector, stop: threading.Event) -> Iterator[None]:
     source = FileSource(files.paths, settings.lake.storage.storage(), exclude=shared.lake.root)
 
     def follow(stop: threading.Event) -> None:
         collector.follow_files(source, shared, files.poll_seconds, stop)
 
-    with _in_a_thread(follow, "follow files"):
+    with _in_a_thread(follow, stop, "follow files"):
         logger.info("collecting from %s", ", ".join(files.paths))
         yield
 
@@ -103,13 +109,23 @@ def _serving(chosen: CollectorSettings, shared: Collector, kafka: KafkaReader | 
 
 
 @contextmanager
-def _in_a_thread(run: Callable[[threading.Event], None], name: str) -> Iterator[None]:
-    """Run until the block ends, then tell it to stop and wait for it."""
-    stop = threading.Event()
-    thread = threading.Thread(target=run, args=(stop,), name=name)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+def _in_a_thread(run: Callable[[threading.Event], None], stop: threading.Event, name: str) -> Iterator[None]:
+    """Run until the block ends, then set `stop`, wait for it, and raise what it raised."""
+    with ThreadPoolExecutor(1, name) as pool:
+        running = pool.submit(run, stop)
+        running.add_done_callback(partial(_tell_failure, name))
+        try:
+            yield
+        finally:
+            stop.set()
+        running.result()
+
+
+def _tell_failure(name: str, ended: Future[None]) -> None:
+    if (error := ended.exception()) is not None:
+        logger.error(
+            "could not %s to the end (%s: %s); what is not in the lake is read again at the next start",
+            name,
+            type(error).__name__,
+            error,
+        )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -90,15 +91,22 @@ def all_tables(lake: Lake) -> Iterator[tuple[str | None, Table]]:
             yield None, table
 
 
-def maintain(lake: Lake, settings: LakeMaintenanceSettings, now: datetime) -> MaintenanceResult:
-    """Look after every table once; one that fails leaves the others alone."""
+def maintain(
+    lake: Lake, settings: LakeMaintenanceSettings, now: datetime, is_stopping: Callable[[], bool] = lambda: False
+) -> MaintenanceResult:
+    """Look after every table once; one that fails leaves the others alone.
+
+    Ends after a table once `is_stopping` says so.
+    """
     tables, merged, dropped, removed, entries = 0, 0, 0, 0, 0
     failures: list[str] = []
     for deployment, table in all_tables(lake):
+        if is_stopping():
+            break
         try:
             limit = settings.age_limit(table.spec, deployment)
             dropped += 0 if limit is None else forget_before(table, (now - limit).date()).files
-            merging = compact(table)
+            merging = compact(table, is_stopping=is_stopping)
             merged += merging.files_before - merging.files_after
             removed += len(vacuum(table, timedelta(seconds=settings.vacuum_after)))
             entries += clean_log(table, now, timedelta(seconds=settings.log_retention)).removed
@@ -112,12 +120,13 @@ def maintain(lake: Lake, settings: LakeMaintenanceSettings, now: datetime) -> Ma
 
 
 @contextmanager
-def maintaining(settings: LakeMaintenanceSettings, lake: Lake) -> Iterator[None]:
-    """Look after the tables in a thread of its own, every so often, as long as the block runs."""
+def maintaining(settings: LakeMaintenanceSettings, lake: Lake, stop: threading.Event | None = None) -> Iterator[None]:
+    """Look after the tables in a thread of its own, every so often, until the block ends or `stop` is set."""
+    stop = stop or threading.Event()
     if settings.every is None:
         yield
         return
-    with Schedule(lambda: maintain(lake, settings, datetime.now(UTC)), settings.every):
+    with Schedule(lambda: maintain(lake, settings, datetime.now(UTC), stop.is_set), settings.every, stop):
         logger.info("looking after the tables every %g s", settings.every)
         yield
 

@@ -24,36 +24,46 @@ logger = logging.getLogger(__name__)
 
 @contextmanager
 def all_services(settings: Settings) -> Iterator[None]:
-    """Run the collector, if it has a source, the evaluator, the monitor and the upkeep of the tables."""
-    lake = settings.lake.open()
+    """Run the collector, if it has a source, the evaluator, the monitor and the upkeep of the tables.
+
+    When the block ends all are told to stop at once, and what they are at is left to the next start.
+    """
+    lake, stop = settings.lake.open(), threading.Event()
     with ExitStack() as stack:
+        stack.enter_context(evaluating(settings, lake, stop))
+        stack.enter_context(maintaining(settings.lake.maintenance, lake, stop))
+        stack.enter_context(monitoring(settings, lake, stop))
+        # The last to begin and the first to end: what it has read must be in the lake, the others' work can wait.
         sources = settings.collector
         if sources.kafka or sources.files or sources.http:
             stack.enter_context(collecting(settings, lake))
         else:
             logger.warning("the collector has no source: give collector.kafka, .files or .http to fill the lake")
-        stack.enter_context(evaluating(settings, lake))
-        stack.enter_context(maintaining(settings.lake.maintenance, lake))
-        stack.enter_context(monitoring(settings, lake))
+        stack.callback(stop.set)
         yield
 
 
 @contextmanager
-def evaluating(settings: Settings, lake: Lake) -> Iterator[None]:
-    """Score what is new, every so many seconds."""
+def evaluating(settings: Settings, lake: Lake, stop: threading.Event | None = None) -> Iterator[None]:
+    """Score what is new, every so many seconds, until the block ends or `stop` is set."""
+    stop = stop or threading.Event()
     evaluator = Evaluator(lake, settings.evaluator)
-    with Schedule(evaluator.run_once, settings.evaluator.every):
+    with Schedule(lambda: evaluator.run_once(stop.is_set), settings.evaluator.every, stop):
         logger.info("evaluating every %g s", settings.evaluator.every)
         yield
 
 
 @contextmanager
-def monitoring(settings: Settings, lake: Lake) -> Iterator[str]:
-    """Keep the figures fresh, tell people, and serve the pages; gives their address."""
+def monitoring(settings: Settings, lake: Lake, stop: threading.Event | None = None) -> Iterator[str]:
+    """Keep the figures fresh, tell people, and serve the pages, until the block ends or `stop` is set.
+
+    Gives the address of the pages.
+    """
+    stop = stop or threading.Event()
     watch = Monitor(lake, settings.monitor, lambda: datetime.now(UTC))
     app = monitor.create_app(watch)
     with (
-        Schedule(watch.refresh, settings.monitor.refresh_seconds),
+        Schedule(lambda: watch.refresh(stop.is_set), settings.monitor.refresh_seconds, stop),
         BackgroundServer(app, settings.monitor.listen) as server,
     ):
         logger.info("pages on %s/ and metrics on %s/metrics", server.url, server.url)

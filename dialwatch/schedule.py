@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from types import TracebackType
@@ -17,10 +18,13 @@ class Schedule:
 
     A pass that is still running when the next is due is not started twice, and passes that were missed are made up
     by one. A pass that raises is logged, and the next one runs. Works as a context manager.
+
+    No pass begins once `stop` is set, by `stop()` or by another: it is for a pass to look at, so that it ends early.
     """
 
-    def __init__(self, run_pass: Callable[[], object], every: float) -> None:
+    def __init__(self, run_pass: Callable[[], object], every: float, stop: threading.Event | None = None) -> None:
         self._run_pass = run_pass
+        self._stop = stop or threading.Event()
         self._scheduler = BackgroundScheduler(timezone=UTC)
         self._scheduler.add_job(
             self._run,
@@ -39,6 +43,7 @@ class Schedule:
     def stop(self) -> None:
         """Begin no further pass, and wait for the end of one that is running. Stopping twice is allowed."""
         if self._scheduler.running:
+            self._stop.set()
             self._scheduler.shutdown(wait=True)
 
     def __enter__(self) -> Schedule:
@@ -51,6 +56,8 @@ class Schedule:
         self.stop()
 
     def _run(self) -> None:
+        if self._stop.is_set():
+            return
         try:
             self._run_pass()
         except Exception:

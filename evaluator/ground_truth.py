@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from evaluator.answers import ANSWER_COLUMNS, IS_ANSWER, Answer, answers
@@ -16,18 +17,19 @@ from evaluator.late_contexts import with_late_contexts
 from evaluator.likes import (
     CAN_MAKE_GOOD,
     IDENTITY_COLUMNS,
-    IS_OPINION,
     OPINION_COLUMNS,
     LikedAnswer,
+    answers_with,
     liked_answers,
+    opinions_on,
 )
+from evaluator.positions import is_far
 from evaluator.sentences import EXTRACTOR, supporting_sentences
 from evaluator.tables import DeploymentTables
-from lake import GROUND_TRUTH
+from lake import GROUND_TRUTH, PASSES, read_new
 
 FROM_LOGS = "ground_truth:parsed_logs"
 FROM_SIGNALS = "ground_truth:user_signals"
-_PASSES = "ground_truth:passes"
 
 
 def propose_cases(tables: DeploymentTables, now: datetime) -> int:
@@ -36,25 +38,36 @@ def propose_cases(tables: DeploymentTables, now: datetime) -> int:
     New signals are tried on all answers and new answers on all signals, so it does not matter which came first. A case
     that was made stays proposed when a later signal speaks against it: a person has to reject it.
 
-    Raises LostRaceError where another evaluator has just done so.
+    Where there is none, a commit is made only now and then. Raises LostRaceError where another evaluator has just
+    done so.
     """
     if tables.signals.version() is None:
         return 0
-    seen = tables.truth.progress((FROM_LOGS, FROM_SIGNALS, _PASSES))
-    logs = tables.logs.read_since(seen.get(FROM_LOGS), IDENTITY_COLUMNS)
-    signals = tables.signals.read_since(seen.get(FROM_SIGNALS), OPINION_COLUMNS)
+    committed = tables.truth.progress((FROM_LOGS, FROM_SIGNALS, PASSES))
+    passes = committed.get(PASSES, 0)
+    seen = tables.uncommitted.since(tables.truth, committed, passes)
+    logs = read_new(tables.logs, seen.get(FROM_LOGS), IDENTITY_COLUMNS)
+    signals = read_new(tables.signals, seen.get(FROM_SIGNALS), OPINION_COLUMNS)
     read = {FROM_LOGS: logs.version, FROM_SIGNALS: signals.version}
-    ahead = {name: version for name, version in read.items() if version is not None and version != seen.get(name)}
-    if not ahead:
-        return 0
-    some_like_is_new = signals.rows.filter(CAN_MAKE_GOOD).num_rows > 0
-    identities = tables.logs.read(IDENTITY_COLUMNS, IS_ANSWER) if some_like_is_new else logs.rows.filter(IS_ANSWER)
-    liked = liked_answers(identities, tables.signals.read(OPINION_COLUMNS, IS_OPINION))
-    known = set(tables.truth.read(["case_id"])["case_id"].to_pylist())
+    reached = {name: position for name, position in read.items() if position is not None}
+    liked = _newly_liked(tables, logs.rows.filter(IS_ANSWER), signals.rows.filter(CAN_MAKE_GOOD))
+    known = set(tables.truth.read(["case_id"])["case_id"].to_pylist()) if liked else set()
     cases = [case for like in _read_answers(tables, liked, known) for case in _cases(*like, now)]
+    if not cases and not is_far(reached, committed, [FROM_LOGS, FROM_SIGNALS]):
+        tables.uncommitted.note(tables.truth, reached, passes)
+        return 0
+    ahead = {name: position for name, position in reached.items() if position != committed.get(name)}
     # The number of the pass makes any two evaluators collide here, whichever inputs each of them found new.
-    tables.truth.append(GROUND_TRUTH.rows(cases), progress=ahead | {_PASSES: seen.get(_PASSES, 0) + 1})
+    tables.truth.append(GROUND_TRUTH.rows(cases), progress=ahead | {PASSES: passes + 1})
     return len(cases)
+
+
+def _newly_liked(tables: DeploymentTables, new: pa.Table, likes: pa.Table) -> list[LikedAnswer]:
+    """Join new answers with all signals, and those that new likes are about."""
+    rated = answers_with(tables.logs, likes["response_id"])
+    older = rated.filter(pc.invert(pc.is_in(rated["event_id"], new["event_id"].combine_chunks())))
+    both = pa.concat_tables([new.select(rated.column_names), older])
+    return liked_answers(both, opinions_on(both, tables.signals))
 
 
 def _read_answers(

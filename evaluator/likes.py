@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake import FOLD_COLUMNS, fold_signals
+from evaluator.answers import IS_ANSWER
+from lake import FOLD_COLUMNS, Table, fold_signals
 
 OPINION_COLUMNS = ("response_id", *FOLD_COLUMNS)
 IS_OPINION = ds.field("value").is_valid()
@@ -19,6 +20,8 @@ CAN_MAKE_GOOD = IS_OPINION & ((ds.field("value") > 0) | (ds.field("origin") == "
 """Signals that may lift an answer: a good one, and one that replaces what a person said before."""
 
 IDENTITY_COLUMNS = ("event_id", "response_ids", "date", "kind", "status", "is_entry")
+
+_JOINED = ["event_id", "date", "response_ids"]
 
 LEAST_GOOD = 0.8
 """What the signals of an answer must come to: a like, and nobody and nothing of weight against it."""
@@ -34,8 +37,36 @@ class LikedAnswer:
     confidence: float
 
 
+def answers_with(logs: Table, response_ids: pa.ChunkedArray) -> pa.Table:
+    """Give the answers (`event_id`, `date`, `response_ids`) that carry any of these ids.
+
+    An answer may be older than its rating by any time, so the ids of the whole log are looked at, a file at a time:
+    about half a second for a million rows.
+    """
+    schema = pa.schema([logs.spec.schema.field(name) for name in _JOINED])
+    ids = response_ids.drop_null().combine_chunks()
+    if not len(ids):
+        return schema.empty_table()
+    scan = logs.dataset().scanner(_JOINED, IS_ANSWER, fragment_readahead=1)
+    return pa.Table.from_batches((_with_any(batch, ids) for batch in scan.to_batches()), schema)
+
+
+def opinions_on(identities: pa.Table, signals: Table) -> pa.Table:
+    """Read the opinions on these answers.
+
+    None is older than the oldest of the answers, but that clocks and zones of time may differ by a day.
+    """
+    ids = pc.unique(pc.list_flatten(identities["response_ids"]).combine_chunks())
+    if not len(ids):
+        return signals.spec.schema.empty_table().select(OPINION_COLUMNS)
+    first = pc.min(identities["date"]).as_py() - timedelta(days=1)
+    return signals.read(
+        OPINION_COLUMNS, IS_OPINION & (ds.field("date") >= pa.scalar(first)) & ds.field("response_id").isin(ids)
+    )
+
+
 def liked_answers(identities: pa.Table, opinions: pa.Table) -> list[LikedAnswer]:
-    """Join answers (`IDENTITY_COLUMNS`) with signals (`OPINION_COLUMNS`) by any id of the answer.
+    """Join answers (`event_id`, `date`, `response_ids`) with signals (`OPINION_COLUMNS`) by any id of the answer.
 
     Liked are those whose signals fold to at least 0.8 (`lake.fold_signals`). `response_id` is the id that the best
     signal carries.
@@ -54,10 +85,14 @@ def liked_answers(identities: pa.Table, opinions: pa.Table) -> list[LikedAnswer]
 
 
 def _with_any_id(identities: pa.Table, by_response: Mapping[str, object]) -> Iterable[tuple[str, date, frozenset[str]]]:
-    """Find the answers that carry one of the ids, and which; without making Python objects of all the others."""
+    """Find the answers that carry one of the ids, and which."""
     ids = pa.array([known for known in by_response if known is not None], pa.string())
     for batch in identities.to_batches():
-        flat, parents = pc.list_flatten(batch["response_ids"]), pc.list_parent_indices(batch["response_ids"])
-        rows = batch.take(pc.unique(parents.filter(pc.is_in(flat, ids))))
-        for row in rows.select(["event_id", "date", "response_ids"]).to_pylist():
+        for row in _with_any(batch, ids).to_pylist():
             yield row["event_id"], row["date"], frozenset(row["response_ids"]) & by_response.keys()
+
+
+def _with_any(answers: pa.RecordBatch, ids: pa.Array) -> pa.RecordBatch:
+    """Take those that carry one of the ids, without making Python objects of all the others."""
+    flat, parents = pc.list_flatten(answers["response_ids"]), pc.list_parent_indices(answers["response_ids"])
+    return answers.take(pc.unique(parents.filter(pc.is_in(flat, ids))))

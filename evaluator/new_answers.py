@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from evaluator.answers import ANSWER_COLUMNS
 from evaluator.tables import DeploymentTables
+from lake import read_new
 
 FROM_LOGS = "evaluate:parsed_logs"
 NEWEST = "evaluate:newest_ingested_at"
@@ -26,16 +27,18 @@ class NewAnswers:
     """Rows with `ANSWER_COLUMNS`, and how far `parsed_logs` is read with them, by the names of `POSITIONS`."""
 
     rows: pa.Table
-    reached: Mapping[str, int | None]
+    reached: Mapping[str, int]
 
 
 def new_answers(tables: DeploymentTables, seen: Mapping[str, int]) -> NewAnswers:
     """Read what came since `seen`, the positions in `scores`; of what may have come before, that which has no score."""
     newest = None if NEWEST not in seen else _EPOCH + seen[NEWEST] * _MICROSECOND
-    change = tables.logs.read_since(seen.get(FROM_LOGS), ANSWER_COLUMNS, newest)
+    change = read_new(tables.logs, seen.get(FROM_LOGS), ANSWER_COLUMNS, newest)
     rows = change.rows
     if change.repeats:
         scored = tables.scores.read(["event_id"])["event_id"].combine_chunks()
         rows = rows.filter(pc.invert(pc.is_in(rows["event_id"], scored)))
-    reached = None if change.newest is None else (change.newest - _EPOCH) // _MICROSECOND
-    return NewAnswers(rows, {FROM_LOGS: change.version, NEWEST: reached})
+    # A table that was made anew may hold older rows than the one before.
+    latest = max((at for at in (newest, change.newest) if at is not None), default=None)
+    reached = {FROM_LOGS: change.version, NEWEST: None if latest is None else (latest - _EPOCH) // _MICROSECOND}
+    return NewAnswers(rows, {name: at for name, at in reached.items() if at is not None})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -12,17 +12,17 @@ import orjson
 import pandas as pd
 import pyarrow as pa
 
-from evaluator.answers import Answer, answers
+from evaluator.answers import IS_ANSWER, Answer, answers
 from evaluator.cases import Case, CaseBook, first_earlier, source_times
 from evaluator.identity import identity
 from evaluator.late_contexts import Grace, with_late_contexts
 from evaluator.metrics import Metric, needs_ground_truth
 from evaluator.new_answers import FROM_LOGS, POSITIONS, new_answers
+from evaluator.positions import is_far
 from evaluator.tables import DeploymentTables
-from lake import SCORES
+from lake import PASSES, SCORES
 
 WAITED_UNTIL = "evaluate:waited_until"
-_PASSES = "evaluate:passes"
 
 
 @dataclass
@@ -34,11 +34,16 @@ class ScoreCounts:
 
 
 def score_new_answers(
-    tables: DeploymentTables, metrics: Sequence[Metric], context_grace: float, now: datetime
+    tables: DeploymentTables,
+    metrics: Sequence[Metric],
+    context_grace: float,
+    now: datetime,
+    is_stopping: Callable[[], bool] = lambda: False,
 ) -> ScoreCounts:
     """Score the answers that were logged since the last time, and remember that, in one commit.
 
-    An answer whose contexts may still come waits for `context_grace` seconds.
+    Where none was, a commit is made only now and then. An answer whose contexts may still come waits for
+    `context_grace` seconds. Once `is_stopping` says so, all is left to the next time.
 
     Metrics that need ground truth score only answers to a question for which there is an earlier case.
 
@@ -47,17 +52,22 @@ def score_new_answers(
     counts = ScoreCounts()
     if tables.logs.version() is None:
         return counts
-    seen = tables.scores.progress((*POSITIONS, WAITED_UNTIL, _PASSES))
+    committed = tables.scores.progress((*POSITIONS, WAITED_UNTIL, PASSES))
+    passes = committed.get(PASSES, 0)
+    seen = tables.uncommitted.since(tables.scores, committed, passes)
     grace = Grace.of(now, context_grace, seen.get(WAITED_UNTIL))
     ended = grace.ended(tables)
     new = new_answers(tables, seen)
     reached = {**new.reached, WAITED_UNTIL: grace.until}
-    ahead = {name: version for name, version in reached.items() if version is not None and version != seen.get(name)}
-    if FROM_LOGS not in ahead and not ended.num_rows:
+    ready = grace.ready(ended, new.rows).filter(IS_ANSWER)
+    if not ready.num_rows and not is_far(reached, committed, [FROM_LOGS]):
+        tables.uncommitted.note(tables.scores, reached, passes)
         return counts
     cases = CaseBook.read(tables)
     written = [SCORES.schema.empty_table()]
-    for found in answers(grace.ready(ended, new.rows)):
+    for found in answers(ready):
+        if is_stopping():
+            return ScoreCounts()
         some = with_late_contexts(tables, found)
         rows = [*_reference_free(some, metrics, now), *_against_cases(tables, some, metrics, cases, now)]
         for row in rows:
@@ -65,7 +75,8 @@ def score_new_answers(
             counts.unscored.update([row["reason"]] if row["value"] is None else [])
         written.append(SCORES.rows(rows))
     # The number of the pass makes any two evaluators collide here, whichever of the two each has moved.
-    tables.scores.append(pa.concat_tables(written), progress=ahead | {_PASSES: seen.get(_PASSES, 0) + 1})
+    ahead = {name: position for name, position in reached.items() if position != committed.get(name)}
+    tables.scores.append(pa.concat_tables(written), progress=ahead | {PASSES: passes + 1})
     return counts
 
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from evaluator.ground_truth import propose_cases
 from evaluator.metrics import metric_named
+from evaluator.positions import Uncommitted
 from evaluator.scoring import score_new_answers
 from evaluator.settings import EvaluatorSettings
 from evaluator.tables import DeploymentTables
@@ -68,20 +69,23 @@ class Evaluator:
         self._metrics = [metric_named(name) for name in settings.metrics]
         self._context_grace = settings.context_grace
         self._children = ChildContexts(lake)
+        self._uncommitted = Uncommitted()
         self._clock = clock
 
-    def run_once(self) -> PassResult:
+    def run_once(self, is_stopping: Callable[[], bool] = lambda: False) -> PassResult:
         """Do all that is new, deployment by deployment; one that fails does not stop the others.
 
-        A deployment that another evaluator has just done is left to it. Raises only where the lake's deployments
-        cannot be listed.
+        Ends early once `is_stopping` says so; the next pass does the rest. A deployment that another evaluator has just
+        done is left to it. Raises only where the lake's deployments cannot be listed.
         """
         tally = _Tally()
         self._children.forget()
         # Calls that name no deployment are calls of global routes: nobody's answers.
         for deployment in filter(None, self._lake.deployments()):
+            if is_stopping():
+                break
             try:
-                self._evaluate(deployment, tally)
+                self._evaluate(deployment, tally, is_stopping)
             except LostRaceError:
                 log.info("another evaluator does deployment %r", deployment, extra={"deployment": deployment})
             except Exception as error:  # what is wrong with one deployment's tables is not wrong with the others'
@@ -89,11 +93,11 @@ class Evaluator:
                 log.exception(_NOT_EVALUATED, deployment, extra={"deployment": deployment})
         return tally.result()
 
-    def _evaluate(self, deployment: str, tally: _Tally) -> None:
+    def _evaluate(self, deployment: str, tally: _Tally, is_stopping: Callable[[], bool]) -> None:
         # Cases first, so that an answer can be compared with a case from the same stretch of the log.
-        tables = DeploymentTables.of(self._lake, deployment, self._children)
+        tables = DeploymentTables.of(self._lake, deployment, self._children, self._uncommitted)
         tally.cases += propose_cases(tables, self._clock())
-        counts = score_new_answers(tables, self._metrics, self._context_grace, self._clock())
+        counts = score_new_answers(tables, self._metrics, self._context_grace, self._clock(), is_stopping)
         tally.scored += counts.scored
         tally.unscored += counts.unscored
         tally.deployments += 1

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from evaluator.positions import Uncommitted
 from lake import GROUND_TRUTH, PARSED_LOGS, SCORES, USER_SIGNALS, ChildContexts, Lake, Table
 
 
 @dataclass(frozen=True)
 class DeploymentTables:
-    """Handles on one deployment's tables, for one pass; `children` looks into those of all deployments."""
+    """Handles on one deployment's tables, for one pass.
+
+    `children` looks into those of all deployments; `uncommitted` remembers from one pass to another.
+    """
 
     deployment: str
     logs: Table
@@ -17,10 +21,14 @@ class DeploymentTables:
     truth: Table
     scores: Table
     children: ChildContexts
+    uncommitted: Uncommitted
 
     @classmethod
-    def of(cls, lake: Lake, deployment: str, children: ChildContexts | None = None) -> DeploymentTables:
+    def of(
+        cls, lake: Lake, deployment: str, children: ChildContexts | None = None, uncommitted: Uncommitted | None = None
+    ) -> DeploymentTables:
         """Open the tables of a deployment; none of them need exist."""
         specs = (PARSED_LOGS, USER_SIGNALS, GROUND_TRUTH, SCORES)
         logs, signals, truth, scores = (lake.table(spec, deployment) for spec in specs)
-        return cls(deployment, logs, signals, truth, scores, children or ChildContexts(lake))
+        children, uncommitted = children or ChildContexts(lake), uncommitted or Uncommitted()
+        return cls(deployment, logs, signals, truth, scores, children, uncommitted)

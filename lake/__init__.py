@@ -4,10 +4,11 @@ from lake.belongings import Subject
 from lake.child_contexts import OUTRANKED_BY_CHILD, ChildContexts
 from lake.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
 from lake.compaction import TARGET_BYTES, Compaction, compact
-from lake.erasure import Receipt, TableReceipt, erase
+from lake.erasure import PASSES, Receipt, TableReceipt, erase
 from lake.interchange import answers_frame, ground_truth_frame
 from lake.lake import Lake, check_root
 from lake.names import deployment_name, folder_name
+from lake.positions import read_new
 from lake.retention import Forgotten, forget_before
 from lake.schemas import (
     ALERTS,
@@ -39,6 +40,7 @@ __all__ = [
     "OUTRANKED_BY_CHILD",
     "OVERLAP",
     "PARSED_LOGS",
+    "PASSES",
     "REJECTED",
     "REPLAYS",
     "SCORES",
@@ -71,5 +73,6 @@ __all__ = [
     "forget_before",
     "ground_truth_frame",
     "is_remote",
+    "read_new",
     "vacuum",
 ]

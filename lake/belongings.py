@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property, partial
 from typing import Any
-from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lake.lake import Lake
+from lake.quotations import Quotations
 from lake.schemas import PARSED_LOGS
-
-SHORTEST_TEXT = 20
-"""Characters; a shorter text is not looked for in lines that could not be read, too many others say the same."""
 
 _ID_COLUMNS = (
     "event_id", "response_id", "response_ids", "user_id", "chat_id", "trace_id", "requested_at",
@@ -27,6 +23,9 @@ _ID_COLUMNS = (
 _TEXT_COLUMNS = ("question", "standalone_question", "answer")
 _BODIES = (*_TEXT_COLUMNS, "request_body", "assembled_response", "response_body", "extra")
 _AT_ONCE = 4096
+
+Row = dict[str, Any]
+Chosen = Callable[[pa.RecordBatch], pa.Array]
 
 
 @dataclass(frozen=True)
@@ -52,99 +51,151 @@ class Belongings:
     """Ids of the calls that hold the subject's words, and the words themselves."""
 
     subject: Subject
+    waves: list[frozenset[str]] = field(default_factory=list)
+    """Ids of the calls (`event_id`): first the subject's own, then such as were found through those before."""
     event_ids: set[str] = field(default_factory=set)
     response_ids: set[str] = field(default_factory=set)
     trace_ids: set[str] = field(default_factory=set)
-    chats: dict[str, datetime] = field(default_factory=dict)
-    """Conversations of the subject's own calls, with the time of the first of them."""
-    history_hashes: set[str] = field(default_factory=set)
+    chats: set[str] = field(default_factory=set)
+    """Conversations of the subject's own calls."""
     texts: set[str] = field(default_factory=set)
+    answers: set[str] = field(default_factory=set)
+    """Those of the texts that are answers."""
 
-    def pattern(self, shortest: int = SHORTEST_TEXT) -> re.Pattern[bytes]:
-        """Match any of the ids and texts in bytes as they came: plain, and as JSON in JSON writes them."""
+    @cached_property
+    def in_lines(self) -> Quotations:
+        """Ids and texts as they stand in lines that could not be read; for when all is found."""
         ids = {self.subject.id, *self.response_ids, *self.trace_ids}
-        ids |= set(self.chats) if not self.subject.response else set()
-        written = {form for one in ids for form in (one, quote(one, safe=""))}
-        written |= {form for text in self.texts if len(text) >= shortest for form in _written(text)}
-        return re.compile(b"|".join(re.escape(one.encode("utf-8", "replace")) for one in sorted(written) if one))
+        return Quotations(self.texts, ids if self.subject.response else ids | self.chats)
 
 
 def find_belongings(lake: Lake, subject: Subject) -> Belongings:
-    """Find the calls that hold the subject's words.
+    """Find the calls that hold the subject's words; a call that names another person is followed no further.
 
     These are the subject's own; all calls of the same traces, since a call's prompt holds the question of its caller;
-    calls of a user's chats that name no user; for an answer the later turns of its chat, whose history repeats it; and
-    calls of these chats, or that follow these calls, whose bodies repeat one of the texts.
+    calls of a user's chats that name no user; for an answer the later turns of its chat, whose history repeats it. Of
+    what is left those that repeat one of the texts go too: calls of these chats, whoever made them, and calls that
+    continue one of these conversations elsewhere, if they repeat an answer of it and name nobody else; with them the
+    calls that they made.
     """
-    mine = Belongings(subject, response_ids={subject.response} if subject.response else set())
-    _grow(lake, mine, lambda batch: _own(batch, subject))
-    while _grow(lake, mine, lambda batch: _related(batch, mine)) or _grow_by_text(lake, mine):
-        pass
-    return mine
+    return _Search(lake, subject).find()
 
 
-def _grow(lake: Lake, mine: Belongings, chosen: Any) -> bool:
-    known = len(mine.event_ids)
-    for deployment in lake.deployments():
-        found = []
-        for batch in _batches(lake, deployment, _ID_COLUMNS):
-            rows = batch.filter(chosen(batch)).to_pylist()
-            found += [row for row in rows if row["event_id"] not in mine.event_ids]
-        _take(lake, deployment, mine, found)
-    return len(mine.event_ids) > known
+class _Search:
+    """Finds one subject's belongings: first by ids, then by texts."""
 
+    def __init__(self, lake: Lake, subject: Subject) -> None:
+        self._lake = lake
+        self._mine = Belongings(
+            subject,
+            response_ids={subject.response} if subject.response else set(),
+            chats={subject.chat} if subject.chat else set(),
+        )
+        self._people = {subject.user} if subject.user else set()
+        self._history_hashes: set[str] = set()
+        self._since: dict[str, datetime] = {}
+        """When the answer, or the first of it, came in its chats."""
 
-def _grow_by_text(lake: Lake, mine: Belongings) -> bool:
-    known = len(mine.event_ids)
-    near = pc.field("chat_id").isin(_strings(mine.chats))
-    near |= pc.field("parent_history_hash").isin(_strings(mine.history_hashes))
-    repeated = mine.pattern(shortest=1)
-    for deployment in lake.deployments():
-        for batch in _batches(lake, deployment, (*_ID_COLUMNS, *_BODIES), near):
-            rows = [row for row in batch.to_pylist() if row["event_id"] not in mine.event_ids]
-            _take(lake, deployment, mine, [row for row in rows if _says(row, repeated)])
-    return len(mine.event_ids) > known
+    def find(self) -> Belongings:
+        own = self._rows(self._is_own)
+        self._note_own(own)
+        self._take(own)
+        while self._take(self._rows(self._is_related)):
+            pass
+        self._read_texts()
+        self._take(self._repeating())
+        self._take(self._rows(self._is_of_trace))
+        return self._mine
 
+    def _note_own(self, own: Iterable[Row]) -> None:
+        for row in own:
+            chat, at = row["chat_id"], row["requested_at"]
+            self._people |= {row["user_id"]} - {None}
+            if chat is not None and at is not None:
+                self._mine.chats.add(chat)
+                self._since[chat] = min(at, self._since.get(chat, at))
 
-def _says(row: dict[str, Any], repeated: re.Pattern[bytes]) -> bool:
-    return any(repeated.search(row[name].encode("utf-8", "replace")) for name in _BODIES if row[name])
+    def _take(self, rows: Iterable[Row]) -> bool:
+        mine = self._mine
+        new = [row for row in rows if row["event_id"] not in mine.event_ids]
+        for row in new:
+            mine.event_ids.add(row["event_id"])
+            mine.response_ids.update(one for one in (row["response_id"], *(row["response_ids"] or ())) if one)
+            mine.trace_ids |= {row["trace_id"]} - {None}
+            self._history_hashes |= {row["history_hash"]} - {None}
+        if new:
+            mine.waves.append(frozenset(row["event_id"] for row in new))
+        return bool(new)
 
+    def _is_own(self, batch: pa.RecordBatch) -> pa.Array:
+        subject = self._mine.subject
+        if subject.user:
+            return is_in(batch["user_id"], {subject.user})
+        if subject.chat:
+            return is_in(batch["chat_id"], {subject.chat})
+        return pa.array([subject.response in (row["response_ids"] or ()) or row["response_id"] == subject.response
+                         for row in batch.select(["response_id", "response_ids"]).to_pylist()], pa.bool_())  # fmt: skip
 
-def _own(batch: pa.RecordBatch, subject: Subject) -> pa.Array:
-    if subject.user:
-        return _equal(batch["user_id"], subject.user)
-    if subject.chat:
-        return _equal(batch["chat_id"], subject.chat)
-    return pa.array([subject.response in (row["response_ids"] or ()) or row["response_id"] == subject.response
-                     for row in batch.select(["response_id", "response_ids"]).to_pylist()], pa.bool_())  # fmt: skip
+    def _is_related(self, batch: pa.RecordBatch) -> pa.Array:
+        in_chat = is_in(batch["chat_id"], self._mine.chats)
+        if self._mine.subject.response:
+            rows = zip(batch["chat_id"].to_pylist(), batch["requested_at"].to_pylist(), strict=True)
+            later = [chat in self._since and at is not None and at >= self._since[chat] for chat, at in rows]
+            in_chat = pa.array(later, pa.bool_())
+        return pc.or_(self._is_of_trace(batch), pc.and_(in_chat, self._names_no_other(batch)))
 
+    def _is_of_trace(self, batch: pa.RecordBatch) -> pa.Array:
+        return pc.and_(is_in(batch["trace_id"], self._mine.trace_ids), self._names_no_other(batch))
 
-def _related(batch: pa.RecordBatch, mine: Belongings) -> pa.Array:
-    same_trace = is_in(batch["trace_id"], mine.trace_ids)
-    same_chat = is_in(batch["chat_id"], mine.chats)
-    if mine.subject.user:
-        return pc.or_(same_trace, pc.and_(same_chat, pc.is_null(batch["user_id"])))
-    if mine.subject.chat:
-        return pc.or_(same_trace, same_chat)
-    rows = zip(same_chat.to_pylist(), batch["chat_id"].to_pylist(), batch["requested_at"].to_pylist(), strict=True)
-    later = pa.array([same and at is not None and at >= mine.chats[chat] for same, chat, at in rows], pa.bool_())
-    return pc.or_(same_trace, later)
+    def _names_no_other(self, batch: pa.RecordBatch) -> pa.Array:
+        return pc.or_(pc.is_null(batch["user_id"]), is_in(batch["user_id"], self._people))
 
+    def _read_texts(self) -> None:
+        for batch in self._batches(_TEXT_COLUMNS, _is_one_of(self._mine.event_ids)):
+            for name in _TEXT_COLUMNS:
+                texts = {text for text in batch[name].to_pylist() if text and text.strip()}
+                self._mine.texts |= texts
+                self._mine.answers |= texts if name == "answer" else set()
 
-def _take(lake: Lake, deployment: str | None, mine: Belongings, found: list[dict[str, Any]]) -> None:
-    if not found:
-        return
-    own_chats = [row for row in found if row["chat_id"] is not None and row["requested_at"] is not None]
-    for row in own_chats:
-        mine.chats[row["chat_id"]] = min(row["requested_at"], mine.chats.get(row["chat_id"], row["requested_at"]))
-    mine.event_ids.update(row["event_id"] for row in found)
-    mine.trace_ids.update(row["trace_id"] for row in found if row["trace_id"] is not None)
-    mine.history_hashes.update(row["history_hash"] for row in found if row["history_hash"] is not None)
-    for row in found:
-        mine.response_ids.update(one for one in (row["response_id"], *(row["response_ids"] or ())) if one)
-    where = pc.field("event_id").isin(_strings(row["event_id"] for row in found))
-    for batch in _batches(lake, deployment, _TEXT_COLUMNS, where):
-        mine.texts.update(text for name in _TEXT_COLUMNS for text in batch[name].to_pylist() if text and text.strip())
+    def _repeating(self) -> list[Row]:
+        """Give the calls that repeat a text: of the chats, made by such, or continuing one of the conversations."""
+        in_chats = self._rows(lambda batch: is_in(batch["chat_id"], self._mine.chats))
+        in_chats = [row for row in in_chats if row["event_id"] not in self._mine.event_ids]
+        traces = {row["trace_id"] for row in in_chats} - {None}
+        near = in_chats + self._rows(lambda batch: is_in(batch["trace_id"], traces))
+        # The same first question is no sign of the same conversation: many open with it, and hashes tell no more.
+        of_texts = self._saying(near, Quotations(self._mine.texts))
+        return of_texts + self._saying(self._continuing(), Quotations(self._mine.answers))
+
+    def _continuing(self) -> list[Row]:
+        found: list[Row] = []
+        hashes = new = set(self._history_hashes)
+        while new:
+            found += self._rows(partial(self._continues, hashes=new))
+            new = {row["history_hash"] for row in found} - {None} - hashes
+            hashes |= new
+        return found
+
+    def _continues(self, batch: pa.RecordBatch, *, hashes: set[str]) -> pa.Array:
+        return pc.and_(is_in(batch["parent_history_hash"], hashes), self._names_no_other(batch))
+
+    def _saying(self, rows: Iterable[Row], quotations: Quotations) -> list[Row]:
+        """Give those of the rows, none that is taken already, whose bodies hold one of the quotations."""
+        asked = {row["event_id"]: row for row in rows if row["event_id"] not in self._mine.event_ids}
+        found = set()
+        for batch in self._batches(("event_id", *_BODIES), _is_one_of(asked)) if asked else ():
+            for row in batch.to_pylist():
+                if any(quotations.occur_in(row[name].encode("utf-8", "replace")) for name in _BODIES if row[name]):
+                    found.add(row["event_id"])
+        return [asked[event_id] for event_id in found]
+
+    def _rows(self, chosen: Chosen) -> list[Row]:
+        return [row for batch in self._batches(_ID_COLUMNS) for row in batch.filter(chosen(batch)).to_pylist()]
+
+    def _batches(self, columns: Iterable[str], where: ds.Expression | None = None) -> Iterator[pa.RecordBatch]:
+        for deployment in self._lake.deployments():
+            rows = self._lake.table(PARSED_LOGS, deployment).dataset()
+            yield from rows.to_batches(columns=list(columns), filter=where, batch_size=_AT_ONCE)
 
 
 def is_in(column: pa.Array, values: Iterable[str]) -> pa.Array:
@@ -152,22 +203,9 @@ def is_in(column: pa.Array, values: Iterable[str]) -> pa.Array:
     return pc.is_in(column, _strings(values), skip_nulls=True)
 
 
+def _is_one_of(event_ids: Iterable[str]) -> ds.Expression:
+    return pc.field("event_id").isin(_strings(event_ids))
+
+
 def _strings(values: Iterable[str]) -> pa.Array:
     return pa.array(sorted(values), pa.string())
-
-
-def _equal(column: pa.Array, value: str) -> pa.Array:
-    return pc.fill_null(pc.equal(column, value), False)
-
-
-def _written(text: str) -> Iterator[str]:
-    for ascii_only in (False, True):
-        once = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
-        yield from (text, once, json.dumps(once, ensure_ascii=ascii_only)[1:-1])
-
-
-def _batches(
-    lake: Lake, deployment: str | None, columns: Iterable[str], where: ds.Expression | None = None
-) -> Iterator[pa.RecordBatch]:
-    rows = lake.table(PARSED_LOGS, deployment).dataset()
-    yield from rows.to_batches(columns=list(columns), filter=where, batch_size=_AT_ONCE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +46,12 @@ def vacuum(table: Table, grace: timedelta, *, dry_run: bool = False) -> list[str
     # deltalake counts in hours; what is less is found by the age of the files.
     hours = max(1, round(grace.total_seconds() / 3600))
     found = _vacuum(delta, hours, dry_run=True)
-    return found if dry_run or not found else _vacuum(delta, hours, dry_run=False)
+    if found and not dry_run:
+        found = _vacuum(delta, hours, dry_run=False)
+    halves = _old_halves(table.files(), datetime.now(UTC) - grace)
+    if not dry_run:
+        _delete(table.files(), halves)
+    return [*found, *halves]
 
 
 def clean_log(table: Table, now: datetime, retention: timedelta = LOG_RETENTION, *, dry_run: bool = False) -> LogClean:
@@ -76,12 +82,11 @@ def forget_history(table: Table, now: datetime) -> tuple[list[str], list[str]]:
     delta.create_checkpoint()
     newest, filesystem = int(delta.version()), table.files()
     commits = [entry.base_name for entry in _entries(filesystem) if _COMMIT.fullmatch(entry.base_name)]
-    replaced = removed_paths(filesystem, commits)
+    replaced = _removed_paths(filesystem, commits)
     live = {file.path for file in live_files(delta)}
     unused = [file for file in _data_files(filesystem) if file.path not in live]
     gone = [file.path for file in unused if file.path in replaced or _older(file, now - WRITER_GRACE)]
-    for path in gone:
-        filesystem.delete_file(path)
+    _delete(filesystem, gone)
     entries = _entries(filesystem)
     old = [entry for entry in entries if _version(entry) < newest and _older(entry, now - WRITER_GRACE)]
     _remove(filesystem, old, len(entries), dry_run=False)
@@ -102,6 +107,28 @@ def _vacuum(delta: DeltaTable, hours: int, dry_run: bool) -> list[str]:
     return list(delta.vacuum(retention_hours=hours, enforce_retention_duration=False, dry_run=dry_run, full=True))
 
 
+def _old_halves(filesystem: fs.FileSystem, before: datetime) -> list[str]:
+    """Paths of half-written files at the table's root, where deltalake passes over names with a leading dot."""
+    infos = filesystem.get_file_info(fs.FileSelector(""))
+    return [info.path for info in infos if info.base_name.startswith(".part-") and _older(info, before)]
+
+
+def _removed_paths(filesystem: fs.FileSystem, commits: Sequence[str]) -> set[str]:
+    found: set[str] = set()
+    for name in commits:
+        # Another cleaning may take a commit away meanwhile; what it removed is old by then.
+        with contextlib.suppress(FileNotFoundError):
+            found |= removed_paths(filesystem, [name])
+    return found
+
+
+def _delete(filesystem: fs.FileSystem, paths: Sequence[str]) -> None:
+    for path in paths:
+        # Another cleaning may have been faster.
+        with contextlib.suppress(FileNotFoundError):
+            filesystem.delete_file(path)
+
+
 def _entries(filesystem: fs.FileSystem) -> list[fs.FileInfo]:
     infos = filesystem.get_file_info(fs.FileSelector(LOG, allow_not_found=True))
     return [info for info in infos if info.type == fs.FileType.File and _ENTRY.fullmatch(info.base_name)]
@@ -114,8 +141,7 @@ def _data_files(filesystem: fs.FileSystem) -> list[fs.FileInfo]:
 
 def _remove(filesystem: fs.FileSystem, entries: Sequence[fs.FileInfo], of: int, dry_run: bool) -> LogClean:
     # The oldest first: if this is cut off, what is left is still without a gap.
-    for entry in [] if dry_run else sorted(entries, key=_version):
-        filesystem.delete_file(entry.path)
+    _delete(filesystem, [] if dry_run else [entry.path for entry in sorted(entries, key=_version)])
     return LogClean(of, len(entries))
 
 

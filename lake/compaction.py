@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from lake.history import DataFile
@@ -30,11 +30,17 @@ class Compaction:
     lost_race: bool = False
 
 
-def compact(table: Table, *, target_bytes: int = TARGET_BYTES, dry_run: bool = False) -> Compaction:
+def compact(
+    table: Table,
+    *,
+    target_bytes: int = TARGET_BYTES,
+    dry_run: bool = False,
+    is_stopping: Callable[[], bool] = lambda: False,
+) -> Compaction:
     """Merge the small files of each date into files of up to `target_bytes`, oldest rows first.
 
     Files of at least half of that stay as they are, and so does a date that has only one small file. Each merged file
-    is a commit of its own. Neither readers nor writers are disturbed.
+    is a commit of its own, and none begins once `is_stopping` says so. Neither readers nor writers are disturbed.
     """
     delta = table.snapshot()
     if delta is None:
@@ -42,6 +48,8 @@ def compact(table: Table, *, target_bytes: int = TARGET_BYTES, dry_run: bool = F
     files = live_files(delta)
     after, rewritten = len(files), 0
     for group in _groups(files, target_bytes):
+        if is_stopping():
+            break
         if not dry_run:
             delta.update_incremental()
             if not set(group) <= set(live_files(delta)):

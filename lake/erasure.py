@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake.belongings import SHORTEST_TEXT, Belongings, Subject, find_belongings, is_in
+from lake.belongings import Belongings, Subject, find_belongings, is_in
 from lake.cleaning import forget_history
+from lake.erased_rows import RULES, Rule, of_calls
 from lake.history import DataFile, scan
 from lake.lake import Lake
+from lake.quotations import SHORTEST_ID, SHORTEST_TEXT
 from lake.rewriting import batches, live_files, replace
 from lake.schemas import (
     ALERTS,
@@ -24,17 +24,33 @@ from lake.schemas import (
     REPLAYS,
     SCORES,
     USER_SIGNALS,
+    TableSpec,
 )
 from lake.table import LostRaceError, Table
 
+PASSES = "passes"
+"""The `app_id` that every pass over a table carries when it appends what it made of other tables, one more each time.
+
+A pass asks for it (`Table.progress`) before it reads. An erasure moves it in `scores`, `ground_truth` and `replays`
+when the rows are gone, so that a pass that has read them is refused with LostRaceError.
+"""
+
 _ATTEMPTS = 20
+_MADE_OF_LOGS = (USER_SIGNALS, SCORES, REPLAYS, GROUND_TRUTH, ALERTS)
+"""Cases tell which replays and scores go, so they go after them."""
+_MADE_BY_PASSES = (SCORES, GROUND_TRUTH, REPLAYS)
 _CANNOT_KNOW = (
-    "Lines of this subject that arrive from now on, or are sent again, are stored again.",
+    "Lines of this subject that arrive from now on, or are sent again, are stored again; so are signals that the "
+    "collector read from its calls just before they went (ids, no text). Erase again later to remove them.",
     "Logs outside the lake (DIAL Core's files, Kafka, the shipper, backups, older versions in a versioned bucket) and "
     "what a judge, a webhook or a reader of the tables has received are not touched.",
     "Words of the subject that another person repeats in another chat, and ground truth that was typed in, cannot be "
     "told from that person's own.",
-    f"In lines that could not be read, texts under {SHORTEST_TEXT} characters were not looked for.",
+    f"In calls of other people in a shared chat, and in lines that could not be read, texts under {SHORTEST_TEXT} "
+    f"characters and ids under {SHORTEST_ID} were not looked for; a text counts as repeated only where all of it is.",
+    "Lines that could not be read do not say whose they are: one of another person with the same text or id went too.",
+    "If an earlier erasure of this subject was cut off while the evaluator was at work: whether that made a case of "
+    "ground truth in between. Look for it there.",
 )
 
 
@@ -74,58 +90,109 @@ class Receipt:
         return not any(table.young_files for table in self.tables)
 
 
-@dataclass(frozen=True)
-class _Rule:
-    """Which rows of a table go, and what the `details` of the others become."""
-
-    columns: tuple[str, ...]
-    goes: Callable[[pa.RecordBatch, Belongings, frozenset[str]], pa.Array]
-    mend: Callable[[str, Belongings, frozenset[str]], str | None] | None = None
-
-
 def erase(lake: Lake, subject: Subject, now: datetime, *, dry_run: bool = False) -> Receipt:
     """Erase every row that holds the subject's words, and all files and log entries that held such a row.
 
-    The history of every table ends here: a reader that has not read the last minutes finds what is new by
-    `ingested_at`. Positions of sources stay. Raises LostRaceError where a table is rewritten by others all the time.
+    If this is cut off, run it again: it goes on where it was. The history of every table ends here: a reader that has
+    not read the last minutes finds what is new by `ingested_at`. Positions of sources stay. Raises LostRaceError where
+    a table is rewritten by others all the time.
     """
-    belongings = find_belongings(lake, subject)
-    cases = frozenset(_cases(lake, belongings))
+    erasure = _Erasure(lake, find_belongings(lake, subject), dry_run)
+    erasure.run()
     done = []
-    for name, table in _tables(lake):
-        erased, changed = _erase(table, _RULES[table.spec.name], belongings, cases, dry_run)
+    for deployment, table in _tables(lake, (*_MADE_OF_LOGS, PARSED_LOGS, REJECTED)):
         gone, young = ([], []) if dry_run else forget_history(table, now)
-        done.append(TableReceipt(name, erased, changed, len(gone), tuple(young)))
-    return Receipt(subject, now, dry_run, tuple(done))
+        erased, changed = erasure.found.get(table.uri, (0, 0))
+        done.append(TableReceipt(_title(deployment, table), erased, changed, len(gone), tuple(young)))
+    return Receipt(subject, now, dry_run, tuple(sorted(done, key=lambda one: one.table)))
 
 
-def _tables(lake: Lake) -> Iterator[tuple[str, Table]]:
-    for deployment in lake.deployments():
-        for spec in (PARSED_LOGS, USER_SIGNALS, SCORES, GROUND_TRUTH, REPLAYS, ALERTS):
+def _tables(lake: Lake, specs: Iterable[TableSpec]) -> Iterator[tuple[str | None, Table]]:
+    """Give the tables of these kinds that are there, kind by kind, with their deployments."""
+    for spec in specs:
+        for deployment in lake.deployments() if spec.per_deployment else [None]:
             table = lake.table(spec, deployment)
             if table.version() is not None:
-                yield f"{deployment or '(no deployment)'} {spec.name}", table
-    rejected = lake.table(REJECTED)
-    if rejected.version() is not None:
-        yield REJECTED.name, rejected
+                yield deployment, table
 
 
-def _erase(table: Table, rule: _Rule, belongings: Belongings, cases: frozenset[str], dry_run: bool) -> tuple[int, int]:
+def _title(deployment: str | None, table: Table) -> str:
+    return f"{deployment or '(no deployment)'} {table.spec.name}" if table.spec.per_deployment else table.spec.name
+
+
+class _Erasure:
+    """Takes the rows out of the tables; `found` counts erased and changed rows by the table's address."""
+
+    def __init__(self, lake: Lake, mine: Belongings, dry_run: bool) -> None:
+        self.found: dict[str, tuple[int, int]] = {}
+        self._lake = lake
+        self._mine = mine
+        self._dry_run = dry_run
+        self._cases: frozenset[str] = frozenset()
+
+    def run(self) -> None:
+        """Erase what is found through other rows before those, so that the next try finds the rest."""
+        self._erase_made_of_logs()
+        for _, table in _tables(self._lake, [REJECTED]):
+            self._erase(table, RULES[REJECTED.name])
+        called = set()
+        for wave in reversed(self._mine.waves):
+            for deployment, table in _tables(self._lake, [PARSED_LOGS]):
+                if self._erase(table, of_calls(wave)):
+                    called.add(deployment)
+        if not self._dry_run:
+            # A pass that has read the calls is refused from now on, or has written already what is looked for here.
+            self._refuse_passes(called)
+            self._erase_made_of_logs()
+
+    def _erase_made_of_logs(self) -> None:
+        for _, truth in _tables(self._lake, [GROUND_TRUTH]):
+            rows = truth.read(["case_id", "source_response_id"])
+            made = rows.filter(is_in(rows["source_response_id"], self._mine.response_ids))
+            self._cases |= set(made["case_id"].to_pylist())
+        for _, table in _tables(self._lake, _MADE_OF_LOGS):
+            self._erase(table, RULES[table.spec.name])
+
+    def _refuse_passes(self, called: set[str | None]) -> None:
+        """Move `PASSES`; where there is no table yet, a pass may be about to make it for calls that are gone."""
+        for spec in _MADE_BY_PASSES:
+            for deployment in self._lake.deployments():
+                table = self._lake.table(spec, deployment)
+                if deployment in called or table.version() is not None:
+                    _move_passes(table)
+
+    def _erase(self, table: Table, rule: Rule) -> bool:
+        """Erase the rows of one table; give whether there were any."""
+        for _ in range(_ATTEMPTS):
+            delta = table.snapshot()
+            if delta is None:
+                return False
+            work = _Work(table, rule, self._mine, self._cases)
+            touched = [file for file in live_files(delta) if work.touches(file)]
+            if touched and not self._dry_run:
+                try:
+                    replace(table, delta, touched, table.write(work.rest(touched)))
+                except (LostRaceError, FileNotFoundError):
+                    continue
+            erased, changed = self.found.get(table.uri, (0, 0))
+            self.found[table.uri] = (erased + work.erased, changed + work.changed)
+            return bool(touched)
+        raise _lost(table)
+
+
+def _move_passes(table: Table) -> None:
     for _ in range(_ATTEMPTS):
-        delta = table.snapshot()
-        if delta is None:
-            return 0, 0
-        work = _Work(table, rule, belongings, cases)
-        touched = [file for file in live_files(delta) if work.touches(file)]
-        if dry_run or not touched:
-            return work.erased, work.changed
+        passes = table.committed(PASSES) or 0
         try:
-            replace(table, delta, touched, table.write(work.rest(touched)))
-        except (LostRaceError, FileNotFoundError):
+            return table.append(table.spec.schema.empty_table(), {PASSES: passes + 1})
+        except LostRaceError:
             continue
-        return work.erased, work.changed
-    raise LostRaceError(
-        f"{table.uri} was rewritten by others {_ATTEMPTS} times in a row; stop the compaction, try again"
+    raise _lost(table)
+
+
+def _lost(table: Table) -> LostRaceError:
+    return LostRaceError(
+        f"{table.uri} was changed by others {_ATTEMPTS} times in a row; stop evaluator and compaction, run again"
     )
 
 
@@ -134,7 +201,7 @@ class _Work:
     """Looks at the files of one table and gives their rows without the subject's."""
 
     table: Table
-    rule: _Rule
+    rule: Rule
     belongings: Belongings
     cases: frozenset[str]
     erased: int = 0
@@ -170,75 +237,3 @@ class _Work:
         for old in batch["details"].to_pylist():
             mend = self.rule.mend
             yield (mend(old, self.belongings, self.cases) if mend and old is not None else old), old
-
-
-def _cases(lake: Lake, mine: Belongings) -> Iterator[str]:
-    """Give the cases of ground truth that were made from the subject's answers."""
-    for deployment in lake.deployments():
-        rows = lake.table(GROUND_TRUTH, deployment).read(["case_id", "source_response_id"])
-        yield from rows.filter(is_in(rows["source_response_id"], mine.response_ids))["case_id"].to_pylist()
-
-
-def _any(*masks: pa.Array) -> pa.Array:
-    found = masks[0]
-    for mask in masks[1:]:
-        found = pc.or_(found, mask)
-    return found
-
-
-def _signal_goes(batch: pa.RecordBatch, mine: Belongings, _: frozenset[str]) -> pa.Array:
-    own_chat = is_in(batch["chat_id"], mine.chats)
-    if mine.subject.response:
-        own_chat = pc.and_(own_chat, False)
-    elif mine.subject.user:
-        own_chat = pc.and_(own_chat, pc.is_null(batch["user_id"]))
-    given = is_in(batch["user_id"], {mine.subject.user} if mine.subject.user else ())
-    about = is_in(batch["response_id"], mine.response_ids)
-    return _any(own_chat, given, about, is_in(batch["signal_id"], mine.event_ids))
-
-
-def _score_goes(batch: pa.RecordBatch, mine: Belongings, _: frozenset[str]) -> pa.Array:
-    chat = is_in(batch["chat_id"], {mine.subject.chat} if mine.subject.chat else ())
-    return _any(is_in(batch["event_id"], mine.event_ids), is_in(batch["response_id"], mine.response_ids), chat)
-
-
-def _mend_score(details: str, _: Belongings, cases: frozenset[str]) -> str | None:
-    # The value stays: it says how good an answer of somebody else was.
-    told = _object(details)
-    return None if told.get("case_id") in cases else details
-
-
-def _mend_alert(details: str, mine: Belongings, _: frozenset[str]) -> str | None:
-    told = _object(details)
-    worst = told.get("worst") or []
-    left = [one for one in worst if one.get("response_id") not in mine.response_ids]
-    return details if len(left) == len(worst) else json.dumps(told | {"worst": left})
-
-
-def _object(details: str) -> dict[str, Any]:
-    try:
-        told = json.loads(details)
-    except ValueError:
-        return {}
-    return told if isinstance(told, dict) else {}
-
-
-def _rejected_goes(batch: pa.RecordBatch, mine: Belongings, _: frozenset[str]) -> pa.Array:
-    pattern = mine.pattern()
-    rows = zip(batch["raw"].to_pylist(), batch["message"].to_pylist(), strict=True)
-    says = [bool(pattern.search(raw or b"") or pattern.search((text or "").encode())) for raw, text in rows]
-    return pa.array(says, pa.bool_())
-
-
-_RULES: dict[str, _Rule] = {
-    PARSED_LOGS.name: _Rule(("event_id",), lambda batch, mine, _: is_in(batch["event_id"], mine.event_ids)),
-    USER_SIGNALS.name: _Rule(("signal_id", "response_id", "chat_id", "user_id"), _signal_goes),
-    SCORES.name: _Rule(("event_id", "response_id", "chat_id", "details"), _score_goes, _mend_score),
-    GROUND_TRUTH.name: _Rule(("case_id",), lambda batch, _, cases: is_in(batch["case_id"], cases)),
-    REPLAYS.name: _Rule(
-        ("case_id", "response_id"),
-        lambda batch, mine, cases: _any(is_in(batch["case_id"], cases), is_in(batch["response_id"], mine.response_ids)),
-    ),
-    ALERTS.name: _Rule(("details",), lambda batch, _, __: pa.array([False] * batch.num_rows, pa.bool_()), _mend_alert),
-    REJECTED.name: _Rule(("raw", "message"), _rejected_goes),
-}

@@ -79,16 +79,16 @@ class Monitor:
         """The newest snapshot; None before the first refresh."""
         return self._snapshot
 
-    def refresh(self) -> None:
+    def refresh(self, is_stopping: Callable[[], bool] = lambda: False) -> None:
         """Take in what is new, record alerts, publish a snapshot, send the webhooks that are due.
 
         Never raises: what goes wrong is logged, counted and said by `health`. Does nothing while another thread
-        is in here.
+        is in here. Ends early once `is_stopping` says so; no other refresh may follow then.
         """
         if not self._one_at_a_time.acquire(blocking=False):
             return
         try:
-            self._refresh()
+            self._refresh(is_stopping)
         finally:
             self._one_at_a_time.release()
 
@@ -119,7 +119,7 @@ class Monitor:
         self._summed: set[str] = set()
         self._table_was_replaced = False
 
-    def _refresh(self) -> None:
+    def _refresh(self, is_stopping: Callable[[], bool]) -> None:
         now = self._clock()
         self._problems = {}
         deployments = self._try("list_deployments", self._lake.deployments)
@@ -134,6 +134,8 @@ class Monitor:
         self._take_books()
         scores = [SCORES.schema.empty_table().select(SCORE_COLUMNS)]
         for deployment in deployments:
+            if is_stopping():
+                return
             self._take_deployment(deployment, scores)
         found = self._try("find_regressions", lambda: self._streams.feed(pa.concat_tables(scores), now))
         streams = self._streams.readings()
@@ -142,7 +144,7 @@ class Monitor:
         self._take_alerts(deployments)
         # Before the webhooks: a slow receiver must not hold back what is known. What was sent is counted after.
         self._publish(now, readings)
-        if self.settings.webhooks:
+        if self.settings.webhooks and not is_stopping():
             self._try("deliver_webhooks", lambda: self._notifier.run_due(now))
             self._take_alerts(deployments)
             self._publish(now, readings)

@@ -24,6 +24,7 @@ class Pattern:
 
     Of a match the group is taken; all of it where there is none, or `groups` is off. `check` gives the real finds
     inside a match; without any the search goes on behind the match's first byte, or with `whole` behind its end.
+    What is `quoted` says itself where it ends: it is taken also where only a part of it reads so without its escapes.
     """
 
     mark: str
@@ -31,6 +32,7 @@ class Pattern:
     check: _Check | None = None
     whole: bool = False
     groups: bool = True
+    quoted: bool = False
 
     def compiled(self) -> Finder:
         """Make it searchable."""
@@ -78,6 +80,7 @@ _IBAN_LENGTHS = {
 """Characters of an IBAN by country (SWIFT's IBAN registry)."""
 _VERSION_BEFORE = re.compile(rb"(?i)(?:\bv|version|ver\.|release|==|>=|~=)[\s:\"'=]*\Z")
 _BEFORE = 16
+_MARK = re.compile(rb"\[[A-Z0-9_]+(?: [a-p]{16})?\]")
 
 
 def luhn(digits: bytes) -> bool:
@@ -128,7 +131,7 @@ def _ibans(text: bytes, start: int, end: int) -> Iterator[Span]:
     length = _IBAN_LENGTHS.get(text[start : start + 2].decode().upper())
     compact, position = "", start
     while position < end and length is not None and len(compact) < length:
-        compact += chr(text[position]) if chr(text[position]).isalnum() else ""
+        compact += chr(text[position]) if text[position : position + 1].isalnum() else ""
         position += 1
     if len(compact) == length and not _glued(text, start, position) and mod_97(compact.upper()):
         yield start, position
@@ -160,21 +163,43 @@ def _addresses(text: bytes, start: int, end: int) -> Iterator[Span]:
     yield start, end
 
 
+def _values(text: bytes, start: int, end: int) -> Iterator[Span]:
+    if not _MARK.fullmatch(text, start, end):
+        yield start, end
+
+
+_BLANK_OR_DASH = r" \-\x{A0}\x{2000}-\x{2015}\x{202F}"
+"""For a class of characters: what people and programs put between groups of digits, thin and without a break too."""
 _ASSIGNED = (
     r"(?i)(?:api[_\- ]?key|access[_\-]?key(?:[_\-]?id)?|account[_\-]?key|secret[_\-]?(?:access[_\-]?)?key|"
     r"private[_\-]?key|client[_\-]?secret|secret|token|credentials?|authorization)"
 )
+_LOGIN_NAMES = r"(?i)(?:password|passwd|passphrase|pwd)"
 _SEPARATED = r"""["']?\s*(?:[:=]|=>)\s*["']?"""
+_IN_JSON = r"""["]\s*:\s*["]"""
+_CHARACTER = r"""(?:[^"\\]|\\[\s\S])"""
 
 BUILT_IN: dict[str, tuple[Pattern, ...]] = {
     "email": (Pattern("EMAIL", r"[\p{L}\p{N}._%+'\-]+@(?:[\p{L}\p{N}\-]+\.)+[\p{L}][\p{L}\p{N}\-]+"),),
     "phone": (
-        Pattern("PHONE", r"(?:^|[^A-Za-z0-9.+])((?:\+|00)[1-9](?:[ ().\-/]{0,2}[0-9]){6,14})", _phones),
-        Pattern("PHONE", r"\([0-9]{2,5}\)[ \-]?[0-9](?:[ .\-/]?[0-9]){4,9}", _phones),
-        Pattern("PHONE", r"(?:^|[^A-Za-z0-9.])([2-9][0-9]{2}[ .\-][2-9][0-9]{2}[ .\-][0-9]{4})", _phones),
+        Pattern(
+            "PHONE", rf"(?:^|[^A-Za-z0-9.+])((?:\+|00)[1-9](?:[().{_BLANK_OR_DASH}/]{{0,2}}[0-9]){{6,14}})", _phones
+        ),
+        Pattern("PHONE", rf"\([0-9]{{2,5}}\)[{_BLANK_OR_DASH}]?[0-9](?:[.{_BLANK_OR_DASH}/]?[0-9]){{4,9}}", _phones),
+        Pattern(
+            "PHONE",
+            rf"(?:^|[^A-Za-z0-9.])([2-9][0-9]{{2}}[.{_BLANK_OR_DASH}][2-9][0-9]{{2}}[.{_BLANK_OR_DASH}][0-9]{{4}})",
+            _phones,
+        ),
     ),
-    "iban": (Pattern("IBAN", r"(?i)(?:^|[^A-Z0-9])([A-Z]{2}[0-9]{2}(?:[ \-]?[A-Z0-9]){11,30})", _ibans),),
-    "payment_card": (Pattern("PAYMENT_CARD", r"(?:^|[^A-Za-z0-9])([0-9](?:[ \-]?[0-9]){12,})", _cards, whole=True),),
+    "iban": (
+        Pattern(
+            "IBAN", rf"(?:^|[^A-Za-z0-9])([A-Za-z]{{2}}[0-9]{{2}}(?:[{_BLANK_OR_DASH}]?[A-Za-z0-9]){{11,30}})", _ibans
+        ),
+    ),
+    "payment_card": (
+        Pattern("PAYMENT_CARD", rf"(?:^|[^A-Za-z0-9])([0-9](?:[{_BLANK_OR_DASH}]?[0-9]){{12,}})", _cards, whole=True),
+    ),
     "ip": (
         Pattern("IP", r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}", _addresses),
         Pattern("IP", r"[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:[0-9]?(?:\.[0-9]{1,3}){3})?", _addresses),
@@ -189,7 +214,10 @@ BUILT_IN: dict[str, tuple[Pattern, ...]] = {
         ),
         Pattern("SECRET", r"(?i)(?:^|[^A-Z0-9])bearer\s+([A-Z0-9._~+/\-]{16,}=*)"),
         Pattern("SECRET", rf"{_ASSIGNED}{_SEPARATED}(?:(?:basic|token|apikey)\s+)?([A-Za-z0-9._~+/=\-]{{16,}})"),
-        Pattern("SECRET", rf"(?i)(?:password|passwd|passphrase|pwd){_SEPARATED}([^\s\"'<>,;{{}}\[\]()\\]{{6,}})"),
+        Pattern("SECRET", rf"{_LOGIN_NAMES}{_SEPARATED}([^\s\"'<>,;{{}}\[\]()\\]{{6,}})"),
+        # A member of a JSON object says where its value ends.
+        Pattern("SECRET", rf"{_LOGIN_NAMES}{_IN_JSON}({_CHARACTER}+)", _values, whole=True, quoted=True),
+        Pattern("SECRET", rf"{_ASSIGNED}{_IN_JSON}({_CHARACTER}{{16,}})", _values, whole=True, quoted=True),
         Pattern("SECRET", r"://[^\s/:@\"'\\]{0,256}:([^\s/@\"'\\]{1,256})@"),
         Pattern(
             "SECRET",

@@ -30,6 +30,7 @@ class Find:
     end: int
     mark: str
     value: bytes
+    quoted: bool = False
 
 
 class Scrubber:
@@ -90,22 +91,26 @@ class Scrubber:
             new: defaultdict[str, list[Find]] = defaultdict(list)
             for find in self._find_in(levels[depth], below, words=words and below is None):
                 # The deeper level knows better where it begins: `\njohn@x.org` does not begin with an n.
-                if not _meets(find, found[find.mark]):
+                if find.quoted or not _meets(find, found[find.mark]):
                     new[find.mark].append(find)
             for mark, finds in new.items():
                 found[mark] = _merged(found[mark] + finds)
         return _merged([find for finds in found.values() for find in finds])
 
     def _find_in(self, view: View, below: View | None, *, words: bool) -> list[Find]:
-        spans: list[tuple[Span, str]] = []
+        spans: list[tuple[Span, str, bool]] = []
         if self._any is not None and self._any.search(view.text) is not None:
-            spans = [(span, finder.pattern.mark) for finder in self._finders for span in finder.find(view.text)]
+            spans = [
+                (span, finder.pattern.mark, finder.pattern.quoted)
+                for finder in self._finders
+                for span in finder.find(view.text)
+            ]
         if self._entities is not None and words:
-            spans += self._find_entities(view.text)
+            spans += [(*found, False) for found in self._find_entities(view.text)]
         finds = []
-        for span, mark in spans:
+        for span, mark, quoted in spans:
             start, end = span if below is None else below.widened(*span)
-            finds.append(Find(*view.origin(start, end), mark, view.text[slice(*span)]))
+            finds.append(Find(*view.origin(start, end), mark, view.text[slice(*span)], quoted))
         return _merged(finds)
 
     def _find_entities(self, raw: bytes) -> list[tuple[Span, str]]:
@@ -133,6 +138,7 @@ def _merged(finds: list[Find]) -> list[Find]:
         if merged and find.start < merged[-1].end:
             last = merged.pop()
             longest = max(last, find, key=lambda one: one.end - one.start)
-            find = Find(last.start, max(last.end, find.end), longest.mark, longest.value)
+            quoted = last.quoted or find.quoted
+            find = Find(last.start, max(last.end, find.end), longest.mark, longest.value, quoted)
         merged.append(find)
     return merged

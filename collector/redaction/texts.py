@@ -18,6 +18,8 @@ STREAM, BINARY, TOO_DEEP = "STREAM", "BINARY", "TOO_DEEP"
 _EVENT = re.compile(rb"data:\s*[{\[]")
 _FEWEST_DIGITS = 10**11
 _MOST_BINARY = 0.1
+_LONG_ENOUGH = 16
+"""Characters of the shortest value that the name `token` and the like make a secret."""
 _NO_TEXT = re.compile(r"[\x01-\x08\x0e-\x1f\udc80-\udcff]")
 
 
@@ -110,7 +112,7 @@ def _walked(value: Any, scrubber: Scrubber, named: bool) -> Any:
     if isinstance(value, str):
         return redact_text(value, scrubber, named=named)
     if isinstance(value, dict):
-        return {_key(key, scrubber): _walked(inner, scrubber, named) for key, inner in value.items()}
+        return {_key(key, scrubber): _member(key, inner, scrubber, named) for key, inner in value.items()}
     if isinstance(value, list):
         return [_walked(inner, scrubber, named) for inner in value]
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -118,6 +120,19 @@ def _walked(value: Any, scrubber: Scrubber, named: bool) -> Any:
         redacted = scrubber.scrub(written, named=named)
         return value if redacted == written else redacted.decode()
     return value
+
+
+def _member(name: str, value: Any, scrubber: Scrubber, named: bool) -> Any:
+    """The value of a member whose name may tell that it is a secret."""
+    if isinstance(value, str) and value:
+        # The name alone must tell, so the value is one in which nothing else can be found.
+        length = min(len(value), _LONG_ENOUGH)
+        written = b'"%s":"%s"' % (name.encode("utf-8", "replace"), b"x" * length)
+        begin, end = len(written) - 1 - length, len(written) - 1
+        for find in scrubber.find(written, words=False):
+            if find.start <= begin and find.end >= end:
+                return scrubber.mark(find.mark, value.encode() if named else None).decode()
+    return _walked(value, scrubber, named)
 
 
 def _key(key: str, scrubber: Scrubber) -> str:

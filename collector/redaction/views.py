@@ -60,8 +60,8 @@ class View:
 def views(raw: bytes) -> list[View]:
     """The text as it came, then with one level of escapes undone after the other.
 
-    NULs (UTF-16 and UTF-32 have them beside every letter) go first, then JSON's escapes up to six levels deep, then
-    percent-encoding. Takes time linear in the size of `raw`.
+    NULs (UTF-16 and UTF-32 have them beside every letter) go first, then JSON's escapes, then percent-encoding, both up
+    to six levels deep. Takes time linear in the size of `raw`.
     """
     found = [View(raw)]
     if b"\0" in raw:
@@ -70,10 +70,13 @@ def views(raw: bytes) -> list[View]:
         if b"\\" not in found[-1].text:
             break
         found.append(_edited(found[-1], _escapes(found[-1].text)))
-    if b"%" in found[-1].text:
+    for _ in range(_MOST_LEVELS):
+        if b"%" not in found[-1].text:
+            break
         edits = [(m.start(), m.end(), bytes.fromhex(m[1].decode())) for m in _PERCENT.finditer(found[-1].text)]
-        if edits:
-            found.append(_edited(found[-1], edits))
+        if not edits:
+            break
+        found.append(_edited(found[-1], edits))
     return found
 
 

@@ -18,7 +18,7 @@ from collector.signals.chats import REGENERATE, Candidate, Request, candidates
 from collector.signals.lexicon import Lexicon
 from collector.signals.meaning import Asked, Meaning, meaning
 from collector.signals.settings import SignalSettings
-from lake import ANSWERING_KINDS, PARSED_LOGS, USER_SIGNALS, Change, Lake, LostRaceError, Table, TableReplacedError
+from lake import ANSWERING_KINDS, PARSED_LOGS, USER_SIGNALS, Lake, LostRaceError, Table, read_new
 
 logger = logging.getLogger(__name__)
 
@@ -53,14 +53,17 @@ class ImplicitSignals:
         self._clock = clock
         self._done: dict[str, int] = {}
 
-    def run_once(self) -> ImplicitResult:
+    def run_once(self, is_stopping: Callable[[], bool] = lambda: False) -> ImplicitResult:
         """Read what is new in every deployment's log and append what it means, once, whoever else does the same.
 
-        A deployment that fails does not stop the others.
+        A deployment that fails does not stop the others. Ends early once `is_stopping` says so; the next pass does
+        the rest.
         """
         counts: Counter[str] = Counter()
         failed = []
         for deployment in filter(None, self._lake.deployments()):
+            if is_stopping():
+                break
             try:
                 counts += self._derive(deployment)
             except LostRaceError:
@@ -76,7 +79,7 @@ class ImplicitSignals:
         done = max(
             (version for version in (committed, self._done.get(deployment)) if version is not None), default=None
         )
-        change = _new_rows(logs, done)
+        change = read_new(logs, done, _NEW_COLUMNS)
         if change.version is None or change.version == done:
             return Counter()
         rows = self._signals_of(deployment, logs, signals, change.rows.filter(_IS_REQUEST))
@@ -128,13 +131,6 @@ class ImplicitSignals:
         for row in logs.read(_REQUEST_COLUMNS, where).to_pylist():
             found[row["chat_id"]][row["event_id"]] = _request(row)
         return (list(chat.values()) for chat in found.values() if len(chat) > 1)
-
-
-def _new_rows(logs: Table, done: int | None) -> Change:
-    try:
-        return logs.read_since(done, _NEW_COLUMNS)
-    except TableReplacedError:
-        return logs.read_since(None, _NEW_COLUMNS)
 
 
 def _texts(logs: Table, pairs: Sequence[Candidate]) -> dict[str, Asked]:

@@ -7,11 +7,13 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
+import msgspec
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from collector.parsing import SignalRecord
 from collector.parsing.entries import BOM
+from collector.parsing.line import DEEPEST
 from collector.sources.deliveries import Item
 
 NOT_A_SIGNAL = "not_a_signal"
@@ -25,6 +27,13 @@ _ID = re.compile(r"[0-9a-f]{32}")
 def _storable(text: str) -> str:
     text.encode()  # A lone surrogate, which JSON can write and no table can hold.
     return text
+
+
+def _in_utc(at: datetime) -> datetime:
+    try:
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("in UTC it lies outside the years 1 to 9999") from None
 
 
 Text = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_storable)]
@@ -46,7 +55,7 @@ class SignalItem(BaseModel):
     signal: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
     value: Annotated[float | None, Field(ge=-1, le=1, strict=True, allow_inf_nan=False)] = None
     confidence: Annotated[float, Field(ge=0, le=1, strict=True, allow_inf_nan=False)] = 1.0
-    signaled_at: datetime | None = None
+    signaled_at: Annotated[datetime, AfterValidator(_in_utc)] | None = None
     user_id: Text | None = None
     chat_id: Text | None = None
     origin: Literal["explicit", "implicit"] = "explicit"
@@ -67,11 +76,15 @@ def read_signals(body: bytes, now: datetime) -> list[Item]:
 
 
 def _split(body: bytes) -> list[tuple[Any, bytes]]:
+    body = body.removeprefix(BOM)
     try:
-        value = orjson.loads(body.removeprefix(BOM))
-    except orjson.JSONDecodeError:
-        return [(_value(line), line) for line in body.removeprefix(BOM).split(b"\n") if line.strip()] or [(None, body)]
-    return [(item, orjson.dumps(item)) for item in (value if isinstance(value, list) else [value])]
+        value = orjson.loads(body)
+        if not isinstance(value, list):
+            return [(value, body)]
+        raws = msgspec.json.decode(body, type=list[msgspec.Raw])
+    except (orjson.JSONDecodeError, RecursionError):
+        return [(_value(line), line) for line in body.split(b"\n") if line.strip()] or [(None, body)]
+    return [(item, bytes(raw)) for item, raw in zip(value, raws, strict=True)]
 
 
 def _value(line: bytes) -> Any:
@@ -91,11 +104,14 @@ def _read(value: Any, raw: bytes, now: datetime) -> Item:
     except ValidationError as error:
         told = "; ".join(f"{'.'.join(map(str, at['loc']))}: {at['msg']}" for at in error.errors(include_url=False)[:5])
         return Item(raw, problem=(NOT_A_SIGNAL, told))
-    at = _in_utc(signal.signaled_at) if signal.signaled_at else now
+    at = signal.signaled_at or now
     if at > now + _AHEAD:
         told = f"signaled_at: {at.isoformat()} lies in the future; check the sender's clock"
         return Item(raw, problem=(NOT_A_SIGNAL, told))
-    return Item(raw, record=_record(signal, value, at))
+    try:
+        return Item(raw, record=_record(signal, value, at))
+    except TypeError:  # orjson reads deeper JSON than it writes
+        return Item(raw, problem=(NOT_A_SIGNAL, f"it nests more than {DEEPEST} levels deep"))
 
 
 def _record(signal: SignalItem, sent: dict[str, Any], at: datetime) -> SignalRecord:
@@ -124,7 +140,3 @@ def _signal_id(signal: SignalItem, sent: dict[str, Any]) -> str:
         return signal.signal_id
     told = sent if signal.signal_id is None else [signal.deployment, signal.signal_id]
     return hashlib.blake2b(orjson.dumps(told, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
-
-
-def _in_utc(at: datetime) -> datetime:
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from deltalake import DeltaTable
 from collector import Collector, CollectorSettings
 from collector.position import Partition, Piece
 from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, Table
+from lake.cleaning import forget_history
 from tests.collector.lines import chat_line, rating_line
 
 COUNTS = ("lines", "stored", "signals", "duplicates", "rejected", "filtered")
@@ -131,6 +133,27 @@ def test_collectors_that_race_for_the_same_lines_store_each_once(lake: Lake) -> 
         list(pool.map(collect, range(4)))
     assert answers(lake) == sorted(f"Answer {number}." for number in numbers)
     assert books(lake) == dict(zip(COUNTS, (160, 40, 0, 120, 0, 0), strict=True))
+
+
+@pytest.mark.parametrize("log_is_there", [True, False])
+def test_what_others_stored_before_the_window_is_not_read(lake: Lake, log_is_there: bool) -> None:
+    """A line is no duplicate of one that another collector stored longer ago than the window, though it is news."""
+    now = datetime.now(UTC)
+    one = Collector(lake, CollectorSettings(), lambda: now - timedelta(days=60))
+    one.add(Piece(file("a"), chat_line(1), 1))
+    one.flush()
+    other = collector(lake)
+    one.add(Piece(file("a"), chat_line(2), 2))
+    one.flush()
+    recent = collector(lake)
+    recent.add(Piece(file("c"), chat_line(3), 1))
+    recent.flush()
+    if not log_is_there:
+        forget_history(lake.table(PARSED_LOGS, "rag-app"), now + timedelta(days=1))
+    for number in (1, 2, 3):
+        other.add(Piece(file("b"), chat_line(number), number))
+    counts = other.flush()
+    assert (counts.stored, counts.duplicates) == (2, 1)
 
 
 def test_alone_nothing_is_read_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from deltalake.exceptions import DeltaError
 from benchmarks.gen_dial_logs import lines
 from collector import Collector, CollectorSettings, Counts, FileSource
 from collector.books import Books
+from collector.share import Outcome
 from collector.workers import WorkerError, collect_with_workers
 from lake import BATCHES, PARSED_LOGS, Lake, Storage
 from tests.servers import wait_for
@@ -51,12 +52,12 @@ def test_two_workers_store_what_one_collector_does(logs: Path, tmp_path: Path) -
     settings = CollectorSettings(flush_bytes=1_000_000)
     found, together = collect_with_workers(lake, settings, [str(logs)], Storage(), workers=2)
     assert found == 4
-    assert together == counts
+    assert together == Outcome(counts, {})
     assert event_ids(lake) == event_ids(alone)
     longest = max(len(line) for path in logs.iterdir() for line in path.read_bytes().splitlines())
     batches = lake.table(BATCHES).read(["bytes"])["bytes"].to_pylist()
     assert max(batches) <= settings.flush_bytes // 2 + longest < settings.flush_bytes
-    assert collect_with_workers(lake, settings, [str(logs)], Storage(), workers=2) == (4, Counts())
+    assert collect_with_workers(lake, settings, [str(logs)], Storage(), workers=2) == (4, Outcome(Counts(), {}))
 
 
 def test_workers_stop_when_asked(logs: Path, tmp_path: Path) -> None:
@@ -96,7 +97,10 @@ def test_an_error_of_the_own_share_is_raised(logs: Path, tmp_path: Path) -> None
 def test_no_files_are_no_workers(tmp_path: Path) -> None:
     """Where no file is found none is read."""
     lake = Lake(str(tmp_path / "lake"))
-    assert collect_with_workers(lake, CollectorSettings(), [f"{tmp_path}/*.log"], Storage(), 2) == (0, Counts())
+    assert collect_with_workers(lake, CollectorSettings(), [f"{tmp_path}/*.log"], Storage(), 2) == (
+        0,
+        Outcome(Counts(), {}),
+    )
 
 
 _PARENT = """

@@ -47,6 +47,15 @@ def test_a_broken_table_leaves_the_others_alone(tmp_path: Path) -> None:
     assert [Path(lake.root, "a").name in failure for failure in result.failures] == [True]
 
 
+def test_a_pass_that_is_told_to_stop_leaves_the_other_tables_to_the_next(tmp_path: Path) -> None:
+    """It ends after the table that it is at."""
+    lake = Lake(str(tmp_path))
+    for name in "abc":
+        put(lake, name, 0)
+    asked = iter([False, True])
+    assert maintain(lake, LakeMaintenanceSettings(), NOW, lambda: next(asked)).tables == 1
+
+
 def test_it_runs_while_its_block_does(tmp_path: Path) -> None:
     """The first pass comes at once."""
     lake = Lake(str(tmp_path))

@@ -41,6 +41,23 @@ def test_a_pass_that_raises_is_logged_and_the_next_one_runs(caplog: pytest.LogCa
     assert "the lake is away" in caplog.text
 
 
+def test_a_pass_that_looks_at_stop_ends_early_and_none_begins_after_it() -> None:
+    """Stopping tells the pass that runs, and so may somebody else, who need not wait."""
+    stop, started, passes = threading.Event(), threading.Event(), []
+
+    def run_pass() -> None:
+        passes.append(stop.is_set())
+        started.set()
+        stop.wait(60)
+
+    with Schedule(run_pass, every=0.01, stop=stop):
+        assert started.wait(10)
+    assert stop.is_set()
+    with Schedule(run_pass, every=0.01, stop=stop):
+        threading.Event().wait(0.1)
+    assert passes == [False]
+
+
 def test_stop_waits_for_the_pass_that_runs_and_may_be_called_again() -> None:
     """After stop nothing is half done and nothing starts."""
     started, ended = threading.Event(), threading.Event()

@@ -1,5 +1,6 @@
 """Liked answers become cases."""
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -110,7 +111,7 @@ def test_a_liked_answer_without_contexts_is_a_case_without_facts(evaluator: Eval
 
 @pytest.mark.parametrize("step", ["truth.read", "truth.append"])
 def test_two_evaluators_with_different_news_make_one_case(step: str, evaluator: Evaluator, traffic: Any) -> None:
-    """One has seen only the new answer and the other only the new like: the second to commit is refused."""
+    """One has seen only the new answer and the other only the new like: the second is refused or sees the case."""
     traffic.log(traffic.answer("old"))
     traffic.rate(traffic.signal("like", "unknown"))
     evaluator.run_once()
@@ -131,8 +132,8 @@ def test_two_evaluators_with_different_news_make_one_case(step: str, evaluator: 
         return getattr(getattr(one, name), method)(*args, **kwargs)
 
     getattr(overtaken, method).side_effect = after_two
-    with pytest.raises(LostRaceError):
-        propose_cases(replace(one, **{"signals": one_signals, name: overtaken}), NOW)
+    with suppress(LostRaceError):
+        assert propose_cases(replace(one, **{"signals": one_signals, name: overtaken}), NOW) == 0
     assert liked(traffic) == ["chatcmpl-new"]
 
 

@@ -50,7 +50,7 @@ def test_a_second_pass_adds_nothing_and_a_later_one_only_what_is_new(evaluator: 
     assert (traffic.scores(), traffic.lake.table(SCORES, "rag").version()) == (before, version)
     traffic.log(traffic.answer("embedding", kind="embedding"))
     assert evaluator.run_once() == PassResult(deployments=1)
-    assert traffic.lake.table(SCORES, "rag").version() == version + 1
+    assert (traffic.scores(), traffic.lake.table(SCORES, "rag").version()) == (before, version)
     traffic.log(traffic.answer("b"))
     assert evaluator.run_once().scored == 2
     assert set(traffic.values(KPRECISION)) == {"a", "b"}
@@ -199,6 +199,22 @@ def test_calls_without_a_deployment_are_left_alone(evaluator: Evaluator, lake: L
     unassigned = type(traffic)(lake, None)
     unassigned.log(unassigned.answer("route", kind="route"))
     assert evaluator.run_once() == PassResult()
+
+
+def test_a_pass_that_is_told_to_stop_leaves_the_rest_to_the_next(
+    evaluator: Evaluator, traffic: Any, other_traffic: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between deployments and between slices of one's answers; then each answer is scored once."""
+    monkeypatch.setattr("evaluator.answers._ROWS_AT_ONCE", 1)
+    for each in (traffic, other_traffic):
+        each.log(*(each.answer(str(number), number) for number in range(3)))
+    asked = iter([False, False, False, True])
+    assert evaluator.run_once(lambda: next(asked, True)).scored == 0
+    assert (traffic.scores(), other_traffic.scores()) == ([], [])
+    asked = iter([*[False] * 4, True])
+    assert evaluator.run_once(lambda: next(asked, True)) == PassResult(deployments=1, scored=6)
+    assert evaluator.run_once() == PassResult(deployments=2, scored=6)
+    assert len(traffic.scores()) == len(other_traffic.scores()) == 6
 
 
 def test_only_the_metrics_that_are_set_are_scored(lake: Lake, traffic: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -86,3 +87,46 @@ def test_no_prompt_is_read_to_find_out_whose_it_is(lake: Lake, monkeypatch: pyte
     monkeypatch.setattr(Table, "read", noted)
     assert texts(ChildContexts(lake), "b") == {"b": ["2"]}
     assert [number for columns, number in asked if "contexts" in columns] == [1]
+
+
+def test_each_table_is_looked_at_once_whatever_is_asked(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backlog of many deployments, each with days and hours of its own, costs a look at each table and no more."""
+    for number in range(4):
+        log_child(lake, "elsewhere", number * 1440, deployment=f"model-{number}")
+    children, looks, dataset = ChildContexts(lake), [], Table.dataset
+
+    def noted(table: Table) -> Any:
+        looks.append(table.uri)
+        return dataset(table)
+
+    monkeypatch.setattr(Table, "dataset", noted)
+    for hours in (0, 72, 3, 48, 24, 25, 0):
+        assert texts(children, "unknown", at=NOON + timedelta(hours=hours)) == {}
+    assert len(looks) == len(set(looks)) == 4
+
+
+@pytest.mark.parametrize("most_rows", [1, 1_000_000], ids=["little memory", "much memory"])
+def test_calls_of_any_days_and_hours_are_found_in_any_order(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, most_rows: int
+) -> None:
+    """How many days are remembered, and whether a day is asked for piece by piece, changes no answer."""
+    monkeypatch.setattr("lake.child_contexts._MOST_ROWS", most_rows)
+    minutes = [0, 690, 719, 721, 1440, 5, 300]
+    for minute in minutes:
+        log_child(lake, f"span-{minute}", minute + 1)
+    children = ChildContexts(lake)
+    for minute in (*minutes, *reversed(minutes)):
+        found = texts(children, f"span-{minute}", at=NOON + timedelta(minutes=minute))
+        assert found == {f"span-{minute}": [f"{minute + 1}"]}
+    asked = {("t", f"span-{minute}"): NOON + timedelta(minutes=minute) for minute in minutes}
+    assert children.of(asked).keys() == asked.keys()
+
+
+def test_a_table_that_is_made_anew_meanwhile_is_opened_again(lake: Lake) -> None:
+    """The files that were seen are gone, and those of the new table are read."""
+    log_child(lake, "a", 1)
+    children = ChildContexts(lake)
+    assert texts(children, "a") == {"a": ["1"]}
+    shutil.rmtree(lake.table(PARSED_LOGS, "gpt-4o").uri)
+    log_child(lake, "b", 2)
+    assert texts(children, "b", at=NOON - timedelta(hours=2)) == {"b": ["2"]}

@@ -4,12 +4,14 @@ import os
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
 
 from benchmarks.lake import build
-from lake import SCORES, Lake, Table, clean_log, compact, vacuum
+from lake import GROUND_TRUTH, SCORES, Lake, Table, TableSpec, clean_log, compact, vacuum
+from lake.cleaning import forget_history
 from tests.servers import Bucket
 
 DAY = timedelta(days=1)
@@ -54,6 +56,53 @@ def test_files_that_no_commit_has_go_after_the_grace(table: Table) -> None:
     assert vacuum(table, DAY) == [orphan.path]
     assert not path.exists()
     assert table.read().num_rows == 1
+
+
+@pytest.mark.parametrize("spec", [SCORES, GROUND_TRUTH], ids=lambda spec: spec.name)
+def test_half_written_files_go_after_the_grace(tmp_path: Path, spec: TableSpec) -> None:
+    """What a killed writer has begun is removed when it is older than the grace, with and without dates."""
+    table = Lake(str(tmp_path)).table(spec, "rag-app")
+    table.append(spec.rows([{"deployment": "rag-app"} | ({"date": datetime.now(UTC).date()} if spec.by_date else {})]))
+    folder = next(Path(table.uri).rglob("part-*.parquet")).parent
+    old, young = folder / ".part-old.parquet", folder / ".part-young.parquet"
+    for half in (old, young):
+        half.write_bytes(b"PAR1")
+    os.utime(old, (time.time() - 2 * 86400,) * 2)
+    assert vacuum(table, DAY, dry_run=True) == [str(old.relative_to(table.uri))]
+    assert old.exists()
+    assert vacuum(table, DAY) == [str(old.relative_to(table.uri))]
+    assert (old.exists(), young.exists()) == (False, True)
+    assert table.read().num_rows == 1
+
+
+class FasterCleaner:
+    """A file system where another cleaner removes each file just before this one does."""
+
+    def __init__(self, filesystem: Any) -> None:
+        self._filesystem = filesystem
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._filesystem, name)
+
+    def delete_file(self, path: str) -> None:
+        self._filesystem.delete_file(path)
+        self._filesystem.delete_file(path)
+
+
+def test_two_that_clean_at_once(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file or an entry of the log that another one has just removed is no error."""
+    for name in "ab":
+        append(table, name)
+    compact(table)
+    DeltaTable(table.uri).create_checkpoint()
+    age(Path(table.uri), 8 * DAY)
+    filesystem = FasterCleaner(table.files())
+    with monkeypatch.context() as patch:
+        patch.setattr(Table, "files", lambda _: filesystem)
+        gone, _ = forget_history(table, datetime.now(UTC))
+    assert len(gone) == 2
+    assert len(list(Path(table.uri).rglob("*.parquet"))) == 2
+    assert table.read().num_rows == 2
 
 
 def test_a_vacuum_that_finds_nothing_commits_nothing(table: Table) -> None:

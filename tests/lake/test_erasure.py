@@ -15,6 +15,7 @@ from lake import (
     ALERTS,
     GROUND_TRUTH,
     PARSED_LOGS,
+    PASSES,
     REJECTED,
     REPLAYS,
     SCORES,
@@ -23,6 +24,7 @@ from lake import (
     LostRaceError,
     Receipt,
     Subject,
+    Table,
     TableSpec,
     compact,
     erase,
@@ -147,6 +149,75 @@ def test_a_shared_chat_and_a_stranger_in_it(lake: Lake) -> None:
     erase(lake, Subject(user="planted-user"), NOW)
     ids = lake.table(PARSED_LOGS, "rag-app").read(["event_id"])["event_id"].to_pylist()
     assert sorted(ids) == ["dd", "ff"]
+
+
+@pytest.mark.parametrize("writes", [3, 7, 9, 10])
+def test_an_erasure_that_was_cut_off_goes_on(lake: Lake, monkeypatch: pytest.MonkeyPatch, writes: int) -> None:
+    """If the store goes away after some writes, the next erasure finds the rest, also calls that only the ids of other
+    calls lead to."""
+    put(lake, PARSED_LOGS, call("ee", chat_id="planted-chat", trace_id="t5"))
+    for model in ("a-model", "z-model"):
+        put(lake, PARSED_LOGS, call(f"f-{model}", trace_id="t5", question=QUESTION), deployment=model)
+    write, done = Table.write, []
+
+    def refusing(table: Table, *given: Any, **named: Any) -> Any:
+        if len(done) == writes:
+            raise OSError("the store is away")
+        done.append(table.uri)
+        return write(table, *given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Table, "write", refusing)
+        with pytest.raises(OSError, match="away"):
+            erase(lake, Subject(user="planted-user"), NOW)
+    assert erase(lake, Subject(user="planted-user"), NOW).is_complete
+    left = everywhere(lake.root)
+    assert [word for word in PLANTED if word.encode() in left] == []
+
+
+@pytest.mark.parametrize("deployment", ["rag-app", "gpt-4o"], ids=["its table is there", "there is none yet"])
+@pytest.mark.parametrize("spec", [SCORES, GROUND_TRUTH, REPLAYS], ids=lambda spec: spec.name)
+def test_a_pass_that_has_read_the_rows_is_refused(lake: Lake, spec: TableSpec, deployment: str) -> None:
+    """What is made of rows that were read before an erasure cannot be added after it; the next pass can add."""
+    table = lake.table(spec, deployment)
+    before = table.committed(PASSES) or 0
+    erase(lake, Subject(user="planted-user"), NOW)
+    made = spec.schema.empty_table()
+    with pytest.raises(LostRaceError):
+        table.append(made, {PASSES: before + 1})
+    table.append(made, {PASSES: (table.committed(PASSES) or 0) + 1})
+
+
+def test_an_erasure_that_finds_nothing_refuses_passes_too(lake: Lake) -> None:
+    """An earlier one may have been cut off before it did; but no table is made for it."""
+    table = lake.table(SCORES, "rag-app")
+    assert table.committed(PASSES) is None
+    erase(lake, Subject(user="nobody"), NOW)
+    assert table.committed(PASSES) == 1
+    assert lake.table(SCORES, "gpt-4o").version() is None
+
+
+def test_what_is_made_of_the_rows_meanwhile_goes_too(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores, cases and signals that are added while the calls are being erased are looked for once more."""
+    write = Table.write
+
+    def meanwhile(table: Table, *given: Any, **named: Any) -> Any:
+        if table.spec is PARSED_LOGS:
+            monkeypatch.setattr(Table, "write", write)
+            put(lake, SCORES, {"score_id": "3", "event_id": "cc", "details": '["PLANTEDCLAIM"]'},
+                {"score_id": "4", "event_id": "dd", "details": '{"case_id": "k3"}'})  # fmt: skip
+            put(lake, GROUND_TRUTH, {"case_id": "k3", "question": QUESTION, "source_response_id": "r-cc"})
+            put(lake, USER_SIGNALS, {"signal_id": "s3", "response_id": "r-aa", "details": '{"event_id": "aa"}'})
+        return write(table, *given, **named)
+
+    monkeypatch.setattr(Table, "write", meanwhile)
+    receipt = erase(lake, Subject(user="planted-user"), NOW)
+    left = everywhere(lake.root)
+    assert [word for word in PLANTED if word.encode() in left] == []
+    found = numbers(receipt)
+    assert found["rag-app scores"] == (2, 2)
+    assert found["rag-app ground_truth"] == (2, 0)
+    assert found["rag-app user_signals"] == (2, 0)
 
 
 def test_readers_find_nothing_new_and_do_not_fail(lake: Lake) -> None:

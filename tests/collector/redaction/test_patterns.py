@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from collector.redaction import PATTERN_NAMES, RedactionSettings
+from collector.parsing import Rejection
+from collector.redaction import PATTERN_NAMES, RedactionSettings, Redactor
 from collector.redaction.patterns import BUILT_IN, luhn, mod_97, own
 from collector.redaction.scrubber import Scrubber
 from tests.collector.redaction.planting import SECRETS
@@ -38,7 +40,15 @@ LEFT = {
         "4111111111111111f",
     ],
     "ip": ["v10.20.30.40", "version 10.20.30.40", "1.2.3.4.5", "300.1.1.1", "10:20:30", "std::add", "a1.2.3.4"],
-    "secret": ["sk-short", "AKIA", "eyJ.eyJ.x", "the token: is here", "password: abc"],
+    "secret": [
+        '{"token": "Hello", "password": ""}',
+        '{"text": "type your password:", "model": "a"}',
+        "sk-short",
+        "AKIA",
+        "eyJ.eyJ.x",
+        "the token: is here",
+        "password: abc",
+    ],
 }
 
 
@@ -78,6 +88,56 @@ def test_of_an_assignment_only_the_value_goes(text: str, kept: str) -> None:
     assert scrub(text, "secret") == kept
 
 
+@pytest.mark.parametrize("gap", "\xa0\u2007\u2009\u200b\u202f\u2010\u2011\u2012\u2013\u2014\u2015", ids=ascii)
+@pytest.mark.parametrize(
+    ("name", "groups"),
+    [
+        ("payment_card", "4111 1111 1111 1111"),
+        ("iban", "DE89 3704 0044 0532 0130 00"),
+        ("phone", "+49 170 1234567"),
+        ("phone", "(030) 901 820 12"),
+        ("phone", "415 555 2671"),
+    ],
+)
+def test_groups_of_digits_are_found_whatever_stands_between(name: str, groups: str, gap: str) -> None:
+    """Blanks that do not break, thin ones and typographic dashes are as good as a blank, also as escapes of JSON."""
+    text = groups.replace(" ", gap)
+    assert scrub(f"see {text}, now", name) == f"see [{name.upper()}], now"
+    assert scrub(json.dumps(f"see {text}, now"), name) == f'"see [{name.upper()}], now"'
+
+
+def test_letters_that_only_fold_to_ascii_are_no_iban() -> None:
+    """The Kelvin sign is no K, and stops nothing."""
+    text = "see \u212aL89370400440532013000, now"
+    assert scrub(text, *PATTERN_NAMES) == text
+
+
+@pytest.mark.parametrize("times", range(1, 6))
+def test_percent_signs_are_undone_again_and_again(times: int) -> None:
+    """An address that was percent-encoded several times is found all the same."""
+    at = "%" + "25" * (times - 1) + "40"
+    assert scrub(f"see john{at}x.org, now", "email") == "see [EMAIL], now"
+
+
+@pytest.mark.parametrize("name", ["password", "db_passwd", "API-Key", "token", "Authorization"])
+@given(value=st.text(st.characters(codec="utf-8"), min_size=16), depth=st.integers(0, 3))
+def test_a_secret_in_json_is_taken_whole(name: str, value: str, depth: int) -> None:
+    """Whatever characters it has, and however deep in JSON the JSON is: JSON stays JSON, and nothing of it is left."""
+    # With its escapes undone a backslash at the end seems to escape the quote: what stands behind goes too.
+    assume(not value.endswith("\\"))
+    text = json.dumps({"a": [{name: value}], "b": "kept"})
+    for _ in range(depth):
+        text = json.dumps({"inner": text})
+    told = Redactor(RedactionSettings(patterns=["secret"], key="a key of the tests")).redact(
+        Rejection(reason="not_json", message=text, raw=b"")
+    )
+    assert isinstance(told, Rejection)
+    left = told.message
+    for _ in range(depth):
+        left = json.loads(left)["inner"]
+    assert json.loads(left) == {"a": [{name: "[SECRET]"}], "b": "kept"}
+
+
 @pytest.mark.parametrize("first", sorted(SECRETS.keys() & set(PATTERN_NAMES)))
 @given(data=st.data())
 def test_two_that_stand_side_by_side_are_both_found(first: str, data: st.DataObject) -> None:
@@ -103,7 +163,7 @@ def test_mod_97_is_that_of_the_standard() -> None:
     assert not mod_97("DE89370400440532013001")
 
 
-@pytest.mark.parametrize("text", ["4 ", "a@", "DE12", "1:", "\\"])
+@pytest.mark.parametrize("text", ["4 ", "a@", "DE12", "1:", "\\", '"pwd":"', "%25", "4\xa0"])
 def test_no_text_takes_long(text: str) -> None:
     """Time grows with the length, not with its square: eight times the text takes far less than 64 times as long."""
     tool = scrubber(*PATTERN_NAMES)

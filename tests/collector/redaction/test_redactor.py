@@ -69,6 +69,15 @@ def test_deployments_and_trace_ids_stay(redactor: Redactor) -> None:
     assert record.span_id == "4111111111111111"
 
 
+def test_a_name_tells_a_secret_also_where_json_is_written_anew(redactor: Redactor) -> None:
+    """A number that becomes a mark has the body written anew; a password beside it goes all the same."""
+    record = asked(redactor, card=4111111111111111, password="correct horse", token="Hello", deep=[{"pwd": 'a"b'}])
+    assert record.request_body is not None
+    body = json.loads(record.request_body)
+    expected = {"card": "[PAYMENT_CARD]", "password": "[SECRET]", "token": "Hello", "deep": [{"pwd": "[SECRET]"}]}
+    assert body == expected
+
+
 def test_json_stays_json(redactor: Redactor) -> None:
     """Escapes around a find are left whole, a number becomes a string, and names of members are looked at too."""
     body = {

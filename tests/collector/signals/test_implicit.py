@@ -322,11 +322,12 @@ def test_a_killed_pass_is_made_up_for_by_the_next(moment: str, chats: Any) -> No
 
 
 def test_a_log_that_was_removed_and_made_anew_is_read_from_its_beginning(chats: Any) -> None:
-    """The version of the old table means nothing in the new one."""
+    """The version of the old table means nothing in the new one, also where signals of the old one were committed."""
     signals = passes(chats.lake)
     for number in range(4):
         chats.log(chats.request(f"{number}", number * 100, [f"Question {number}"]))
-    signals.run_once()
+    chats.log(chats.request("x", 700, ["Again?"]), chats.request("y", 702, ["Again?"]))
+    assert signals.run_once() == ImplicitResult({"regenerate": 1})
     folder = Path(chats.lake.table(PARSED_LOGS, "rag").uri)
     folder.rename(folder.with_name("gone"))
     chats.log(chats.request("a", 0, [WHO]), chats.request("b", 1, [WHO]))

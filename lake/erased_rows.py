@@ -1,0 +1,99 @@
+"""Which rows of a table an erasure takes, and what it takes out of those that stay."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake.belongings import Belongings, is_in
+from lake.schemas import (
+    ALERTS,
+    GROUND_TRUTH,
+    REJECTED,
+    REPLAYS,
+    SCORES,
+    USER_SIGNALS,
+)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Which rows of a table go, and what the `details` of the others become."""
+
+    columns: tuple[str, ...]
+    goes: Callable[[pa.RecordBatch, Belongings, frozenset[str]], pa.Array]
+    mend: Callable[[str, Belongings, frozenset[str]], str | None] | None = None
+
+
+def _any(*masks: pa.Array) -> pa.Array:
+    found = masks[0]
+    for mask in masks[1:]:
+        found = pc.or_(found, mask)
+    return found
+
+
+def _signal_goes(batch: pa.RecordBatch, mine: Belongings, _: frozenset[str]) -> pa.Array:
+    own_chat = is_in(batch["chat_id"], mine.chats)
+    if mine.subject.response:
+        own_chat = pc.and_(own_chat, False)
+    elif mine.subject.user:
+        own_chat = pc.and_(own_chat, pc.is_null(batch["user_id"]))
+    given = is_in(batch["user_id"], {mine.subject.user} if mine.subject.user else ())
+    about = is_in(batch["response_id"], mine.response_ids)
+    return _any(own_chat, given, about, is_in(batch["signal_id"], mine.event_ids))
+
+
+def _score_goes(batch: pa.RecordBatch, mine: Belongings, _: frozenset[str]) -> pa.Array:
+    chat = is_in(batch["chat_id"], {mine.subject.chat} if mine.subject.chat else ())
+    return _any(is_in(batch["event_id"], mine.event_ids), is_in(batch["response_id"], mine.response_ids), chat)
+
+
+def _mend_score(details: str, _: Belongings, cases: frozenset[str]) -> str | None:
+    # The value stays: it says how good an answer of somebody else was.
+    told = _object(details)
+    return None if told.get("case_id") in cases else details
+
+
+def _mend_alert(details: str, mine: Belongings, _: frozenset[str]) -> str | None:
+    told = _object(details)
+    worst = told.get("worst") or []
+    left = [one for one in worst if one.get("response_id") not in mine.response_ids]
+    return details if len(left) == len(worst) else json.dumps(told | {"worst": left})
+
+
+def _object(details: str) -> dict[str, Any]:
+    try:
+        told = json.loads(details)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _rejected_goes(batch: pa.RecordBatch, mine: Belongings, _: frozenset[str]) -> pa.Array:
+    rows = zip(batch["raw"].to_pylist(), batch["message"].to_pylist(), strict=True)
+    says = [mine.in_lines.occur_in(raw or b"") or mine.in_lines.occur_in((text or "").encode()) for raw, text in rows]
+    return pa.array(says, pa.bool_())
+
+
+def of_calls(event_ids: frozenset[str]) -> Rule:
+    """Give the rule of `parsed_logs` by which just these calls go."""
+    return Rule(("event_id",), lambda batch, _, __: is_in(batch["event_id"], event_ids))
+
+
+RULES: dict[str, Rule] = {
+    USER_SIGNALS.name: Rule(("signal_id", "response_id", "chat_id", "user_id"), _signal_goes),
+    SCORES.name: Rule(("event_id", "response_id", "chat_id", "details"), _score_goes, _mend_score),
+    GROUND_TRUTH.name: Rule(("case_id",), lambda batch, _, cases: is_in(batch["case_id"], cases)),
+    REPLAYS.name: Rule(
+        ("case_id", "response_id"),
+        lambda batch, mine, cases: _any(is_in(batch["case_id"], cases), is_in(batch["response_id"], mine.response_ids)),
+    ),
+    ALERTS.name: Rule(("details",), lambda batch, _, __: pa.array([False] * batch.num_rows, pa.bool_()), _mend_alert),
+    REJECTED.name: Rule(("raw", "message"), _rejected_goes),
+}
+"""Of every table but `parsed_logs`, by its name."""

@@ -1,0 +1,76 @@
+"""The collector as a service: how it ends."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import collector
+from dialwatch.collecting import collect_once, collecting
+from dialwatch.config import Settings
+from lake import PARSED_LOGS, Lake, Table
+from tests.collector.lines import chat_line
+from tests.servers import wait_for
+
+
+def settings_for(folder: Path, **sources: Any) -> Settings:
+    return Settings.model_validate({"lake": {"root": f"{folder}/lake"}, "collector": sources})
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_files_that_cannot_be_read_are_an_exit_code(tmp_path: Path, workers: int) -> None:
+    """However many processes share the files: code 1, the reason, and the lines of the others in the lake."""
+    (tmp_path / "long.log").write_bytes(b"\n".join(map(chat_line, range(3))) + b"\n")
+    (tmp_path / "short.log").write_bytes(chat_line(3) + b"\n")
+    # The shares are about equal in bytes, so this one is not in that of the parent.
+    (tmp_path / "z.log").symlink_to("/proc/self/mem")
+    with pytest.raises(SystemExit, match=r"(?s)z\.log cannot be read now .*1 of 3 files could not be read; the 4 new"):
+        collect_once(settings_for(tmp_path), [f"{tmp_path}/*.log"], workers)
+    assert Lake(f"{tmp_path}/lake").table(PARSED_LOGS, "rag-app").read().num_rows == 4
+
+
+def test_a_last_commit_that_fails_is_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever ends the service learns that not all of it is in the lake, and what to do."""
+    (tmp_path / "a.log").write_bytes(chat_line(1) + b"\n")
+    settings = settings_for(tmp_path, files={"paths": [f"{tmp_path}/a.log"], "poll_seconds": 0.05}, flush_seconds=60)
+
+    def refuse(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(Table, "write", refuse)
+    with (
+        pytest.raises(OSError, match="No space left on device"),
+        collecting(settings, settings.lake.open()) as shared,
+    ):
+        wait_for(lambda: any(batch.counts().lines for batch in shared.open_batches))
+    assert "could not follow files to the end (OSError: No space left on device)" in caplog.text
+
+
+def test_all_sources_are_told_to_stop_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None waits for the end of another: each of them here ends only when both were told."""
+    told = threading.Barrier(2)
+
+    class Kafka:
+        def __init__(self, *_: object) -> None:
+            self.missed_messages = 0
+
+        def run(self, stop: threading.Event) -> None:
+            assert stop.wait(60)
+            told.wait(5)
+
+    def follow_files(_: object, __: object, ___: object, stop: threading.Event) -> None:
+        assert stop.wait(60)
+        told.wait(5)
+
+    monkeypatch.setattr(collector, "KafkaSource", Kafka)
+    monkeypatch.setattr(collector, "follow_files", follow_files)
+    kafka = {"bootstrap_servers": ["127.0.0.1:9"], "topics": ["dial"], "group_id": "dial"}
+    settings = settings_for(tmp_path, files={"paths": [f"{tmp_path}/a.log"]}, kafka=kafka)
+    with collecting(settings, settings.lake.open()):
+        assert told.n_waiting == 0
+    assert not told.broken
