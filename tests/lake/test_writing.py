@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import resource
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -75,7 +74,7 @@ def test_an_append_to_very_many_days(tmp_path: Path) -> None:
     days = [NOON.date() - timedelta(days=number) for number in range(300)]
     table = Lake(str(tmp_path)).table(SCORES, "rag-app")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 100, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())) + 100, hard))
     try:
         table.append(SCORES.rows([{"score_id": f"{day}", "date": day} for day in days + days]))
     finally:
