@@ -41,17 +41,17 @@ def collect_with_workers(
 ) -> tuple[int, Outcome]:
     """Read files into the lake in `workers` processes, this one included; gives the number of files and the outcome.
 
-    Every worker is a whole collector over its share of the files, about equal in bytes. `flush_bytes` is divided among
-    them, so that together they hold no more than one would. When `stop` says so they commit what they have and end.
-    Raises WorkerError where another process fails, and what this one meets; the others then commit and end too.
+    Every worker is a whole collector over its share of the files, about equal in bytes, with batches of its own: memory
+    grows with their number, since smaller batches would be more commits, which cost more than the parsing. When `stop`
+    says so they commit what they have and end. Raises WorkerError where another process fails, and what this one meets;
+    the others then commit and end too.
     """
     files = FileSource(paths, storage, exclude=lake.root).find()
     chosen = _split(files, workers)
     if not chosen:
         return 0, Outcome(Counts(), {})
-    divided = settings.model_copy(update={"flush_bytes": max(1, settings.flush_bytes // len(chosen))})
     level = logging.getLogger().level
-    own = Share(lake.root, lake.storage, divided, paths, storage, chosen[0], level)
+    own = Share(lake.root, lake.storage, settings, paths, storage, chosen[0], level)
     others: list[_Worker] = []
     try:
         others += [_Worker(replace(own, chosen=uris)) for uris in chosen[1:]]
