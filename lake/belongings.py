@@ -18,7 +18,7 @@ from lake.schemas import PARSED_LOGS
 
 _ID_COLUMNS = (
     "event_id", "response_id", "response_ids", "user_id", "chat_id", "trace_id", "requested_at",
-    "history_hash", "parent_history_hash",
+    "history_hash", "parent_history_hash", "is_entry",
 )  # fmt: skip
 _TEXT_COLUMNS = ("question", "standalone_question", "answer")
 _BODIES = (*_TEXT_COLUMNS, "request_body", "assembled_response", "response_body", "extra")
@@ -74,9 +74,9 @@ def find_belongings(lake: Lake, subject: Subject) -> Belongings:
 
     These are the subject's own; all calls of the same traces, since a call's prompt holds the question of its caller;
     calls of a user's chats that name no user; for an answer the later turns of its chat, whose history repeats it. Of
-    what is left those that repeat one of the texts go too: calls of these chats, whoever made them, and calls that
-    continue one of these conversations elsewhere, if they repeat an answer of it and name nobody else; with them the
-    calls that they made.
+    what is left those that repeat one of the texts go too: calls of these chats, whoever made them; calls that
+    applications made in these traces, under whatever name; and calls that continue one of these conversations
+    elsewhere, if they repeat an answer of it and name nobody else; with them the calls that they made.
     """
     return _Search(lake, subject).find()
 
@@ -145,7 +145,10 @@ class _Search:
         return pc.or_(self._is_of_trace(batch), pc.and_(in_chat, self._names_no_other(batch)))
 
     def _is_of_trace(self, batch: pa.RecordBatch) -> pa.Array:
-        return pc.and_(is_in(batch["trace_id"], self._mine.trace_ids), self._names_no_other(batch))
+        return pc.and_(self._is_in_own_trace(batch), self._names_no_other(batch))
+
+    def _is_in_own_trace(self, batch: pa.RecordBatch) -> pa.Array:
+        return is_in(batch["trace_id"], self._mine.trace_ids)
 
     def _names_no_other(self, batch: pa.RecordBatch) -> pa.Array:
         return pc.or_(pc.is_null(batch["user_id"]), is_in(batch["user_id"], self._people))
@@ -158,11 +161,12 @@ class _Search:
                 self._mine.answers |= texts if name == "answer" else set()
 
     def _repeating(self) -> list[Row]:
-        """Give the calls that repeat a text: of the chats, made by such, or continuing one of the conversations."""
+        """Give the calls that repeat a text: of the chats, made in the traces, or continuing a conversation."""
         in_chats = self._rows(lambda batch: is_in(batch["chat_id"], self._mine.chats))
         in_chats = [row for row in in_chats if row["event_id"] not in self._mine.event_ids]
         traces = {row["trace_id"] for row in in_chats} - {None}
         near = in_chats + self._rows(lambda batch: is_in(batch["trace_id"], traces))
+        near += [row for row in self._rows(self._is_in_own_trace) if row["is_entry"] is False]
         # The same first question is no sign of the same conversation: many open with it, and hashes tell no more.
         of_texts = self._saying(near, Quotations(self._mine.texts))
         return of_texts + self._saying(self._continuing(), Quotations(self._mine.answers))

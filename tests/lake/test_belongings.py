@@ -123,7 +123,10 @@ def test_an_answer_goes_with_the_later_turns_that_hold_it(lake: Lake) -> None:
 
 
 def test_a_trace_that_another_person_is_in(lake: Lake) -> None:
-    """A client may give all its calls one trace: another person's call in it stays."""
+    """A client may give all its calls one trace: another person's own call in it stays. What an application called
+    under a name of its own goes if it repeats the person's words."""
     put(lake, call("a1", "alice", "chat-alice", OPENING, trace_id="t"), call("b1", "bob", "b", OPENING, trace_id="t"))
     put(lake, call("a2", None, None, "Rewrite", trace_id="t"), deployment="model")
-    assert left(lake, user="alice") == ["b1"]
+    put(lake, call("a3", "service", None, "Rewrite: " + OPENING, trace_id="t", is_entry=False), deployment="model")
+    put(lake, call("c1", "service", None, "Rewrite: Something else", trace_id="t", is_entry=False), deployment="model")
+    assert left(lake, user="alice") == ["b1", "c1"]
