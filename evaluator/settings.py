@@ -7,7 +7,18 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
-from evaluator.metrics import REGISTRY, metric_named
+from evaluator.metrics import metric_named
+
+DEFAULT_METRICS = (
+    "faithfulness_kprecision",
+    "context_present",
+    "facts_recall",
+    "answer_correctness_token_recall",
+)
+"""What the service scores where a user chooses nothing: a few that say different things and cost next to nothing."""
+
+LOGGED_COLUMNS = frozenset({"question", "answer", "contexts", "facts", "reference_answers"})
+"""What the service can show a metric: what logs hold, and what cases of ground truth do."""
 
 _INTERVAL = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([smh])")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -31,13 +42,18 @@ class EvaluatorSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    metrics: tuple[str, ...] = tuple(REGISTRY)
+    metrics: tuple[str, ...] = DEFAULT_METRICS
     every: Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)] = 60.0
     context_grace: Annotated[float, BeforeValidator(_seconds), Field(ge=0, allow_inf_nan=False)] = 120.0
 
     @field_validator("metrics")
     @classmethod
     def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        for name in names:
-            metric_named(name)
-        return tuple(dict.fromkeys(names))
+        metrics = [metric_named(name) for name in names]
+        for metric in metrics:
+            if unknown := set(metric.needs) - LOGGED_COLUMNS:
+                raise ValueError(
+                    f"metric {metric.name!r} needs {', '.join(sorted(unknown))}, which neither logs nor cases hold; "
+                    "score it on a frame of your own with evaluator.metrics.compute"
+                )
+        return tuple(dict.fromkeys(metric.name for metric in metrics))

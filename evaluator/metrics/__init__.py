@@ -4,30 +4,98 @@ Columns: `question` and `answer` (text); `contexts`, `context_ids`, `reference_a
 `reference_context_ids` and `facts` (lists of text, contexts in rank order). A metric reads those that it `needs`.
 """
 
+from evaluator.metrics.bleu import Bleu
+from evaluator.metrics.chrf import Chrf
 from evaluator.metrics.citation import ABSENT, fact_ranks
 from evaluator.metrics.context import ContextPresent
-from evaluator.metrics.correctness import AnswerCorrectnessTokenRecall
-from evaluator.metrics.facts import FactsRecall
+from evaluator.metrics.correctness import (
+    AnswerCorrectnessTokenF1,
+    AnswerCorrectnessTokenPrecision,
+    AnswerCorrectnessTokenRecall,
+)
+from evaluator.metrics.description import Description, OddCases
+from evaluator.metrics.exact import ExactMatch, StringPresence
+from evaluator.metrics.fact_order import FactsMrr, FactsMrrFirst, FactsNdcg
+from evaluator.metrics.fact_sets import FactsF1, FactsPrecision, FactsRecall
 from evaluator.metrics.faithfulness import FaithfulnessKPrecision
+from evaluator.metrics.highlights import highlights
+from evaluator.metrics.id_order import ContextCorrectness, MeanAveragePrecision, MeanAveragePrecisionTrec, Ndcg
+from evaluator.metrics.id_repeats import IdRepeats
+from evaluator.metrics.id_sets import HitRate, IdF1, IdPrecision, IdRecall, RPrecision
+from evaluator.metrics.matchers import CITATION, EXACT, TRIMMED, CitationMatcher, ExactMatcher
+from evaluator.metrics.matching import FactMatcher, FactsFound
 from evaluator.metrics.metric import Metric, MissingColumnError, Score, Scores
-from evaluator.metrics.registry import REGISTRY, UnknownMetricError, compute, metric_named, needs_ground_truth
-from evaluator.metrics.tokens import tokens
+from evaluator.metrics.near_misses import CommonRun, FactsLongestRun, longest_common_run
+from evaluator.metrics.reference_contexts import NonLlmContextPrecision, NonLlmContextRecall
+from evaluator.metrics.registry import ALIASES, REGISTRY, UnknownMetricError, compute, metric_named, needs_ground_truth
+from evaluator.metrics.relevance import ContextRelevanceTokenPrecision
+from evaluator.metrics.retrieval_columns import RetrievalColumns, columns_of, retrieval_columns
+from evaluator.metrics.rouge import Rouge
+from evaluator.metrics.similarity import StringSimilarity
+from evaluator.metrics.statement import STATEMENT, StatementMatcher
+from evaluator.metrics.tokens import tokens, tokens_of_any_script
 
 __all__ = [
     "ABSENT",
+    "ALIASES",
+    "CITATION",
+    "EXACT",
     "REGISTRY",
+    "STATEMENT",
+    "TRIMMED",
+    "AnswerCorrectnessTokenF1",
+    "AnswerCorrectnessTokenPrecision",
     "AnswerCorrectnessTokenRecall",
+    "Bleu",
+    "Chrf",
+    "CitationMatcher",
+    "CommonRun",
+    "ContextCorrectness",
     "ContextPresent",
+    "ContextRelevanceTokenPrecision",
+    "Description",
+    "ExactMatch",
+    "ExactMatcher",
+    "FactMatcher",
+    "FactsF1",
+    "FactsFound",
+    "FactsLongestRun",
+    "FactsMrr",
+    "FactsMrrFirst",
+    "FactsNdcg",
+    "FactsPrecision",
     "FactsRecall",
     "FaithfulnessKPrecision",
+    "HitRate",
+    "IdF1",
+    "IdPrecision",
+    "IdRecall",
+    "IdRepeats",
+    "MeanAveragePrecision",
+    "MeanAveragePrecisionTrec",
     "Metric",
     "MissingColumnError",
+    "Ndcg",
+    "NonLlmContextPrecision",
+    "NonLlmContextRecall",
+    "OddCases",
+    "RPrecision",
+    "RetrievalColumns",
+    "Rouge",
     "Score",
     "Scores",
+    "StatementMatcher",
+    "StringPresence",
+    "StringSimilarity",
     "UnknownMetricError",
+    "columns_of",
     "compute",
     "fact_ranks",
+    "highlights",
+    "longest_common_run",
     "metric_named",
     "needs_ground_truth",
+    "retrieval_columns",
     "tokens",
+    "tokens_of_any_script",
 ]

@@ -6,12 +6,22 @@ import numpy as np
 import pandas as pd
 
 
-class UnreadableCellError(ValueError):
-    """A cell holds something other than its column's type; `reason` is a short fixed word."""
+class UnscorableRowError(ValueError):
+    """A row cannot be scored; `reason` is a short fixed word."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class UnreadableCellError(UnscorableRowError):
+    """A cell holds something other than its column's type."""
+
+
+def checked_size(steps: int, most: int) -> None:
+    """Raise UnscorableRowError with `too_long` where comparing two texts takes more than `most` steps."""
+    if steps > most:
+        raise UnscorableRowError("too_long")
 
 
 def text(cell: object, column: str) -> str | None:
@@ -39,6 +49,29 @@ def texts(cell: object, column: str) -> list[str] | None:
     if _is_missing(cell):
         return None
     raise UnreadableCellError(f"unreadable_{column}")
+
+
+def ids(cell: object, column: str) -> list[str] | None:
+    """Give the ids of a list, tuple or one-dimensional array as strings; None where the cell is missing.
+
+    A whole number is the string of its digits, so 2 and "2" are one id; nothing else is changed. A missing item
+    becomes an empty string, so that the others keep their rank.
+
+    Raises UnreadableCellError with `unreadable_<column>` for all else.
+    """
+    if isinstance(cell, np.ndarray) and cell.ndim == 1:
+        cell = cell.tolist()
+    if isinstance(cell, list | tuple):
+        return [item if isinstance(item, str) else _id(item, column) for item in cell]
+    if _is_missing(cell):
+        return None
+    raise UnreadableCellError(f"unreadable_{column}")
+
+
+def _id(item: object, column: str) -> str:
+    if isinstance(item, int | np.integer) and not isinstance(item, bool):
+        return str(int(item))
+    return text(item, column) or ""
 
 
 def _is_missing(cell: object) -> bool:

@@ -9,6 +9,7 @@ from functools import cache
 ABSENT = -1
 
 _ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
+_TWO_WHEN_LOWER = "İ"  # The only character whose lower case is two; the package's highlights shift by one after it.
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 
 
@@ -34,6 +35,31 @@ def canoniser() -> Callable[[str], str]:
 def is_usable(fact: str) -> bool:
     """Whether a fact holds a letter or digit; one without is found in every chunk that has a space."""
     return any(character.isalnum() for character in fact)
+
+
+def canonical_span(fact: str, text: str) -> tuple[int, int] | None:
+    """Characters of a text that a canonical fact stands in first, start and end; None where it does not.
+
+    A run of spaces and marks that the fact ends in belongs to it as a whole.
+    """
+    start = canonical(text).find(fact)
+    if start < 0:
+        return None
+    origins = canonical_origins(text)
+    return origins[start], origins[start + len(fact)]
+
+
+def canonical_origins(text: str) -> list[int]:
+    """Index in the text of each character of its canonical form, and the text's length."""
+    origins: list[int] = []
+    done = 0
+    for run in _NOT_ALPHANUMERIC.finditer(text):
+        origins.extend(range(done, run.start() + 1))
+        done = run.end()
+    origins.extend(range(done, len(text)))
+    if _TWO_WHEN_LOWER in text:
+        origins = [origin for origin in origins for _ in range(1 + (text[origin] == _TWO_WHEN_LOWER))]
+    return [*origins, len(text)]
 
 
 def fact_ranks(facts: Sequence[str], contexts: Sequence[str], canonise: Callable[[str], str] = canonical) -> list[int]:

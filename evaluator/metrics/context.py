@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from evaluator.metrics.cells import texts
+from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Score, Scores, score_rows
 
 
@@ -18,6 +19,12 @@ class ContextPresent:
     version = "1"
     needs = ("contexts",)
     judge = "lexical"
+    about = Description(
+        asks="Did anything come back that an answer can stand on?",
+        formula="1 if some context holds a letter or digit, else 0",
+        source="dialwatch",
+        odd_cases=OddCases(no_contexts="0.0, for a missing cell too", duplicate_contexts="no difference"),
+    )
 
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row of `contexts`."""

@@ -1,48 +1,88 @@
-"""Facts recall: how many of the facts that an answer needs were retrieved?"""
+"""Retrieval by facts: were the facts that an answer needs retrieved? It does not depend on how texts were cut."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from evaluator.metrics.cells import texts
-from evaluator.metrics.citation import ABSENT, canoniser, fact_ranks, is_usable
+from evaluator.metrics.description import Description, OddCases
+from evaluator.metrics.matchers import CITATION
+from evaluator.metrics.matching import FactMatcher, FactsFound, FindFacts
 from evaluator.metrics.metric import Score, Scores, score_rows
+from evaluator.metrics.options import CUT_MEANING, checked_cut, cut_name, option, version_with
+
+MATCHER_MEANING = (
+    "who decides whether a context holds a fact: `CitationMatcher()`; `CitationMatcher(trimmed=True)` (metric name "
+    "`..._trimmed`); `ExactMatcher()` (`..._exact`); `StatementMatcher(threshold=85)` (`..._statement`)"
+)
+PACKAGE = "aidial-rag-eval 0.7.0"
+
+
+def odd_cases(duplicates: str) -> OddCases:
+    """What metrics of facts give in the odd cases; they differ in what they make of repeated contexts."""
+    return OddCases(
+        no_contexts="0.0 with `no_contexts` for an empty list, null with `no_contexts` for a missing cell",
+        duplicate_contexts=duplicates,
+        no_reference="null with `no_facts`, also where no fact can be looked for; `ignored_facts` counts those",
+    )
 
 
 @dataclass(frozen=True)
-class FactsRecall:
-    """Share of the facts that stand in some context, from 0 to 1, higher is better.
+class FactsMetric(ABC):
+    """A number of what a matcher found; facts without a letter or digit are input errors and not counted.
 
-    The arithmetic and the matcher are those of aidial-rag-eval 0.7.0 (`recall`). A fact without a letter or digit
-    is an input error and not counted; `ignored_facts` in the details says how many there were. `facts_ranks` are
-    the ranks of the counted facts, from 0, -1 where absent.
+    `ignored_facts` in the details says how many there were; indexes and ranks are of the counted ones.
 
-    No facts are null with `no_facts`. Nothing retrieved (an empty list) is 0.0 with `no_contexts`; contexts that
-    are not known (a missing cell) are null with `no_contexts`.
+    No facts are null with `no_facts`. Nothing retrieved (an empty list) is 0.0 with `no_contexts`; contexts that are
+    not known (a missing cell) are null with `no_contexts`.
     """
 
-    name = "facts_recall"
-    version = "1"
+    k: int | None = field(default=None, metadata=option(CUT_MEANING))
+    matcher: FactMatcher = field(default=CITATION, kw_only=True, metadata=option(MATCHER_MEANING))
+
+    title: ClassVar[str]
+    about: ClassVar[Description]
     needs = ("facts", "contexts")
     judge = "lexical"
 
+    def __post_init__(self) -> None:
+        checked_cut(self.k)
+
+    @property
+    def name(self) -> str:
+        """Name in the registry, with the matcher and the cut: `facts_recall_statement@5`."""
+        return cut_name(f"{self.title}_{self.matcher.name}".rstrip("_"), self.k)
+
+    @property
+    def version(self) -> str:
+        """Version of the arithmetic and of the matcher, with the options that change them."""
+        return version_with(self, self.matcher.version, "gain")
+
+    @abstractmethod
+    def of(self, found: FactsFound) -> float:
+        """Give the value of what was found in all contexts, of which there are some."""
+
+    def details(self, found: FactsFound) -> Mapping[str, Any]:
+        """Give what the value stands on: `facts_ranks`, from 0, -1 where absent."""
+        return {"facts_ranks": list(found.first(self.k).ranks)}
+
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row of `facts` and `contexts`."""
-        canonise = canoniser()
-        return score_rows(self, frame, lambda facts, contexts: _score_row(facts, contexts, canonise))
+        find = self.matcher.finder()
+        return score_rows(self, frame, lambda facts, contexts: self._score_row(facts, contexts, find))
 
-
-def _score_row(facts_cell: object, contexts_cell: object, canonise: Callable[[str], str]) -> Score:
-    given, contexts = texts(facts_cell, "facts") or [], texts(contexts_cell, "contexts")
-    facts = [fact for fact in given if is_usable(fact)]
-    if not facts:
-        return Score(None, "no_facts")
-    if contexts is None:
-        return Score(None, "no_contexts")
-    ranks = fact_ranks(facts, contexts, canonise)
-    found = sum(rank != ABSENT for rank in ranks)
-    details = {"facts_ranks": ranks, "ignored_facts": len(given) - len(facts)}
-    return Score(found / len(facts), None if contexts else "no_contexts", details)
+    def _score_row(self, facts_cell: object, contexts_cell: object, find: FindFacts) -> Score:
+        given, contexts = texts(facts_cell, "facts") or [], texts(contexts_cell, "contexts")
+        facts = [fact for fact in given if self.matcher.is_usable(fact)]
+        if not facts:
+            return Score(None, "no_facts")
+        if contexts is None:
+            return Score(None, "no_contexts")
+        found = find(facts, contexts)
+        details = {**self.details(found), "ignored_facts": len(given) - len(facts)}
+        return Score(self.of(found) if contexts else 0.0, None if contexts else "no_contexts", details)

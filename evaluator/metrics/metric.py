@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 import pandas as pd
 
-from evaluator.metrics.cells import UnreadableCellError
+from evaluator.metrics.cells import UnscorableRowError
+from evaluator.metrics.description import Description
 
 Details = Mapping[str, Any]
 
@@ -63,7 +64,8 @@ class Metric(Protocol):
     """A measure of answers or of what was retrieved for them.
 
     `needs` names the columns that `score` reads, `judge` what gives the verdict (lexical, embedding, model or llm).
-    `version` changes whenever a row may get another value: scores of two versions are never compared.
+    `version` changes whenever a row may get another value: scores of two versions are never compared. `about` is
+    what the documentation says of it.
     """
 
     @property
@@ -74,6 +76,8 @@ class Metric(Protocol):
     def needs(self) -> tuple[str, ...]: ...  # noqa: D102
     @property
     def judge(self) -> str: ...  # noqa: D102
+    @property
+    def about(self) -> Description: ...  # noqa: D102
 
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row; a row that cannot be scored is null with a reason and never an exception.
@@ -95,5 +99,5 @@ def score_rows(metric: Metric, frame: pd.DataFrame, score_row: Callable[..., Sco
 def _score_or_reason(score_row: Callable[..., Score], cells: tuple[object, ...]) -> Score:
     try:
         return score_row(*cells)
-    except UnreadableCellError as error:
+    except UnscorableRowError as error:
         return Score(None, error.reason)

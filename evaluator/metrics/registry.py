@@ -2,37 +2,148 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
+from evaluator.metrics.bleu import Bleu
+from evaluator.metrics.chrf import Chrf
 from evaluator.metrics.context import ContextPresent
-from evaluator.metrics.correctness import AnswerCorrectnessTokenRecall
-from evaluator.metrics.facts import FactsRecall
+from evaluator.metrics.correctness import (
+    AnswerCorrectnessTokenF1,
+    AnswerCorrectnessTokenPrecision,
+    AnswerCorrectnessTokenRecall,
+)
+from evaluator.metrics.exact import ExactMatch, StringPresence
+from evaluator.metrics.fact_order import FactsMrr, FactsMrrFirst, FactsNdcg
+from evaluator.metrics.fact_sets import FactsF1, FactsPrecision, FactsRecall
 from evaluator.metrics.faithfulness import FaithfulnessKPrecision
+from evaluator.metrics.id_order import ContextCorrectness, MeanAveragePrecision, MeanAveragePrecisionTrec, Ndcg
+from evaluator.metrics.id_repeats import IdRepeats
+from evaluator.metrics.id_sets import HitRate, IdF1, IdPrecision, IdRecall, RPrecision
+from evaluator.metrics.matchers import EXACT, TRIMMED
 from evaluator.metrics.metric import Metric
+from evaluator.metrics.near_misses import FactsLongestRun
+from evaluator.metrics.options import options_of
+from evaluator.metrics.reference_contexts import NonLlmContextPrecision, NonLlmContextRecall
+from evaluator.metrics.relevance import ContextRelevanceTokenPrecision
+from evaluator.metrics.rouge import Rouge
+from evaluator.metrics.similarity import StringSimilarity
+from evaluator.metrics.statement import STATEMENT
 
 GROUND_TRUTH_COLUMNS = frozenset({"reference_answers", "reference_contexts", "reference_context_ids", "facts"})
 """Columns that no log holds: a metric that needs one can only score rows with a case of ground truth."""
 
-REGISTRY: Mapping[str, Metric] = {
-    metric.name: metric
-    for metric in (FaithfulnessKPrecision(), ContextPresent(), FactsRecall(), AnswerCorrectnessTokenRecall())
+_RETRIEVAL: tuple[Metric, ...] = (
+    ContextPresent(),
+    FactsRecall(),
+    FactsPrecision(),
+    FactsF1(),
+    FactsMrr(),
+    FactsMrrFirst(),
+    FactsNdcg(),
+    FactsLongestRun(),
+    IdPrecision(),
+    IdRecall(),
+    IdF1(),
+    HitRate(),
+    RPrecision(),
+    ContextCorrectness(),
+    MeanAveragePrecision(),
+    MeanAveragePrecisionTrec(),
+    Ndcg(),
+    IdRepeats(),
+    NonLlmContextRecall(),
+    NonLlmContextPrecision(),
+    ContextRelevanceTokenPrecision(),
+)
+_ANSWERS: tuple[Metric, ...] = (
+    FaithfulnessKPrecision(),
+    AnswerCorrectnessTokenRecall(),
+    AnswerCorrectnessTokenPrecision(),
+    AnswerCorrectnessTokenF1(),
+    Rouge("rouge1", "precision"),
+    Rouge("rouge1", "recall"),
+    Rouge("rouge1", "fmeasure"),
+    Rouge("rougeL", "precision"),
+    Rouge("rougeL", "recall"),
+    Rouge("rougeL", "fmeasure"),
+    Bleu(),
+    Chrf(),
+    StringSimilarity("levenshtein"),
+    StringSimilarity("hamming"),
+    StringSimilarity("jaro"),
+    StringSimilarity("jaro_winkler"),
+    ExactMatch(),
+    StringPresence(),
+)
+
+FAMILIES: Mapping[str, Sequence[Metric]] = {"What was retrieved": _RETRIEVAL, "The answer": _ANSWERS}
+"""Every metric with its default options, by what it is about."""
+
+REGISTRY: Mapping[str, Metric] = {metric.name: metric for family in FAMILIES.values() for metric in family}
+"""Every metric with its default options, by name."""
+
+ALIASES: Mapping[str, str] = {alias: metric.name for metric in REGISTRY.values() for alias in metric.about.aliases}
+"""Other names of the metrics, in other packages or in short."""
+
+_FORMS: Mapping[str, tuple[str, object]] = {
+    "any_script": ("tokenisation", "any_script"),
+    "exact": ("matcher", EXACT),
+    "statement": ("matcher", STATEMENT),
+    "trimmed": ("matcher", TRIMMED),
 }
+"""Endings of a name that stand for an option, where the metric has it."""
+
+_CUT = re.compile(r"(?P<name>.+)@(?P<k>[1-9][0-9]*)")
 
 
 class UnknownMetricError(ValueError):
     """No metric has this name."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is no metric {name!r}; the known ones are {', '.join(sorted(REGISTRY))}")
+        super().__init__(
+            f"there is no metric {name!r}; the known ones are {', '.join(sorted(REGISTRY))}; "
+            f"those that are cut after k contexts take @k, and some take _{', _'.join(_FORMS)}"
+        )
 
 
 def metric_named(name: str) -> Metric:
-    """Give a metric of the registry. Raises UnknownMetricError, which lists the known ones."""
-    if name not in REGISTRY:
+    """Give a metric of the registry by its name or an alias, or a form of it.
+
+    Forms are the cut after k contexts, another matcher of facts and another tokenisation: `id_recall@5`,
+    `facts_recall_statement`, `answer_correctness_token_f1_any_script`.
+
+    Raises UnknownMetricError, which lists the known ones, also for a form that a metric does not have.
+    """
+    cut = _CUT.fullmatch(name)
+    found = _uncut(cut["name"] if cut else name)
+    if found is not None and cut:
+        found = _with_option(found, "k", int(cut["k"]))
+    if found is None:
         raise UnknownMetricError(name)
-    return REGISTRY[name]
+    return found
+
+
+def _uncut(name: str) -> Metric | None:
+    found = REGISTRY.get(ALIASES.get(name, name))
+    if found is not None:
+        return found
+    for ending, (option, value) in _FORMS.items():
+        base = REGISTRY.get(name.removesuffix(f"_{ending}"))
+        if base is not None:
+            return _with_option(base, option, value)
+    return None
+
+
+def _with_option(metric: Any, option: str, value: object) -> Metric | None:
+    if option not in options_of(metric):
+        return None
+    changed: Metric = replace(metric, **{option: value})
+    return changed
 
 
 def needs_ground_truth(metric: Metric) -> bool:

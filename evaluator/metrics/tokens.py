@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from typing import Literal
+
+from evaluator.metrics.scripts import has_unspaced, split_unspaced
 
 _ASCII_SPACES = "\t\n\r\v\f\x1c\x1d\x1e\x1f"
 _DELETIONS = str.maketrans(_ASCII_SPACES, " " * len(_ASCII_SPACES), string.punctuation)
@@ -14,6 +17,12 @@ _ARTICLES = frozenset(("a", "an", "the"))
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 
 TokenCounts = Mapping[str, int]
+Tokenisation = Literal["squad", "any_script"]
+
+TOKENISATION_MEANING = (
+    "`squad`: as unitxt, a text without spaces is one token; `any_script` (metric name `..._any_script`): Chinese "
+    "is cut into characters, Japanese kana, Thai, Lao, Khmer and Burmese into pairs of letters, all else as `squad`"
+)
 
 
 def tokens(text: str) -> list[str]:
@@ -29,11 +38,39 @@ def tokens(text: str) -> list[str]:
     return _ARTICLE.sub(" ", plain).split()
 
 
-def token_counter() -> Callable[[str], TokenCounts]:
+def tokens_of_any_script(text: str) -> list[str]:
+    """Split a text as `tokens` does, and words of scripts without spaces further, as `split_unspaced` does."""
+    squad = tokens(text)
+    return [piece for token in squad for piece in split_unspaced(token)] if has_unspaced(text) else squad
+
+
+def tokeniser(tokenisation: Tokenisation) -> Callable[[str], list[str]]:
+    """Give the function that splits a text in this way."""
+    return tokens if tokenisation == "squad" else tokens_of_any_script
+
+
+def token_counter(tokenisation: Tokenisation = "squad") -> Callable[[str], TokenCounts]:
     """Give a function from a text to the counts of its tokens that splits each distinct text once."""
-    return cache(lambda text: Counter(tokens(text)))
+    split = tokeniser(tokenisation)
+    return cache(lambda text: Counter(split(text)))
+
+
+def tokenised_name(name: str, tokenisation: Tokenisation) -> str:
+    """Give a metric's name with its tokenisation, where that is not SQuAD's."""
+    return name if tokenisation == "squad" else f"{name}_{tokenisation}"
 
 
 def shared_tokens(counted: TokenCounts, *others: TokenCounts) -> int:
     """Size of the multiset intersection of `counted` with all of `others` taken together."""
-    return sum(min(count, sum(other.get(token, 0) for other in others)) for token, count in counted.items())
+    other = others[0] if len(others) == 1 else _together(counted, others)
+    return sum(min(count, other[token]) for token, count in counted.items() if token in other)
+
+
+def _together(counted: TokenCounts, others: Iterable[TokenCounts]) -> TokenCounts:
+    """Add up the others' counts of the tokens that matter, in time with what the others hold."""
+    total: dict[str, int] = {}
+    for other in others:
+        for token, count in other.items():
+            if token in counted:
+                total[token] = total.get(token, 0) + count
+    return total

@@ -4,12 +4,21 @@ import pytest
 from pydantic import ValidationError
 
 from evaluator import EvaluatorSettings
-from evaluator.metrics import REGISTRY
+
+DEFAULT = ("faithfulness_kprecision", "context_present", "facts_recall", "answer_correctness_token_recall")
 
 
-def test_the_default_is_every_metric_every_minute() -> None:
-    """A user who sets nothing gets all that can be scored."""
-    assert (EvaluatorSettings().metrics, EvaluatorSettings().every) == (tuple(REGISTRY), 60)
+def test_the_default_is_four_metrics_every_minute() -> None:
+    """A user who sets nothing gets a few; a metric that is added to the library starts no new stream of scores."""
+    assert (EvaluatorSettings().metrics, EvaluatorSettings().every) == (DEFAULT, 60)
+
+
+def test_an_alias_is_stored_under_the_metrics_own_name() -> None:
+    """Two names of one metric are one stream of scores."""
+    assert EvaluatorSettings(metrics=["faithfulness", "recall@5"]).metrics == (
+        "faithfulness_kprecision",
+        "facts_recall@5",
+    )
 
 
 @pytest.mark.parametrize(("every", "seconds"), [("30s", 30), ("5m", 300), (" 1.5h ", 5400), (2, 2), ("0.5", 0.5)])
@@ -22,6 +31,8 @@ def test_an_interval_is_seconds_or_has_a_unit(every: Any, seconds: float) -> Non
     ("settings", "message"),
     [
         ({"metrics": ["faithfullness"]}, "no metric 'faithfullness'; the known ones are .*context_present"),
+        ({"metrics": ["id_recall"]}, "'id_recall' needs context_ids, reference_context_ids, which neither logs"),
+        ({"metrics": ["context_present@5"]}, "no metric 'context_present@5'"),
         ({"metric": []}, "metric\n.*not permitted"),
         ({"every": 0}, "greater than 0"),
         ({"every": "5 days"}, "every"),

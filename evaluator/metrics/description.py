@@ -1,0 +1,40 @@
+"""What is written about a metric: its formula, whose it is, its range, and what it gives in the odd cases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Direction = Literal["up", "down", "none"]
+
+NOT_READ = "not read"
+
+
+@dataclass(frozen=True)
+class OddCases:
+    """What a metric gives where a side is empty or repeats itself; the metrics of a family mostly share this."""
+
+    empty_answer: str = NOT_READ
+    no_contexts: str = NOT_READ
+    duplicate_contexts: str = NOT_READ
+    no_reference: str = NOT_READ
+
+
+@dataclass(frozen=True)
+class Description:
+    """A metric in words, as docs/metrics.md shows it.
+
+    `asks` is the question that the value answers, `low` and `high` its range, both included, and `direction` says
+    which end is better. `disagreement` tells where packages give other numbers, and which are given here. `aliases`
+    are other names of the metric, in other packages or in short.
+    """
+
+    asks: str
+    formula: str
+    source: str
+    odd_cases: OddCases
+    low: float = 0.0
+    high: float = 1.0
+    direction: Direction = "up"
+    disagreement: str = ""
+    aliases: tuple[str, ...] = ()

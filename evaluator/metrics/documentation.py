@@ -1,0 +1,122 @@
+"""docs/metrics.md, written from what the metrics say of themselves: `python -m evaluator.metrics.documentation`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from evaluator.metrics.description import NOT_READ, OddCases
+from evaluator.metrics.metric import Metric
+from evaluator.metrics.options import options_of
+from evaluator.metrics.registry import FAMILIES
+
+_HEAD = """\
+# Metrics
+
+<!-- Written by `python -m evaluator.metrics.documentation docs/metrics.md` from the metrics themselves. -->
+
+Every metric that needs no judge, with its formula and whose it is. As a library:
+
+```python
+import pandas as pd
+
+from evaluator.metrics import FactsRecall, StatementMatcher, compute
+
+frame = pd.DataFrame(
+    {
+        "contexts": [["The sky is blue.", "Grass is green."]],
+        "facts": [["sky is blue", "snow is white"]],
+        "context_ids": [["a", "b"]],
+        "reference_context_ids": [["b"]],
+    }
+)
+scores = compute(frame, ["facts_recall", "id_recall@1", FactsRecall(matcher=StatementMatcher(threshold=90))])
+print(scores.loc[0, "facts_recall"])  # 0.5
+```
+
+A frame's columns are `question` and `answer` (text), `contexts`, `context_ids`, `reference_answers`,
+`reference_contexts`, `reference_context_ids` and `facts` (lists of text; contexts and their ids in rank order). Ids are
+strings, a whole number is the string of its digits, and nothing is trimmed or folded.
+
+## What all of them keep to
+
+- A row that cannot be scored is null with a reason and never an exception: `no_ground_truth`, `no_facts`,
+  `no_contexts`, `no_answer`, `no_question`, `too_long`, or `unreadable_<column>` where a cell holds something else than
+  its column's type. A reason beside a value is a remark.
+- What is empty on the side of the ground truth is null. What is empty on the side of the system (an empty list of
+  contexts, an empty answer) is 0, so that silence cannot lift a mean. What is not known (a missing cell) is null.
+- Means are over questions. Say beside a mean how many rows it is over, and how many have no value, by reason.
+- A version changes whenever a row may get another value, and an option that changes the arithmetic stands in it:
+  `1-denominator=k`. Values of two versions are never compared.
+
+## Forms
+
+| ending of a name | form | metrics |
+|---|---|---|
+"""
+_FORMS = (
+    ("@5", "only the first 5 (or any k) of what was retrieved", "k"),
+    ("_trimmed", "facts are found without their outer spaces and marks", "matcher"),
+    ("_exact", "a fact is found where it is the whole context", "matcher"),
+    ("_statement", "a fact is found in nearly the same words (rapidfuzz, 85 percent alike)", "matcher"),
+    ("_any_script", "Chinese, Japanese, Thai, Lao, Khmer and Burmese are cut into small tokens", "tokenisation"),
+)
+_DIRECTIONS = {"up": "higher is better", "down": "lower is better", "none": "no end is better"}
+
+
+def page() -> str:
+    """Give the text of docs/metrics.md."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    metrics = [metric for family in FAMILIES.values() for metric in family]
+    yield _HEAD.rstrip("\n")
+    for ending, form, option in _FORMS:
+        names = ", ".join(f"`{metric.name}`" for metric in metrics if option in options_of(metric))
+        yield f"| `{ending}` | {form} | {names} |"
+    yield from ("", "Two endings go together: `facts_recall_statement@5`.", "", "## All metrics", "")
+    yield from ("| metric | question that it answers | reads |", "|---|---|---|")
+    for metric in metrics:
+        yield f"| [`{metric.name}`](#{metric.name.lower()}) | {metric.about.asks} | {_columns(metric)} |"
+    for title, family in FAMILIES.items():
+        yield from ("", f"## {title}")
+        for metric in family:
+            yield from _section(metric)
+
+
+def _section(metric: Metric) -> Iterator[str]:
+    about = metric.about
+    yield from ("", f"### {metric.name}", "", about.asks, "")
+    yield f"- Formula: {about.formula}"
+    yield f"- Source: {about.source}"
+    yield f"- Version {metric.version}; judge: {metric.judge}; reads {_columns(metric)}"
+    yield f"- Range: {about.low:g} to {about.high:g}, {_DIRECTIONS[about.direction]}"
+    yield from _odd_cases(about.odd_cases)
+    for name, meaning in options_of(metric).items():
+        yield f"- Option `{name}`: {meaning}"
+    if about.disagreement:
+        yield f"- Where packages disagree: {about.disagreement}"
+    if about.aliases:
+        yield f"- Also called {', '.join(f'`{alias}`' for alias in about.aliases)}"
+
+
+def _odd_cases(cases: OddCases) -> Iterator[str]:
+    told = {
+        "Empty answer": cases.empty_answer,
+        "No contexts": cases.no_contexts,
+        "Duplicate contexts": cases.duplicate_contexts,
+        "No reference": cases.no_reference,
+    }
+    yield from (f"- {case}: {given}" for case, given in told.items() if given != NOT_READ)
+    if unread := [case.lower() for case, given in told.items() if given == NOT_READ]:
+        yield f"- Makes no difference, since it is not read: {', '.join(unread)}"
+
+
+def _columns(metric: Metric) -> str:
+    return ", ".join(f"`{column}`" for column in metric.needs)
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(page(), encoding="utf-8")

@@ -1,0 +1,53 @@
+"""The columns that aidial-rag-eval 0.7.0 writes about retrieval, with its arithmetic: for tables to be exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evaluator.metrics import fact_numbers
+from evaluator.metrics.highlights import highlights_of
+from evaluator.metrics.matchers import CITATION
+from evaluator.metrics.matching import FactMatcher, FactsFound
+
+
+@dataclass(frozen=True)
+class RetrievalColumns:
+    """One row of that package's metrics table; names are its column names.
+
+    `facts_ranks` count from 0, -1 where absent. Without facts `recall`, `mrr` and `f1` are NaN and `precision` is 0.0,
+    which is the package's way: the metrics of the registry are null there, all four.
+    """
+
+    facts_ranks: list[int]
+    context_relevance: list[int]
+    context_highlight: list[str]
+    recall: float
+    precision: float
+    mrr: float
+    f1: float
+
+
+def retrieval_columns(
+    facts: Sequence[str], contexts: Sequence[str], matcher: FactMatcher = CITATION
+) -> RetrievalColumns:
+    """Give the package's columns for one row; for its numbers at k, hand over `contexts[:k]`.
+
+    Facts are taken as they are: one without a letter or digit is looked for too, as there.
+    """
+    found = matcher.finder()(facts, contexts)
+    return columns_of(found, highlights_of(found, facts, contexts, matcher))
+
+
+def columns_of(found: FactsFound, context_highlight: Sequence[str]) -> RetrievalColumns:
+    """Give the columns from what a matcher found."""
+    recall, precision = fact_numbers.recall(found.ranks), fact_numbers.precision(found.counts)
+    return RetrievalColumns(
+        facts_ranks=list(found.ranks),
+        context_relevance=list(found.counts),
+        context_highlight=list(context_highlight),
+        recall=recall,
+        precision=precision,
+        mrr=fact_numbers.mrr(found.ranks),
+        f1=fact_numbers.f1(precision, recall),
+    )

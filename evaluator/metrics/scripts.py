@@ -1,0 +1,44 @@
+"""Words in scripts that put no spaces between them: Chinese, Japanese, Thai, Lao, Khmer, Burmese."""
+
+from __future__ import annotations
+
+import re
+
+_HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_KANA = "\u3041-\u3096\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
+_SOUTHEAST_ASIAN = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1050-\u109f\u1780-\u17d3"
+_LETTER = re.compile(f"[{_HAN}{_KANA}{_SOUTHEAST_ASIAN}]")
+_WORD = re.compile(r"\w+")
+_RUN = re.compile(f"[{_HAN}]|[{_KANA}]+|[{_SOUTHEAST_ASIAN}]+")
+
+
+def has_unspaced(text: str) -> bool:
+    """Whether a text has a letter of a script that puts no spaces between words."""
+    return not text.isascii() and _LETTER.search(text) is not None
+
+
+def with_spaces(text: str) -> str:
+    """Put a space around each letter of such a script, so that a run of words can be cut anywhere."""
+    return " ".join(_LETTER.sub(r" \g<0> ", text).split()) if has_unspaced(text) else text
+
+
+def split_unspaced(token: str) -> list[str]:
+    """Cut a token at each Chinese character, and runs of other such letters into overlapping pairs.
+
+    A Chinese character says about as much as a word, and evaluations of Chinese answers count characters (CMRC 2018,
+    MLQA). One letter of an alphabet or syllabary says nothing, a paragraph holds nearly all of any sentence, so there
+    pairs are counted, as search engines do (Lucene's CJK analyser). Between them, letters and digits stay together
+    and marks go: `第12章。` is three tokens.
+    """
+    if not has_unspaced(token):
+        return [token]
+    pieces: list[str] = []
+    done = 0
+    for run in _RUN.finditer(token):
+        pieces += [*_WORD.findall(token[done : run.start()]), *_pairs(run[0])]
+        done = run.end()
+    return pieces + _WORD.findall(token[done:])
+
+
+def _pairs(run: str) -> list[str]:
+    return [run] if len(run) < 3 else [run[i : i + 2] for i in range(len(run) - 1)]

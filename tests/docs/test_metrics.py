@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from evaluator.metrics.documentation import page
+
+PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+
+
+def test_the_page_says_what_the_metrics_say_of_themselves() -> None:
+    """The page is written from the registry; write it anew when a metric changes."""
+    command = "python -m evaluator.metrics.documentation docs/metrics.md"
+    assert PAGE.read_text(encoding="utf-8") == page(), f"run {command}"
+
+
+def test_the_example_runs_as_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
+    """The page's Python, pasted, prints what its comment says."""
+    (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    exec(example, {})
+    assert capsys.readouterr().out.strip() == re.findall(r"print\(.*?\)  # (.*)", example)[0] == "0.5"
+
+
+def test_links_inside_the_page_lead_to_a_heading() -> None:
+    """Each metric of the overview has its section."""
+    text = PAGE.read_text(encoding="utf-8")
+    headings = {heading.lower() for heading in re.findall(r"^### (.*)$", text, re.MULTILINE)}
+    assert {link.removeprefix("#") for link in re.findall(r"\]\((#[^)]+)\)", text)} == headings
