@@ -13,17 +13,31 @@ from botocore.exceptions import BotoCoreError
 from deltalake.exceptions import DeltaError
 
 from collector import WorkerError
-from dialwatch import lake_commands, running
+from dialwatch import lake_commands, running, score_command
 from dialwatch.collecting import collect_once, collecting
 from dialwatch.config import ConfigError, Settings, load_settings
 from dialwatch.serving import AddressError
 from evaluator import Evaluator
+from evaluator.datasets import DatasetError
+from evaluator.metrics import UnknownMetricError
 from lake import Lake, LostRaceError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 collect_app = typer.Typer(no_args_is_help=True, help="Bring DIAL Core's log lines into the lake.")
 app.add_typer(collect_app, name="collect")
 app.add_typer(lake_commands.app, name="lake")
+app.command("score")(score_command.score)
+
+_MENDABLE = (
+    AddressError,
+    ConfigError,
+    DatasetError,
+    DeltaError,
+    LostRaceError,
+    OSError,
+    UnknownMetricError,
+    WorkerError,
+)
 
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", "-c", help="dialwatch.yaml; without it the environment and flags count.")
@@ -59,7 +73,7 @@ def main() -> None:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
         app()
-    except (AddressError, ConfigError, DeltaError, LostRaceError, OSError, WorkerError) as error:
+    except _MENDABLE as error:
         print(f"dialwatch: {error}", file=sys.stderr)
         sys.exit(2)
     except BotoCoreError as error:

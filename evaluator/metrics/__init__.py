@@ -4,6 +4,7 @@ Columns: `question` and `answer` (text); `contexts`, `context_ids`, `reference_a
 `reference_context_ids` and `facts` (lists of text, contexts in rank order). A metric reads those that it `needs`.
 """
 
+from evaluator.metrics.aggregation import Aggregation, aggregate
 from evaluator.metrics.bleu import Bleu
 from evaluator.metrics.chrf import Chrf
 from evaluator.metrics.citation import ABSENT, fact_ranks
@@ -43,6 +44,7 @@ __all__ = [
     "REGISTRY",
     "STATEMENT",
     "TRIMMED",
+    "Aggregation",
     "AnswerCorrectnessTokenF1",
     "AnswerCorrectnessTokenPrecision",
     "AnswerCorrectnessTokenRecall",
@@ -88,6 +90,7 @@ __all__ = [
     "StringPresence",
     "StringSimilarity",
     "UnknownMetricError",
+    "aggregate",
     "columns_of",
     "compute",
     "fact_ranks",

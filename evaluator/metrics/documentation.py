@@ -46,7 +46,8 @@ strings, a whole number is the string of its digits, and nothing is trimmed or f
   its column's type. A reason beside a value is a remark.
 - What is empty on the side of the ground truth is null. What is empty on the side of the system (an empty list of
   contexts, an empty answer) is 0, so that silence cannot lift a mean. What is not known (a missing cell) is null.
-- Means are over questions. Say beside a mean how many rows it is over, and how many have no value, by reason.
+- Means are over questions. `aggregate(scores)` says beside a mean how many rows it is over, and how many have no value,
+  by reason.
 - A version changes whenever a row may get another value, and an option that changes the arithmetic stands in it:
   `1-denominator=k`. Values of two versions are never compared.
 

@@ -98,6 +98,9 @@ _FORMS: Mapping[str, tuple[str, object]] = {
 }
 """Endings of a name that stand for an option, where the metric has it."""
 
+SLICE_ROWS = 1024
+"""Rows that are scored together: enough to share repeated texts and fill batches, few enough to forget them again."""
+
 _CUT = re.compile(r"(?P<name>.+)@(?P<k>[1-9][0-9]*)")
 
 
@@ -154,13 +157,21 @@ def needs_ground_truth(metric: Metric) -> bool:
 def compute(frame: pd.DataFrame, metrics: Sequence[str | Metric]) -> pd.DataFrame:
     """Score a frame: for each metric a column of its name (float64, NaN where null) and `<name>_reason`.
 
-    The result has the frame's index. A row that a metric cannot score is null with a reason.
+    The result has the frame's index. A row that a metric cannot score is null with a reason. Rows are scored in slices
+    of `SLICE_ROWS`, so that what metrics remember of texts does not grow with the frame.
 
     Raises UnknownMetricError for a name that is not in the registry, and MissingColumnError for a frame without a
     column that a metric needs.
     """
+    chosen = [metric_named(metric) if isinstance(metric, str) else metric for metric in metrics]
+    starts = range(0, max(len(frame), 1), SLICE_ROWS)
+    slices = [_compute_slice(frame.iloc[start : start + SLICE_ROWS], chosen) for start in starts]
+    return pd.concat(slices) if len(slices) > 1 else slices[0]
+
+
+def _compute_slice(frame: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
     columns: dict[str, pd.Series] = {}
-    for metric in [metric_named(metric) if isinstance(metric, str) else metric for metric in metrics]:
+    for metric in metrics:
         scores = metric.score(frame)
         columns[metric.name] = scores.values
         columns[f"{metric.name}_reason"] = scores.reasons

@@ -1,0 +1,102 @@
+"""The command `dialwatch score`: tables of answers and ground truth in, scores out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table as Grid
+
+from dialwatch.config import load_settings
+from dialwatch.score_page import page_of
+from dialwatch.score_webhook import send, webhook
+from evaluator.datasets import Report, score_dataset
+from lake import Storage
+from monitor.notify import Outcome
+
+
+def score(
+    answers: Annotated[str, typer.Argument(help="Table of answers: a parquet file, local or s3://.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="Table to write, with its metadata beside it.")],
+    ground_truth: Annotated[
+        str | None, typer.Option(help="Table of ground truth, joined on documents, question.")
+    ] = None,
+    metrics: Annotated[
+        str, typer.Option(help="Names separated by commas, such as facts_recall,ndcg@5; all: what the columns allow.")
+    ] = "all",
+    html: Annotated[Path | None, typer.Option(help="Page to write, with the distributions of the scores.")] = None,
+    webhook_url: Annotated[str | None, typer.Option("--webhook", help="URL that the means are sent to.")] = None,
+    webhook_secret_file: Annotated[Path | None, typer.Option(help="File with the secret that signs them.")] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="dialwatch.yaml, for lake.storage; else AWS_... counts.")
+    ] = None,
+) -> None:
+    """Score a table of answers, against a table of ground truth if there is one.
+
+    The exit code is 1 where the table is written and the webhook could not be told.
+    """
+    if (webhook_url is None) != (webhook_secret_file is None):
+        raise typer.BadParameter("--webhook and --webhook-secret-file go together: what is sent is signed")
+    receiver = webhook(webhook_url, webhook_secret_file) if webhook_url and webhook_secret_file else None
+    storage = Storage() if config is None else load_settings(config).lake.storage.storage()
+    report = _scored(answers, ground_truth, output, _names(metrics), storage)
+    _print(report, with_ground_truth=ground_truth is not None)
+    if html is not None:
+        html.write_text(page_of(report, storage), encoding="utf-8")
+    if receiver is not None:
+        attempt = send(report, receiver)
+        if attempt.outcome is not Outcome.DELIVERED:
+            typer.echo(f"the webhook was not told: {attempt.reason}", err=True)
+            sys.exit(1)
+
+
+def _names(metrics: str) -> list[str] | None:
+    names = [name.strip() for name in metrics.split(",") if name.strip()]
+    if not names:
+        raise typer.BadParameter("--metrics: name at least one, or all")
+    return None if names == ["all"] else names
+
+
+def _scored(answers: str, truth: str | None, output: str, metrics: list[str] | None, storage: Storage) -> Report:
+    columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    # The bar goes to stderr, and only where that is a terminal: a log wants no bar.
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("scoring", total=None)
+        return score_dataset(
+            answers,
+            truth,
+            output,
+            metrics,
+            storage=storage,
+            on_progress=lambda done, of: bar.update(task, completed=done, total=of),
+        )
+
+
+def _print(report: Report, *, with_ground_truth: bool) -> None:
+    grid = Grid()
+    grid.add_column("metric", overflow="fold")
+    for name in ("mean", "scored", "not scored"):
+        grid.add_column(name, justify="right")
+    grid.add_column("because")
+    for line in report.summaries():
+        mean = "" if line.mean is None else f"{line.mean:.4f}"
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in line.reasons.items())
+        grid.add_row(line.metric, mean, f"{line.scored:,}", f"{line.not_scored:,}", reasons)
+    Console().print(grid)
+    typer.echo(f"{report.rows:,} rows written to {report.dataset.data_path}")
+    if with_ground_truth:
+        typer.echo(
+            f"left out: {report.without_ground_truth:,} answers without ground truth, "
+            f"{report.without_answer:,} cases of ground truth without an answer"
+        )
+    if report.left_out:
+        missing = sorted({column for columns in report.left_out.values() for column in columns})
+        typer.echo(
+            f"not scored for want of {', '.join(missing)}: {', '.join(report.left_out)}; docs/metrics.md says which "
+            "metric reads which"
+        )

@@ -1,0 +1,58 @@
+"""A table's means sent to a webhook: numbers and names of metrics, never a text of the table."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+from pydantic import SecretStr, ValidationError
+
+from dialwatch.config import ConfigError
+from evaluator.datasets import Report, Summary
+from monitor.notify import Attempt, WebhookSettings, deliver, signed_headers
+
+_TIMEOUT_SECONDS = 10
+
+
+def webhook(url: str, secret_file: Path) -> WebhookSettings:
+    """Give a receiver, with the secret that a file holds; ConfigError where address or secret cannot be used."""
+    try:
+        return WebhookSettings.model_validate({"url": url, "secret": SecretStr(secret_file.read_text().strip())})
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise ConfigError(f"--webhook: {problem['loc'][0]}: {problem['msg'].removeprefix('Value error, ')}") from None
+
+
+def send(report: Report, receiver: WebhookSettings, client: httpx.Client | None = None) -> Attempt:
+    """Send a table's means once, signed as Standard Webhooks says; never raises for what the receiver does."""
+    body, now = body_of(report), datetime.now(UTC)
+    headers = signed_headers(str(uuid.uuid4()), now, body, receiver.secret)
+    with client or httpx.Client(timeout=_TIMEOUT_SECONDS) as sender:
+        return deliver(sender, str(receiver.url), body, headers, now)
+
+
+def body_of(report: Report) -> bytes:
+    """Give the JSON that is sent: the table's path, when it was made, its rows, and for each metric mean and counts.
+
+    `reasons` are the numbers of rows without a value, by reason. A mean of no rows is null.
+    """
+    return orjson.dumps(
+        {
+            "type": "dialwatch.scores",
+            "dataset": report.dataset.data_path,
+            "created_at": report.dataset.metadata.created_at,
+            "rows": report.rows,
+            "without_ground_truth": report.without_ground_truth,
+            "without_answer": report.without_answer,
+            "metrics": {summary.metric: _numbers(summary) for summary in report.summaries()},
+        }
+    )
+
+
+def _numbers(summary: Summary) -> dict[str, Any]:
+    return {name: value for name, value in asdict(summary).items() if name != "metric"}

@@ -1,0 +1,103 @@
+"""Tables and their metadata at a local path or an S3 URI: opened, read, and written whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from evaluator.datasets.columns import DatasetError
+from evaluator.datasets.metadata import UNKNOWN, Dataset, Metadata
+from lake import Storage
+
+_BUFFER_BYTES = 1 << 20  # Without a buffer Arrow reads a whole row group at once.
+_TABLE, _METADATA = ".parquet", ".metadata.json"
+
+
+def open_dataset(path: str, storage: Storage | None = None) -> Dataset:
+    """Give a table's paths and metadata; `path` is that of the table or of its metadata.
+
+    A table without metadata is one of which nothing is known. Raises DatasetError where the path ends in neither
+    `.parquet` nor `.parquet.metadata.json`, and where the metadata cannot be read.
+    """
+    data_path, metadata_path = paths_of(path)
+    filesystem, at = (storage or Storage()).filesystem(metadata_path)
+    if not filesystem.exists(at):
+        return Dataset(metadata_path=metadata_path, data_path=data_path, metadata=UNKNOWN)
+    try:
+        metadata = Metadata.model_validate_json(filesystem.cat_file(at))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(map(str, problem["loc"]))
+        raise DatasetError(f"{metadata_path} is not the metadata of a table: {where}: {problem['msg']}") from None
+    return Dataset(metadata_path=metadata_path, data_path=data_path, metadata=metadata)
+
+
+def read_dataset(path: str, storage: Storage | None = None) -> tuple[pd.DataFrame, Metadata]:
+    """Read a whole table and its metadata.
+
+    Do not rely on the `documents` of a metrics table that aidial-rag-eval wrote: it takes them from the answers by row
+    number, and they may be another question's.
+    """
+    with reading(path, storage) as table:
+        return table.read().to_pandas(), open_dataset(path, storage).metadata
+
+
+def read_column(path: str, name: str, storage: Storage | None = None) -> npt.NDArray[np.float64]:
+    """Read a column of numbers, without those that are null."""
+    with reading(path, storage) as table:
+        return np.asarray(table.read([name]).column(name).drop_null().to_numpy(), dtype=np.float64)
+
+
+def paths_of(path: str) -> tuple[str, str]:
+    """Give the paths of the table and of its metadata from either."""
+    data_path = path.removesuffix(_METADATA)
+    if not data_path.endswith(_TABLE):
+        raise DatasetError(f"{path} must end in {_TABLE} or {_TABLE}{_METADATA}")
+    return data_path, f"{data_path}{_METADATA}"
+
+
+@contextmanager
+def reading(path: str, storage: Storage | None = None) -> Iterator[pq.ParquetFile]:
+    """Open a table; DatasetError where it is no parquet, FileNotFoundError where there is none."""
+    data_path, _ = paths_of(path)
+    filesystem, at = (storage or Storage()).filesystem(data_path)
+    try:
+        opened = filesystem.open(at, "rb")
+    except FileNotFoundError:
+        # s3fs says the path and no word more.
+        raise FileNotFoundError(f"there is no file {data_path}") from None
+    with opened as file:
+        try:
+            table = pq.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER_BYTES)
+        except pa.ArrowInvalid as error:
+            raise DatasetError(f"{data_path} cannot be read as parquet: {error}") from None
+        yield table
+
+
+@contextmanager
+def writing(path: str, storage: Storage | None = None) -> Iterator[BinaryIO]:
+    """Open a file that appears at its path when the block ends, and not at all where it raises."""
+    filesystem, at = (storage or Storage()).filesystem(path)
+    file: Any = filesystem.open(at, "wb", autocommit=False)
+    try:
+        yield file
+        file.close()
+    except BaseException:
+        file.close()
+        file.discard()
+        raise
+    file.commit()
+
+
+def size_of(path: str, storage: Storage | None = None) -> int:
+    """Give the size of a file in bytes."""
+    filesystem, at = (storage or Storage()).filesystem(path)
+    return int(filesystem.size(at))

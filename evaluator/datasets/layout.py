@@ -1,0 +1,119 @@
+"""Which metrics two tables can be scored with, and the columns of the table that comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from evaluator.datasets.columns import (
+    ANSWERS,
+    GROUND_TRUTH,
+    READ_FROM,
+    DatasetError,
+    as_metrics_read,
+    written,
+    written_type,
+)
+from evaluator.datasets.retrieval import TYPES, retrieval_arrays
+from evaluator.metrics import REGISTRY, Metric, compute, metric_named
+
+_INDEX = "__index_level_"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What is read from which column, what is scored, and where each column is written.
+
+    `carried` is, for each column written as it was read, the table and the name that it has there. `left_out` names,
+    for each metric that cannot be scored, the columns that are missing.
+    """
+
+    metrics: Sequence[Metric]
+    left_out: Mapping[str, Sequence[str]]
+    read: Mapping[str, tuple[str, str]]
+    carried: Mapping[str, tuple[str, str]]
+    schema: pa.Schema
+    has_retrieval: bool
+
+    @classmethod
+    def of(cls, schemas: Mapping[str, pa.Schema], metrics: Sequence[str | Metric] | None) -> Layout:
+        """Lay out the scores of tables with these schemas; None stands for all metrics that can be scored.
+
+        Raises DatasetError where a metric that was asked for lacks a column, and UnknownMetricError.
+        """
+        read = _readable(schemas)
+        given = REGISTRY.values() if metrics is None else metrics
+        asked = [metric_named(one) if isinstance(one, str) else one for one in given]
+        left_out = {one.name: missing for one in asked if (missing := [name for name in one.needs if name not in read])}
+        if metrics is not None:
+            for name, missing in left_out.items():
+                raise DatasetError(_lacking(name, missing[0], schemas))
+        chosen = list({one.name: one for one in asked if one.name not in left_out}.values())
+        has_retrieval = {"facts", "contexts"} <= read.keys()
+        made = {name: kind for name, kind in TYPES.items() if has_retrieval}
+        for metric in chosen:
+            made |= {metric.name: pa.float64(), f"{metric.name}_reason": pa.string()}
+        carried = {name: place for name, place in _carried(schemas).items() if name not in made}
+        kinds = {
+            name: written_type(name, schemas[table].field(column).type) for name, (table, column) in carried.items()
+        }
+        return cls(chosen, left_out, read, carried, pa.schema(list((kinds | made).items())), has_retrieval)
+
+    def scored(self, tables: Mapping[str, pa.RecordBatch | pa.Table]) -> tuple[pa.RecordBatch, pd.DataFrame]:
+        """Score rows of the tables, which are joined: what is written, and the scores by themselves."""
+        cells = {
+            name: as_metrics_read(name, tables[table].column(column).to_pylist())
+            for name, (table, column) in self.read.items()
+        }
+        rows = len(tables[ANSWERS])
+        frame = pd.DataFrame(
+            {name: pd.Series(list[Any](of), dtype=object) for name, of in cells.items()}, index=range(rows)
+        )
+        scores = compute(frame, self.metrics)
+        arrays = {
+            name: written(name, tables[table].column(column), self.schema.field(name).type)
+            for name, (table, column) in self.carried.items()
+        }
+        if self.has_retrieval:
+            arrays |= retrieval_arrays(cells["facts"], cells["contexts"])
+        arrays |= {
+            name: pa.array(scores[name], self.schema.field(name).type, from_pandas=True) for name in scores.columns
+        }
+        return pa.record_batch([arrays[name] for name in self.schema.names], schema=self.schema), scores
+
+
+def _readable(schemas: Mapping[str, pa.Schema]) -> dict[str, tuple[str, str]]:
+    read: dict[str, tuple[str, str]] = {}
+    for name, (table, column) in READ_FROM.items():
+        names = schemas[table].names if table in schemas else ()
+        # A table of one's own may have several reference answers, under the name that metrics give them.
+        found = next((one for one in (name, column) if one in names), None)
+        if found is not None:
+            read[name] = (table, found)
+    return read
+
+
+def _carried(schemas: Mapping[str, pa.Schema]) -> dict[str, tuple[str, str]]:
+    """All columns of both; a name that both have is the answers', and with a prefix the ground truth's."""
+    carried = {name: (ANSWERS, name) for name in _columns(schemas[ANSWERS])}
+    for name in _columns(schemas[GROUND_TRUTH]) if GROUND_TRUTH in schemas else ():
+        if name not in ("documents", "question"):
+            own = f"ground_truth_{name}" if name in carried or name == "answer" else name
+            carried[own] = (GROUND_TRUTH, name)
+    return carried
+
+
+def _columns(schema: pa.Schema) -> list[str]:
+    return [name for name in schema.names if not name.startswith(_INDEX)]
+
+
+def _lacking(metric: str, needed: str, schemas: Mapping[str, pa.Schema]) -> str:
+    table, column = READ_FROM.get(needed, (ANSWERS, needed))
+    if table not in schemas:
+        return f"metric {metric!r} needs column {column!r} of the ground truth, and no ground truth is given"
+    has = ", ".join(schemas[table].names) or "no columns"
+    return f"metric {metric!r} needs column {column!r} in the {table}; the table has {has}"

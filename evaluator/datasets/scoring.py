@@ -1,0 +1,144 @@
+"""Two tables in, a table with scores and its metadata out, a batch of rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import PurePosixPath
+from typing import Any
+
+import orjson
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from evaluator.datasets.columns import ANSWERS, GROUND_TRUTH, require
+from evaluator.datasets.files import open_dataset, paths_of, reading, size_of, writing
+from evaluator.datasets.joining import KEYS, WHY, GroundTruth
+from evaluator.datasets.layout import Layout
+from evaluator.datasets.metadata import Dataset, Metadata
+from evaluator.datasets.totals import Totals
+from evaluator.metrics import Metric
+from lake import Storage
+
+BATCH_ROWS = 256
+_BEFORE_REASONS = len(("mean", "scored", "not_scored"))
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A metric's line of the aggregate; `mean` is None where no row has a value, `reasons` say how many lack one."""
+
+    metric: str
+    mean: float | None
+    scored: int
+    not_scored: int
+    reasons: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of a table: where it was written, and the means of its metrics as `aggregate` gives them.
+
+    `left_out` names, for each metric that could not be scored, the columns that it lacks. `without_ground_truth` counts
+    answers, `without_answer` rows of ground truth that no answer was joined with.
+    """
+
+    dataset: Dataset
+    aggregate: pd.DataFrame
+    left_out: Mapping[str, Sequence[str]]
+    rows: int
+    without_ground_truth: int
+    without_answer: int
+
+    def summaries(self) -> Iterator[Summary]:
+        """Give the aggregate line by line."""
+        for metric, line in self.aggregate.iterrows():
+            reasons = {str(reason): int(count) for reason, count in line.iloc[_BEFORE_REASONS:].items() if count}
+            mean = None if pd.isna(line["mean"]) else float(line["mean"])
+            yield Summary(str(metric), mean, int(line["scored"]), int(line["not_scored"]), reasons)
+
+
+def score_dataset(
+    answers: str,
+    ground_truth: str | None,
+    destination: str,
+    metrics: Sequence[str | Metric] | None = None,
+    *,
+    storage: Storage | None = None,
+    batch_rows: int = BATCH_ROWS,
+    on_progress: Progress | None = None,
+    now: datetime | None = None,
+) -> Report:
+    """Score the answers of a table against the ground truth of another, and write the rows with their scores.
+
+    Paths are local or `s3://`. Rows are joined on the documents as a set and the question; those without a partner
+    are left out and counted, and an answer to which there are several gives several rows. Without ground truth every
+    answer is scored, by the metrics that need none. `metrics` None stands for all that the columns allow.
+
+    Every column of the two tables is carried over. Beside the scores stand the columns of aidial-rag-eval 0.7.0 with
+    its arithmetic (`facts_ranks`, `context_relevance`, `context_highlight`, `recall`, `precision`, `mrr`, `f1`), and
+    beside the table the metadata that it reads. The metrics' versions are in the parquet file's own metadata, under
+    `dialwatch`.
+
+    The answers are read and written in batches; the ground truth is in memory. The table appears when it is whole.
+    `on_progress` gets the answers done and the answers there are. `now` is the time that the metadata tell.
+
+    Raises DatasetError for a table that cannot be used, UnknownMetricError, and OSError.
+    """
+    data_path, metadata_path = paths_of(destination)
+    sources = [open_dataset(path, storage) for path in (ground_truth, answers) if path is not None]
+    truth = None if ground_truth is None else GroundTruth.read(ground_truth, storage)
+    totals = Totals()
+    with reading(answers, storage) as table:
+        schemas = _schemas(answers, table.schema_arrow, truth)
+        layout = Layout.of(schemas, metrics)
+        with writing(data_path, storage) as file, pq.ParquetWriter(file, _schema(layout), compression="zstd") as writer:
+            for batch in table.iter_batches(batch_rows):
+                joined, matched = (len(batch), {ANSWERS: batch}) if truth is None else truth.join(batch)
+                rows, scores = layout.scored(matched)
+                writer.write_batch(rows)
+                totals.add(len(batch), joined, rows, scores)
+                if on_progress is not None:
+                    on_progress(totals.answers, table.metadata.num_rows)
+    metadata = Metadata(
+        created_at=now or datetime.now(UTC),
+        sources=tuple(sources),
+        tools={"dialwatch": version("dialwatch")},
+        file_info={"name": PurePosixPath(data_path).name, "size": size_of(data_path, storage)},
+        metrics=totals.means(),
+        statistics=_statistics(totals, truth),
+    )
+    with writing(metadata_path, storage) as file:
+        file.write(metadata.model_dump_json(indent=2).encode())
+    return Report(
+        dataset=Dataset(metadata_path=metadata_path, data_path=data_path, metadata=metadata),
+        aggregate=totals.aggregation.frame(),
+        left_out=layout.left_out,
+        rows=totals.rows,
+        without_ground_truth=totals.answers - totals.joined,
+        without_answer=0 if truth is None else len(truth.table) - len(truth.answered),
+    )
+
+
+def _schemas(path: str, schema: pa.Schema, truth: GroundTruth | None) -> dict[str, pa.Schema]:
+    if truth is None:
+        return {ANSWERS: schema}
+    require(schema.names, KEYS, path, WHY)
+    return {ANSWERS: schema, GROUND_TRUTH: truth.table.schema}
+
+
+def _schema(layout: Layout) -> pa.Schema:
+    versions = {metric.name: metric.version for metric in layout.metrics}
+    own = {"version": version("dialwatch"), "metrics": versions}
+    schema: Any = layout.schema
+    return schema.with_metadata({"dialwatch": orjson.dumps(own)})
+
+
+def _statistics(totals: Totals, truth: GroundTruth | None) -> dict[str, float]:
+    sizes: dict[str, float] = {} if truth is None else {"Ground truth size": len(truth.table)}
+    return sizes | {"Answers size": totals.answers, "Evaluation data size": totals.rows}

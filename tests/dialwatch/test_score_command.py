@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from standardwebhooks import Webhook
+
+from dialwatch.score_page import bars
+
+SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
+
+
+def score(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dialwatch", "score", *arguments]
+    environment = {"PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "140", "PATH": ""}
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    answer = {"question": "Q?", "documents": ["a"], "context": ["the sky is blue"], "answer": "blue sky"}
+    others = [answer | {"context": None}, answer | {"question": "Other?"}]
+    truth = {"question": "Q?", "documents": ["a"], "facts": ["sky is blue", "snow"], "answer": "blue"}
+    pq.write_table(pa.Table.from_pylist([answer, *others]), tmp_path / "answers.parquet")
+    pq.write_table(pa.Table.from_pylist([truth]), tmp_path / "gt.parquet")
+    (tmp_path / "secret").write_text(f"{SECRET}\n")
+    return tmp_path
+
+
+class Receiver(BaseHTTPRequestHandler):
+    status = 204
+    received: list[dict[str, object]]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        Webhook(SECRET).verify(body, dict(self.headers))
+        type(self).received.append(json.loads(body))
+        self.send_response(type(self).status)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def receiver() -> Iterator[tuple[str, type[Receiver]]]:
+    handler = type("OneReceiver", (Receiver,), {"received": []})
+    server = HTTPServer(("127.0.0.1", 0), handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/", handler
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_table_is_scored_and_the_means_are_shown(folder: Path) -> None:
+    """The command writes the table, shows each mean with what it is over, and says what was left out."""
+    done = score(folder, "answers.parquet", "--ground-truth", "gt.parquet", "--metrics", "all", "-o", "metrics.parquet")
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stdout.splitlines() if "facts_recall " in line]
+    assert [cell.strip() for cell in line.strip("│").split("│")] == [
+        "facts_recall",
+        "0.5000",
+        "1",
+        "1",
+        "1 no_contexts",
+    ]
+    assert "2 rows written to metrics.parquet" in done.stdout
+    assert "1 answers without ground truth, 0 cases" in done.stdout
+    assert "not scored for want of context_ids, reference_context_ids" in done.stdout
+    assert "ndcg" in done.stdout
+    assert pq.read_table(folder / "metrics.parquet").column("facts_recall").to_pylist() == [0.5, None]
+    assert json.loads((folder / "metrics.parquet.metadata.json").read_text())["metrics"]["recall"] == 0.5
+
+
+def test_a_page_shows_the_distributions(folder: Path) -> None:
+    """The page stands by itself, with a bar where there are values, and names in it are no HTML."""
+    (folder / "answers.parquet").rename(folder / "<b>.parquet")
+    arguments = ["--ground-truth", "gt.parquet", "--metrics", "facts_recall,context_present", "-o", "<i>.parquet"]
+    done = score(folder, "<b>.parquet", *arguments, "--html", "page.html")
+    assert done.returncode == 0, done.stderr
+    page = (folder / "page.html").read_text("utf-8")
+    assert "Scores of &lt;i&gt;.parquet" in page
+    assert "1 from 0.5 to 0.55" in page
+    assert "1 no_contexts" in page
+    assert "http" not in page
+
+
+def test_every_value_has_its_bar() -> None:
+    """Both ends of the range count, and a single row among thousands can be seen."""
+    drawn = bars(np.array([0.0] * 5000 + [1.0, 0.5]), 0.0, 1.0)
+    assert [bar.count for bar in drawn if bar.count] == [5000, 1, 1]
+    assert all(bar.height >= 1 for bar in drawn if bar.count)
+    assert max(bar.x + bar.width for bar in drawn) <= 240
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--metrics", "facts_recall"), "'facts_recall' needs column 'facts' of the ground truth"),
+        (("--metrics", "hit_rate", "--ground-truth", "gt.parquet"), "'hit_rate' needs column 'context_ids'"),
+        (("--metrics", "faith"), "there is no metric 'faith'"),
+        (("--metrics", ","), "name at least one"),
+        (("--ground-truth", "nowhere.parquet"), "nowhere.parquet"),
+        (("--ground-truth", "secret"), "secret must end in .parquet"),
+        (("--webhook", "http://127.0.0.1:1/"), "go together"),
+        (("--webhook", "nowhere", "--webhook-secret-file", "secret"), "--webhook: url"),
+    ],
+)
+def test_an_error_is_a_message_and_not_a_trace(arguments: tuple[str, ...], says: str, folder: Path) -> None:
+    """What a person can mend is said, with exit code 2, and nothing is written."""
+    done = score(folder, "answers.parquet", *arguments, "-o", "out.parquet")
+    assert done.returncode == 2, done.stderr
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (folder / "out.parquet").exists()
+
+
+def test_a_webhook_gets_the_means(folder: Path, receiver: tuple[str, type[Receiver]]) -> None:
+    """The signed body has a mean and counts a metric, null where nothing is scored, and no text of the table."""
+    url, handler = receiver
+    arguments = ["answers.parquet", "--metrics", "context_present,faithfulness_kprecision", "-o", "out.parquet"]
+    done = score(folder, *arguments, "--webhook", url, "--webhook-secret-file", "secret")
+    assert done.returncode == 0, done.stderr
+    (body,) = handler.received
+    assert body["rows"] == 3
+    assert body["metrics"] == {
+        "context_present": {"mean": pytest.approx(2 / 3), "scored": 3, "not_scored": 0, "reasons": {}},
+        "faithfulness_kprecision": {"mean": 1.0, "scored": 2, "not_scored": 1, "reasons": {"no_contexts": 1}},
+    }
+    assert "blue" not in json.dumps(body)
+
+
+def test_a_webhook_that_refuses_is_said(folder: Path, receiver: tuple[str, type[Receiver]]) -> None:
+    """The table is there and the exit code is 1."""
+    url, handler = receiver
+    handler.status = 500
+    arguments = ["answers.parquet", "--metrics", "context_present", "-o", "out.parquet"]
+    done = score(folder, *arguments, "--webhook", url, "--webhook-secret-file", "secret")
+    assert done.returncode == 1
+    assert "the webhook was not told: answered 500" in done.stderr
+    assert (folder / "out.parquet").exists()
