@@ -18,7 +18,7 @@ IS_ANSWER = ds.field("kind").isin(ANSWERING_KINDS) & ds.field("is_entry") & (ds.
 ANSWER_COLUMNS = (
     "event_id", "response_id", "response_ids", "deployment", "date", "requested_at", "chat_id", "kind", "status",
     "error", "is_entry", "question", "answer", "documents", "contexts", "contexts_origin", "finish_reason",
-    "trace_id", "span_id", "ingested_at",
+    "trace_id", "span_id", "ingested_at", "duration_ms", "price",
 )  # fmt: skip
 """All that `answers` reads; the bodies stay where they are."""
 
@@ -35,6 +35,7 @@ class Answer:
     empty list where nothing was retrieved, and None where the log does not tell what was, or only images were.
     `cited_only` says that the chunks are those that the answer cited, not all that were retrieved. `call` is the trace
     and span of the answer where the prompt of a model call that it made would say more than its own contexts.
+    `price` is that of all calls that it took.
     """
 
     event_id: str
@@ -50,6 +51,8 @@ class Answer:
     contexts: list[str] | None
     cited_only: bool
     call: tuple[str, str] | None
+    duration_ms: int | None
+    price: float | None
 
 
 def answers(rows: pa.Table) -> Iterator[list[Answer]]:
@@ -74,6 +77,8 @@ def _answer(row: Mapping[str, Any]) -> Answer:
         contexts=_contexts(row),
         cited_only=row["contexts_origin"] == "cited",
         call=_call(row),
+        duration_ms=row["duration_ms"],
+        price=row["price"],
     )
 
 

@@ -16,7 +16,7 @@ from evaluator.answers import IS_ANSWER, Answer, answers
 from evaluator.cases import Case, CaseBook, first_earlier, source_times
 from evaluator.identity import identity
 from evaluator.late_contexts import Grace, with_late_contexts
-from evaluator.metrics import Metric, needs_ground_truth
+from evaluator.metrics import MEASURED_COLUMNS, Metric, needs_ground_truth
 from evaluator.new_answers import FROM_LOGS, POSITIONS, new_answers
 from evaluator.positions import is_far
 from evaluator.tables import DeploymentTables
@@ -110,6 +110,7 @@ def _against_cases(
 
 def _frame(some: Sequence[Answer], **columns: list[Any]) -> pd.DataFrame:
     columns |= {"question": [answer.question for answer in some], "answer": [answer.text for answer in some]}
+    columns |= {"duration_ms": [answer.duration_ms for answer in some], "price": [answer.price for answer in some]}
     return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
 
 
@@ -117,10 +118,12 @@ def _rows(
     metric: Metric, frame: pd.DataFrame, pairs: Sequence[tuple[Answer, Case | None]], now: datetime
 ) -> Iterator[dict[str, Any]]:
     scores = metric.score(frame)
+    is_measured = MEASURED_COLUMNS.issuperset(metric.needs)
     results = zip(scores.values, scores.reasons, scores.details, pairs, strict=True)
     for value, reason, details, (answer, case) in results:
         # What the log does not hold was not seen, and so not even "nothing was retrieved" can be said of it.
-        known = answer.text is not None and value == value
+        seen = is_measured or answer.text is not None
+        known = seen and value == value
         told = dict(details) | ({"case_id": case.case_id} if case else {})
         yield {
             "score_id": identity(answer.event_id, metric.name, metric.version),
@@ -133,7 +136,7 @@ def _rows(
             "metric": metric.name,
             "metric_version": metric.version,
             "value": value if known else None,
-            "reason": None if known else ("no_answer" if answer.text is None else reason),
+            "reason": None if known else (reason if seen else "no_answer"),
             "details": orjson.dumps(told).decode() if told else None,
             "judge": metric.judge,
             "cost": 0.0,

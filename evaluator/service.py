@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from evaluator.ground_truth import propose_cases
-from evaluator.metrics import metric_named
 from evaluator.positions import Uncommitted
 from evaluator.scoring import score_new_answers
 from evaluator.settings import EvaluatorSettings
@@ -66,7 +65,7 @@ class Evaluator:
         self, lake: Lake, settings: EvaluatorSettings, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
         self._lake = lake
-        self._metrics = [metric_named(name) for name in settings.metrics]
+        self._metrics = settings.chosen_metrics()
         self._context_grace = settings.context_grace
         self._children = ChildContexts(lake)
         self._uncommitted = Uncommitted()

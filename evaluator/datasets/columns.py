@@ -16,6 +16,8 @@ READ_FROM: Mapping[str, tuple[str, str]] = {
     "answer": (ANSWERS, "answer"),
     "contexts": (ANSWERS, "context"),
     "context_ids": (ANSWERS, "context_ids"),
+    "duration_ms": (ANSWERS, "duration_ms"),
+    "price": (ANSWERS, "price"),
     "facts": (GROUND_TRUTH, "facts"),
     "reference_answers": (GROUND_TRUTH, "answer"),
     "reference_contexts": (GROUND_TRUTH, "reference_contexts"),

@@ -1,13 +1,16 @@
 """RAG metrics as functions over a pandas frame whose columns have the field's names.
 
 Columns: `question` and `answer` (text); `contexts`, `context_ids`, `reference_answers`, `reference_contexts`,
-`reference_context_ids` and `facts` (lists of text, contexts in rank order). A metric reads those that it `needs`.
+`reference_context_ids` and `facts` (lists of text, contexts in rank order); `duration_ms`, `price` and
+`deployment_price` (numbers). A metric reads those that it `needs`.
 """
 
 from evaluator.metrics.aggregation import Aggregation, aggregate
 from evaluator.metrics.bleu import Bleu
 from evaluator.metrics.chrf import Chrf
 from evaluator.metrics.citation import ABSENT, fact_ranks
+from evaluator.metrics.citation_validity import CitationValidity, citations
+from evaluator.metrics.combination import Combination, CombinationError, combination
 from evaluator.metrics.context import ContextPresent
 from evaluator.metrics.correctness import (
     AnswerCorrectnessTokenF1,
@@ -19,17 +22,24 @@ from evaluator.metrics.exact import ExactMatch, StringPresence
 from evaluator.metrics.fact_order import FactsMrr, FactsMrrFirst, FactsNdcg
 from evaluator.metrics.fact_sets import FactsF1, FactsPrecision, FactsRecall
 from evaluator.metrics.faithfulness import FaithfulnessKPrecision
+from evaluator.metrics.form import AnswerLength, EmptyAnswer
 from evaluator.metrics.highlights import highlights
 from evaluator.metrics.id_order import ContextCorrectness, MeanAveragePrecision, MeanAveragePrecisionTrec, Ndcg
 from evaluator.metrics.id_repeats import IdRepeats
 from evaluator.metrics.id_sets import HitRate, IdF1, IdPrecision, IdRecall, RPrecision
+from evaluator.metrics.language_match import LanguageMatch
+from evaluator.metrics.languages import Language, language_of
 from evaluator.metrics.matchers import CITATION, EXACT, TRIMMED, CitationMatcher, ExactMatcher
 from evaluator.metrics.matching import FactMatcher, FactsFound
+from evaluator.metrics.measured import MEASURED_COLUMNS, Cost, Latency
 from evaluator.metrics.metric import Metric, MissingColumnError, Score, Scores
 from evaluator.metrics.near_misses import CommonRun, FactsLongestRun, longest_common_run
+from evaluator.metrics.ragas_score import left_out, ragas_score
 from evaluator.metrics.reference_contexts import NonLlmContextPrecision, NonLlmContextRecall
+from evaluator.metrics.refusal import Refusal
 from evaluator.metrics.registry import ALIASES, REGISTRY, UnknownMetricError, compute, metric_named, needs_ground_truth
 from evaluator.metrics.relevance import ContextRelevanceTokenPrecision
+from evaluator.metrics.repeated_text import RepeatedText
 from evaluator.metrics.retrieval_columns import RetrievalColumns, columns_of, retrieval_columns
 from evaluator.metrics.rouge import Rouge
 from evaluator.metrics.similarity import StringSimilarity
@@ -41,6 +51,7 @@ __all__ = [
     "ALIASES",
     "CITATION",
     "EXACT",
+    "MEASURED_COLUMNS",
     "REGISTRY",
     "STATEMENT",
     "TRIMMED",
@@ -48,14 +59,20 @@ __all__ = [
     "AnswerCorrectnessTokenF1",
     "AnswerCorrectnessTokenPrecision",
     "AnswerCorrectnessTokenRecall",
+    "AnswerLength",
     "Bleu",
     "Chrf",
     "CitationMatcher",
+    "CitationValidity",
+    "Combination",
+    "CombinationError",
     "CommonRun",
     "ContextCorrectness",
     "ContextPresent",
     "ContextRelevanceTokenPrecision",
+    "Cost",
     "Description",
+    "EmptyAnswer",
     "ExactMatch",
     "ExactMatcher",
     "FactMatcher",
@@ -73,6 +90,9 @@ __all__ = [
     "IdPrecision",
     "IdRecall",
     "IdRepeats",
+    "Language",
+    "LanguageMatch",
+    "Latency",
     "MeanAveragePrecision",
     "MeanAveragePrecisionTrec",
     "Metric",
@@ -82,6 +102,8 @@ __all__ = [
     "NonLlmContextRecall",
     "OddCases",
     "RPrecision",
+    "Refusal",
+    "RepeatedText",
     "RetrievalColumns",
     "Rouge",
     "Score",
@@ -91,13 +113,18 @@ __all__ = [
     "StringSimilarity",
     "UnknownMetricError",
     "aggregate",
+    "citations",
     "columns_of",
+    "combination",
     "compute",
     "fact_ranks",
     "highlights",
+    "language_of",
+    "left_out",
     "longest_common_run",
     "metric_named",
     "needs_ground_truth",
+    "ragas_score",
     "retrieval_columns",
     "tokens",
     "tokens_of_any_script",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 
@@ -66,6 +69,29 @@ def ids(cell: object, column: str) -> list[str] | None:
     if _is_missing(cell):
         return None
     raise UnreadableCellError(f"unreadable_{column}")
+
+
+def amount(cell: object, column: str) -> float | None:
+    """Give the number of a cell, 0 or more; None where the cell is missing.
+
+    Raises UnreadableCellError with `unreadable_<column>` for all else, such as a text, a negative number or infinity.
+    """
+    if _is_missing(cell):
+        return None
+    if isinstance(cell, int | float | np.integer | np.floating | Decimal) and not isinstance(cell, bool):
+        number = _as_float(cell)
+        if math.isnan(number):
+            return None
+        if 0 <= number < math.inf:
+            return number
+    raise UnreadableCellError(f"unreadable_{column}")
+
+
+def _as_float(number: float | np.integer | np.floating | Decimal) -> float:
+    try:
+        return float(number)
+    except (OverflowError, ValueError):  # a whole number of 400 digits, a signalling NaN
+        return math.inf
 
 
 def _id(item: object, column: str) -> str:

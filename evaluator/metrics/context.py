@@ -24,6 +24,7 @@ class ContextPresent:
         formula="1 if some context holds a letter or digit, else 0",
         source="dialwatch",
         odd_cases=OddCases(no_contexts="0.0, for a missing cell too", duplicate_contexts="no difference"),
+        binary=True,
     )
 
     def score(self, frame: pd.DataFrame) -> Scores:

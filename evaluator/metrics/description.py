@@ -25,8 +25,9 @@ class Description:
     """A metric in words, as docs/metrics.md shows it.
 
     `asks` is the question that the value answers, `low` and `high` its range, both included, and `direction` says
-    which end is better. `disagreement` tells where packages give other numbers, and which are given here. `aliases`
-    are other names of the metric, in other packages or in short.
+    which end is better; `binary` says that no other values than 0 and 1 occur. `disagreement` tells where packages
+    give other numbers, and which are given here. `aliases` are other names of the metric, in other packages or in
+    short.
     """
 
     asks: str
@@ -36,5 +37,6 @@ class Description:
     low: float = 0.0
     high: float = 1.0
     direction: Direction = "up"
+    binary: bool = False
     disagreement: str = ""
     aliases: tuple[str, ...] = ()

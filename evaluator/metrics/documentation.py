@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from evaluator.metrics.description import NOT_READ, OddCases
+from evaluator.metrics.description import NOT_READ, Description, OddCases
 from evaluator.metrics.metric import Metric
 from evaluator.metrics.options import options_of
 from evaluator.metrics.registry import FAMILIES
@@ -36,13 +37,15 @@ print(scores.loc[0, "facts_recall"])  # 0.5
 ```
 
 A frame's columns are `question` and `answer` (text), `contexts`, `context_ids`, `reference_answers`,
-`reference_contexts`, `reference_context_ids` and `facts` (lists of text; contexts and their ids in rank order). Ids are
-strings, a whole number is the string of its digits, and nothing is trimmed or folded.
+`reference_contexts`, `reference_context_ids` and `facts` (lists of text; contexts and their ids in rank order);
+`duration_ms`, `price` and `deployment_price` (numbers). Ids are strings, a whole number is the string of its digits,
+and nothing is trimmed or folded.
 
 ## What all of them keep to
 
 - A row that cannot be scored is null with a reason and never an exception: `no_ground_truth`, `no_facts`,
-  `no_contexts`, `no_answer`, `no_question`, `too_long`, or `unreadable_<column>` where a cell holds something else than
+  `no_contexts`, `no_answer`, `no_question`, `no_citations`, `unknown_language`, `too_short`, `too_long`,
+  `no_duration`, `no_price`, or `unreadable_<column>` where a cell holds something else than
   its column's type. A reason beside a value is a remark.
 - What is empty on the side of the ground truth is null. What is empty on the side of the system (an empty list of
   contexts, an empty answer) is 0, so that silence cannot lift a mean. What is not known (a missing cell) is null.
@@ -50,6 +53,21 @@ strings, a whole number is the string of its digits, and nothing is trimmed or f
   by reason.
 - A version changes whenever a row may get another value, and an option that changes the arithmetic stands in it:
   `1-denominator=k`. Values of two versions are never compared.
+
+## One number of several
+
+`ragas_score` is the harmonic mean of a data set's means. Metrics that are only 0 or 1, or whose better end is not 1,
+are left out (`left_out` names them), and a mean of 0 makes it 0. A combination is a metric of its own: the weighted
+mean of metrics from 0 to 1 in each row, where those whose lower end is the better one count with 1 - value. A row that
+one of its metrics cannot score is null.
+
+```python
+from evaluator.metrics import combination, ragas_score
+
+print(round(ragas_score({"context_relevancy": 0.817, "faithfulness": 0.892, "answer_relevancy": 0.874}), 4))  # 0.8598
+retrieval = combination("retrieval", {"facts_recall": 3, "facts_precision": 1})
+print(compute(frame, [retrieval]).loc[0, "retrieval"])  # 0.5
+```
 
 ## Forms
 
@@ -93,7 +111,7 @@ def _section(metric: Metric) -> Iterator[str]:
     yield f"- Formula: {about.formula}"
     yield f"- Source: {about.source}"
     yield f"- Version {metric.version}; judge: {metric.judge}; reads {_columns(metric)}"
-    yield f"- Range: {about.low:g} to {about.high:g}, {_DIRECTIONS[about.direction]}"
+    yield f"- Range: {_range(about)}, {_DIRECTIONS[about.direction]}"
     yield from _odd_cases(about.odd_cases)
     for name, meaning in options_of(metric).items():
         yield f"- Option `{name}`: {meaning}"
@@ -101,6 +119,12 @@ def _section(metric: Metric) -> Iterator[str]:
         yield f"- Where packages disagree: {about.disagreement}"
     if about.aliases:
         yield f"- Also called {', '.join(f'`{alias}`' for alias in about.aliases)}"
+
+
+def _range(about: Description) -> str:
+    if about.binary:
+        return "0 or 1"
+    return f"{about.low:g} or more" if math.isinf(about.high) else f"{about.low:g} to {about.high:g}"
 
 
 def _odd_cases(cases: OddCases) -> Iterator[str]:

@@ -30,6 +30,7 @@ class ExactMatch(ReferenceMetric):
         source="ragas (ExactMatch)",
         odd_cases=odd_cases("1.0 if a reference is empty too, else 0.0, both with `no_answer`"),
         disagreement="SQuAD's exact match normalises both texts first (`normalised=True`).",
+        binary=True,
     )
 
     @property
@@ -59,6 +60,7 @@ class StringPresence(ReferenceMetric):
         source="ragas (StringPresence)",
         odd_cases=odd_cases(),
         disagreement="An empty reference is 1.0 in ragas; here it is no reference.",
+        binary=True,
     )
 
     def references(self, given: Sequence[str]) -> Sequence[str]:

@@ -106,6 +106,7 @@ class HitRate(CutIdMetric):
         odd_cases=odd_cases("no difference"),
         disagreement="llama-index also has a granular form, here the option `granular`.",
         aliases=("id_hit_rate", "match", "success"),
+        binary=True,
     )
 
     def of(self, ranking: IdRanking) -> float:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from evaluator.metrics.bleu import Bleu
 from evaluator.metrics.chrf import Chrf
+from evaluator.metrics.citation_validity import CitationValidity
 from evaluator.metrics.context import ContextPresent
 from evaluator.metrics.correctness import (
     AnswerCorrectnessTokenF1,
@@ -21,15 +22,20 @@ from evaluator.metrics.exact import ExactMatch, StringPresence
 from evaluator.metrics.fact_order import FactsMrr, FactsMrrFirst, FactsNdcg
 from evaluator.metrics.fact_sets import FactsF1, FactsPrecision, FactsRecall
 from evaluator.metrics.faithfulness import FaithfulnessKPrecision
+from evaluator.metrics.form import AnswerLength, EmptyAnswer
 from evaluator.metrics.id_order import ContextCorrectness, MeanAveragePrecision, MeanAveragePrecisionTrec, Ndcg
 from evaluator.metrics.id_repeats import IdRepeats
 from evaluator.metrics.id_sets import HitRate, IdF1, IdPrecision, IdRecall, RPrecision
+from evaluator.metrics.language_match import LanguageMatch
 from evaluator.metrics.matchers import EXACT, TRIMMED
+from evaluator.metrics.measured import Cost, Latency
 from evaluator.metrics.metric import Metric
 from evaluator.metrics.near_misses import FactsLongestRun
 from evaluator.metrics.options import options_of
 from evaluator.metrics.reference_contexts import NonLlmContextPrecision, NonLlmContextRecall
+from evaluator.metrics.refusal import Refusal
 from evaluator.metrics.relevance import ContextRelevanceTokenPrecision
+from evaluator.metrics.repeated_text import RepeatedText
 from evaluator.metrics.rouge import Rouge
 from evaluator.metrics.similarity import StringSimilarity
 from evaluator.metrics.statement import STATEMENT
@@ -80,8 +86,23 @@ _ANSWERS: tuple[Metric, ...] = (
     ExactMatch(),
     StringPresence(),
 )
+_FORM: tuple[Metric, ...] = (
+    AnswerLength(),
+    AnswerLength("characters"),
+    EmptyAnswer(),
+    Refusal(),
+    LanguageMatch(),
+    CitationValidity(),
+    RepeatedText(),
+    Latency(),
+    Cost(),
+)
 
-FAMILIES: Mapping[str, Sequence[Metric]] = {"What was retrieved": _RETRIEVAL, "The answer": _ANSWERS}
+FAMILIES: Mapping[str, Sequence[Metric]] = {
+    "What was retrieved": _RETRIEVAL,
+    "The answer": _ANSWERS,
+    "Form and behaviour": _FORM,
+}
 """Every metric with its default options, by what it is about."""
 
 REGISTRY: Mapping[str, Metric] = {metric.name: metric for family in FAMILIES.values() for metric in family}

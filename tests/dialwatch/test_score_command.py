@@ -78,7 +78,7 @@ def test_a_table_is_scored_and_the_means_are_shown(folder: Path) -> None:
     ]
     assert "2 rows written to metrics.parquet" in done.stdout
     assert "1 answers without ground truth, 0 cases" in done.stdout
-    assert "not scored for want of context_ids, reference_context_ids" in done.stdout
+    assert "not scored for want of context_ids, duration_ms, price, reference_context_ids" in done.stdout
     assert "ndcg" in done.stdout
     assert pq.read_table(folder / "metrics.parquet").column("facts_recall").to_pylist() == [0.5, None]
     assert json.loads((folder / "metrics.parquet.metadata.json").read_text())["metrics"]["recall"] == 0.5

@@ -16,11 +16,12 @@ def test_the_page_says_what_the_metrics_say_of_themselves() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), f"run {command}"
 
 
-def test_the_example_runs_as_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
-    """The page's Python, pasted, prints what its comment says."""
-    (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+def test_the_examples_run_as_they_stand(capsys: pytest.CaptureFixture[str]) -> None:
+    """The page's Python, pasted one piece after the other, prints what its comments say."""
+    example = "".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
     exec(example, {})
-    assert capsys.readouterr().out.strip() == re.findall(r"print\(.*?\)  # (.*)", example)[0] == "0.5"
+    told = re.findall(r"print\(.*\)  # (.*)", example)
+    assert capsys.readouterr().out.split("\n")[:-1] == told == ["0.5", "0.8598", "0.5"]
 
 
 def test_links_inside_the_page_lead_to_a_heading() -> None:

@@ -224,3 +224,27 @@ def test_only_the_metrics_that_are_set_are_scored(lake: Lake, traffic: Any) -> N
     assert {row["metric"] for row in traffic.scores()} == {PRESENT}
     assert lake.table(USER_SIGNALS, "rag").version() is None
     assert lake.table(GROUND_TRUTH, "rag").version() is None
+
+
+def test_what_an_answer_took_is_scored_even_where_its_words_are_not_known(lake: Lake, traffic: Any) -> None:
+    """A secured key hides the text and not the time; what was not measured is null."""
+    secured = {"answer": None, "question": None, "contexts": None, "contexts_origin": None, "finish_reason": None}
+    traffic.log(
+        traffic.answer("a", duration_ms=1500, price=0.25),
+        traffic.answer("secured", duration_ms=500, **secured),
+        traffic.answer("old"),
+    )
+    settings = EvaluatorSettings(metrics=["latency", "cost", "answer_length", "citation_validity"])
+    Evaluator(lake, settings, clock=lambda: NOW).run_once()
+    assert traffic.values("latency") == {"a": 1.5, "secured": 0.5, "old": "no_duration"}
+    assert traffic.values("cost") == {"a": 0.25, "secured": "no_price", "old": "no_price"}
+    assert traffic.values("answer_length") == {"a": 6.0, "secured": "no_answer", "old": 6.0}
+    assert traffic.values("citation_validity") == {"a": "no_citations", "secured": "no_answer", "old": "no_citations"}
+
+
+def test_a_combination_is_scored_and_stored_under_its_name(lake: Lake, traffic: Any) -> None:
+    """Half of it is there: nothing was retrieved, and one of its parts is 0."""
+    traffic.log(traffic.answer("a"), traffic.answer("b", chunks=[], contexts_origin="retrieval_stage"))
+    quality = {"quality": {"faithfulness": 1, "empty_answer": 1}}
+    Evaluator(lake, EvaluatorSettings(combinations=quality, metrics=["quality"]), clock=lambda: NOW).run_once()
+    assert traffic.values("quality") == {"a": 1.0, "b": 0.5}

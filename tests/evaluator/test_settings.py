@@ -33,6 +33,12 @@ def test_an_interval_is_seconds_or_has_a_unit(every: Any, seconds: float) -> Non
         ({"metrics": ["faithfullness"]}, "no metric 'faithfullness'; the known ones are .*context_present"),
         ({"metrics": ["id_recall"]}, "'id_recall' needs context_ids, reference_context_ids, which neither logs"),
         ({"metrics": ["context_present@5"]}, "no metric 'context_present@5'"),
+        ({"metrics": ["quality"]}, "no metric 'quality'"),
+        ({"combinations": {"quality": {"faithfullness": 1}}}, "no metric 'faithfullness'"),
+        ({"combinations": {"quality": {"refusal": 1}}}, "no better end"),
+        ({"combinations": {"recall": {"faithfulness": 1}}}, "cannot name a combination"),
+        ({"combinations": {"My mean": {"faithfulness": 1}}}, "cannot name a combination"),
+        ({"combinations": {"by_ids": {"id_recall": 1}}, "metrics": ["by_ids"]}, "'by_ids' needs context_ids"),
         ({"metric": []}, "metric\n.*not permitted"),
         ({"every": 0}, "greater than 0"),
         ({"every": "5 days"}, "every"),
@@ -48,3 +54,14 @@ def test_a_wrong_setting_is_an_error_that_names_it(settings: dict[str, Any], mes
 def test_a_metric_named_twice_is_scored_once() -> None:
     """A response is scored at most once per metric."""
     assert EvaluatorSettings(metrics=["context_present", "context_present"]).metrics == ("context_present",)
+
+
+def test_a_combination_can_be_scored_like_another_metric() -> None:
+    """Its name stands beside those of the library; what is not named in `metrics` is not scored."""
+    quality = {"quality": {"faithfulness": 2.0, "context_present": 1.0}}
+    assert EvaluatorSettings(combinations=quality).metrics == DEFAULT
+    (chosen,) = EvaluatorSettings(combinations=quality, metrics=["quality"]).chosen_metrics()
+    assert (chosen.name, chosen.version) == (
+        "quality",
+        "1-arithmetic-2*faithfulness_kprecision:1+1*context_present:1",
+    )

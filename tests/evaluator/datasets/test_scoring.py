@@ -19,6 +19,7 @@ from tests.servers import Bucket
 
 ANSWER = {"question": "Q?", "documents": ["a.pdf"], "context": ["the sky is blue"], "answer": "blue sky"}
 TRUTH = {"question": "Q?", "documents": ["a.pdf"], "facts": ["sky is blue"], "answer": "blue"}
+MEASURED = {"duration_ms": 1500, "price": 0.01}
 
 
 def table(folder: Path, name: str, *rows: dict[str, Any], schema: pa.Schema | None = None) -> str:
@@ -85,7 +86,7 @@ def test_all_stands_for_what_the_columns_allow(tmp_path: Path) -> None:
     report = score_dataset(answers, truth, str(tmp_path / "out.parquet"))
     assert report.left_out["ndcg"] == ["context_ids", "reference_context_ids"]
     assert set(report.aggregate.index) | set(report.left_out) == set(REGISTRY)
-    answers = table(tmp_path, "answers", ANSWER | {"context_ids": ["1"]})
+    answers = table(tmp_path, "answers", ANSWER | {"context_ids": ["1"]} | MEASURED)
     more = {"reference_context_ids": ["1"], "reference_contexts": ["x"], "reference_answers": ["red", "blue sky"]}
     report = score_dataset(answers, table(tmp_path, "truth", TRUTH | more), str(tmp_path / "out.parquet"))
     assert not report.left_out
@@ -220,7 +221,7 @@ def test_lists_are_never_null_in_what_is_written(tmp_path: Path) -> None:
 def test_huge_rows_are_scored_or_say_why_not(tmp_path: Path) -> None:
     """An answer of 1 MB and 2,000 contexts: every metric has a value or a reason, and what would take long says so."""
     words = " ".join(f"word{number % 5000}" for number in range(120_000))
-    ids = {"context_ids": [str(rank) for rank in range(2000)]}
+    ids = {"context_ids": [str(rank) for rank in range(2000)]} | MEASURED
     many = {"context": [f"chunk {rank} the sky is blue" * 20 for rank in range(2000)]}
     answers = table(tmp_path, "answers", ANSWER | {"answer": words} | ids, ANSWER | many | ids)
     more = {"reference_context_ids": ["7"], "reference_contexts": ["the sky"], "answer": words + " end"}

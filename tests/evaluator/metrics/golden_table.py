@@ -37,6 +37,7 @@ from evaluator.metrics import (
     StringPresence,
     StringSimilarity,
     columns_of,
+    ragas_score,
     retrieval_columns,
 )
 from evaluator.metrics.fact_numbers import ndcg
@@ -45,7 +46,7 @@ NOT_YET = frozenset({
     "answer_correctness", "answer_relevancy", "aspect_critique", "claims_faithfulness", "claims_precision",
     "claims_score_lenient", "claims_score_strict", "context_entity_recall", "context_precision", "context_recall",
     "context_relevance_perplexity_aggregation", "context_relevance_sentences", "factual_f_beta", "inference_aggregate",
-    "noise_sensitivity_in_irrelevant", "noise_sensitivity_in_relevant", "ragas_score", "ragchecker_all",
+    "noise_sensitivity_in_irrelevant", "noise_sensitivity_in_relevant", "ragchecker_all",
     "semantic_similarity",
 })  # fmt: skip
 """Metrics of records that have no counterpart here: judged by an LLM, a local model, or not written yet."""
@@ -228,5 +229,6 @@ TABLE: Mapping[str, Callable[[Record], Given]] = {
     "string_similarity_hamming": from_reference(StringSimilarity("hamming")),
     "string_similarity_jaro": from_reference(StringSimilarity("jaro")),
     "string_similarity_jaro_winkler": from_reference(StringSimilarity("jaro_winkler")),
+    "ragas_score": lambda record: {"value": ragas_score(record["inputs"]["metric_means"])},
 }
 """From a record's metric to the function that gives our numbers for its inputs."""

@@ -29,6 +29,8 @@ GOOD: dict[str, Any] = {
     "reference_context_ids": ["b", "c"],
     "reference_answers": ["blue sky", "the sky is blue"],
     "facts": ["sky is blue", "snow is white"],
+    "duration_ms": 250,
+    "price": 0.5,
 }
 TWO_RANKS = 1 + 1 / np.log2(3)
 EXPECTED = {
@@ -71,7 +73,18 @@ EXPECTED = {
     "string_similarity_jaro_winkler": (14 / 15 + 14 / 16 + 1) / 3,
     "exact_match": 0.0,
     "string_presence": 0.0,
+    "answer_length": 4.0,
+    "answer_length_characters": 16.0,
+    "empty_answer": 0.0,
+    "refusal": 0.0,
+    "language_match": 1.0,
+    "citation_validity": np.nan,
+    "repeated_text": 0.0,
+    "latency": 0.25,
+    "cost": 0.5,
 }
+REASONS = {"citation_validity": "no_citations"}
+"""A plain row cites nothing."""
 ODD_CELLS = [
     None, float("nan"), pd.NA, pd.NaT, 3, 2.5, True, b"bytes", {"a": 1}, object(), "", "text", "\ud800 lone surrogate",
     [], ["text"], [None, "text"], [["nested"]], [3], ("a", "b"), np.array(["a", "b"]), np.array([]), np.array("scalar"),
@@ -87,8 +100,8 @@ def frame(*rows: dict[str, Any]) -> pd.DataFrame:
 def test_every_metric_scores_a_good_row() -> None:
     """The registry's metrics are known by their own names, and their values on a plain row are worked out by hand."""
     scores = compute(frame(GOOD), list(REGISTRY))
-    assert {name: scores[name].iloc[0] for name in REGISTRY} == pytest.approx(EXPECTED, abs=1e-12)
-    assert scores[[f"{name}_reason" for name in REGISTRY]].isna().all(axis=None)
+    assert {name: scores[name].iloc[0] for name in REGISTRY} == pytest.approx(EXPECTED, abs=1e-12, nan_ok=True)
+    assert {name: scores[f"{name}_reason"].iloc[0] for name in REGISTRY} == dict.fromkeys(REGISTRY) | REASONS
     assert all(metric.name == name for name, metric in REGISTRY.items())
 
 
@@ -98,9 +111,11 @@ def test_an_odd_cell_costs_at_most_its_own_row(column: str) -> None:
     rows = [row for cell in ODD_CELLS for row in (GOOD | {column: cell}, GOOD)]
     scores = compute(frame(*rows), list(REGISTRY))
     for name in REGISTRY:
-        assert scores[name].iloc[1::2].to_list() == pytest.approx([EXPECTED[name]] * len(ODD_CELLS), abs=1e-12)
+        neighbours = pytest.approx([EXPECTED[name]] * len(ODD_CELLS), abs=1e-12, nan_ok=True)
+        assert scores[name].iloc[1::2].to_list() == neighbours
         odd, reasons = scores[name].iloc[::2], scores[f"{name}_reason"].iloc[::2]
-        assert (odd.between(0, 1) | (odd.isna() & reasons.notna())).all()
+        about = REGISTRY[name].about
+        assert (odd.between(about.low, about.high) | (odd.isna() & reasons.notna())).all()
 
 
 @pytest.mark.parametrize("cell", ["a bare string", 3, {"text": "x"}, [3], np.array([["a"]])])
@@ -169,12 +184,20 @@ def test_metrics_that_compare_with_ground_truth_are_told_apart() -> None:
         "id_repeats",
         "context_relevance_token_precision",
         "faithfulness_kprecision",
+        "answer_length",
+        "answer_length_characters",
+        "empty_answer",
+        "refusal",
+        "language_match",
+        "citation_validity",
+        "repeated_text",
+        "latency",
+        "cost",
     }
 
 
-ROWS = st.fixed_dictionaries(
-    {column: TEXTS if isinstance(GOOD[column], str) else st.lists(TEXTS, max_size=4) for column in GOOD}
-)
+CELLS = {str: TEXTS, list: st.lists(TEXTS, max_size=4), int: st.integers(-1), float: st.floats()}
+ROWS = st.fixed_dictionaries({column: CELLS[type(GOOD[column])] for column in GOOD})
 
 
 @given(ROWS)
@@ -184,6 +207,7 @@ def test_values_are_in_their_range(row: dict[str, Any]) -> None:
     for name in FORMS:
         value, reason = scores[name].iloc[0], scores[f"{name}_reason"].iloc[0]
         about = metric_named(name).about
+        assert not about.binary or value in (0, 1) or np.isnan(value)
         assert about.low <= value <= about.high + 1e-12 or (np.isnan(value) and reason)
 
 

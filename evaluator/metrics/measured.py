@@ -1,0 +1,86 @@
+"""What an answer took: time and money, as the log measured them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pandas as pd
+
+from evaluator.metrics.cells import amount
+from evaluator.metrics.description import Description, OddCases
+from evaluator.metrics.metric import Score, Scores, score_rows
+from evaluator.metrics.options import option
+
+MEASURED_COLUMNS = frozenset({"duration_ms", "price", "deployment_price"})
+"""Columns that were measured from outside: they say something even where the answer itself is not known."""
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Seconds from the request to the last byte of its answer, 0 or more, lower is better."""
+
+    name = "latency"
+    version = "1"
+    needs = ("duration_ms",)
+    judge = "lexical"
+    about = Description(
+        asks="How many seconds did the answer take?",
+        formula="duration_ms / 1000",
+        source="dialwatch; DIAL Core measures it from the request's start to the last byte",
+        odd_cases=OddCases(),
+        high=math.inf,
+        direction="down",
+    )
+
+    def score(self, frame: pd.DataFrame) -> Scores:
+        """Score every row of `duration_ms`; a missing one is null with `no_duration`."""
+        return score_rows(self, frame, _seconds)
+
+
+def _seconds(cell: object) -> Score:
+    milliseconds = amount(cell, "duration_ms")
+    return Score(None, "no_duration") if milliseconds is None else Score(milliseconds / 1000)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Price of the answer in the currency of DIAL's price table, 0 or more, lower is better.
+
+    `price` is that of the call and all that it called, which is what an answer costs. `deployment_price` is that of
+    the call alone: DIAL gives it for models only.
+    """
+
+    column: Literal["price", "deployment_price"] = field(
+        default="price", metadata=option("`price`: the call and all that it called; `deployment_price`: it alone")
+    )
+
+    name = "cost"
+    judge = "lexical"
+    about = Description(
+        asks="What did the answer cost?",
+        formula="price of the call and all that it called",
+        source="dialwatch; DIAL Core computes it from its price table",
+        odd_cases=OddCases(),
+        high=math.inf,
+        direction="down",
+    )
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The column with the price."""
+        return (self.column,)
+
+    @property
+    def version(self) -> str:
+        """Version of the arithmetic; the two prices are not comparable."""
+        return "1" if self.column == "price" else f"1-{self.column}"
+
+    def score(self, frame: pd.DataFrame) -> Scores:
+        """Score every row of the price; a missing one is null with `no_price`."""
+        return score_rows(self, frame, self._score_row)
+
+    def _score_row(self, cell: object) -> Score:
+        price = amount(cell, self.column)
+        return Score(None, "no_price") if price is None else Score(price)

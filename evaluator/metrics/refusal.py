@@ -1,0 +1,125 @@
+"""Refusal: does the answer say that it is none?"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import pandas as pd
+import yaml
+
+from evaluator.metrics.cells import text
+from evaluator.metrics.description import Description, OddCases
+from evaluator.metrics.metric import Score, Scores, score_rows
+
+Phrases = Mapping[str, Mapping[str, Sequence[str]]]
+
+_SENTENCES = 3
+_MOST_CHARACTERS = 2_000
+_SENTENCE = re.compile(r"[^.!?。！？\n]+(?:[.!?](?!\s|$)[^.!?。！？\n]*)*[.!?。！？]?")
+_APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc`\u00b4", "'"))
+_ANYWHERE = frozenset({"zh", "ja", "ko"})
+"""Languages whose verb or object comes before the refusal: there a phrase is looked for in the whole sentence."""
+_GAP = r"[\s,;:]+"
+_CONTRACTIONS = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r"\bca(?:nno|n'?)t\b", "can not"),
+        (r"\bwon't\b", "will not"),
+        (r"\b(do|does|did|is|are|was|were|could)n'?t\b", r"\1 not"),
+        (r"\bi'?m\b", "i am"),
+        (r"\b(we|they)'re\b", r"\1 are"),
+        (r"\b(that|there|it)'s\b", r"\1 is"),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """1.0 if one of the first three sentences refuses or says that information is missing, else 0.0; no end is better.
+
+    Found by the phrases in `refusals.yaml`, which stand at the beginning of a sentence, after words such as
+    "unfortunately"; a question is none. Precise rather than broad: a refusal in other words is not found. To refuse is
+    right where there is no answer, so the value has no direction of its own.
+
+    The details name the language of the phrase and what was found: `{"language": "en", "found": "i don't know"}`.
+    """
+
+    name = "refusal"
+    version = "1"
+    needs = ("answer",)
+    judge = "lexical"
+    about = Description(
+        asks="Does the answer refuse, or say that the information is missing?",
+        formula="1 if one of the first three sentences begins with a phrase of the lexicon (en, de, fr, es, it, pt, "
+        "nl, pl, uk, ru; in zh, ja and ko holds one), else 0",
+        source="aidial-rag-eval (answer_refusal) for the three sentences, where an LLM judges; dialwatch's lexicon",
+        odd_cases=OddCases(empty_answer="0.0 with `no_answer`, null with it for a missing cell"),
+        direction="none",
+        binary=True,
+        aliases=("answer_refusal",),
+    )
+
+    def score(self, frame: pd.DataFrame) -> Scores:
+        """Score every row of `answer`."""
+        return score_rows(self, frame, _score_row)
+
+
+def _score_row(cell: object) -> Score:
+    answer = text(cell, "answer")
+    if answer is None:
+        return Score(None, "no_answer")
+    if not answer.strip():
+        return Score(0.0, "no_answer")
+    for sentence in _first_sentences(answer):
+        for language, pattern in _patterns().items():
+            if found := pattern.search(sentence):
+                return Score(1.0, None, {"language": language, "found": found["phrase"].strip(" ,;:")})
+    return Score(0.0)
+
+
+def _first_sentences(answer: str) -> Iterator[str]:
+    """Give the first three sentences, folded, without their outer marks; questions count and are left out."""
+    found = [said[0] for said in _SENTENCE.finditer(answer[:_MOST_CHARACTERS]) if any(map(str.isalnum, said[0]))]
+    for sentence in found[:_SENTENCES]:
+        if not sentence.rstrip().endswith(("?", "？")):
+            yield " " + _folded(sentence).lstrip(" \t*_>#-\"'([")
+
+
+@cache
+def _patterns() -> Mapping[str, re.Pattern[str]]:
+    content: Phrases = yaml.safe_load(files(__package__).joinpath("refusals.yaml").read_text("utf-8"))
+    return {language: _pattern(language, known) for language, known in content.items()}
+
+
+def _pattern(language: str, known: Mapping[str, Sequence[str]]) -> re.Pattern[str]:
+    if language in _ANYWHERE:
+        return re.compile("(?P<phrase>" + "|".join(re.escape(_folded(phrase)) for phrase in known["phrases"]) + ")")
+    openers = "|".join(_phrase(opener) for opener in known["openers"])
+    phrases = "|".join(_phrase(phrase) for phrase in known["phrases"])
+    return re.compile(rf"^(?:{openers}){{0,4}}(?P<phrase>{phrases})(?![\w'])")
+
+
+def _phrase(phrase: str) -> str:
+    """Give the pattern of words, each with the gap before it: `a|b` either, `a?` may be missing, `...` up to six."""
+    return "".join(_word(word) for word in phrase.split())
+
+
+def _word(word: str) -> str:
+    if word == "...":
+        return rf"(?:{_GAP}[\w'-]+){{0,6}}?"
+    choices = "|".join(re.escape(_folded(choice)) for choice in word.removesuffix("?").split("|"))
+    return f"(?:{_GAP}(?:{choices}))?" if word.endswith("?") else f"{_GAP}(?:{choices})"
+
+
+def _folded(text: str) -> str:
+    """Lower case, without accents, with one kind of apostrophe, and English contractions written out."""
+    decomposed = unicodedata.normalize("NFKD", text.translate(_APOSTROPHES).casefold())
+    plain = "".join(character for character in decomposed if not unicodedata.combining(character))
+    for contraction, words in _CONTRACTIONS:
+        plain = contraction.sub(words, plain)
+    return plain

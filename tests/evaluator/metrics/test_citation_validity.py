@@ -1,0 +1,64 @@
+"""Citations of an answer, and whether they point to something."""
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from evaluator.metrics import CitationValidity, citations
+
+
+def row(answer: str | None, contexts: list[str] | None) -> tuple[float | None, str | None, dict[str, Any]]:
+    frame = pd.DataFrame({"answer": pd.Series([answer], dtype=object), "contexts": pd.Series([contexts], dtype=object)})
+    scores = CitationValidity().score(frame)
+    value = scores.values.iloc[0]
+    return None if value != value else float(value), scores.reasons.iloc[0], dict(scores.details.iloc[0])
+
+
+@pytest.mark.parametrize(
+    ("answer", "numbers"),
+    [
+        ("Delhi [1]. Also[2].", [1, 2]),
+        ("Both [1, 3], all [2-4] and [1][3]; again [ 1 ].", [1, 3, 2, 3, 4, 1, 3, 1]),
+        ("Backwards [4-2].", [4, 2]),
+        ("According to [1]: yes.", [1]),
+        ("Nothing [0].", [0]),
+        ("Take `items[1]` and ``a[2]``.", []),
+        ("```python\nx = rows[3]\n```\nas said [2]", [2]),
+        ("~~~\nrows[3]\n~~~", []),
+        ("```\nrows[3]", []),
+        ("Take items[0] or set rows[1] = 5 or call rows[2].append(1).", []),
+        ("See [1](https://example.org/a) and [the list](b).", []),
+        ("As said [1].\n\n[1]: https://example.org\n", [1]),
+        ("In [2023], \\[1\\] and \\[2], [sic], [a1], [].", []),
+        ("One ` alone, then [1].", [1]),
+    ],
+)
+def test_a_citation_is_a_number_in_brackets_in_prose(answer: str, numbers: list[int]) -> None:
+    """Code, links, definitions, years and what is escaped are no citations."""
+    assert citations(answer) == numbers
+
+
+@pytest.mark.parametrize(
+    ("answer", "contexts", "expected"),
+    [
+        ("a [1] b [2]", ["x", "y"], (1.0, None, {})),
+        ("a [1] b [3] c [3] d [0]", ["x", "y"], (0.25, None, {"invalid": [0, 3]})),
+        ("a [1]", [], (0.0, "no_contexts", {"invalid": [1]})),
+        ("a [1]", None, (None, "no_contexts", {})),
+        ("a", ["x"], (None, "no_citations", {})),
+        ("", ["x"], (None, "no_citations", {})),
+        (None, ["x"], (None, "no_answer", {})),
+    ],
+)
+def test_validity_is_the_share_of_citations_that_point_to_a_context(
+    answer: str | None, contexts: list[str] | None, expected: tuple[float | None, str | None, dict[str, Any]]
+) -> None:
+    """Contexts are counted from 1; each citation counts, and those that point to nothing are named."""
+    assert row(answer, contexts) == expected
+
+
+def test_a_giant_answer_is_read_in_no_time() -> None:
+    """A megabyte of brackets and backticks is no trap."""
+    for piece in ("[", "[1", "[1,", "`", "```", "``` `", "[1]", "\n```", "[1]:\n", "~~~\n`"):
+        citations(piece * 100_000)
