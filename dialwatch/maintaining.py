@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from dialwatch.schedule import Schedule
-from lake import TABLES, Lake, Table, TableSpec, clean_log, compact, forget_before, vacuum
+from lake import TABLES, Lake, Table, TableSpec, clean_log, compact, forget_before, reads_seconds, vacuum
 
 logger = logging.getLogger(__name__)
 
-_INTERVAL = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([smhd])")
-_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DATED = tuple(name for name, spec in TABLES.items() if spec.by_date)
-
-
-def _seconds(value: Any) -> Any:
-    """Turn `30s`, `5m`, `24h` or `90d` into seconds; leave all else to pydantic."""
-    match = _INTERVAL.fullmatch(value.strip()) if isinstance(value, str) else None
-    return float(match[1]) * _SECONDS[match[2]] if match else value
-
+_seconds = reads_seconds("smhd")
 
 Interval = Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)]
 Day = Annotated[float, BeforeValidator(_seconds), Field(ge=86400, allow_inf_nan=False)]

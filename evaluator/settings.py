@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from evaluator.metrics import Metric, UnknownMetricError, combination, metric_named
+from lake import reads_seconds
 
 DEFAULT_METRICS = (
     "faithfulness_kprecision",
@@ -21,15 +22,8 @@ DEFAULT_METRICS = (
 LOGGED_COLUMNS = frozenset({"question", "answer", "contexts", "facts", "reference_answers", "duration_ms", "price"})
 """What the service can show a metric: what logs hold, and what cases of ground truth do."""
 
-_INTERVAL = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([smh])")
 _COMBINATION_NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
-_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def _seconds(value: Any) -> Any:
-    """Turn `30s`, `5m` or `1h` into seconds; leave all else to pydantic."""
-    match = _INTERVAL.fullmatch(value.strip()) if isinstance(value, str) else None
-    return float(match[1]) * _SECONDS[match[2]] if match else value
+_seconds = reads_seconds("smh")
 
 
 class EvaluatorSettings(BaseModel):

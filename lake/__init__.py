@@ -4,6 +4,7 @@ from lake.belongings import Subject
 from lake.child_contexts import OUTRANKED_BY_CHILD, ChildContexts
 from lake.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
 from lake.compaction import TARGET_BYTES, Compaction, compact
+from lake.durations import reads_seconds
 from lake.erasure import PASSES, Receipt, TableReceipt, erase
 from lake.interchange import answers_frame, ground_truth_frame
 from lake.lake import Lake, check_root
@@ -74,5 +75,6 @@ __all__ = [
     "ground_truth_frame",
     "is_remote",
     "read_new",
+    "reads_seconds",
     "vacuum",
 ]

@@ -31,14 +31,6 @@ _FLUSH_SECONDS = 8.0
 _LEAVE_MILLISECONDS = 2000
 
 
-def follow_kafka(settings: KafkaSettings, collector: Collector, stop: threading.Event) -> None:
-    """Bring what the topics gain into the collector until `stop` is set; then commit what is open, within 15 s.
-
-    A broker or a lake that is away is waited for. Several collectors share the partitions.
-    """
-    KafkaSource(settings, collector).run(stop)
-
-
 class KafkaSource:
     """One member of the group.
 
@@ -75,7 +67,10 @@ class KafkaSource:
         return self._writer.waiting_bytes()
 
     def run(self, stop: threading.Event) -> None:
-        """Read until `stop` is set; then commit what is open and leave the group."""
+        """Read until `stop` is set; then commit what is open and leave the group, within 15 s.
+
+        A broker or a lake that is away is waited for. Several collectors share the partitions.
+        """
         try:
             while not stop.is_set():
                 try:

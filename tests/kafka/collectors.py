@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from collector import Collector, CollectorSettings
-from collector.sources.kafka import follow_kafka
+from collector.sources.kafka import KafkaSource
 from collector.sources.kafka_settings import KafkaSettings
 from lake import BATCHES, PARSED_LOGS, Lake
 from tests.servers import wait_for
@@ -110,4 +110,4 @@ def _run(root: str, settings: dict[str, Any], flush_seconds: float, log: str) ->
     logging.getLogger("collector").setLevel(logging.INFO)
     collector = Collector(Lake(root), CollectorSettings(flush_seconds=flush_seconds))
     logging.getLogger("collector").info("ready")
-    follow_kafka(KafkaSettings.model_validate(settings), collector, stop)
+    KafkaSource(KafkaSettings.model_validate(settings), collector).run(stop)

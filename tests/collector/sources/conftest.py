@@ -1,16 +1,32 @@
-"""The broker that tests of the Kafka source share."""
+"""The lake and the folder of logs that tests of the sources share, and the broker of the Kafka source."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from lake import Lake
 from tests.kafka.broker import Broker, NoKafkaError
 from tests.kafka.stand_in import ADVICE, stand_in
 
 _REASON = pytest.StashKey[str]()
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """An empty lake."""
+    return Lake(str(tmp_path / "lake"))
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """An empty folder for log files."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture(scope="session")

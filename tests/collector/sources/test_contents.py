@@ -7,8 +7,6 @@ import os
 import time
 from pathlib import Path
 
-import pytest
-
 from collector import Collector, CollectorSettings, Counts, FileSource
 from collector.sources.contents import KnownContents
 from collector.sources.listing import LogFile
@@ -24,18 +22,6 @@ def body(*numbers: int) -> bytes:
 def rested(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     os.utime(path, (time.time() - 3600, time.time() - 3600))
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(str(tmp_path / "lake"))
-
-
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    folder = tmp_path / "logs"
-    folder.mkdir()
-    return folder
 
 
 def collector_of(lake: Lake) -> Collector:

@@ -17,18 +17,6 @@ from tests.collector.lines import chat_line
 from tests.servers import Bucket
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(str(tmp_path / "lake"))
-
-
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    folder = tmp_path / "logs"
-    folder.mkdir()
-    return folder
-
-
 def collect(lake: Lake, *paths: object, storage: Storage | None = None, later: timedelta = timedelta()) -> Counts:
     collector = Collector(lake, CollectorSettings())
     source = FileSource([str(path) for path in paths], storage or Storage(), lambda: datetime.now(UTC) + later)

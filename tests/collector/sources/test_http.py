@@ -7,7 +7,6 @@ import threading
 import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import httpx
 import pytest
@@ -19,11 +18,6 @@ from tests.collector.lines import chat_line
 from tests.servers import wait_for
 
 TOKEN = "a token"
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(str(tmp_path / "lake"))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from collector import Collector, CollectorSettings
-from collector.sources.kafka import follow_kafka
+from collector.sources.kafka import KafkaSource
 from collector.sources.kafka_settings import KafkaSettings
 from lake import PARSED_LOGS, Lake
 from tests.collector.lines import chat_line
@@ -74,7 +74,7 @@ def read_one(broker: Broker, path: Path, **options: Any) -> None:
         | options
     )
     collector = Collector(lake, CollectorSettings(flush_seconds=0.2))
-    thread = threading.Thread(target=follow_kafka, args=(settings, collector, stop))
+    thread = threading.Thread(target=KafkaSource(settings, collector).run, args=(stop,))
     thread.start()
     try:
         wait_for(lambda: lake.table(PARSED_LOGS, "rag-app").read().num_rows == 1, 20)
@@ -87,7 +87,7 @@ def refused(settings: KafkaSettings, path: Path, caplog: pytest.LogCaptureFixtur
     """Try to read until it is clear that nobody lets us in, and once more."""
     stop = threading.Event()
     collector = Collector(Lake(str(path / "lake")), CollectorSettings())
-    thread = threading.Thread(target=follow_kafka, args=(settings, collector, stop))
+    thread = threading.Thread(target=KafkaSource(settings, collector).run, args=(stop,))
     thread.start()
     wait_for(lambda: "cannot be read" in caplog.text)
     time.sleep(4)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -18,11 +17,6 @@ from lake import BATCHES, REJECTED, USER_SIGNALS, Lake
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 LIKE = {"deployment": "rag-app", "response_id": "r-1", "signal": "like"}
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(str(tmp_path / "lake"))
 
 
 @pytest.fixture
