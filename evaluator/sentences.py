@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from evaluator.metrics import ABSENT, fact_ranks, tokens
+from evaluator.metrics import ABSENT, fact_ranks, sentences, tokens
 
 EXTRACTOR = "sentences/1"
 """Name and version of the rule in `supporting_sentences`."""
@@ -20,18 +20,6 @@ _IGNORED = frozenset(_FUNCTION_WORDS.split())
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _CITATION_MARK = re.compile(r"\[\d+\]")
 _OUTER_PUNCTUATION = re.compile(r"^[\W_]+|[\W_]+$")
-_SENTENCE_END = re.compile(
-    r"\n\s*\n"  # a paragraph
-    r"|\n(?=\s*(?:[-*•|#]|\d+[.)]\s))"  # an item of a list, a row of a table, a heading
-    r"|(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\bDr\.)(?<!\bMr\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bSt\.)\s+(?![a-z])"
-    r"|(?<=[a-z0-9)\]][.!?])(?=[A-Z])"  # chunks are often joined without a space
-    r"|(?<=[。！？])"
-)
-
-
-def sentences(text: str) -> list[str]:
-    """Cut a text into sentences, list items and table rows; a single line break does not end a sentence."""
-    return [stripped for piece in _SENTENCE_END.split(text) if (stripped := piece.strip())]
 
 
 def supporting_sentences(answer: str, contexts: Sequence[str]) -> list[str]:

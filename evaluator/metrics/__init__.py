@@ -6,6 +6,7 @@ Columns: `question` and `answer` (text); `contexts`, `context_ids`, `reference_a
 """
 
 from evaluator.metrics.aggregation import Aggregation, aggregate
+from evaluator.metrics.answer_reward import AnswerReward
 from evaluator.metrics.bleu import Bleu
 from evaluator.metrics.chrf import Chrf
 from evaluator.metrics.citation import ABSENT, fact_ranks
@@ -18,10 +19,12 @@ from evaluator.metrics.correctness import (
     AnswerCorrectnessTokenRecall,
 )
 from evaluator.metrics.description import Description, OddCases
+from evaluator.metrics.embedding_matcher import EMBEDDING, EmbeddingMatcher
 from evaluator.metrics.exact import ExactMatch, StringPresence
 from evaluator.metrics.fact_order import FactsMrr, FactsMrrFirst, FactsNdcg
 from evaluator.metrics.fact_sets import FactsF1, FactsPrecision, FactsRecall
 from evaluator.metrics.faithfulness import FaithfulnessKPrecision
+from evaluator.metrics.faithfulness_nli import FaithfulnessNli
 from evaluator.metrics.form import AnswerLength, EmptyAnswer
 from evaluator.metrics.highlights import highlights
 from evaluator.metrics.id_order import ContextCorrectness, MeanAveragePrecision, MeanAveragePrecisionTrec, Ndcg
@@ -34,6 +37,7 @@ from evaluator.metrics.matching import FactMatcher, FactsFound
 from evaluator.metrics.measured import MEASURED_COLUMNS, Cost, Latency
 from evaluator.metrics.metric import Metric, MissingColumnError, Score, Scores
 from evaluator.metrics.near_misses import CommonRun, FactsLongestRun, longest_common_run
+from evaluator.metrics.perplexity import ContextRelevancePerplexity
 from evaluator.metrics.ragas_score import left_out, ragas_score
 from evaluator.metrics.reference_contexts import NonLlmContextPrecision, NonLlmContextRecall
 from evaluator.metrics.refusal import Refusal
@@ -42,14 +46,18 @@ from evaluator.metrics.relevance import ContextRelevanceTokenPrecision
 from evaluator.metrics.repeated_text import RepeatedText
 from evaluator.metrics.retrieval_columns import RetrievalColumns, columns_of, retrieval_columns
 from evaluator.metrics.rouge import Rouge
+from evaluator.metrics.semantic_similarity import SemanticSimilarity, cosine
+from evaluator.metrics.sentence_split import sentences
 from evaluator.metrics.similarity import StringSimilarity
 from evaluator.metrics.statement import STATEMENT, StatementMatcher
 from evaluator.metrics.tokens import tokens, tokens_of_any_script
+from evaluator.models import Models, ModelUnavailableError
 
 __all__ = [
     "ABSENT",
     "ALIASES",
     "CITATION",
+    "EMBEDDING",
     "EXACT",
     "MEASURED_COLUMNS",
     "REGISTRY",
@@ -60,6 +68,7 @@ __all__ = [
     "AnswerCorrectnessTokenPrecision",
     "AnswerCorrectnessTokenRecall",
     "AnswerLength",
+    "AnswerReward",
     "Bleu",
     "Chrf",
     "CitationMatcher",
@@ -69,9 +78,11 @@ __all__ = [
     "CommonRun",
     "ContextCorrectness",
     "ContextPresent",
+    "ContextRelevancePerplexity",
     "ContextRelevanceTokenPrecision",
     "Cost",
     "Description",
+    "EmbeddingMatcher",
     "EmptyAnswer",
     "ExactMatch",
     "ExactMatcher",
@@ -85,6 +96,7 @@ __all__ = [
     "FactsPrecision",
     "FactsRecall",
     "FaithfulnessKPrecision",
+    "FaithfulnessNli",
     "HitRate",
     "IdF1",
     "IdPrecision",
@@ -97,6 +109,8 @@ __all__ = [
     "MeanAveragePrecisionTrec",
     "Metric",
     "MissingColumnError",
+    "ModelUnavailableError",
+    "Models",
     "Ndcg",
     "NonLlmContextPrecision",
     "NonLlmContextRecall",
@@ -108,6 +122,7 @@ __all__ = [
     "Rouge",
     "Score",
     "Scores",
+    "SemanticSimilarity",
     "StatementMatcher",
     "StringPresence",
     "StringSimilarity",
@@ -117,6 +132,7 @@ __all__ = [
     "columns_of",
     "combination",
     "compute",
+    "cosine",
     "fact_ranks",
     "highlights",
     "language_of",
@@ -126,6 +142,7 @@ __all__ = [
     "needs_ground_truth",
     "ragas_score",
     "retrieval_columns",
+    "sentences",
     "tokens",
     "tokens_of_any_script",
 ]

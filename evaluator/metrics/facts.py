@@ -48,7 +48,6 @@ class FactsMetric(ABC):
     title: ClassVar[str]
     about: ClassVar[Description]
     needs = ("facts", "contexts")
-    judge = "lexical"
 
     def __post_init__(self) -> None:
         checked_cut(self.k)
@@ -57,6 +56,11 @@ class FactsMetric(ABC):
     def name(self) -> str:
         """Name in the registry, with the matcher and the cut: `facts_recall_statement@5`."""
         return cut_name(f"{self.title}_{self.matcher.name}".rstrip("_"), self.k)
+
+    @property
+    def judge(self) -> str:
+        """Who says whether a context holds a fact: what the matcher goes by."""
+        return self.matcher.judge
 
     @property
     def version(self) -> str:

@@ -20,6 +20,8 @@ class CitationMatcher:
 
     trimmed: bool = False
 
+    judge = "lexical"
+
     @property
     def name(self) -> str:
         """Empty, or `trimmed`."""
@@ -55,6 +57,8 @@ class CitationMatcher:
 @dataclass(frozen=True)
 class ExactMatcher:
     """A fact is held by a context that is the same string: for page names and ids (aidial-rag-eval 0.7.0)."""
+
+    judge = "lexical"
 
     @property
     def name(self) -> str:

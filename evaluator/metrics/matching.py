@@ -50,8 +50,12 @@ class FactsFound:
 class FactMatcher(Protocol):
     """Decides whether a context holds a fact.
 
-    `name` stands in the names of metrics that use it (empty for the citation matcher), `version` in their versions.
+    `name` stands in the names of metrics that use it (empty for the citation matcher), `version` in their versions;
+    `judge` is what it goes by, lexical or embedding.
     """
+
+    @property
+    def judge(self) -> str: ...  # noqa: D102
 
     @property
     def name(self) -> str: ...  # noqa: D102

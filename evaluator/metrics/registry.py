@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from evaluator.metrics.answer_reward import AnswerReward
 from evaluator.metrics.bleu import Bleu
 from evaluator.metrics.chrf import Chrf
 from evaluator.metrics.citation_validity import CitationValidity
@@ -18,10 +19,12 @@ from evaluator.metrics.correctness import (
     AnswerCorrectnessTokenPrecision,
     AnswerCorrectnessTokenRecall,
 )
+from evaluator.metrics.embedding_matcher import EMBEDDING, EmbeddingMatcher
 from evaluator.metrics.exact import ExactMatch, StringPresence
 from evaluator.metrics.fact_order import FactsMrr, FactsMrrFirst, FactsNdcg
 from evaluator.metrics.fact_sets import FactsF1, FactsPrecision, FactsRecall
 from evaluator.metrics.faithfulness import FaithfulnessKPrecision
+from evaluator.metrics.faithfulness_nli import FaithfulnessNli
 from evaluator.metrics.form import AnswerLength, EmptyAnswer
 from evaluator.metrics.id_order import ContextCorrectness, MeanAveragePrecision, MeanAveragePrecisionTrec, Ndcg
 from evaluator.metrics.id_repeats import IdRepeats
@@ -32,13 +35,16 @@ from evaluator.metrics.measured import Cost, Latency
 from evaluator.metrics.metric import Metric
 from evaluator.metrics.near_misses import FactsLongestRun
 from evaluator.metrics.options import options_of
+from evaluator.metrics.perplexity import ContextRelevancePerplexity
 from evaluator.metrics.reference_contexts import NonLlmContextPrecision, NonLlmContextRecall
 from evaluator.metrics.refusal import Refusal
 from evaluator.metrics.relevance import ContextRelevanceTokenPrecision
 from evaluator.metrics.repeated_text import RepeatedText
 from evaluator.metrics.rouge import Rouge
+from evaluator.metrics.semantic_similarity import SemanticSimilarity
 from evaluator.metrics.similarity import StringSimilarity
 from evaluator.metrics.statement import STATEMENT
+from evaluator.models import Models
 
 GROUND_TRUTH_COLUMNS = frozenset({"reference_answers", "reference_contexts", "reference_context_ids", "facts"})
 """Columns that no log holds: a metric that needs one can only score rows with a case of ground truth."""
@@ -65,9 +71,14 @@ _RETRIEVAL: tuple[Metric, ...] = (
     NonLlmContextRecall(),
     NonLlmContextPrecision(),
     ContextRelevanceTokenPrecision(),
+    ContextRelevancePerplexity(),
+    ContextRelevancePerplexity(aggregation="mean"),
 )
 _ANSWERS: tuple[Metric, ...] = (
     FaithfulnessKPrecision(),
+    FaithfulnessNli(),
+    AnswerReward(),
+    SemanticSimilarity(),
     AnswerCorrectnessTokenRecall(),
     AnswerCorrectnessTokenPrecision(),
     AnswerCorrectnessTokenF1(),
@@ -113,6 +124,7 @@ ALIASES: Mapping[str, str] = {alias: metric.name for metric in REGISTRY.values()
 
 _FORMS: Mapping[str, tuple[str, object]] = {
     "any_script": ("tokenisation", "any_script"),
+    "embedding": ("matcher", EMBEDDING),
     "exact": ("matcher", EXACT),
     "statement": ("matcher", STATEMENT),
     "trimmed": ("matcher", TRIMMED),
@@ -135,11 +147,13 @@ class UnknownMetricError(ValueError):
         )
 
 
-def metric_named(name: str) -> Metric:
+def metric_named(name: str, models: Models | None = None) -> Metric:
     """Give a metric of the registry by its name or an alias, or a form of it.
 
     Forms are the cut after k contexts, another matcher of facts and another tokenisation: `id_recall@5`,
     `facts_recall_statement`, `answer_correctness_token_f1_any_script`.
+
+    `models` says which models it uses, if it uses any.
 
     Raises UnknownMetricError, which lists the known ones, also for a form that a metric does not have.
     """
@@ -149,6 +163,15 @@ def metric_named(name: str) -> Metric:
         found = _with_option(found, "k", int(cut["k"]))
     if found is None:
         raise UnknownMetricError(name)
+    return found if models is None else _with_models(found, models)
+
+
+def _with_models(metric: Any, models: Models) -> Metric:
+    matcher = getattr(metric, "matcher", None)
+    if isinstance(matcher, EmbeddingMatcher):
+        metric = replace(metric, matcher=replace(matcher, models=models))
+    changed = _with_option(metric, "models", models)
+    found: Metric = metric if changed is None else changed
     return found
 
 

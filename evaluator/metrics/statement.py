@@ -30,6 +30,8 @@ class StatementMatcher:
 
     threshold: float = DEFAULT_THRESHOLD
 
+    judge = "lexical"
+
     def __post_init__(self) -> None:
         if not 0 < self.threshold <= 100:
             raise ValueError(f"threshold is a percentage over 0 and up to 100, not {self.threshold!r}")

@@ -3,9 +3,19 @@
 from evaluator.metrics import REGISTRY
 from evaluator.metrics.options import options_of
 
-FORMS = [
-    *REGISTRY,
-    *(f"{name}@2" for name, metric in REGISTRY.items() if "k" in options_of(metric)),
-    *("facts_recall_statement", "facts_f1_trimmed@1", "facts_ndcg_exact", "rouge1_recall_any_script"),
-    *(f"{name}_any_script" for name, metric in REGISTRY.items() if "tokenisation" in options_of(metric)),
+OF_MODELS = [name for name, metric in REGISTRY.items() if "models" in options_of(metric)]
+PLAIN = [name for name in REGISTRY if name not in OF_MODELS]
+"""Metrics that need no model."""
+
+FORMS_OF_MODELS = [
+    *OF_MODELS,
+    *(f"{name}@2" for name in OF_MODELS if "k" in options_of(REGISTRY[name])),
+    *("facts_recall_embedding", "facts_ndcg_embedding@1"),
 ]
+FORMS = [
+    *PLAIN,
+    *(f"{name}@2" for name in PLAIN if "k" in options_of(REGISTRY[name])),
+    *("facts_recall_statement", "facts_f1_trimmed@1", "facts_ndcg_exact", "rouge1_recall_any_script"),
+    *(f"{name}_any_script" for name in PLAIN if "tokenisation" in options_of(REGISTRY[name])),
+]
+"""The same, without those of models."""

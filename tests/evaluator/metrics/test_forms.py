@@ -24,7 +24,7 @@ from evaluator.metrics import (
     UnknownMetricError,
     metric_named,
 )
-from tests.evaluator.metrics.forms import FORMS
+from tests.evaluator.metrics.forms import FORMS, FORMS_OF_MODELS
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_name_gives_the_metric_or_one_of_its_forms(name: str, metric: Metric |
         assert metric_named(name) == metric
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", [*FORMS, *FORMS_OF_MODELS])
 def test_a_metric_is_found_by_the_name_that_it_has(name: str) -> None:
     """A score's metric column leads back to the metric that gave it."""
     assert metric_named(name).name == name

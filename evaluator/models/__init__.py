@@ -1,0 +1,24 @@
+"""Local models of Hugging Face behind some metrics: found on this machine, loaded once, run in batches.
+
+Importing this package does not import torch.
+"""
+
+from evaluator.models.classifier import PairClassifier
+from evaluator.models.encoder import SentenceEncoder
+from evaluator.models.loading import ModelUnavailableError
+from evaluator.models.roles import pair_classifier, sentence_encoder, target_likelihood
+from evaluator.models.seq2seq import TargetLikelihood
+from evaluator.models.settings import DEFAULT_MODELS, Models, Role
+
+__all__ = [
+    "DEFAULT_MODELS",
+    "ModelUnavailableError",
+    "Models",
+    "PairClassifier",
+    "Role",
+    "SentenceEncoder",
+    "TargetLikelihood",
+    "pair_classifier",
+    "sentence_encoder",
+    "target_likelihood",
+]

@@ -1,0 +1,21 @@
+"""Batches of texts that are about equally long, under a budget of tokens, so that little is computed on padding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+
+def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Give the indexes of texts of these lengths (in tokens), longest first, in batches.
+
+    A batch of n texts whose longest has m tokens costs n * m, which is at most `budget`; a text that is longer than
+    the budget is a batch of its own. The longest come first so that what does not fit into memory fails at once.
+    """
+    batch: list[int] = []
+    for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > budget:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch

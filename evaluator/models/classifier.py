@@ -1,0 +1,80 @@
+"""Logits of a classifier of text pairs, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evaluator.models.batching import batches
+from evaluator.models.loading import LoadedModel
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_WINDOW = 512
+"""Tokens of a window: models of inference are trained on pairs that are not longer."""
+
+_STRIDE = 64
+"""Tokens that two windows of a long text share, so that a sentence that a window cuts is whole in the next."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairClassifier:
+    """A sequence classifier that reads pairs of texts."""
+
+    loaded: LoadedModel
+
+    @property
+    def labels(self) -> Mapping[str, int]:
+        """The model's labels in lower case, and their columns."""
+        return {str(label).lower(): int(column) for label, column in self.loaded.model.config.label2id.items()}
+
+    def logits(self, pairs: Sequence[tuple[str, str]]) -> tuple[npt.NDArray[np.float32], list[bool]]:
+        """Give the logits of each pair, (pairs, labels), and whether a text of it was cut to what the model reads."""
+        firsts, seconds = _sides(pairs)
+        most = self.loaded.most_tokens
+        rows = self.loaded.tokens(firsts, seconds, truncation="longest_first", max_length=most)
+        return self._run(rows), [len(row["input_ids"]) >= most for row in rows]
+
+    def window_logits(self, pairs: Sequence[tuple[str, str]]) -> tuple[npt.NDArray[np.float32], list[int]]:
+        """Give the logits of each pair's windows, (windows, labels), and which pair each is of.
+
+        A pair of more than 512 tokens, or more than the model reads, is read in windows of the first text that overlap,
+        each with the second text; of that at most half a window is read.
+        """
+        firsts, seconds = _sides(pairs)
+        most = min(_WINDOW, self.loaded.most_tokens)
+        windows = self.loaded.tokens(
+            firsts,
+            self._cut(seconds, most // 2),
+            truncation="only_first",
+            max_length=most,
+            stride=min(_STRIDE, most // 8),
+            return_overflowing_tokens=True,
+        )
+        of_pair = [int(window.pop("overflow_to_sample_mapping")) for window in windows]
+        return self._run(windows), of_pair
+
+    def _cut(self, texts: Sequence[str], most: int) -> list[str]:
+        rows = self.loaded.tokens(
+            texts, truncation=True, max_length=most, return_offsets_mapping=True, add_special_tokens=False
+        )
+        ends = [row["offset_mapping"][-1][1] if len(row["input_ids"]) == most else None for row in rows]
+        return [text[:end] for text, end in zip(texts, ends, strict=True)]
+
+    def _run(self, rows: Sequence[Mapping[str, Sequence[int]]]) -> npt.NDArray[np.float32]:
+        import torch
+
+        found = np.zeros((len(rows), self.loaded.model.config.num_labels), dtype=np.float32)
+        with torch.inference_mode():
+            for batch in batches([len(row["input_ids"]) for row in rows], self.loaded.batch_tokens):
+                inputs = self.loaded.padded([rows[index] for index in batch])
+                found[batch] = self.loaded.model(**inputs).logits.float().cpu().numpy()
+        return found
+
+
+def _sides(pairs: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    return [first for first, _ in pairs], [second for _, second in pairs]

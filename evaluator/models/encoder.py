@@ -1,0 +1,101 @@
+"""Sentence embeddings: a text as a vector, by any encoder in the layout of sentence-transformers."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evaluator.models.batching import batches
+from evaluator.models.loading import LoadedModel, ModelUnavailableError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import torch
+
+_KEPT_TEXTS = 20_000
+
+
+@dataclass(eq=False)
+class SentenceEncoder:
+    """Encodes texts as vectors; those of the last 20,000 texts are kept. Not for several threads at once.
+
+    Pooling and longest text are what the model's folder says in `1_Pooling/config.json` and
+    `sentence_bert_config.json`; without these it is the mean over all tokens that the model can read.
+    """
+
+    loaded: LoadedModel
+    pooling: str
+    most_tokens: int
+    _kept: OrderedDict[str, npt.NDArray[np.float32]] = field(default_factory=OrderedDict)
+
+    @classmethod
+    def of(cls, loaded: LoadedModel) -> SentenceEncoder:
+        """Read how the model pools. Raises ModelUnavailableError for a way that is not known here."""
+        most = _json(loaded.folder / "sentence_bert_config.json").get("max_seq_length") or loaded.most_tokens
+        return cls(loaded, _pooling(loaded.folder), min(int(most), loaded.most_tokens))
+
+    def vectors(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Give the texts' vectors, (texts, dimensions), not normalised.
+
+        An empty text is read as one space, as in ragas 0.4.3. Of a text longer than `most_tokens` the first are read.
+        """
+        asked = [text or " " for text in texts]
+        found = {text: self._kept[text] for text in asked if text in self._kept}
+        missing = [text for text in dict.fromkeys(asked) if text not in found]
+        if missing:
+            found |= zip(missing, self._encode(missing), strict=True)
+        for text in dict.fromkeys(asked):
+            self._kept[text] = found[text]
+            self._kept.move_to_end(text)
+        while len(self._kept) > _KEPT_TEXTS:
+            self._kept.popitem(last=False)
+        dimensions = int(self.loaded.model.config.hidden_size)
+        return np.array([found[text] for text in asked], dtype=np.float32).reshape(len(texts), dimensions)
+
+    def _encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        import torch
+
+        rows = self.loaded.tokens(texts, truncation=True, max_length=self.most_tokens)
+        vectors: list[Any] = [None] * len(rows)
+        with torch.inference_mode():
+            for batch in batches([len(row["input_ids"]) for row in rows], self.loaded.batch_tokens):
+                inputs = self.loaded.padded([rows[index] for index in batch])
+                pooled = self._pooled(self.loaded.model(**inputs).last_hidden_state.float(), inputs["attention_mask"])
+                for index, vector in zip(batch, pooled.cpu().numpy(), strict=True):
+                    vectors[index] = vector
+        return np.stack(vectors)
+
+    def _pooled(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        if self.pooling == "cls":
+            return hidden[:, 0]
+        weights = mask[:, :, None].float()
+        return (hidden * weights).sum(1) / weights.sum(1)
+
+
+def _pooling(folder: Path) -> str:
+    modules = [str(module.get("type", "")) for module in _json(folder / "modules.json", [])]
+    if unknown := [kind for kind in modules if kind.rpartition(".")[2] not in ("Transformer", "Pooling", "Normalize")]:
+        raise ModelUnavailableError(
+            f"the sentence encoder in {folder} has a layer {unknown[0]!r} that is not known here; choose one that only "
+            "pools and normalises"
+        )
+    config = _json(folder / "1_Pooling" / "config.json")
+    modes = [name for name, on in config.items() if name.startswith("pooling_mode_") and on is True]
+    named = str(config.get("pooling_mode", "mean")) if not modes else modes[0].removeprefix("pooling_mode_")
+    pooling = {"mean_tokens": "mean", "cls_token": "cls"}.get(named, named)
+    if len(modes) > 1 or pooling not in ("mean", "cls"):
+        raise ModelUnavailableError(
+            f"the sentence encoder in {folder} pools by {' and '.join(modes) or named}; known here are the mean and "
+            "the first token"
+        )
+    return pooling
+
+
+def _json(path: Path, default: Any = None) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else ({} if default is None else default)

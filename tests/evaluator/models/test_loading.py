@@ -1,0 +1,85 @@
+"""Models are found on this machine and loaded once, or it is told why not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from evaluator.metrics import AnswerReward, ModelUnavailableError, SemanticSimilarity, metric_named
+from evaluator.models import Models, pair_classifier, sentence_encoder, target_likelihood
+
+FRAME = pd.DataFrame({"question": ["q"], "answer": ["a"], "reference_answers": [["r"]], "contexts": [["c"]]})
+
+
+def test_a_model_that_is_not_there_is_named_with_where_it_was_looked_for_and_what_to_do() -> None:
+    """Nothing is downloaded: the message says how to provide it."""
+    with pytest.raises(ModelUnavailableError) as told:
+        SemanticSimilarity(models=Models(sentence_encoder="nobody/no-such-model")).score(FRAME)
+    for part in (
+        "'nobody/no-such-model' for sentence_encoder is not on this machine",
+        str(Path("nobody/no-such-model").absolute()),
+        "in the cache ",
+        "DIALWATCH_EVALUATOR__MODELS__SENTENCE_ENCODER",
+        "hf download nobody/no-such-model",
+    ):
+        assert part in str(told.value)
+
+
+def test_a_folder_that_holds_no_model_is_told(tmp_path: Path) -> None:
+    """The cause is in the message."""
+    with pytest.raises(ModelUnavailableError, match=r"is not on this machine\. Set evaluator\.models\.answer_reward"):
+        AnswerReward(models=Models(answer_reward=str(tmp_path))).score(FRAME)
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ModelUnavailableError, match="cannot be loaded: "):
+        AnswerReward(models=Models(answer_reward=str(tmp_path))).score(FRAME)
+
+
+def test_without_torch_the_metric_says_what_to_install_and_the_others_work() -> None:
+    """The library is usable without the extra for models."""
+    code = """
+import sys
+sys.modules["torch"] = None
+import pandas as pd
+from evaluator.metrics import AnswerReward, ModelUnavailableError, compute
+frame = pd.DataFrame({"question": ["q"], "answer": ["a b"], "contexts": [["a b"]]})
+print(compute(frame, ["faithfulness_kprecision"]).iloc[0, 0])
+try:
+    AnswerReward().score(frame)
+except ModelUnavailableError as error:
+    print(error)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "1.0\n" in ended.stdout
+    assert "pip install 'dialwatch[models]'" in ended.stdout
+
+
+def test_torch_is_imported_by_the_first_score_and_not_before() -> None:
+    """Whoever uses no model does not wait for torch."""
+    code = "import sys, evaluator.metrics, dialwatch.cli; print('torch' in sys.modules, 'transformers' in sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == ["False", "False"]
+
+
+def test_a_model_is_loaded_once_a_process(models: Models) -> None:
+    """Whoever asks for it, in whatever role of text."""
+    again = models.model_copy()
+    assert target_likelihood(models) is target_likelihood(again)
+    assert sentence_encoder(models) is sentence_encoder(again)
+    assert pair_classifier(models, "entailment").loaded is pair_classifier(again, "entailment").loaded
+
+
+def test_a_copy_in_a_folder_is_the_same_version_as_the_model_by_its_name() -> None:
+    """Scores go on when a machine without a network gets the model as a folder."""
+    by_name, by_folder = Models(), Models(answer_reward="/models/reward-model-deberta-v3-large-v2")
+    assert AnswerReward(models=by_name).version == AnswerReward(models=by_folder).version
+    assert metric_named("answer_reward", Models(answer_reward="other")).version == "1-other"
+
+
+def test_settings_that_no_machine_has_are_refused() -> None:
+    """The error names the value."""
+    with pytest.raises(ValueError, match="device"):
+        Models(device="tpu")
