@@ -12,6 +12,7 @@ import pandas as pd
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Score, Scores
 from evaluator.metrics.registry import metric_named
+from evaluator.models import Models
 
 Mean = Literal["arithmetic", "harmonic"]
 
@@ -88,15 +89,19 @@ class Combination:
         return math.fsum(weights) / math.fsum(w / value for w, value in zip(weights, values, strict=True))
 
 
-def combination(name: str, weights: Mapping[str, float], mean: Mean = "arithmetic") -> Combination:
+def combination(
+    name: str, weights: Mapping[str, float], mean: Mean = "arithmetic", models: Models | None = None
+) -> Combination:
     """Combine metrics of the registry, by their names or other names, with a weight above 0 each.
+
+    `models` says which models they use, if they use any.
 
     Raises UnknownMetricError for a name that no metric has, and CombinationError where there is no metric, one comes
     twice, a weight is not a number above 0, or a metric has no better end or does not end at 0 and 1.
     """
     if not weights:
         raise CombinationError(f"the combination {name!r} has no metrics")
-    parts = tuple((metric_named(part), float(weight)) for part, weight in weights.items())
+    parts = tuple((metric_named(part, models), float(weight)) for part, weight in weights.items())
     if len({metric.name for metric, _ in parts}) < len(parts):
         raise CombinationError(f"the combination {name!r} has a metric twice, under two names")
     for metric, weight in parts:

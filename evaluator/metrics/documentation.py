@@ -11,13 +11,15 @@ from evaluator.metrics.description import NOT_READ, Description, OddCases
 from evaluator.metrics.metric import Metric
 from evaluator.metrics.options import options_of
 from evaluator.metrics.registry import FAMILIES
+from evaluator.verdicts.documentation import section
 
 _HEAD = """\
 # Metrics
 
 <!-- Written by `python -m evaluator.metrics.documentation docs/metrics.md` from the metrics themselves. -->
 
-Every metric that needs no judge, with its formula and whose it is. As a library:
+Every metric that needs no judge, with its formula and whose it is; at the end, what the verdicts of a judge come to. As
+a library:
 
 ```python
 import pandas as pd
@@ -45,7 +47,7 @@ and nothing is trimmed or folded.
 
 - A row that cannot be scored is null with a reason and never an exception: `no_ground_truth`, `no_facts`,
   `no_contexts`, `no_answer`, `no_question`, `no_citations`, `unknown_language`, `too_short`, `too_long`,
-  `no_duration`, `no_price`, or `unreadable_<column>` where a cell holds something else than
+  `no_duration`, `no_price`, `no_claims`, `zero_vector`, or `unreadable_<column>` where a cell holds something else than
   its column's type. A reason beside a value is a remark.
 - What is empty on the side of the ground truth is null. What is empty on the side of the system (an empty list of
   contexts, an empty answer) is 0, so that silence cannot lift a mean. What is not known (a missing cell) is null.
@@ -53,6 +55,25 @@ and nothing is trimmed or folded.
   by reason.
 - A version changes whenever a row may get another value, and an option that changes the arithmetic stands in it:
   `1-denominator=k`. Values of two versions are never compared.
+
+## Models
+
+Some metrics ask a local model. They need `pip install 'dialwatch[models]'` and the model on this machine: in a folder,
+or by its name in the cache of Hugging Face (`hf download google/flan-t5-small` fetches it once). Nothing is downloaded
+while scoring. A model is loaded once a process, by the first row that needs it; a metric whose model is missing raises
+`ModelUnavailableError`, which says what was looked for and where. The service and `dialwatch score` leave that metric
+out, tell it, and score the others.
+
+```python
+from evaluator.metrics import Models, SemanticSimilarity
+
+similarity = SemanticSimilarity(models=Models(sentence_encoder="/models/all-MiniLM-L6-v2"))
+print(similarity.version)  # 1-all-MiniLM-L6-v2
+```
+
+`Models` has a name or folder for each role (`question_likelihood`, `answer_reward`, `sentence_encoder`, `entailment`),
+`device` (`auto`, `cpu`, `cuda`, `cuda:1`), `dtype` (`float32`, `bfloat16`) and `batch_tokens`. The model's last name
+and a reduced precision stand in the version: put other weights into a folder of another name.
 
 ## One number of several
 
@@ -79,6 +100,7 @@ _FORMS = (
     ("_trimmed", "facts are found without their outer spaces and marks", "matcher"),
     ("_exact", "a fact is found where it is the whole context", "matcher"),
     ("_statement", "a fact is found in nearly the same words (rapidfuzz, 85 percent alike)", "matcher"),
+    ("_embedding", "a fact is found in other words (cosine of 0.75 with a sentence)", "matcher"),
     ("_any_script", "Chinese, Japanese, Thai, Lao, Khmer and Burmese are cut into small tokens", "tokenisation"),
 )
 _DIRECTIONS = {"up": "higher is better", "down": "lower is better", "none": "no end is better"}
@@ -103,6 +125,8 @@ def _lines() -> Iterator[str]:
         yield from ("", f"## {title}")
         for metric in family:
             yield from _section(metric)
+    yield ""
+    yield from section()
 
 
 def _section(metric: Metric) -> Iterator[str]:

@@ -64,4 +64,4 @@ class SemanticSimilarity(ModelMetric[tuple[str, str], float | None]):
     def of_row(self, found: Sequence[tuple[tuple[str, str], float | None]]) -> Score:
         """Give the best cosine."""
         known = [value for _, value in found if value is not None]
-        return Score(max(known)) if known else Score(None, "no_embedding")
+        return Score(max(known)) if known else Score(None, "zero_vector")

@@ -21,7 +21,18 @@ def test_the_examples_run_as_they_stand(capsys: pytest.CaptureFixture[str]) -> N
     example = "".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
     exec(example, {})
     told = re.findall(r"print\(.*\)  # (.*)", example)
-    assert capsys.readouterr().out.split("\n")[:-1] == told == ["0.5", "0.8598", "0.5"]
+    assert (
+        capsys.readouterr().out.split("\n")[:-1]
+        == told
+        == [
+            "0.5",
+            "1-all-MiniLM-L6-v2",
+            "0.8598",
+            "0.5",
+            "0.5",
+            "None 0.5 0.75",
+        ]
+    )
 
 
 def test_links_inside_the_page_lead_to_a_heading() -> None:

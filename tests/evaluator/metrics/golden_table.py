@@ -37,19 +37,12 @@ from evaluator.metrics import (
     StringPresence,
     StringSimilarity,
     columns_of,
+    cosine,
     ragas_score,
     retrieval_columns,
 )
 from evaluator.metrics.fact_numbers import ndcg
-
-NOT_YET = frozenset({
-    "answer_correctness", "answer_relevancy", "aspect_critique", "claims_faithfulness", "claims_precision",
-    "claims_score_lenient", "claims_score_strict", "context_entity_recall", "context_precision", "context_recall",
-    "context_relevance_perplexity_aggregation", "context_relevance_sentences", "factual_f_beta", "inference_aggregate",
-    "noise_sensitivity_in_irrelevant", "noise_sensitivity_in_relevant", "ragchecker_all",
-    "semantic_similarity",
-})  # fmt: skip
-"""Metrics of records that have no counterpart here: judged by an LLM, a local model, or not written yet."""
+from evaluator.metrics.perplexity import row_value
 
 Record = Mapping[str, Any]
 
@@ -184,6 +177,15 @@ def reference_contexts(metric: Callable[..., Metric]) -> Callable[[Record], Give
     return compared
 
 
+def perplexity(record: Record) -> Given:
+    return {"value": row_value(record["inputs"]["per_context_geometric_means"])}
+
+
+def similarity_of_vectors(record: Record) -> Given:
+    value = cosine(record["inputs"]["response_vector"], record["inputs"]["reference_vector"])
+    return {"value": Null("zero_vector") if value is None else value}
+
+
 TABLE: Mapping[str, Callable[[Record], Given]] = {
     "precision": precision,
     "precision_at_k": precision_at_k,
@@ -229,6 +231,8 @@ TABLE: Mapping[str, Callable[[Record], Given]] = {
     "string_similarity_hamming": from_reference(StringSimilarity("hamming")),
     "string_similarity_jaro": from_reference(StringSimilarity("jaro")),
     "string_similarity_jaro_winkler": from_reference(StringSimilarity("jaro_winkler")),
+    "context_relevance_perplexity_aggregation": perplexity,
+    "semantic_similarity": similarity_of_vectors,
     "ragas_score": lambda record: {"value": ragas_score(record["inputs"]["metric_means"])},
 }
 """From a record's metric to the function that gives our numbers for its inputs."""
