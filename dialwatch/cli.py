@@ -13,19 +13,19 @@ from botocore.exceptions import BotoCoreError
 from deltalake.exceptions import DeltaError
 
 from collector import WorkerError
-from dialwatch import lake_commands, running, score_command
+from dialwatch import evaluate_command, lake_commands, running, score_command
 from dialwatch.collecting import collect_once, collecting
 from dialwatch.config import ConfigError, Settings, load_settings
 from dialwatch.serving import AddressError
-from evaluator import Evaluator
 from evaluator.datasets import DatasetError
 from evaluator.metrics import UnknownMetricError
-from lake import Lake, LostRaceError
+from lake import LostRaceError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 collect_app = typer.Typer(no_args_is_help=True, help="Bring DIAL Core's log lines into the lake.")
 app.add_typer(collect_app, name="collect")
 app.add_typer(lake_commands.app, name="lake")
+app.command("evaluate")(evaluate_command.evaluate)
 app.command("score")(score_command.score)
 
 _MENDABLE = (
@@ -154,33 +154,6 @@ def collect_http(
 
 
 @app.command()
-def evaluate(
-    lake: LakeOption = None,
-    config: ConfigOption = None,
-    once: Annotated[bool, typer.Option("--once", help="One pass over all that is there, then end.")] = False,
-    every: Annotated[str | None, typer.Option(help="Time between passes, such as 30s, 5m or 1h.")] = None,
-) -> None:
-    """Score the answers that are new, and turn liked ones into ground truth."""
-    settings = _settings(config, lake, {"evaluator": {"every": every}} if every else {})
-    if not once:
-        _run_until_stopped(running.evaluating(settings, settings.lake.open()))
-        return
-    opened = settings.lake.open()
-    _warn_if_empty(opened)
-    # Whoever asks for one pass expects all answers in it: what is there is all that will come.
-    result = Evaluator(opened, settings.evaluator.model_copy(update={"context_grace": 0.0})).run_once()
-    unscored = ", ".join(f"{count} {reason}" for reason, count in sorted(result.unscored.items())) or "none"
-    typer.echo(
-        f"{result.deployments} deployments: {result.scored} scores, without a value: {unscored}; "
-        f"{result.cases} new cases"
-    )
-    for failure in result.failures:
-        typer.echo(f"{failure.deployment}: {failure.error}", err=True)
-    if result.failures:
-        sys.exit(1)
-
-
-@app.command()
 def monitor(
     lake: LakeOption = None,
     config: ConfigOption = None,
@@ -193,11 +166,6 @@ def monitor(
 
 def _settings(config: Path | None, lake: str | None, overrides: dict[str, dict[str, Any]]) -> Settings:
     return load_settings(config, ({"lake": {"root": lake}} if lake else {}) | overrides)
-
-
-def _warn_if_empty(lake: Lake) -> None:
-    if not lake.deployments():
-        typer.echo(f"no deployment has a table under {lake.root}: is that the lake's root?", err=True)
 
 
 def _run_until_stopped(service: Any) -> None:

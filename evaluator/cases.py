@@ -11,6 +11,7 @@ import pyarrow.dataset as ds
 
 from evaluator.answers import Answer
 from evaluator.tables import DeploymentTables
+from lake import Table
 
 _COLUMNS = ("case_id", "question", "documents", "facts", "answer", "source_response_id", "confidence", "status")
 _IS_USABLE = ds.field("status").isin(["proposed", "accepted"])
@@ -38,7 +39,9 @@ class CaseBook:
     then the surest.
     """
 
-    def __init__(self, cases: Iterable[Case]) -> None:
+    def __init__(self, cases: Iterable[Case], logs: Table) -> None:
+        self._logs = logs
+        self._asked_at: dict[str, datetime | None] = {}
         self._by_question: dict[tuple[str, frozenset[str]], list[Case]] = defaultdict(list)
         for case in sorted(cases, key=lambda case: (not case.accepted, -case.confidence, case.case_id)):
             self._by_question[case.question, case.documents].append(case)
@@ -46,7 +49,7 @@ class CaseBook:
     @classmethod
     def read(cls, tables: DeploymentTables) -> CaseBook:
         """Read the usable cases of a deployment."""
-        return cls(
+        cases = (
             Case(
                 case_id=row["case_id"],
                 question=row["question"],
@@ -59,8 +62,18 @@ class CaseBook:
             )
             for row in tables.truth.read(_COLUMNS, _IS_USABLE).to_pylist()
         )
+        return cls(cases, tables.logs)
 
-    def about(self, answer: Answer) -> Sequence[Case]:
+    def earlier(self, some: Iterable[Answer]) -> list[tuple[Answer, Case]]:
+        """Give the answers for which there is a case whose own answer was asked for before, each with the best one.
+
+        A case without a known source is earlier than any answer.
+        """
+        candidates = [(answer, about) for answer in some if (about := self._about(answer))]
+        asked_at = self._source_times(case for _, about in candidates for case in about)
+        return [(answer, case) for answer, about in candidates if (case := _first_earlier(answer, about, asked_at))]
+
+    def _about(self, answer: Answer) -> Sequence[Case]:
         """Give the cases with the answer's question that were not made from the answer itself, best first."""
         if answer.question is None:
             return ()
@@ -68,20 +81,19 @@ class CaseBook:
         own = {answer.response_id, *answer.response_ids} - {None}
         return [case for case in cases if case.source_response_id not in own]
 
+    def _source_times(self, cases: Iterable[Case]) -> Mapping[str, datetime | None]:
+        """When the answers that cases were made from were asked for; None for those that are no longer in the log."""
+        ids = sorted({case.source_response_id for case in cases if case.source_response_id} - self._asked_at.keys())
+        if ids:
+            where = ds.field("response_id").isin(ids)
+            rows = self._logs.read(["response_id", "requested_at"], where).to_pylist()
+            # The latest first, so that of several rows with one id the earliest stays.
+            ordered = sorted(rows, key=lambda row: row["requested_at"], reverse=True)
+            self._asked_at |= dict.fromkeys(ids) | {row["response_id"]: row["requested_at"] for row in ordered}
+        return self._asked_at
 
-def source_times(tables: DeploymentTables, cases: Iterable[Case]) -> dict[str, datetime]:
-    """When the answers that cases were made from were asked for; without those that are no longer in the log."""
-    ids = sorted({case.source_response_id for case in cases if case.source_response_id is not None})
-    if not ids:
-        return {}
-    rows = tables.logs.read(["response_id", "requested_at"], ds.field("response_id").isin(ids)).to_pylist()
-    # The latest first, so that of several rows with one id the earliest stays.
-    ordered = sorted(rows, key=lambda row: row["requested_at"], reverse=True)
-    return {row["response_id"]: row["requested_at"] for row in ordered}
 
-
-def first_earlier(answer: Answer, cases: Iterable[Case], asked_at: Mapping[str, datetime]) -> Case | None:
-    """Give the first case whose source was asked for before the answer was; one without a known source is earlier."""
+def _first_earlier(answer: Answer, cases: Iterable[Case], asked_at: Mapping[str, datetime | None]) -> Case | None:
     for case in cases:
         asked = asked_at.get(case.source_response_id or "")
         if asked is None or asked < answer.requested_at:

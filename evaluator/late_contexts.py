@@ -57,10 +57,14 @@ class Grace:
 
     def ready(self, ended: pa.Table, new: pa.Table) -> pa.Table:
         """Give the rows to score: those new ones that need not wait, and of the others each that is not new."""
-        written = ds.field("ingested_at")
-        need_not_wait = ~_MAY_GET_CONTEXTS | written.is_null() | (written <= _moment(self.until))
         others = ended.filter(pc.invert(pc.is_in(ended["event_id"], new["event_id"].combine_chunks())))
-        return pa.concat_tables([others, new.filter(need_not_wait)])
+        return pa.concat_tables([others, new.filter(~waits_after(self.until))])
+
+
+def waits_after(until: int) -> ds.Expression:
+    """Whether a row's contexts may still come, `until` being the moment up to which rows have waited long enough."""
+    written = ds.field("ingested_at")
+    return _MAY_GET_CONTEXTS & written.is_valid() & (written > _moment(until))
 
 
 def with_late_contexts(tables: DeploymentTables, some: Sequence[Answer]) -> list[Answer]:

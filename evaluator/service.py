@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from evaluator.ground_truth import propose_cases
 from evaluator.positions import Uncommitted
+from evaluator.scores import ScoreCounts, Scorer
 from evaluator.scoring import score_new_answers
 from evaluator.settings import EvaluatorSettings
 from evaluator.tables import DeploymentTables
@@ -36,7 +36,8 @@ class PassResult:
     """What one pass did.
 
     `deployments` counts those that went well, `scored` the scores with a value, `unscored` those without one by
-    reason, `cases` the new cases of ground truth.
+    reason, `cases` the new cases of ground truth. `left_out` counts, by a metric's name, the answers without its score
+    because it could not run; a backfill scores them once it can.
     """
 
     deployments: int = 0
@@ -44,18 +45,19 @@ class PassResult:
     unscored: Mapping[str, int] = field(default_factory=dict)
     cases: int = 0
     failures: tuple[Failure, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass
 class _Tally:
     deployments: int = 0
-    scored: int = 0
-    unscored: Counter[str] = field(default_factory=Counter)
+    counts: ScoreCounts = field(default_factory=ScoreCounts)
     cases: int = 0
     failures: list[Failure] = field(default_factory=list)
 
     def result(self) -> PassResult:
-        return PassResult(self.deployments, self.scored, dict(self.unscored), self.cases, tuple(self.failures))
+        made, failures = self.counts, tuple(self.failures)
+        return PassResult(self.deployments, made.scored, dict(made.unscored), self.cases, failures, dict(made.left_out))
 
 
 class Evaluator:
@@ -65,8 +67,9 @@ class Evaluator:
         self, lake: Lake, settings: EvaluatorSettings, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
         self._lake = lake
-        self._metrics = settings.chosen_metrics()
-        self._context_grace = settings.context_grace
+        self._settings = settings
+        self._scorer = Scorer()
+        self._told_missing: set[str] = set()
         self._children = ChildContexts(lake)
         self._uncommitted = Uncommitted()
         self._clock = clock
@@ -80,7 +83,9 @@ class Evaluator:
         tally = _Tally()
         self._children.forget()
         # Calls that name no deployment are calls of global routes: nobody's answers.
-        for deployment in filter(None, self._lake.deployments()):
+        deployments = [name for name in self._lake.deployments() if name is not None]
+        self._tell_missing(deployments)
+        for deployment in deployments:
             if is_stopping():
                 break
             try:
@@ -96,7 +101,12 @@ class Evaluator:
         # Cases first, so that an answer can be compared with a case from the same stretch of the log.
         tables = DeploymentTables.of(self._lake, deployment, self._children, self._uncommitted)
         tally.cases += propose_cases(tables, self._clock())
-        counts = score_new_answers(tables, self._metrics, self._context_grace, self._clock(), is_stopping)
-        tally.scored += counts.scored
-        tally.unscored += counts.unscored
+        metrics, grace = self._settings.chosen_metrics(deployment), self._settings.context_grace
+        tally.counts.add(score_new_answers(tables, metrics, self._scorer, grace, self._clock(), is_stopping))
         tally.deployments += 1
+
+    def _tell_missing(self, deployments: Collection[str]) -> None:
+        missing = self._settings.deployments.keys() - set(deployments) - self._told_missing
+        for name in sorted(missing):
+            log.warning("evaluator.deployments names %r, of which the lake holds nothing yet", name)
+        self._told_missing |= missing

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
-from evaluator.metrics import Metric, UnknownMetricError, combination, metric_named
+from evaluator.metrics import Metric, Models, UnknownMetricError, combination, metric_named
 from lake import reads_seconds
 
 DEFAULT_METRICS = (
@@ -22,8 +22,19 @@ DEFAULT_METRICS = (
 LOGGED_COLUMNS = frozenset({"question", "answer", "contexts", "facts", "reference_answers", "duration_ms", "price"})
 """What the service can show a metric: what logs hold, and what cases of ground truth do."""
 
+Combinations = Mapping[str, Mapping[str, float]]
+"""Weights of metrics by the name of what they make together."""
+
 _COMBINATION_NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 _seconds = reads_seconds("smh")
+
+
+class DeploymentSettings(BaseModel):
+    """What is different for one deployment: `metrics` stand in the place of the evaluator's own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    metrics: tuple[str, ...]
 
 
 class EvaluatorSettings(BaseModel):
@@ -35,24 +46,38 @@ class EvaluatorSettings(BaseModel):
     `combinations` are weighted means of metrics by a name that `metrics` can use like another:
     `{"quality": {"faithfulness_kprecision": 2, "context_present": 1}}`.
 
+    `deployments` says by a deployment's name which metrics score it in the place of `metrics`. `models` says which
+    local models the metrics use that use one.
+
     Raises pydantic's ValidationError for a key that does not exist, and for a metric that does not, with a list of
     those that do.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    combinations: Mapping[str, Mapping[str, float]] = Field(default_factory=dict)
+    models: Models = Models()
+    combinations: Combinations = Field(default_factory=dict)
     metrics: tuple[str, ...] = DEFAULT_METRICS
+    deployments: Mapping[str, DeploymentSettings] = Field(default_factory=dict)
     every: Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)] = 60.0
     context_grace: Annotated[float, BeforeValidator(_seconds), Field(ge=0, allow_inf_nan=False)] = 120.0
 
-    def chosen_metrics(self) -> list[Metric]:
-        """Give the metrics to score, combinations among them."""
-        return [_chosen(name, self.combinations) for name in self.metrics]
+    def chosen_metrics(self, deployment: str) -> list[Metric]:
+        """Give the metrics that score a deployment, combinations among them."""
+        own = self.deployments.get(deployment)
+        return self.metrics_named(self.metrics if own is None else own.metrics)
+
+    def metrics_named(self, names: Iterable[str]) -> list[Metric]:
+        """Give metrics by their names, each once, combinations among them.
+
+        Raises UnknownMetricError for a name that no metric has, and ValueError for a metric of columns that neither
+        logs nor cases hold.
+        """
+        return list({metric.name: metric for metric in _scorable(names, self.combinations, self.models)}.values())
 
     @field_validator("combinations")
     @classmethod
-    def _combined(cls, combinations: Mapping[str, Mapping[str, float]]) -> Mapping[str, Mapping[str, float]]:
+    def _combined(cls, combinations: Combinations) -> Combinations:
         for name, weights in combinations.items():
             if not _COMBINATION_NAME.fullmatch(name) or _is_a_metric(name):
                 raise ValueError(
@@ -64,18 +89,42 @@ class EvaluatorSettings(BaseModel):
     @field_validator("metrics")
     @classmethod
     def _known(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        metrics = [_chosen(name, info.data.get("combinations", {})) for name in names]
-        for metric in metrics:
-            if unknown := set(metric.needs) - LOGGED_COLUMNS:
-                raise ValueError(
-                    f"metric {metric.name!r} needs {', '.join(sorted(unknown))}, which neither logs nor cases hold; "
-                    "score it on a frame of your own with evaluator.metrics.compute"
-                )
-        return tuple(dict.fromkeys(metric.name for metric in metrics))
+        return _own_names(names, info.data.get("combinations", {}))
+
+    @field_validator("deployments")
+    @classmethod
+    def _known_of_each(
+        cls, deployments: Mapping[str, DeploymentSettings], info: ValidationInfo
+    ) -> Mapping[str, DeploymentSettings]:
+        return {name: _checked(name, own, info.data.get("combinations", {})) for name, own in deployments.items()}
 
 
-def _chosen(name: str, combinations: Mapping[str, Mapping[str, float]]) -> Metric:
-    return combination(name, combinations[name]) if name in combinations else metric_named(name)
+def _checked(deployment: str, own: DeploymentSettings, combinations: Combinations) -> DeploymentSettings:
+    try:
+        return DeploymentSettings(metrics=_own_names(own.metrics, combinations))
+    except ValueError as error:
+        raise ValueError(f"deployment {deployment!r}: {error}") from None
+
+
+def _own_names(names: Iterable[str], combinations: Combinations) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(metric.name for metric in _scorable(names, combinations)))
+
+
+def _scorable(names: Iterable[str], combinations: Combinations, models: Models | None = None) -> Iterator[Metric]:
+    for name in names:
+        metric = _chosen(name, combinations, models)
+        if unknown := set(metric.needs) - LOGGED_COLUMNS:
+            raise ValueError(
+                f"metric {metric.name!r} needs {', '.join(sorted(unknown))}, which neither logs nor cases hold; "
+                "score it on a frame of your own with evaluator.metrics.compute"
+            )
+        yield metric
+
+
+def _chosen(name: str, combinations: Combinations, models: Models | None) -> Metric:
+    if name in combinations:
+        return combination(name, combinations[name], models=models)
+    return metric_named(name, models)
 
 
 def _is_a_metric(name: str) -> bool:

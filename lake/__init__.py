@@ -5,7 +5,7 @@ from lake.child_contexts import OUTRANKED_BY_CHILD, ChildContexts
 from lake.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
 from lake.compaction import TARGET_BYTES, Compaction, compact
 from lake.durations import reads_seconds
-from lake.erasure import PASSES, Receipt, TableReceipt, erase
+from lake.erasure import BACKFILLS, PASSES, Receipt, TableReceipt, erase
 from lake.interchange import answers_frame, ground_truth_frame
 from lake.lake import Lake, check_root
 from lake.names import deployment_name, folder_name
@@ -33,6 +33,7 @@ from lake.table import OVERLAP, Change, LostRaceError, Table, TableReplacedError
 __all__ = [
     "ALERTS",
     "ANSWERING_KINDS",
+    "BACKFILLS",
     "BATCHES",
     "FOLD_COLUMNS",
     "GROUND_TRUTH",

@@ -35,6 +35,12 @@ A pass asks for it (`Table.progress`) before it reads. An erasure moves it in `s
 when the rows are gone, so that a pass that has read them is refused with LostRaceError.
 """
 
+BACKFILLS = "backfills"
+"""The same for what makes rows of old ones: it goes on beside the passes over new ones and neither refuses the other.
+
+An erasure moves it wherever it moves `PASSES`.
+"""
+
 _ATTEMPTS = 20
 _MADE_OF_LOGS = (USER_SIGNALS, SCORES, REPLAYS, GROUND_TRUTH, ALERTS)
 """Cases tell which replays and scores go, so they go after them."""
@@ -154,7 +160,7 @@ class _Erasure:
             self._erase(table, RULES[table.spec.name])
 
     def _refuse_passes(self, called: set[str | None]) -> None:
-        """Move `PASSES`; where there is no table yet, a pass may be about to make it for calls that are gone."""
+        """Move both; where there is no table yet, a pass may be about to make it for calls that are gone."""
         for spec in _MADE_BY_PASSES:
             for deployment in self._lake.deployments():
                 table = self._lake.table(spec, deployment)
@@ -182,9 +188,10 @@ class _Erasure:
 
 def _move_passes(table: Table) -> None:
     for _ in range(_ATTEMPTS):
-        passes = table.committed(PASSES) or 0
+        committed = table.progress((PASSES, BACKFILLS))
+        ahead = {name: committed.get(name, 0) + 1 for name in (PASSES, BACKFILLS)}
         try:
-            return table.append(table.spec.schema.empty_table(), {PASSES: passes + 1})
+            return table.append(table.spec.schema.empty_table(), ahead)
         except LostRaceError:
             continue
     raise _lost(table)

@@ -174,6 +174,7 @@ SCORES = TableSpec(
         ("cost", pa.float64(), "Price of the judge's calls."),
         ("sampling_probability", pa.float64(), "How likely the response was to be scored; weight by its inverse."),
         ("scored_at", TIMESTAMP, "When the score was made."),
+        ("is_backfill", pa.bool_(), "Whether a backfill made it, long after the answer; null is false."),
     ),
     long_text=("details",),
 )

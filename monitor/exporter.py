@@ -117,8 +117,8 @@ def _traffic(deployments: _Deployments) -> Iterator[Metric]:
 def _scores(deployments: _Deployments) -> Iterator[Metric]:
     family = HistogramMetricFamily(
         "dialwatch_score",
-        "Scores of new answers, a ratio mostly from 0 to 1; scores made a day or more after their answer are left "
-        "out. The exemplar names the worst of the latest answers of its bucket.",
+        "Scores of new answers, a ratio mostly from 0 to 1; those of a backfill, and those made a day or more "
+        "after their answer, are left out. The exemplar names the worst of the latest answers of its bucket.",
         labels=("deployment", "metric"),
     )
     for name, figures in deployments.items():
@@ -141,7 +141,7 @@ def _evaluator(deployments: _Deployments, totals: Totals) -> Iterator[Metric]:
     scores = {name: figures.scores for name, figures in deployments.items()}
     yield _counter(
         "dialwatch_evaluations_total",
-        "Answers that a metric was applied to, one each, with or without a score.",
+        "Answers that a metric was applied to, one each, with or without a score; without those of backfills.",
         (((), number) for number in totals.evaluations.values()),
     )
     yield _counter(
@@ -158,7 +158,7 @@ def _evaluator(deployments: _Deployments, totals: Totals) -> Iterator[Metric]:
     )
     yield _counter(
         "dialwatch_judge_cost_total",
-        "Price of all calls of the judge, in the currency of the evaluator's price table.",
+        "Price of all calls of the judge, for backfills too, in the currency of the evaluator's price table.",
         (((), amount / PER_UNIT) for amount in totals.judge_amounts.values()),
     )
     info = InfoMetricFamily(

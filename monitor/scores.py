@@ -10,6 +10,7 @@ from itertools import accumulate
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from monitor.amounts import PER_UNIT, added, counts, exact_sum, floats
 from monitor.timeline import Timeline
@@ -17,8 +18,8 @@ from monitor.timeline import Timeline
 BUCKETS = tuple(tenth / 10 for tenth in range(11))
 """Upper bounds of the histogram's buckets; one more holds all that is above 1."""
 
-BACKFILL_AGE = timedelta(days=1)
-"""A score made this long after its answer, or later, is of a backfill."""
+OLD = timedelta(days=1)
+"""A score made this long after its answer, or later, is of the past, as one of a backfill is."""
 
 SCORE_COLUMNS = (
     "event_id",
@@ -35,6 +36,7 @@ SCORE_COLUMNS = (
     "cost",
     "sampling_probability",
     "scored_at",
+    "is_backfill",
 )
 
 _EXEMPLAR_LIMIT = 128 - len("response_id")
@@ -89,18 +91,22 @@ class Histogram:
 
 @dataclass(frozen=True)
 class MetricScores:
-    """One metric of one deployment. `version` and `judge` are those of the newest score."""
+    """One metric of one deployment. `version` and `judge` are those of the newest score.
+
+    That is the newest one of the service; a backfill's only where the service has made none.
+    """
 
     version: str
     judge: str | None
     scored_at: datetime
+    is_backfill: bool
     histogram: Histogram = field(default_factory=Histogram)
     values_over_time: Timeline = field(default_factory=Timeline)
 
     def with_scores(self, rows: pa.Table) -> MetricScores:
         """Add rows that have a value."""
         late = np.asarray(pc.subtract(rows["scored_at"], rows["requested_at"]).cast(pa.int64()).to_numpy())
-        fresh = rows.filter(pa.array(late < BACKFILL_AGE / timedelta(microseconds=1)))
+        fresh = rows.filter(pa.array((late < OLD / timedelta(microseconds=1)) & ~_is_backfill(rows)))
         probabilities = floats(rows["sampling_probability"])
         usable = (probabilities > 0) & (probabilities <= 1)
         weights = 1 / np.where(usable, probabilities, 1.0)
@@ -115,8 +121,9 @@ class MetricScores:
 class Scores:
     """Totals since the first row.
 
-    `evaluations` counts all rows, `skips` those without a value by their reason; `judge_amount` is what the judge
-    cost, in 10^-12 units of the evaluator's currency.
+    `evaluations` counts the rows of the service, `skips` those without a value by their reason, and `last_scored_at` is
+    when it made the last one: a backfill's rows are in none of them. `judge_amount` is what the judge cost for all
+    rows, in 10^-12 units of the evaluator's currency.
     """
 
     evaluations: int = 0
@@ -133,10 +140,11 @@ class Scores:
     def with_scores(self, rows: pa.Table) -> Scores:
         """Add rows of `scores` (columns SCORE_COLUMNS)."""
         without_value = np.isnan(floats(rows["value"]))
-        skips = counts(rows["reason"].filter(pa.array(without_value)), "unknown")
-        newest = pc.max(rows["scored_at"]).as_py()
+        is_new = ~_is_backfill(rows)
+        skips = counts(rows["reason"].filter(pa.array(without_value & is_new)), "unknown")
+        newest = pc.max(rows["scored_at"].filter(pa.array(is_new))).as_py()
         return Scores(
-            evaluations=self.evaluations + rows.num_rows,
+            evaluations=self.evaluations + int(is_new.sum()),
             skips=added(self.skips, skips),
             judge_amount=self.judge_amount + exact_sum(floats(rows["cost"])),
             last_scored_at=max(filter(None, (self.last_scored_at, newest)), default=None),
@@ -150,13 +158,23 @@ class Scores:
         rows = rows.filter(pc.and_(dated, pc.is_valid(rows["metric"])))
         for name in rows["metric"].unique().to_pylist():
             of_metric = rows.filter(pc.equal(rows["metric"], name))
-            newest_row = pc.index(of_metric["scored_at"], pc.max(of_metric["scored_at"])).as_py()
-            newest = of_metric.slice(newest_row, 1).to_pylist()[0]
+            newest = _newest(of_metric)
             held = metrics.get(name)
-            label = (str(newest["metric_version"] or ""), newest["judge"], newest["scored_at"])
             if held is None:
-                held = MetricScores(*label)
-            elif newest["scored_at"] >= held.scored_at:
-                held = replace(held, version=label[0], judge=label[1], scored_at=label[2])
+                held = newest
+            elif (not newest.is_backfill, newest.scored_at) >= (not held.is_backfill, held.scored_at):
+                held = replace(newest, histogram=held.histogram, values_over_time=held.values_over_time)
             metrics[name] = held.with_scores(of_metric)
         return {name: metrics[name] for name in sorted(metrics)}
+
+
+def _newest(rows: pa.Table) -> MetricScores:
+    is_new = pa.array(~_is_backfill(rows))
+    of_service = rows.filter(is_new)
+    some = of_service if of_service.num_rows else rows
+    row = some.slice(pc.index(some["scored_at"], pc.max(some["scored_at"])).as_py(), 1).to_pylist()[0]
+    return MetricScores(str(row["metric_version"] or ""), row["judge"], row["scored_at"], not of_service.num_rows)
+
+
+def _is_backfill(rows: pa.Table) -> NDArray[np.bool_]:
+    return np.asarray(pc.fill_null(rows["is_backfill"], False), dtype=np.bool_)

@@ -82,7 +82,8 @@ class Metric(Protocol):
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row; a row that cannot be scored is null with a reason and never an exception.
 
-        Raises MissingColumnError where the frame lacks one of `needs`.
+        Raises MissingColumnError where the frame lacks one of `needs`, and ModelUnavailableError where the metric's
+        model cannot be loaded.
         """
         ...
 

@@ -16,7 +16,7 @@ from monitor.regression.detector import Detector
 from monitor.regression.reading import Reading, Status, StreamKey, Transition, TransitionKind, WorstAnswers
 from monitor.regression.settings import RegressionSettings
 
-LeftOut = Literal["no_value", "no_stream", "no_time", "future", "out_of_range", "bad_probability"]
+LeftOut = Literal["backfill", "no_value", "no_stream", "no_time", "future", "out_of_range", "bad_probability"]
 """Why a row takes no part."""
 
 
@@ -30,6 +30,7 @@ _COLUMNS = (
     "event_id",
     "value",
     "sampling_probability",
+    "is_backfill",
 )
 _REMEMBERED_BATCHES = 500
 _SMALLEST_PROBABILITY = 1e-9
@@ -55,6 +56,8 @@ class Streams:
     - A batch closes once the stream's latest `requested_at` is `grace` after its end, or, where nothing new comes,
       once the clock is so and has moved by `batch` and `grace` since the last new row. A score that comes after
       that joins the oldest open batch.
+    - A score of a backfill is left out: it is about the past of a stream that has moved on, and would be taken for
+      traffic of the oldest open batch, or after a restart for a part of the reference.
     - A score without a value is left out. So are rows that cannot be used, such as a value outside [0, 1] or a time
       in the future; `left_out` counts them by reason, and the first of each reason is logged.
     - A sampling probability of null counts as 1.
@@ -91,8 +94,9 @@ class Streams:
 
     def _sort_in(self, scores: pa.Table, now: datetime) -> None:
         columns = [scores.column(name).to_pylist() for name in _COLUMNS]
-        for deployment, metric, version, at, chat, response, event, value, probability in zip(*columns, strict=True):
-            reason = self._reason_to_ignore(deployment, metric, at, now)
+        for row in zip(*columns, strict=True):
+            deployment, metric, version, at, chat, response, event, value, probability, is_backfill = row
+            reason = "backfill" if is_backfill else self._reason_to_ignore(deployment, metric, at, now)
             if reason is not None:
                 self._leave_out(reason, event)
                 continue
@@ -139,7 +143,7 @@ class Streams:
 
     def _leave_out(self, reason: LeftOut, event: str | None) -> None:
         self._left_out[reason] += 1
-        if self._left_out[reason] == 1 and reason != "no_value":
+        if self._left_out[reason] == 1 and reason not in ("backfill", "no_value"):
             _log.warning(
                 "A score takes no part in finding regressions: %s, event_id %s. Its like are counted.", reason, event
             )

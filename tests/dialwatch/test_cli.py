@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import httpx
+import pyarrow.dataset as ds
 import pytest
 
 from lake import PARSED_LOGS, SCORES, Lake
@@ -71,6 +72,28 @@ def test_from_a_log_file_to_scores(logs: Path, tmp_path: Path) -> None:
     assert Lake(str(root)).table(SCORES, "rag-app").read().num_rows > 0
 
 
+def test_old_answers_are_scored_on_request(logs: Path, tmp_path: Path) -> None:
+    """`evaluate --backfill` by a metric that came later: a dry run that writes nothing, then the scores, once."""
+    root = str(tmp_path / "lake")
+    dialwatch("collect", "files", logs, "--lake", root)
+    dialwatch("evaluate", "--once", "--lake", root)
+    lake = Lake(root)
+    (deployment,) = lake.deployments()
+    scores = lake.table(SCORES, deployment)
+    version, since = scores.version(), "2000-01-01"
+    backfill = ("evaluate", "--lake", root, "--backfill", "--since", since, "--metrics", "refusal,empty_answer")
+    told = dialwatch(*backfill, "--dry-run")
+    assert told.returncode == 0, told.stderr
+    assert "2 scores of 1 answers, which takes about 1 s" in told.stdout
+    assert scores.version() == version
+    for before, says in [(0, "2 scores, 0 were there before"), (2, "0 scores, 2 were there before")]:
+        done = dialwatch(*backfill, "--deployment", deployment)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert says in done.stdout, before
+    names = scores.read(["metric", "is_backfill"]).filter(ds.field("is_backfill"))["metric"].to_pylist()
+    assert sorted(names) == ["empty_answer", "refusal"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -80,6 +103,8 @@ def test_from_a_log_file_to_scores(logs: Path, tmp_path: Path) -> None:
         (("up", "-c", "nowhere.yaml"), "cannot read nowhere.yaml"),
         (("monitor", "--lake", "LAKE", "--listen", "here"), "write host:port"),
         (("evaluate", "--lake", "LAKE", "--every", "often"), "evaluator.every"),
+        (("evaluate", "--lake", "LAKE", "--since", "7d", "--dry-run"), "--since, --dry-run: of old answers; add"),
+        (("evaluate", "--lake", "LAKE", "--backfill", "--since", "1h", "--deployment", "x"), "has no deployment 'x'"),
     ],
 )
 def test_an_error_is_a_message_and_not_a_trace(arguments: tuple[str, ...], says: str, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import get_origin
 
 from pydantic import BaseModel, SecretStr
 
@@ -17,7 +18,8 @@ def keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
         if nested is None:
             yield f"{prefix}{name}_file" if SecretStr in kinds else f"{prefix}{name}"
         else:
-            yield from keys(nested, f"{prefix}{name}.")
+            inner = f"{name}.<name>" if get_origin(field.annotation) is Mapping else name
+            yield from keys(nested, f"{prefix}{inner}.")
 
 
 def test_the_page_lists_just_the_settings_that_there_are() -> None:

@@ -39,6 +39,13 @@ def test_an_interval_is_seconds_or_has_a_unit(every: Any, seconds: float) -> Non
         ({"combinations": {"recall": {"faithfulness": 1}}}, "cannot name a combination"),
         ({"combinations": {"My mean": {"faithfulness": 1}}}, "cannot name a combination"),
         ({"combinations": {"by_ids": {"id_recall": 1}}, "metrics": ["by_ids"]}, "'by_ids' needs context_ids"),
+        ({"deployments": {"rag": {"metrics": ["faithfullness"]}}}, "deployment 'rag': there is no metric 'faithf"),
+        (
+            {"deployments": {"rag": {"metrics": ["id_recall"]}}},
+            "deployment 'rag': metric 'id_recall' needs context_ids",
+        ),
+        ({"deployments": {"rag": {"metric": []}}}, "deployments.rag.metric\n.*not permitted"),
+        ({"deployments": {"rag": {}}}, "deployments.rag.metrics\n.*required"),
         ({"metric": []}, "metric\n.*not permitted"),
         ({"every": 0}, "greater than 0"),
         ({"every": "5 days"}, "every"),
@@ -60,8 +67,18 @@ def test_a_combination_can_be_scored_like_another_metric() -> None:
     """Its name stands beside those of the library; what is not named in `metrics` is not scored."""
     quality = {"quality": {"faithfulness": 2.0, "context_present": 1.0}}
     assert EvaluatorSettings(combinations=quality).metrics == DEFAULT
-    (chosen,) = EvaluatorSettings(combinations=quality, metrics=["quality"]).chosen_metrics()
+    (chosen,) = EvaluatorSettings(combinations=quality, metrics=["quality"]).chosen_metrics("rag")
     assert (chosen.name, chosen.version) == (
         "quality",
         "1-arithmetic-2*faithfulness_kprecision:1+1*context_present:1",
     )
+
+
+def test_a_deployment_has_metrics_of_its_own_in_the_place_of_the_others() -> None:
+    """They replace the list, may be combinations and aliases, and other deployments keep the evaluator's."""
+    settings = EvaluatorSettings(
+        combinations={"quality": {"faithfulness": 1.0}},
+        deployments={"support-rag": {"metrics": ["quality", "recall@5", "facts_recall@5"]}, "quiet": {"metrics": []}},
+    )
+    names = {name: [m.name for m in settings.chosen_metrics(name)] for name in ("support-rag", "quiet", "other")}
+    assert names == {"support-rag": ["quality", "facts_recall@5"], "quiet": [], "other": list(DEFAULT)}

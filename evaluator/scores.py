@@ -1,0 +1,204 @@
+"""Rows of `scores`, made of answers: by one way for new answers and for old ones."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import orjson
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from evaluator.answers import Answer
+from evaluator.cases import Case, CaseBook
+from evaluator.identity import identity
+from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, Scores, needs_ground_truth
+from evaluator.tables import DeploymentTables
+from lake import SCORES, Table
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class ScoreCounts:
+    """What came of answers: scores with a value, without one by reason, and answers a metric left out by its name."""
+
+    scored: int = 0
+    unscored: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def total(self) -> int:
+        """All scores, with a value or without."""
+        return self.scored + self.unscored.total()
+
+    def add(self, other: ScoreCounts) -> None:
+        """Add what came of other answers."""
+        self.scored += other.scored
+        self.unscored += other.unscored
+        self.left_out += other.left_out
+
+
+@dataclass(frozen=True)
+class Work:
+    """A metric and the rows that it is to score, with the answer, and the case if it is compared with one, of each."""
+
+    metric: Metric
+    frame: pd.DataFrame
+    pairs: Sequence[tuple[Answer, Case | None]]
+
+
+def score_id(answer: Answer, metric: Metric) -> str:
+    """Give the id that the one score of an answer by a version of a metric has."""
+    return identity(answer.event_id, metric.name, metric.version)
+
+
+def held_score_ids(scores: Table, metrics: Sequence[Metric], where: ds.Expression | None = None) -> frozenset[str]:
+    """Read which scores by these very versions of metrics a table has, among the rows that `where` lets through."""
+    versions = {(metric.name, metric.version) for metric in metrics}
+    named = ds.field("metric").isin([name for name, _ in versions])
+    rows = scores.read(["score_id", "metric", "metric_version"], named if where is None else named & where)
+    held: set[str] = set()
+    for name, version in versions:
+        of_version = pc.and_(pc.equal(rows["metric"], name), pc.equal(rows["metric_version"], version))
+        held.update(rows["score_id"].filter(of_version).to_pylist())
+    return frozenset(held)
+
+
+def work_on(
+    some: Sequence[Answer], metrics: Sequence[Metric], cases: CaseBook, held: Collection[str] = ()
+) -> Iterator[Work]:
+    """Give what there is to do for answers: each metric with the answers that it can score and whose score is not held.
+
+    A metric that needs ground truth can score only answers to a question for which there is an earlier case.
+    """
+    free = [metric for metric in metrics if not needs_ground_truth(metric)]
+    compared = [metric for metric in metrics if needs_ground_truth(metric)]
+    if free and some:
+        yield from _without_held(free, _frame(some, contexts=[answer.contexts for answer in some]), list(some), held)
+    pairs = cases.earlier(some) if compared else []
+    if not pairs:
+        return
+    frame = _frame(
+        [answer for answer, _ in pairs],
+        # Cited chunks are a part of what was retrieved: too little to say what retrieval missed.
+        contexts=[None if answer.cited_only else answer.contexts for answer, _ in pairs],
+        facts=[list(case.facts) for _, case in pairs],
+        reference_answers=[[case.answer] for _, case in pairs],
+    )
+    yield from _without_held(compared, frame, pairs, held)
+
+
+def _without_held(
+    metrics: Sequence[Metric],
+    frame: pd.DataFrame,
+    given: Sequence[Answer | tuple[Answer, Case]],
+    held: Collection[str],
+) -> Iterator[Work]:
+    pairs = [one if isinstance(one, tuple) else (one, None) for one in given]
+    for metric in metrics:
+        new = [i for i, (answer, _) in enumerate(pairs) if not held or score_id(answer, metric) not in held]
+        if new:
+            yield Work(metric, frame if len(new) == len(pairs) else frame.iloc[new], [pairs[i] for i in new])
+
+
+def _frame(some: Sequence[Answer], **columns: list[Any]) -> pd.DataFrame:
+    columns |= {"question": [answer.question for answer in some], "answer": [answer.text for answer in some]}
+    columns |= {"duration_ms": [answer.duration_ms for answer in some], "price": [answer.price for answer in some]}
+    return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
+
+
+class Scorer:
+    """Applies metrics to answers and leaves out those that cannot run.
+
+    A metric whose model cannot be loaded is off from then on: it is told once and not tried again. One that fails in
+    another way is told each time, and tried again with the next answers.
+    """
+
+    def __init__(self) -> None:
+        self._off: set[str] = set()
+
+    def rows(
+        self,
+        tables: DeploymentTables,
+        some: Sequence[Answer],
+        metrics: Sequence[Metric],
+        cases: CaseBook,
+        now: datetime,
+        *,
+        held: Collection[str] = (),
+        is_backfill: bool = False,
+    ) -> tuple[pa.Table, ScoreCounts]:
+        """Give the rows of `scores` that these answers lack, `held` being the ids of those that are there."""
+        counts, rows = ScoreCounts(), []
+        for work in work_on(some, metrics, cases, held):
+            scores = self._scores(work, tables.deployment)
+            if scores is None:
+                counts.left_out[work.metric.name] += len(work.pairs)
+                continue
+            for row in _rows(work, scores, now):
+                counts.scored += row["value"] is not None
+                counts.unscored.update([row["reason"]] if row["value"] is None else [])
+                rows.append(row | {"is_backfill": is_backfill})
+        return SCORES.rows(rows), counts
+
+    def _scores(self, work: Work, deployment: str) -> Scores | None:
+        metric, told = work.metric, {"deployment": deployment, "metric": work.metric.name}
+        if metric.name in self._off:
+            return None
+        try:
+            return metric.score(work.frame)
+        except ModelUnavailableError as error:
+            self._off.add(metric.name)
+            log.warning("metric %r is off: %s. %s", metric.name, error, _MEND.format(metric.name), extra=told)
+        except Exception as error:  # what is wrong with one metric is not wrong with the others
+            # Not its message and no trace: a metric's errors may quote what people wrote.
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            at = f"{type(error).__name__} at {place.filename}:{place.lineno}"
+            text = "metric %r failed on %d answers of deployment %r with %s. %s"
+            log.error(text, metric.name, len(work.pairs), deployment, at, _MEND.format(metric.name), extra=told)
+        return None
+
+
+_MEND = (
+    "The other metrics go on; once this is mended and the evaluator started again, "
+    "`dialwatch evaluate --backfill --since ... --metrics {}` scores what it left out"
+)
+
+
+def _rows(work: Work, scores: Scores, now: datetime) -> Iterator[dict[str, Any]]:
+    metric = work.metric
+    is_measured = MEASURED_COLUMNS.issuperset(metric.needs)
+    results = zip(scores.values, scores.reasons, scores.details, work.pairs, strict=True)
+    for value, reason, details, (answer, case) in results:
+        # What the log does not hold was not seen, and so not even "nothing was retrieved" can be said of it.
+        seen = is_measured or answer.text is not None
+        known = seen and value == value
+        told = dict(details) | ({"case_id": case.case_id} if case else {})
+        yield {
+            "score_id": score_id(answer, metric),
+            "response_id": answer.response_id,
+            "event_id": answer.event_id,
+            "deployment": answer.deployment,
+            "date": answer.date,
+            "requested_at": answer.requested_at,
+            "chat_id": answer.chat_id,
+            "metric": metric.name,
+            "metric_version": metric.version,
+            "value": value if known else None,
+            "reason": None if known else (reason if seen else "no_answer"),
+            "details": orjson.dumps(told).decode() if told else None,
+            "judge": metric.judge,
+            "cost": 0.0,
+            "prompt_tokens": 0,
+            "completion_tokens": 0,
+            "sampling_probability": 1.0,
+            "scored_at": now,
+        }

@@ -1,0 +1,134 @@
+"""Metrics that cannot run, beside others that can."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from evaluator import Backfill, Evaluator, EvaluatorSettings, PassResult, Period, estimate
+from evaluator.metrics import Description, Metric, ModelUnavailableError, OddCases, Scores
+from evaluator.metrics.metric import Score, score_rows
+from lake import Lake
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+WEEK = Period(NOW - timedelta(days=7), NOW)
+PRESENT = "context_present"
+MISSING = "no model 'org/reward' in /models; set DIALWATCH_EVALUATOR__MODELS__REWARD to its folder"
+
+
+ABOUT = Description(asks="?", formula="", source="", odd_cases=OddCases())
+
+
+@dataclass(frozen=True)
+class Fails:
+    """Scores 0.5 once its model is there."""
+
+    error: list[Exception]
+    asked: list[int]
+    name: str = "reward"
+    version: str = "1"
+    needs: tuple[str, ...] = ("answer",)
+    judge: str = "model"
+    about: Description = ABOUT
+
+    def score(self, frame: pd.DataFrame) -> Scores:
+        self.asked.append(len(frame))
+        if self.error:
+            raise self.error[0]
+        return score_rows(self, frame, lambda _: Score(0.5))
+
+
+@pytest.fixture
+def metric(monkeypatch: pytest.MonkeyPatch) -> Fails:
+    """Stands before another metric in what is chosen for every deployment."""
+    metric = Fails([ModelUnavailableError(MISSING)], [])
+    chosen = EvaluatorSettings.metrics_named
+
+    def with_it(settings: EvaluatorSettings, names: Sequence[str]) -> list[Metric]:
+        return [metric, *chosen(settings, [name for name in names if name != "reward"])]
+
+    monkeypatch.setattr(EvaluatorSettings, "metrics_named", with_it)
+    return metric
+
+
+def evaluator(lake: Lake) -> Evaluator:
+    return Evaluator(lake, EvaluatorSettings(metrics=[PRESENT]), clock=lambda: NOW)
+
+
+def test_a_metric_without_its_model_is_off_and_the_others_run(
+    lake: Lake, traffic: Any, other_traffic: Any, metric: Fails, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is told once in the life of the process, with what to do, counted in each pass, and not tried again."""
+    traffic.log(traffic.answer("a"), traffic.answer("b", 1))
+    other_traffic.log(other_traffic.answer("c"))
+    running = evaluator(lake)
+    assert running.run_once() == PassResult(deployments=2, scored=3, left_out={"reward": 3})
+    traffic.log(traffic.answer("d", 2))
+    assert running.run_once() == PassResult(deployments=2, scored=1, left_out={"reward": 1})
+    assert set(traffic.values(PRESENT)) == {"a", "b", "d"}
+    assert len(metric.asked) == 1
+    (record,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert MISSING in record.getMessage()
+    assert "--backfill" in record.getMessage()
+
+
+def test_once_the_model_is_there_new_answers_are_scored_and_old_ones_on_request(
+    lake: Lake, traffic: Any, metric: Fails
+) -> None:
+    """After a restart the service goes on with what is new; a backfill does the rest; nothing is scored twice."""
+    traffic.log(traffic.answer("a"))
+    evaluator(lake).run_once()
+    metric.error.clear()
+    traffic.log(traffic.answer("b", 1))
+    assert evaluator(lake).run_once() == PassResult(deployments=1, scored=2)
+    assert set(traffic.values("reward")) == {"b"}
+    result = Backfill(lake, EvaluatorSettings(), WEEK, ["reward"]).run()
+    assert result.deployments[0].counts.scored == 1
+    assert set(traffic.values("reward")) == {"a", "b"}
+    assert len({row["score_id"] for row in traffic.scores()}) == len(traffic.scores()) == 4
+
+
+def test_any_other_error_of_a_metric_stops_no_other_and_is_tried_again(
+    lake: Lake, traffic: Any, metric: Fails, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log names metric, error and place, and not what the error quotes: that may be somebody's words."""
+    metric.error[:] = [ValueError("cannot read 'the words of somebody'")]
+    traffic.log(traffic.answer("a"))
+    running = evaluator(lake)
+    assert running.run_once() == PassResult(deployments=1, scored=1, left_out={"reward": 1})
+    assert "ValueError at " in caplog.text
+    assert "reward" in caplog.text
+    assert "somebody" not in caplog.text
+    metric.error.clear()
+    traffic.log(traffic.answer("b", 1))
+    assert running.run_once() == PassResult(deployments=1, scored=2)
+
+
+def test_a_backfill_tells_what_a_metric_left_out(lake: Lake, traffic: Any, metric: Fails) -> None:
+    """The others are done, and a dry run says beforehand that one cannot run, and why."""
+    traffic.log(traffic.answer("a"))
+    backfill = Backfill(lake, EvaluatorSettings(), WEEK, ["reward", PRESENT])
+    (told,) = estimate(backfill)
+    assert [(one.metric, one.answers, one.problem) for one in told.metrics] == [
+        ("reward", 1, MISSING),
+        (PRESENT, 1, None),
+    ]
+    (done,) = backfill.run().deployments
+    assert (done.counts.scored, done.counts.left_out) == (1, {"reward": 1})
+
+
+def test_a_deployment_that_is_configured_and_not_there_is_told_once(
+    lake: Lake, traffic: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may come later, or be mistyped: neither is an error."""
+    traffic.log(traffic.answer("a"))
+    settings = EvaluatorSettings(deployments={"rag": {"metrics": [PRESENT]}, "typo": {"metrics": []}})
+    running = Evaluator(lake, settings, clock=lambda: NOW)
+    assert [running.run_once().failures for _ in range(2)] == [(), ()]
+    assert [record.getMessage() for record in caplog.records] == [
+        "evaluator.deployments names 'typo', of which the lake holds nothing yet"
+    ]
