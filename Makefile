@@ -55,6 +55,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.kafka
 	$(BIN)/python -m benchmarks.lake
 	$(BIN)/python -m benchmarks.regression
+	$(BIN)/python -m benchmarks.metrics
 
 clean:
 	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist

@@ -15,6 +15,7 @@ from dialwatch.config import load_settings
 from dialwatch.score_page import page_of
 from dialwatch.score_webhook import send, webhook
 from evaluator.datasets import Report, score_dataset
+from evaluator.metrics import Models
 from lake import Storage
 from monitor.notify import Outcome
 
@@ -32,18 +33,21 @@ def score(
     webhook_url: Annotated[str | None, typer.Option("--webhook", help="URL that the means are sent to.")] = None,
     webhook_secret_file: Annotated[Path | None, typer.Option(help="File with the secret that signs them.")] = None,
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="dialwatch.yaml, for lake.storage; else AWS_... counts.")
+        Path | None, typer.Option("--config", "-c", help="dialwatch.yaml, for evaluator.models and lake.storage.")
     ] = None,
 ) -> None:
     """Score a table of answers, against a table of ground truth if there is one.
 
-    The exit code is 1 where the table is written and the webhook could not be told.
+    The exit code is 1 where the table is written, but the webhook could not be told or a metric that was asked for by
+    its name lacks its model.
     """
     if (webhook_url is None) != (webhook_secret_file is None):
         raise typer.BadParameter("--webhook and --webhook-secret-file go together: what is sent is signed")
     receiver = webhook(webhook_url, webhook_secret_file) if webhook_url and webhook_secret_file else None
-    storage = Storage() if config is None else load_settings(config).lake.storage.storage()
-    report = _scored(answers, ground_truth, output, _names(metrics), storage)
+    # Tables of one's own need no lake; its storage is theirs.
+    settings = load_settings(config, {"lake": {"root": "."}})
+    names, storage = _names(metrics), settings.lake.storage.storage()
+    report = _scored(answers, ground_truth, output, names, settings.evaluator.models, storage)
     _print(report, with_ground_truth=ground_truth is not None)
     if html is not None:
         html.write_text(page_of(report, storage), encoding="utf-8")
@@ -52,6 +56,8 @@ def score(
         if attempt.outcome is not Outcome.DELIVERED:
             typer.echo(f"the webhook was not told: {attempt.reason}", err=True)
             sys.exit(1)
+    if names is not None and report.unavailable:
+        sys.exit(1)
 
 
 def _names(metrics: str) -> list[str] | None:
@@ -61,7 +67,9 @@ def _names(metrics: str) -> list[str] | None:
     return None if names == ["all"] else names
 
 
-def _scored(answers: str, truth: str | None, output: str, metrics: list[str] | None, storage: Storage) -> Report:
+def _scored(
+    answers: str, truth: str | None, output: str, metrics: list[str] | None, models: Models, storage: Storage
+) -> Report:
     columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     # The bar goes to stderr, and only where that is a terminal: a log wants no bar.
     console = Console(stderr=True)
@@ -72,6 +80,7 @@ def _scored(answers: str, truth: str | None, output: str, metrics: list[str] | N
             truth,
             output,
             metrics,
+            models=models,
             storage=storage,
             on_progress=lambda done, of: bar.update(task, completed=done, total=of),
         )
@@ -100,3 +109,5 @@ def _print(report: Report, *, with_ground_truth: bool) -> None:
             f"not scored for want of {', '.join(missing)}: {', '.join(report.left_out)}; docs/metrics.md says which "
             "metric reads which"
         )
+    for metric, why in report.unavailable.items():
+        typer.echo(f"not scored: {metric}: {why}", err=True)

@@ -19,7 +19,7 @@ from evaluator.datasets.columns import (
     written_type,
 )
 from evaluator.datasets.retrieval import TYPES, retrieval_arrays
-from evaluator.metrics import REGISTRY, Metric, compute, metric_named
+from evaluator.metrics import REGISTRY, Metric, Models, ModelUnavailableError, compute, metric_named
 
 _INDEX = "__index_level_"
 
@@ -29,30 +29,37 @@ class Layout:
     """What is read from which column, what is scored, and where each column is written.
 
     `carried` is, for each column written as it was read, the table and the name that it has there. `left_out` names,
-    for each metric that cannot be scored, the columns that are missing.
+    for each metric that cannot be scored, the columns that are missing, `unavailable` why its model cannot be used.
     """
 
     metrics: Sequence[Metric]
     left_out: Mapping[str, Sequence[str]]
+    unavailable: Mapping[str, str]
     read: Mapping[str, tuple[str, str]]
     carried: Mapping[str, tuple[str, str]]
     schema: pa.Schema
     has_retrieval: bool
 
     @classmethod
-    def of(cls, schemas: Mapping[str, pa.Schema], metrics: Sequence[str | Metric] | None) -> Layout:
+    def of(
+        cls, schemas: Mapping[str, pa.Schema], metrics: Sequence[str | Metric] | None, models: Models | None = None
+    ) -> Layout:
         """Lay out the scores of tables with these schemas; None stands for all metrics that can be scored.
+
+        `models` are those of metrics that are given by name.
 
         Raises DatasetError where a metric that was asked for lacks a column, and UnknownMetricError.
         """
         read = _readable(schemas)
-        given = REGISTRY.values() if metrics is None else metrics
-        asked = [metric_named(one) if isinstance(one, str) else one for one in given]
+        given = REGISTRY if metrics is None else metrics
+        asked = [metric_named(one, models) if isinstance(one, str) else one for one in given]
         left_out = {one.name: missing for one in asked if (missing := [name for name in one.needs if name not in read])}
         if metrics is not None:
             for name, missing in left_out.items():
                 raise DatasetError(_lacking(name, missing[0], schemas))
-        chosen = list({one.name: one for one in asked if one.name not in left_out}.values())
+        scorable = {one.name: one for one in asked if one.name not in left_out}
+        unavailable = {name: why for name, one in scorable.items() if (why := _unavailable(one)) is not None}
+        chosen = [one for name, one in scorable.items() if name not in unavailable]
         has_retrieval = {"facts", "contexts"} <= read.keys()
         made = {name: kind for name, kind in TYPES.items() if has_retrieval}
         for metric in chosen:
@@ -61,7 +68,7 @@ class Layout:
         kinds = {
             name: written_type(name, schemas[table].field(column).type) for name, (table, column) in carried.items()
         }
-        return cls(chosen, left_out, read, carried, pa.schema(list((kinds | made).items())), has_retrieval)
+        return cls(chosen, left_out, unavailable, read, carried, pa.schema(list((kinds | made).items())), has_retrieval)
 
     def scored(self, tables: Mapping[str, pa.RecordBatch | pa.Table]) -> tuple[pa.RecordBatch, pd.DataFrame]:
         """Score rows of the tables, which are joined: what is written, and the scores by themselves."""
@@ -84,6 +91,14 @@ class Layout:
             name: pa.array(scores[name], self.schema.field(name).type, from_pandas=True) for name in scores.columns
         }
         return pa.record_batch([arrays[name] for name in self.schema.names], schema=self.schema), scores
+
+
+def _unavailable(metric: Metric) -> str | None:
+    try:
+        metric.score(pd.DataFrame({column: pd.Series(dtype=object) for column in metric.needs}))
+    except ModelUnavailableError as error:
+        return str(error)
+    return None
 
 
 def _readable(schemas: Mapping[str, pa.Schema]) -> dict[str, tuple[str, str]]:

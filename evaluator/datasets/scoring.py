@@ -20,7 +20,7 @@ from evaluator.datasets.joining import KEYS, WHY, GroundTruth
 from evaluator.datasets.layout import Layout
 from evaluator.datasets.metadata import Dataset, Metadata
 from evaluator.datasets.totals import Totals
-from evaluator.metrics import Metric
+from evaluator.metrics import Metric, Models
 from lake import Storage
 
 BATCH_ROWS = 256
@@ -44,13 +44,15 @@ class Summary:
 class Report:
     """What became of a table: where it was written, and the means of its metrics as `aggregate` gives them.
 
-    `left_out` names, for each metric that could not be scored, the columns that it lacks. `without_ground_truth` counts
+    `left_out` names, for each metric that could not be scored, the columns that it lacks, `unavailable` says why its
+    model cannot be used. `without_ground_truth` counts
     answers, `without_answer` rows of ground truth that no answer was joined with.
     """
 
     dataset: Dataset
     aggregate: pd.DataFrame
     left_out: Mapping[str, Sequence[str]]
+    unavailable: Mapping[str, str]
     rows: int
     without_ground_truth: int
     without_answer: int
@@ -69,6 +71,7 @@ def score_dataset(
     destination: str,
     metrics: Sequence[str | Metric] | None = None,
     *,
+    models: Models | None = None,
     storage: Storage | None = None,
     batch_rows: int = BATCH_ROWS,
     on_progress: Progress | None = None,
@@ -78,7 +81,8 @@ def score_dataset(
 
     Paths are local or `s3://`. Rows are joined on the documents as a set and the question; those without a partner
     are left out and counted, and an answer to which there are several gives several rows. Without ground truth every
-    answer is scored, by the metrics that need none. `metrics` None stands for all that the columns allow.
+    answer is scored, by the metrics that need none. `metrics` None stands for all that the columns allow. A metric
+    whose model is not on this machine is left out and told; `models` are those of metrics that are given by name.
 
     Every column of the two tables is carried over. Beside the scores stand the columns of aidial-rag-eval 0.7.0 with
     its arithmetic (`facts_ranks`, `context_relevance`, `context_highlight`, `recall`, `precision`, `mrr`, `f1`), and
@@ -96,7 +100,7 @@ def score_dataset(
     totals = Totals()
     with reading(answers, storage) as table:
         schemas = _schemas(answers, table.schema_arrow, truth)
-        layout = Layout.of(schemas, metrics)
+        layout = Layout.of(schemas, metrics, models)
         with writing(data_path, storage) as file, pq.ParquetWriter(file, _schema(layout), compression="zstd") as writer:
             for batch in table.iter_batches(batch_rows):
                 joined, matched = (len(batch), {ANSWERS: batch}) if truth is None else truth.join(batch)
@@ -119,6 +123,7 @@ def score_dataset(
         dataset=Dataset(metadata_path=metadata_path, data_path=data_path, metadata=metadata),
         aggregate=totals.aggregation.frame(),
         left_out=layout.left_out,
+        unavailable=layout.unavailable,
         rows=totals.rows,
         without_ground_truth=totals.answers - totals.joined,
         without_answer=0 if truth is None else len(truth.table) - len(truth.answered),

@@ -9,7 +9,6 @@ from evaluator.metrics.aggregation import Aggregation, aggregate
 from evaluator.metrics.answer_reward import AnswerReward
 from evaluator.metrics.bleu import Bleu
 from evaluator.metrics.chrf import Chrf
-from evaluator.metrics.citation import ABSENT, fact_ranks
 from evaluator.metrics.citation_validity import CitationValidity, citations
 from evaluator.metrics.combination import Combination, CombinationError, combination
 from evaluator.metrics.context import ContextPresent
@@ -32,8 +31,8 @@ from evaluator.metrics.id_repeats import IdRepeats
 from evaluator.metrics.id_sets import HitRate, IdF1, IdPrecision, IdRecall, RPrecision
 from evaluator.metrics.language_match import LanguageMatch
 from evaluator.metrics.languages import Language, language_of
-from evaluator.metrics.matchers import CITATION, EXACT, TRIMMED, CitationMatcher, ExactMatcher
-from evaluator.metrics.matching import FactMatcher, FactsFound
+from evaluator.metrics.matchers import CITATION, EXACT, TRIMMED, CitationMatcher, ExactMatcher, fact_ranks
+from evaluator.metrics.matching import ABSENT, FactMatcher, FactsFound
 from evaluator.metrics.measured import MEASURED_COLUMNS, Cost, Latency
 from evaluator.metrics.metric import Metric, MissingColumnError, Score, Scores
 from evaluator.metrics.near_misses import CommonRun, FactsLongestRun, longest_common_run

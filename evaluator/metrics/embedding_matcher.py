@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluator.metrics.citation import is_usable
-from evaluator.metrics.matching import FactsFound, FindFacts, Span
+from evaluator.metrics.matching import FactsFound, FindFacts, Span, Spans, checked_work
 from evaluator.metrics.sentence_split import sentences
-from evaluator.models import DEFAULT_MODELS, Models, SentenceEncoder, sentence_encoder
+from evaluator.models import DEFAULT_MODELS, Models, sentence_encoder
 
 DEFAULT_THRESHOLD = 0.75
+_MOST = 100_000_000  # Steps, as for the other matchers; the encoder itself reads each text once.
 
 
 @dataclass(frozen=True)
@@ -48,38 +49,35 @@ class EmbeddingMatcher:
 
     def finder(self) -> FindFacts:
         """Give a function that compares the facts with each sentence of each context."""
-        encoder = sentence_encoder(self.models)
-        return lambda facts, contexts: self._find(facts, contexts, encoder)
+        sentence_encoder(self.models)  # A missing model is told before the first row, not as that row's error.
+        return lambda facts, contexts: FactsFound.of(
+            [[index for index, _ in of_context] for of_context in self.spans(facts, contexts)], len(facts)
+        )
 
-    def _find(self, facts: Sequence[str], contexts: Sequence[str], encoder: SentenceEncoder) -> FactsFound:
+    def spans(self, facts: Sequence[str], contexts: Sequence[str]) -> Spans:
+        """Give the sentence of each context that is most like a fact, where it is alike enough."""
+        checked_work(facts, contexts, _MOST)
         cut = [sentences(context) for context in contexts]
         said = list(dict.fromkeys(sentence for of_context in cut for sentence in of_context))
-        vectors = _units(encoder.vectors([*facts, *said]))
-        alike = vectors[: len(facts)] @ vectors[len(facts) :].T >= self.threshold
+        vectors = _units(sentence_encoder(self.models).vectors([*facts, *said]))
+        cosines = vectors[: len(facts)] @ vectors[len(facts) :].T
         column = {sentence: index for index, sentence in enumerate(said)}
-        held = [_any(alike[:, [column[sentence] for sentence in of_context]]) for of_context in cut]
-        return FactsFound.of(held, len(facts))
+        return [
+            self._held(cosines[:, [column[sentence] for sentence in of_context]], of_context, context)
+            for of_context, context in zip(cut, contexts, strict=True)
+        ]
 
-    def span(self, fact: str, context: str) -> Span | None:
-        """Give the sentence of the context that is most alike, where it is alike enough."""
-        said = sentences(context)
+    def _held(self, cosines: npt.NDArray[np.float64], said: Sequence[str], context: str) -> list[tuple[int, Span]]:
         if not said:
-            return None
-        vectors = _units(sentence_encoder(self.models).vectors([fact, *said]))
-        cosines = vectors[1:] @ vectors[0]
-        best = int(cosines.argmax())
-        if cosines[best] < self.threshold:
-            return None
-        start = context.find(said[best])
-        return start, start + len(said[best])
+            return []
+        best = cosines.argmax(axis=1).tolist()
+        held: list[int] = np.flatnonzero(cosines.max(axis=1) >= self.threshold).tolist()
+        starts = {fact: context.find(said[best[fact]]) for fact in held}
+        return [(fact, (start, start + len(said[best[fact]]))) for fact, start in starts.items()]
 
     def is_usable(self, fact: str) -> bool:
         """Whether it has a letter or digit."""
         return is_usable(fact)
-
-
-def _any(alike: npt.NDArray[np.bool_]) -> list[int]:
-    return [int(index) for index in np.flatnonzero(alike.any(axis=1))]
 
 
 def _units(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from evaluator.metrics.citation import ABSENT
 from evaluator.metrics.discount import discounted
+from evaluator.metrics.matching import ABSENT
 
 Gain = Literal["linear", "exponential"]
 

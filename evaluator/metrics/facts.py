@@ -12,13 +12,14 @@ import pandas as pd
 from evaluator.metrics.cells import texts
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.matchers import CITATION
-from evaluator.metrics.matching import FactMatcher, FactsFound, FindFacts
+from evaluator.metrics.matching import FactMatcher, FactsFound, Finders, FindFacts
 from evaluator.metrics.metric import Score, Scores, score_rows
 from evaluator.metrics.options import CUT_MEANING, checked_cut, cut_name, option, version_with
 
 MATCHER_MEANING = (
     "who decides whether a context holds a fact: `CitationMatcher()`; `CitationMatcher(trimmed=True)` (metric name "
-    "`..._trimmed`); `ExactMatcher()` (`..._exact`); `StatementMatcher(threshold=85)` (`..._statement`)"
+    "`..._trimmed`); `ExactMatcher()` (`..._exact`); `StatementMatcher(threshold=85)` (`..._statement`); "
+    "`EmbeddingMatcher(threshold=0.75)` (`..._embedding`)"
 )
 PACKAGE = "aidial-rag-eval 0.7.0"
 
@@ -39,7 +40,8 @@ class FactsMetric(ABC):
     `ignored_facts` in the details says how many there were; indexes and ranks are of the counted ones.
 
     No facts are null with `no_facts`. Nothing retrieved (an empty list) is 0.0 with `no_contexts`; contexts that are
-    not known (a missing cell) are null with `no_contexts`.
+    not known (a missing cell) are null with `no_contexts`. Thousands of facts in megabytes of contexts are null with
+    `too_long`.
     """
 
     k: int | None = field(default=None, metadata=option(CUT_MEANING))
@@ -75,9 +77,9 @@ class FactsMetric(ABC):
         """Give what the value stands on: `facts_ranks`, from 0, -1 where absent."""
         return {"facts_ranks": list(found.first(self.k).ranks)}
 
-    def score(self, frame: pd.DataFrame) -> Scores:
-        """Score every row of `facts` and `contexts`."""
-        find = self.matcher.finder()
+    def score(self, frame: pd.DataFrame, finders: Finders | None = None) -> Scores:
+        """Score every row of `facts` and `contexts`; metrics that are given the same finders share what is found."""
+        find = (finders or Finders()).of(self.matcher)
         return score_rows(self, frame, lambda facts, contexts: self._score_row(facts, contexts, find))
 
     def _score_row(self, facts_cell: object, contexts_cell: object, find: FindFacts) -> Score:

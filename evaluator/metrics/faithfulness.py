@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,17 +10,10 @@ import pandas as pd
 
 from evaluator.metrics.cells import text, texts
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.metric import Score, Scores, score_rows
+from evaluator.metrics.metric import Score, Scores, score_together
 from evaluator.metrics.options import option
-from evaluator.metrics.tokens import (
-    TOKENISATION_MEANING,
-    TokenCounts,
-    Tokenisation,
-    shared_tokens,
-    token_counter,
-    tokenised_name,
-    tokeniser,
-)
+from evaluator.metrics.overlap import Compared, overlaps
+from evaluator.metrics.tokens import TOKENISATION_MEANING, Tokenisation, tokenised_name
 
 
 @dataclass(frozen=True)
@@ -73,10 +65,9 @@ class FaithfulnessKPrecision:
 
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row of `answer` and `contexts`."""
-        count = token_counter(self.tokenisation)
-        return score_rows(self, frame, lambda answer, contexts: self._score_row(answer, contexts, count))
+        return score_together(self, frame, self._read_row, self._score_all)
 
-    def _score_row(self, answer_cell: object, contexts_cell: object, count: Callable[[str], TokenCounts]) -> Score:
+    def _read_row(self, answer_cell: object, contexts_cell: object) -> Score | Compared:
         answer, contexts = text(answer_cell, "answer"), texts(contexts_cell, "contexts")
         if answer is None:
             return Score(None, "no_answer")
@@ -84,13 +75,11 @@ class FaithfulnessKPrecision:
             return Score(None, "no_contexts")
         if not contexts:
             return Score(0.0 if self.aggregation == "join" else None, "no_contexts")
-        answer_counts = Counter(tokeniser(self.tokenisation)(answer))
-        total = sum(answer_counts.values())
-        if not total:
-            return Score(0.0, None if answer.strip() else "no_answer")
-        return Score(self._shared(answer_counts, [count(context) for context in contexts]) / total)
+        return Compared(answer, contexts if self.aggregation == "max" else [" ".join(contexts)])
 
-    def _shared(self, answer: TokenCounts, contexts: Sequence[TokenCounts]) -> int:
-        if self.aggregation == "join":
-            return shared_tokens(answer, *contexts)
-        return max(shared_tokens(answer, context) for context in contexts)
+    def _score_all(self, rows: Sequence[Compared]) -> Iterator[Score]:
+        for row, overlap in zip(rows, overlaps(rows, self.tokenisation), strict=True):
+            if overlap.total:
+                yield Score(max(overlap.shared) / overlap.total)
+            else:
+                yield Score(0.0, None if row.text.strip() else "no_answer")

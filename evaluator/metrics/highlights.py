@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from json.encoder import encode_basestring_ascii as quoted
 
 from evaluator.metrics.matchers import CITATION
-from evaluator.metrics.matching import FactMatcher, FactsFound, Span
+from evaluator.metrics.matching import FactMatcher, Span, Spans
 
 
 def highlight(context: str, spans: Sequence[tuple[int, Span]]) -> str:
@@ -15,30 +14,33 @@ def highlight(context: str, spans: Sequence[tuple[int, Span]]) -> str:
 
     `spans` are a fact's index and the characters that it covers. The pieces joined give the context back.
     """
+    if context and not spans:
+        return f'{{"match": [{_piece(context, ())}]}}'
     events = sorted((at, ends, fact) for fact, (start, end) in spans for at, ends in ((start, False), (end, True)))
-    pieces: list[dict[str, Any]] = []
+    pieces: list[str] = []
     # A set, for the package writes its facts in a set's order.
     covering: set[int] = set()
     done = 0
     for at, ends, fact in events:
         if done < at:
-            pieces.append({"text": context[done:at], "facts": list(covering)})
+            pieces.append(_piece(context[done:at], covering))
         done = at
         (covering.remove if ends else covering.add)(fact)
     if done < len(context):
-        pieces.append({"text": context[done:], "facts": list(covering)})
-    return json.dumps({"match": pieces})
+        pieces.append(_piece(context[done:], covering))
+    return f'{{"match": [{", ".join(pieces)}]}}'
+
+
+def _piece(text: str, facts: Collection[int]) -> str:
+    # As json.dumps writes it, without the dictionary.
+    return f'{{"text": {quoted(text)}, "facts": {list(facts)}}}'
 
 
 def highlights(facts: Sequence[str], contexts: Sequence[str], matcher: FactMatcher = CITATION) -> list[str]:
     """Give the highlight of each context: the first place of each fact that the matcher finds in it."""
-    return highlights_of(matcher.finder()(facts, contexts), facts, contexts, matcher)
+    return highlights_of(matcher.spans(facts, contexts), contexts)
 
 
-def highlights_of(found: FactsFound, facts: Sequence[str], contexts: Sequence[str], matcher: FactMatcher) -> list[str]:
-    """Give the highlights where the matcher has found already which context holds which fact."""
-    highlighted: list[str] = []
-    for context, held in zip(contexts, found.held, strict=True):
-        spans = [(index, matcher.span(facts[index], context)) for index in held]
-        highlighted.append(highlight(context, [(index, span) for index, span in spans if span is not None]))
-    return highlighted
+def highlights_of(spans: Spans, contexts: Sequence[str]) -> list[str]:
+    """Give the highlight of each context where its facts have been found already."""
+    return [highlight(context, of_context) for context, of_context in zip(contexts, spans, strict=True)]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 
@@ -12,6 +12,7 @@ from evaluator.metrics.cells import UnscorableRowError
 from evaluator.metrics.description import Description
 
 Details = Mapping[str, Any]
+_Task = TypeVar("_Task")
 
 
 class MissingColumnError(KeyError):
@@ -90,15 +91,34 @@ class Metric(Protocol):
 
 def score_rows(metric: Metric, frame: pd.DataFrame, score_row: Callable[..., Score]) -> Scores:
     """Score a frame row by row: `score_row` gets the cells of `metric.needs`, in that order."""
+    return Scores.of(_each(metric, frame, score_row), frame.index)
+
+
+def score_together(
+    metric: Metric,
+    frame: pd.DataFrame,
+    read_row: Callable[..., Score | _Task],
+    score_all: Callable[[Sequence[_Task]], Iterable[Score]],
+) -> Scores:
+    """Score a frame's rows together: `read_row` gets a row's cells and gives its task, or its score if that is plain.
+
+    `score_all` gives a score for each task.
+    """
+    read = _each(metric, frame, read_row)
+    scored = iter(score_all([one for one in read if not isinstance(one, Score)]))
+    return Scores.of([one if isinstance(one, Score) else next(scored) for one in read], frame.index)
+
+
+def _each(metric: Metric, frame: pd.DataFrame, read_row: Callable[..., Score | _Task]) -> list[Score | _Task]:
     for column in metric.needs:
         if column not in frame.columns:
             raise MissingColumnError(metric.name, column, list(frame.columns))
     rows = zip(*(frame[column] for column in metric.needs), strict=True)
-    return Scores.of([_score_or_reason(score_row, cells) for cells in rows], frame.index)
+    return [_read_or_reason(read_row, cells) for cells in rows]
 
 
-def _score_or_reason(score_row: Callable[..., Score], cells: tuple[object, ...]) -> Score:
+def _read_or_reason(read_row: Callable[..., Score | _Task], cells: tuple[object, ...]) -> Score | _Task:
     try:
-        return score_row(*cells)
+        return read_row(*cells)
     except UnscorableRowError as error:
         return Score(None, error.reason)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Generic, TypeVar
 
 import pandas as pd
 
-from evaluator.metrics.cells import UnscorableRowError
 from evaluator.metrics.description import Description
-from evaluator.metrics.metric import MissingColumnError, Score, Scores
+from evaluator.metrics.metric import Score, Scores, score_together
 from evaluator.metrics.options import option
 from evaluator.models import DEFAULT_MODELS, Models, Role
 
@@ -63,19 +62,9 @@ class ModelMetric(ABC, Generic[Input, Output]):
 
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row; what several rows ask of the model is computed once."""
-        for column in self.needs:
-            if column not in frame.columns:
-                raise MissingColumnError(self.name, column, list(frame.columns))
-        rows = [self._inputs_or_score(cells) for cells in zip(*(frame[name] for name in self.needs), strict=True)]
-        distinct = list(dict.fromkeys(one for row in rows if not isinstance(row, Score) for one in row))
+        return score_together(self, frame, self.inputs, self._of_rows)
+
+    def _of_rows(self, rows: Sequence[Sequence[Input]]) -> Iterator[Score]:
+        distinct = list(dict.fromkeys(one for row in rows for one in row))
         outputs = dict(zip(distinct, self.run(distinct), strict=True))
-        return Scores.of([self._score(row, outputs) for row in rows], frame.index)
-
-    def _inputs_or_score(self, cells: tuple[object, ...]) -> Sequence[Input] | Score:
-        try:
-            return self.inputs(*cells)
-        except UnscorableRowError as error:
-            return Score(None, error.reason)
-
-    def _score(self, row: Sequence[Input] | Score, outputs: dict[Input, Output]) -> Score:
-        return row if isinstance(row, Score) else self.of_row([(one, outputs[one]) for one in row])
+        return (self.of_row([(one, outputs[one]) for one in row]) for row in rows)

@@ -9,18 +9,21 @@ from typing import Any
 
 import pandas as pd
 
-from evaluator.metrics.cells import texts
-from evaluator.metrics.citation import ABSENT, canonical, is_usable
+from evaluator.metrics.cells import checked_size, texts
+from evaluator.metrics.citation import canonical, is_usable
 from evaluator.metrics.description import Description
 from evaluator.metrics.facts import odd_cases
 from evaluator.metrics.matchers import CITATION
-from evaluator.metrics.matching import FindFacts
+from evaluator.metrics.matching import ABSENT, Finders, FindFacts
 from evaluator.metrics.metric import Score, Scores, score_rows
 from evaluator.metrics.options import CUT_MEANING, checked_cut, cut_name, option
 from evaluator.metrics.scripts import with_spaces
 
 _LONGEST_FACT = 2_000
 """Words of a fact that are looked at; a fact is a sentence or a few, and each word costs a search."""
+
+_MOST = 200_000_000
+"""Characters that are searched for one word of a fact each, or for one fact each; some seconds."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ def longest_common_run(fact: str, contexts: Sequence[str], words: Callable[[str]
     # Each context on a line of its own, each word between spaces: a run crosses no border and cuts no word.
     lines = "".join(f"\n {spaced(context)} " for context in contexts)
     parts = spaced(fact).split()[:_LONGEST_FACT]
+    checked_size(len(parts) * len(lines), _MOST)
     best, at = 0, -1
     for start in range(len(parts)):
         while start + best < len(parts):
@@ -98,9 +102,9 @@ class FactsLongestRun:
         """Name in the registry, with the cut."""
         return cut_name("facts_longest_run", self.k)
 
-    def score(self, frame: pd.DataFrame) -> Scores:
-        """Score every row of `facts` and `contexts`."""
-        find, words = CITATION.finder(), cache(spaced_words)
+    def score(self, frame: pd.DataFrame, finders: Finders | None = None) -> Scores:
+        """Score every row of `facts` and `contexts`; metrics that are given the same finders share what is found."""
+        find, words = (finders or Finders()).of(CITATION), cache(spaced_words)
         return score_rows(self, frame, lambda facts, contexts: self._score_row(facts, contexts, find, words))
 
     def _score_row(
@@ -113,7 +117,8 @@ class FactsLongestRun:
         if contexts is None:
             return Score(None, "no_contexts")
         first = contexts[: self.k]
-        missed = [index for index, rank in enumerate(find(facts, first).ranks) if rank == ABSENT]
+        missed = [index for index, rank in enumerate(find(facts, contexts).first(self.k).ranks) if rank == ABSENT]
+        checked_size(len(missed) * sum(map(len, first)), _MOST)
         runs = {index: longest_common_run(facts[index], first, words) for index in missed}
         details = {
             "missed_facts": [{"fact": index, **self._told(run)} for index, run in runs.items()],

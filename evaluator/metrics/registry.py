@@ -23,6 +23,7 @@ from evaluator.metrics.embedding_matcher import EMBEDDING, EmbeddingMatcher
 from evaluator.metrics.exact import ExactMatch, StringPresence
 from evaluator.metrics.fact_order import FactsMrr, FactsMrrFirst, FactsNdcg
 from evaluator.metrics.fact_sets import FactsF1, FactsPrecision, FactsRecall
+from evaluator.metrics.facts import FactsMetric
 from evaluator.metrics.faithfulness import FaithfulnessKPrecision
 from evaluator.metrics.faithfulness_nli import FaithfulnessNli
 from evaluator.metrics.form import AnswerLength, EmptyAnswer
@@ -31,6 +32,7 @@ from evaluator.metrics.id_repeats import IdRepeats
 from evaluator.metrics.id_sets import HitRate, IdF1, IdPrecision, IdRecall, RPrecision
 from evaluator.metrics.language_match import LanguageMatch
 from evaluator.metrics.matchers import EXACT, TRIMMED
+from evaluator.metrics.matching import Finders
 from evaluator.metrics.measured import Cost, Latency
 from evaluator.metrics.metric import Metric
 from evaluator.metrics.near_misses import FactsLongestRun
@@ -215,8 +217,12 @@ def compute(frame: pd.DataFrame, metrics: Sequence[str | Metric]) -> pd.DataFram
 
 def _compute_slice(frame: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
     columns: dict[str, pd.Series] = {}
+    finders = Finders()
     for metric in metrics:
-        scores = metric.score(frame)
+        if isinstance(metric, FactsMetric | FactsLongestRun):
+            scores = metric.score(frame, finders)
+        else:
+            scores = metric.score(frame)
         columns[metric.name] = scores.values
         columns[f"{metric.name}_reason"] = scores.reasons
     return pd.DataFrame(columns, index=frame.index)

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
 
 from evaluator.metrics.cells import text, texts
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.metric import Score, Scores, score_rows
+from evaluator.metrics.metric import Score, Scores, score_together
 from evaluator.metrics.options import CUT_MEANING, checked_cut, cut_name, option
-from evaluator.metrics.tokens import (
-    TOKENISATION_MEANING,
-    TokenCounts,
-    Tokenisation,
-    shared_tokens,
-    token_counter,
-    tokenised_name,
-    tokeniser,
-)
+from evaluator.metrics.overlap import Compared, overlaps
+from evaluator.metrics.tokens import TOKENISATION_MEANING, Tokenisation, tokenised_name
 
 
 @dataclass(frozen=True)
@@ -59,19 +51,21 @@ class ContextRelevanceTokenPrecision:
 
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row of `question` and `contexts`."""
-        count = token_counter(self.tokenisation)
-        return score_rows(self, frame, lambda question, contexts: self._score_row(question, contexts, count))
+        return score_together(self, frame, self._read_row, self._score_all)
 
-    def _score_row(self, question_cell: object, contexts_cell: object, count: Callable[[str], TokenCounts]) -> Score:
+    def _read_row(self, question_cell: object, contexts_cell: object) -> Score | Compared:
         question, contexts = text(question_cell, "question"), texts(contexts_cell, "contexts")
         if question is None:
             return Score(None, "no_question")
         if contexts is None:
             return Score(None, "no_contexts")
-        asked = Counter(tokeniser(self.tokenisation)(question))
-        total = sum(asked.values())
-        if not total:
-            return Score(0.0, "no_question")
-        if not contexts:
-            return Score(0.0, "no_contexts")
-        return Score(max(shared_tokens(asked, count(context)) for context in contexts[: self.k]) / total)
+        return Compared(question, contexts[: self.k])
+
+    def _score_all(self, rows: Sequence[Compared]) -> Iterator[Score]:
+        for overlap in overlaps(rows, self.tokenisation):
+            if not overlap.total:
+                yield Score(0.0, "no_question")
+            elif not overlap.shared:
+                yield Score(0.0, "no_contexts")
+            else:
+                yield Score(max(overlap.shared) / overlap.total)

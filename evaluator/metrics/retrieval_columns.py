@@ -35,8 +35,9 @@ def retrieval_columns(
 
     Facts are taken as they are: one without a letter or digit is looked for too, as there.
     """
-    found = matcher.finder()(facts, contexts)
-    return columns_of(found, highlights_of(found, facts, contexts, matcher))
+    spans = matcher.spans(facts, contexts)
+    found = FactsFound.of([[index for index, _ in of_context] for of_context in spans], len(facts))
+    return columns_of(found, highlights_of(spans, contexts))
 
 
 def columns_of(found: FactsFound, context_highlight: Sequence[str]) -> RetrievalColumns:

@@ -9,10 +9,11 @@ from functools import cache
 from rapidfuzz import fuzz
 
 from evaluator.metrics.citation import canonical, canonical_origins, is_usable
-from evaluator.metrics.matching import FactsFound, FindFacts, Span
+from evaluator.metrics.matching import FactsFound, FindFacts, Span, Spans, checked_work
 
 DEFAULT_THRESHOLD = 85.0
 _LONGEST = 500
+_MOST = 100_000_000  # Steps; some seconds, for a step by edits takes ten times one to the letter.
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,19 @@ class StatementMatcher:
         return lambda facts, contexts: self._find(facts, contexts, stripped)
 
     def _find(self, facts: Sequence[str], contexts: Sequence[str], stripped: Callable[[str], str]) -> FactsFound:
+        checked_work(facts, contexts, _MOST)
         looked_for = [stripped(fact) for fact in facts]
         chunks = [stripped(context) for context in contexts]
         held = [[i for i, fact in enumerate(looked_for) if self._stretch(fact, chunk)] for chunk in chunks]
         return FactsFound.of(held, len(facts))
 
-    def span(self, fact: str, context: str) -> Span | None:
-        """Give the stretch of the context that is most alike, where it is alike enough."""
+    def spans(self, facts: Sequence[str], contexts: Sequence[str]) -> Spans:
+        """Give the stretch of each context that is most like a fact, where it is alike enough."""
+        checked_work(facts, contexts, _MOST)
+        found = [[(index, self._span(fact, context)) for index, fact in enumerate(facts)] for context in contexts]
+        return [[(index, span) for index, span in of_context if span is not None] for of_context in found]
+
+    def _span(self, fact: str, context: str) -> Span | None:
         spaced = canonical(context)
         stretch = self._stretch(_stripped(fact), spaced.strip())
         if stretch is None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Literal
 
 from evaluator.metrics.scripts import has_unspaced, split_unspaced
 
-_ASCII_SPACES = "\t\n\r\v\f\x1c\x1d\x1e\x1f"
-_DELETIONS = str.maketrans(_ASCII_SPACES, " " * len(_ASCII_SPACES), string.punctuation)
-_ARTICLES = frozenset(("a", "an", "the"))
-_ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+ASCII_SPACES = "\t\n\r\v\f\x1c\x1d\x1e\x1f"
+PUNCTUATION = string.punctuation.encode()
+_TO_SPACES = bytes.maketrans(ASCII_SPACES.encode(), b" " * len(ASCII_SPACES))
+ARTICLES = frozenset(("a", "an", "the"))
+# The words a, an and the: a pattern that begins with a letter is found faster than one that begins with a border.
+_ARTICLE = re.compile(r"(?:a(?<!\wa)n?|t(?<!\wt)he)\b")
 
 TokenCounts = Mapping[str, int]
 Tokenisation = Literal["squad", "any_script"]
@@ -31,10 +33,12 @@ def tokens(text: str) -> list[str]:
     Lower-case; delete the 32 ASCII punctuation marks and leave no space, so `state-of-the-art` is one token and
     `3.14` is `314`; put a space for the words a, an and the; split at whitespace.
     """
-    plain = text.lower().translate(_DELETIONS)
+    # Bytes, for they are translated ten times faster; those of other characters are no ASCII.
+    code = text.lower().encode("utf-8", "surrogatepass")
+    plain = code.translate(_TO_SPACES, PUNCTUATION).decode("utf-8", "surrogatepass")
     if plain.isascii() and plain.isprintable():
         # Only letters, digits and spaces are left, so a word's border is a space: no need to search for borders.
-        return [token for token in plain.split() if token not in _ARTICLES]
+        return [token for token in plain.split() if token not in ARTICLES]
     return _ARTICLE.sub(" ", plain).split()
 
 
@@ -60,17 +64,6 @@ def tokenised_name(name: str, tokenisation: Tokenisation) -> str:
     return name if tokenisation == "squad" else f"{name}_{tokenisation}"
 
 
-def shared_tokens(counted: TokenCounts, *others: TokenCounts) -> int:
-    """Size of the multiset intersection of `counted` with all of `others` taken together."""
-    other = others[0] if len(others) == 1 else _together(counted, others)
+def shared_tokens(counted: TokenCounts, other: TokenCounts) -> int:
+    """Size of the multiset intersection."""
     return sum(min(count, other[token]) for token, count in counted.items() if token in other)
-
-
-def _together(counted: TokenCounts, others: Iterable[TokenCounts]) -> TokenCounts:
-    """Add up the others' counts of the tokens that matter, in time with what the others hold."""
-    total: dict[str, int] = {}
-    for other in others:
-        for token, count in other.items():
-            if token in counted:
-                total[token] = total.get(token, 0) + count
-    return total

