@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 MOST_TOKENS = 2_048
 """Tokens of a text that a model reads at most: time and memory grow with the square of the length."""
 
-_CPU_BATCH_TOKENS, _GPU_BATCH_TOKENS = 4_096, 65_536
+_CPU_BATCH_TOKENS, _GPU_BATCH_TOKENS = 2_048, 65_536
 
 _CLASSES: Mapping[Role, str] = {
     "question_likelihood": "AutoModelForSeq2SeqLM",
@@ -100,17 +101,31 @@ def _load(role: Role, name: str, device_name: str, dtype: str, batch_tokens: int
     folder = _folder(name, utils)
     if folder is None:
         raise ModelUnavailableError(_told(role, name, "is not on this machine"))
+    if dtype == "int8" and device_name == "auto":
+        device_name = "cpu"
     device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device_name == "auto" else device_name)
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, local_files_only=True)
         kind = getattr(transformers, _CLASSES[role])
-        model = kind.from_pretrained(name, local_files_only=True, dtype=getattr(torch, dtype))
-        model = model.to(device).eval()
+        precision = torch.float32 if dtype == "int8" else getattr(torch, dtype)
+        model = kind.from_pretrained(name, local_files_only=True, dtype=precision).to(device).eval()
+        if dtype == "int8":
+            model = _quantized(model)
     except Exception as error:  # a folder may lack any file or hold any other
         cause = str(error).strip().partition("\n")[0]
         raise ModelUnavailableError(_told(role, name, f"cannot be loaded: {type(error).__name__}: {cause}")) from error
     default = _GPU_BATCH_TOKENS if device.type == "cuda" else _CPU_BATCH_TOKENS
     return LoadedModel(model, tokenizer, device, batch_tokens or default, folder)
+
+
+def _quantized(model: Any) -> Any:
+    import torch
+
+    with warnings.catch_warnings():
+        # Its successor is a package of its own, torchao; while torch has this one, nothing else is needed.
+        warnings.simplefilter("ignore")
+        quantization: Any = torch.ao.quantization
+        return quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)
 
 
 def _whole(texts: Sequence[str]) -> list[str]:

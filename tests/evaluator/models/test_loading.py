@@ -83,3 +83,5 @@ def test_settings_that_no_machine_has_are_refused() -> None:
     """The error names the value."""
     with pytest.raises(ValueError, match="device"):
         Models(device="tpu")
+    with pytest.raises(ValueError, match="int8 runs on a CPU only"):
+        Models(device="cuda:1", dtype="int8")
