@@ -29,6 +29,7 @@ def score(
     metrics: Annotated[
         str, typer.Option(help="Names separated by commas, such as facts_recall,ndcg@5; all: what the columns allow.")
     ] = "all",
+    workers: Annotated[int, typer.Option(min=1, help="Processes that score; each loads the models it needs.")] = 1,
     html: Annotated[Path | None, typer.Option(help="Page to write, with the distributions of the scores.")] = None,
     webhook_url: Annotated[str | None, typer.Option("--webhook", help="URL that the means are sent to.")] = None,
     webhook_secret_file: Annotated[Path | None, typer.Option(help="File with the secret that signs them.")] = None,
@@ -47,7 +48,7 @@ def score(
     # Tables of one's own need no lake; its storage is theirs.
     settings = load_settings(config, {"lake": {"root": "."}})
     names, storage = _names(metrics), settings.lake.storage.storage()
-    report = _scored(answers, ground_truth, output, names, settings.evaluator.models, storage)
+    report = _scored(answers, ground_truth, output, names, settings.evaluator.models, storage, workers)
     _print(report, with_ground_truth=ground_truth is not None)
     if html is not None:
         html.write_text(page_of(report, storage), encoding="utf-8")
@@ -68,7 +69,13 @@ def _names(metrics: str) -> list[str] | None:
 
 
 def _scored(
-    answers: str, truth: str | None, output: str, metrics: list[str] | None, models: Models, storage: Storage
+    answers: str,
+    truth: str | None,
+    output: str,
+    metrics: list[str] | None,
+    models: Models,
+    storage: Storage,
+    workers: int,
 ) -> Report:
     columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     # The bar goes to stderr, and only where that is a terminal: a log wants no bar.
@@ -82,6 +89,7 @@ def _scored(
             metrics,
             models=models,
             storage=storage,
+            workers=workers,
             on_progress=lambda done, of: bar.update(task, completed=done, total=of),
         )
 

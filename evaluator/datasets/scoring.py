@@ -19,6 +19,7 @@ from evaluator.datasets.files import open_dataset, paths_of, reading, size_of, w
 from evaluator.datasets.joining import KEYS, WHY, GroundTruth
 from evaluator.datasets.layout import Layout
 from evaluator.datasets.metadata import Dataset, Metadata
+from evaluator.datasets.pool import Joined, scored
 from evaluator.datasets.totals import Totals
 from evaluator.metrics import Metric, Models
 from lake import Storage
@@ -73,6 +74,7 @@ def score_dataset(
     *,
     models: Models | None = None,
     storage: Storage | None = None,
+    workers: int = 1,
     batch_rows: int = BATCH_ROWS,
     on_progress: Progress | None = None,
     now: datetime | None = None,
@@ -89,7 +91,8 @@ def score_dataset(
     beside the table the metadata that it reads. The metrics' versions are in the parquet file's own metadata, under
     `dialwatch`.
 
-    The answers are read and written in batches; the ground truth is in memory. The table appears when it is whole.
+    The answers are read and written in batches, which `workers` processes score; the ground truth is in memory. The
+    table appears when it is whole.
     `on_progress` gets the answers done and the answers there are. `now` is the time that the metadata tell.
 
     Raises DatasetError for a table that cannot be used, UnknownMetricError, and OSError.
@@ -102,11 +105,10 @@ def score_dataset(
         schemas = _schemas(answers, table.schema_arrow, truth)
         layout = Layout.of(schemas, metrics, models)
         with writing(data_path, storage) as file, pq.ParquetWriter(file, _schema(layout), compression="zstd") as writer:
-            for batch in table.iter_batches(batch_rows):
-                joined, matched = (len(batch), {ANSWERS: batch}) if truth is None else truth.join(batch)
-                rows, scores = layout.scored(matched)
+            batches = (_joined(batch, truth) for batch in table.iter_batches(batch_rows))
+            for batch, (rows, scores) in scored(layout, batches, workers):
                 writer.write_batch(rows)
-                totals.add(len(batch), joined, rows, scores)
+                totals.add(batch.answers, batch.joined, rows, scores)
                 if on_progress is not None:
                     on_progress(totals.answers, table.metadata.num_rows)
     metadata = Metadata(
@@ -128,6 +130,12 @@ def score_dataset(
         without_ground_truth=totals.answers - totals.joined,
         without_answer=0 if truth is None else len(truth.table) - len(truth.answered),
     )
+
+
+def _joined(batch: pa.RecordBatch, truth: GroundTruth | None) -> Joined:
+    if truth is None:
+        return Joined(len(batch), len(batch), {ANSWERS: batch})
+    return Joined(len(batch), *truth.join(batch))
 
 
 def _schemas(path: str, schema: pa.Schema, truth: GroundTruth | None) -> dict[str, pa.Schema]:

@@ -100,6 +100,20 @@ def test_all_stands_for_what_the_columns_allow(tmp_path: Path, models: Models) -
     assert versions == {name: metric_named(name, models).version for name in REGISTRY}
 
 
+def test_several_processes_write_the_same_table(tmp_path: Path) -> None:
+    """The rows keep their order, and the metadata and means are the same."""
+    rows = [ANSWER | {"question": f"Q{number}?", "answer": "blue sky " * (number % 7)} for number in range(50)]
+    answers = table(tmp_path, "answers", *rows)
+    truth = table(tmp_path, "truth", *(TRUTH | {"question": f"Q{number}?"} for number in range(0, 50, 3)))
+    made = []
+    for workers in (1, 2):
+        out = str(tmp_path / f"out{workers}.parquet")
+        report = score_dataset(answers, truth, out, workers=workers, batch_rows=4, now=datetime(2026, 1, 1, tzinfo=UTC))
+        made.append((pq.read_table(out), report.aggregate.to_dict(), report.rows, report.dataset.metadata.metrics))
+    assert made[0][0].equals(made[1][0])
+    assert str(made[0][1:]) == str(made[1][1:])
+
+
 def test_a_metric_whose_model_is_missing_is_left_out_and_told(tmp_path: Path) -> None:
     """All others are scored, whether it was asked for by its name or not."""
     answers, truth = table(tmp_path, "answers", ANSWER), table(tmp_path, "truth", TRUTH)
