@@ -23,7 +23,8 @@ ANSWER_COLUMNS = (
 """All that `answers` reads; the bodies stay where they are."""
 
 _TOOL_CALLS = frozenset({"tool_calls", "function_call", "tool_use"})
-_ROWS_AT_ONCE = 2_000
+AT_ONCE = 2_000
+"""Answers at a time, for what is done with them in no time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,11 @@ class Answer:
     price: float | None
 
 
-def answers(rows: pa.Table) -> Iterator[list[Answer]]:
+def answers(rows: pa.Table, at_once: int = AT_ONCE) -> Iterator[list[Answer]]:
     """Give the answers among rows with `ANSWER_COLUMNS`, a bounded number at a time."""
     found = rows.filter(IS_ANSWER)
-    for start in range(0, found.num_rows, _ROWS_AT_ONCE):
-        yield [_answer(row) for row in found.slice(start, _ROWS_AT_ONCE).to_pylist()]
+    for start in range(0, found.num_rows, at_once):
+        yield [_answer(row) for row in found.slice(start, at_once).to_pylist()]
 
 
 def _answer(row: Mapping[str, Any]) -> Answer:

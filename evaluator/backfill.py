@@ -14,7 +14,7 @@ from evaluator.cases import CaseBook
 from evaluator.late_contexts import with_late_contexts
 from evaluator.metrics import Metric
 from evaluator.old_answers import Period, Place, answers_a_day, old_answers
-from evaluator.scores import ScoreCounts, Scorer, held_score_ids
+from evaluator.scores import ScoreCounts, Scorer, answers_at_once, held_score_ids
 from evaluator.service import Failure
 from evaluator.settings import EvaluatorSettings
 from evaluator.tables import DeploymentTables
@@ -186,7 +186,7 @@ class DeploymentBackfill:
         commits, seen, left = 0, 0, 0
         were_held = max(0, len(held) - written.total)
         for batch in old_answers(self.tables, self.period, day, place):
-            for found in answers(batch.rows):
+            for found in answers(batch.rows, answers_at_once(self.metrics)):
                 some = with_late_contexts(self.tables, found)
                 rows, counts = self._scorer.rows(
                     self.tables, some, self.metrics, cases, now, held=held, is_backfill=True

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from evaluator.answers import Answer
+from evaluator.answers import AT_ONCE, Answer
 from evaluator.cases import Case, CaseBook
 from evaluator.identity import identity
 from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, Scores, needs_ground_truth
@@ -53,6 +53,11 @@ class Work:
     metric: Metric
     frame: pd.DataFrame
     pairs: Sequence[tuple[Answer, Case | None]]
+
+
+def answers_at_once(metrics: Sequence[Metric]) -> int:
+    """Give how many answers to score between two looks at whether to stop or to commit: few where models are asked."""
+    return AT_ONCE if all(metric.judge == "lexical" for metric in metrics) else 50
 
 
 def score_id(answer: Answer, metric: Metric) -> str:

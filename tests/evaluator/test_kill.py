@@ -63,3 +63,48 @@ def killed(traffic: Any, moment: str, name: str) -> int:
         env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
         check=False,
     ).returncode
+
+
+SLOW_CHILD = """
+import os, signal, sys
+from datetime import UTC, datetime
+from evaluator import Evaluator, EvaluatorSettings, scoring
+from lake import Lake, Table
+
+root, commits = sys.argv[1], int(sys.argv[2])
+append, made = Table.append, []
+
+def append_and_die(table, rows, *args, **kwargs):
+    append(table, rows, *args, **kwargs)
+    made.extend([1] if table.spec.name == "scores" else [])
+    if len(made) == commits:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Table.append = append_and_die
+scoring._COMMIT_SECONDS = 0
+scoring.answers_at_once = lambda metrics: 1
+Evaluator(Lake(root), EvaluatorSettings(), clock=lambda: datetime(2026, 11, 21, tzinfo=UTC)).run_once()
+"""
+
+
+def test_a_long_pass_that_is_killed_between_its_commits_loses_none_and_repeats_none(
+    tmp_path: Path, traffic: Any
+) -> None:
+    """What took long is committed in parts; whoever comes next scores the rest, be it killed again."""
+    quiet = type(traffic)(Lake(str(tmp_path / "quiet")), "rag")
+    fill(quiet)
+    Evaluator(quiet.lake, EvaluatorSettings(), clock=lambda: NOW).run_once()
+    fill(traffic)
+    seen = []
+    for commits in (1, 1, 2):
+        command = [sys.executable, "-c", SLOW_CHILD, traffic.lake.root, str(commits)]
+        environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+        ended = subprocess.run(command, cwd=REPOSITORY, env=environment, check=False)
+        assert ended.returncode == -signal.SIGKILL
+        seen.append(len(traffic.scores()))
+    assert seen[0] > 0
+    assert seen == sorted(seen)
+    assert Evaluator(traffic.lake, EvaluatorSettings(), clock=lambda: NOW).run_once().failures == ()
+    by_id = {"key": lambda row: row["score_id"]}
+    assert sorted(traffic.scores(), **by_id) == sorted(quiet.scores(), **by_id)
+    assert Evaluator(traffic.lake, EvaluatorSettings(), clock=lambda: NOW).run_once().scored == 0

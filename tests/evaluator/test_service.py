@@ -189,7 +189,7 @@ def test_a_large_backlog_is_scored_in_slices(
     evaluator: Evaluator, traffic: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More answers than are held as objects at once are all scored, in one commit."""
-    monkeypatch.setattr("evaluator.answers._ROWS_AT_ONCE", 3)
+    monkeypatch.setattr("evaluator.scoring.answers_at_once", lambda _: 3)
     traffic.log(*(traffic.answer(str(number), number) for number in range(10)))
     assert evaluator.run_once().scored == 20
     assert len(traffic.values(PRESENT)) == 10
@@ -205,17 +205,21 @@ def test_calls_without_a_deployment_are_left_alone(evaluator: Evaluator, lake: L
 def test_a_pass_that_is_told_to_stop_leaves_the_rest_to_the_next(
     evaluator: Evaluator, traffic: Any, other_traffic: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between deployments and between slices of one's answers; then each answer is scored once."""
-    monkeypatch.setattr("evaluator.answers._ROWS_AT_ONCE", 1)
+    """Between deployments and between slices of one's answers, whose scores are kept; each answer is scored once."""
+    monkeypatch.setattr("evaluator.scoring.answers_at_once", lambda _: 1)
     for each in (traffic, other_traffic):
         each.log(*(each.answer(str(number), number) for number in range(3)))
-    asked = iter([False, False, False, True])
+    asked = iter([False, True])
     assert evaluator.run_once(lambda: next(asked, True)).scored == 0
     assert (traffic.scores(), other_traffic.scores()) == ([], [])
+    asked = iter([False, False, False, True])
+    assert evaluator.run_once(lambda: next(asked, True)).scored == 4
+    assert len(traffic.scores()) + len(other_traffic.scores()) == 4
     asked = iter([*[False] * 4, True])
-    assert evaluator.run_once(lambda: next(asked, True)) == PassResult(deployments=1, scored=6)
+    assert evaluator.run_once(lambda: next(asked, True)) == PassResult(deployments=1, scored=2)
     assert evaluator.run_once() == PassResult(deployments=2, scored=6)
     assert len(traffic.scores()) == len(other_traffic.scores()) == 6
+    assert evaluator.run_once().scored == 0
 
 
 def test_only_the_metrics_that_are_set_are_scored(lake: Lake, traffic: Any) -> None:
