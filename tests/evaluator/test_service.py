@@ -208,17 +208,20 @@ def test_a_pass_that_is_told_to_stop_leaves_the_rest_to_the_next(
     """Between deployments and between slices of one's answers, whose scores are kept; each answer is scored once."""
     monkeypatch.setattr("evaluator.scoring.answers_at_once", lambda _: 1)
     for each in (traffic, other_traffic):
+        each.log(each.answer("early", -5))
+    assert evaluator.run_once().scored == 4
+    for each in (traffic, other_traffic):
         each.log(*(each.answer(str(number), number) for number in range(3)))
     asked = iter([False, True])
     assert evaluator.run_once(lambda: next(asked, True)).scored == 0
-    assert (traffic.scores(), other_traffic.scores()) == ([], [])
+    assert len(traffic.scores()) + len(other_traffic.scores()) == 4
     asked = iter([False, False, False, True])
     assert evaluator.run_once(lambda: next(asked, True)).scored == 4
-    assert len(traffic.scores()) + len(other_traffic.scores()) == 4
+    assert len(traffic.scores()) + len(other_traffic.scores()) == 8
     asked = iter([*[False] * 4, True])
     assert evaluator.run_once(lambda: next(asked, True)) == PassResult(deployments=1, scored=2)
     assert evaluator.run_once() == PassResult(deployments=2, scored=6)
-    assert len(traffic.scores()) == len(other_traffic.scores()) == 6
+    assert len(traffic.scores()) == len(other_traffic.scores()) == 8
     assert evaluator.run_once().scored == 0
 
 
