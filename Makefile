@@ -56,6 +56,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.lake
 	$(BIN)/python -m benchmarks.regression
 	$(BIN)/python -m benchmarks.metrics
+	$(BIN)/python -m benchmarks.models
 
 clean:
 	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
