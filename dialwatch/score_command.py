@@ -117,5 +117,6 @@ def _print(report: Report, *, with_ground_truth: bool) -> None:
             f"not scored for want of {', '.join(missing)}: {', '.join(report.left_out)}; docs/metrics.md says which "
             "metric reads which"
         )
-    for metric, why in report.unavailable.items():
-        typer.echo(f"not scored: {metric}: {why}", err=True)
+    for why in dict.fromkeys(report.unavailable.values()):
+        metrics = ", ".join(metric for metric, reason in report.unavailable.items() if reason == why)
+        typer.echo(f"not scored: {metrics}: {why}", err=True)
