@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from evaluator.metrics import Metric, Models, UnknownMetricError, combination, metric_named
 from lake import reads_seconds
@@ -22,11 +22,26 @@ DEFAULT_METRICS = (
 LOGGED_COLUMNS = frozenset({"question", "answer", "contexts", "facts", "reference_answers", "duration_ms", "price"})
 """What the service can show a metric: what logs hold, and what cases of ground truth do."""
 
-Combinations = Mapping[str, Mapping[str, float]]
-"""Weights of metrics by the name of what they make together."""
-
 _COMBINATION_NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 _seconds = reads_seconds("smh")
+
+
+class CombinationSettings(BaseModel):
+    """Metrics that make one together, with their weights, and by which mean; weights alone are an arithmetic one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    weights: Mapping[str, float]
+    mean: Literal["arithmetic", "harmonic"] = "arithmetic"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _weights_alone(cls, given: Any) -> Any:
+        return {"weights": given} if isinstance(given, Mapping) and "weights" not in given else given
+
+
+Combinations = Mapping[str, CombinationSettings]
+"""What metrics make together, by the name that it has."""
 
 
 class DeploymentSettings(BaseModel):
@@ -44,7 +59,8 @@ class EvaluatorSettings(BaseModel):
     model call that had them in its prompt.
 
     `combinations` are weighted means of metrics by a name that `metrics` can use like another:
-    `{"quality": {"faithfulness_kprecision": 2, "context_present": 1}}`.
+    `{"quality": {"faithfulness_kprecision": 2, "context_present": 1}}`, or with `weights` and `mean` where that is
+    the harmonic one.
 
     `deployments` says by a deployment's name which metrics score it in the place of `metrics`. `models` says which
     local models the metrics use that use one.
@@ -78,12 +94,12 @@ class EvaluatorSettings(BaseModel):
     @field_validator("combinations")
     @classmethod
     def _combined(cls, combinations: Combinations) -> Combinations:
-        for name, weights in combinations.items():
+        for name, made in combinations.items():
             if not _COMBINATION_NAME.fullmatch(name) or _is_a_metric(name):
                 raise ValueError(
                     f"{name!r} cannot name a combination: take lower-case letters, digits and _, no metric"
                 )
-            combination(name, weights)
+            combination(name, made.weights, made.mean)
         return combinations
 
     @field_validator("metrics")
@@ -123,7 +139,7 @@ def _scorable(names: Iterable[str], combinations: Combinations, models: Models |
 
 def _chosen(name: str, combinations: Combinations, models: Models | None) -> Metric:
     if name in combinations:
-        return combination(name, combinations[name], models=models)
+        return combination(name, combinations[name].weights, combinations[name].mean, models)
     return metric_named(name, models)
 
 

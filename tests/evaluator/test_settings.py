@@ -37,6 +37,7 @@ def test_an_interval_is_seconds_or_has_a_unit(every: Any, seconds: float) -> Non
         ({"combinations": {"quality": {"faithfullness": 1}}}, "no metric 'faithfullness'"),
         ({"combinations": {"quality": {"refusal": 1}}}, "no better end"),
         ({"combinations": {"recall": {"faithfulness": 1}}}, "cannot name a combination"),
+        ({"combinations": {"quality": {"mean": "geometric", "weights": {"refusal": 1}}}}, "harmonic"),
         ({"combinations": {"My mean": {"faithfulness": 1}}}, "cannot name a combination"),
         ({"combinations": {"by_ids": {"id_recall": 1}}, "metrics": ["by_ids"]}, "'by_ids' needs context_ids"),
         ({"deployments": {"rag": {"metrics": ["faithfullness"]}}}, "deployment 'rag': there is no metric 'faithf"),
@@ -61,6 +62,16 @@ def test_a_wrong_setting_is_an_error_that_names_it(settings: dict[str, Any], mes
 def test_a_metric_named_twice_is_scored_once() -> None:
     """A response is scored at most once per metric."""
     assert EvaluatorSettings(metrics=["context_present", "context_present"]).metrics == ("context_present",)
+
+
+def test_a_combination_can_be_a_harmonic_mean() -> None:
+    """A part that is 0 makes it 0; the mean stands in its version."""
+    weights = {"context_present": 1, "faithfulness": 1}
+    made = {"quality": {"mean": "harmonic", "weights": weights}}
+    (chosen,) = EvaluatorSettings(combinations=made, metrics=["quality"]).chosen_metrics("rag")
+    assert chosen.version.startswith("1-harmonic-")
+    (plain,) = EvaluatorSettings(combinations={"quality": weights}, metrics=["quality"]).chosen_metrics("rag")
+    assert plain.version.startswith("1-arithmetic-")
 
 
 def test_a_combination_can_be_scored_like_another_metric() -> None:
