@@ -26,6 +26,9 @@ _CLASSES: Mapping[Role, str] = {
     "sentence_encoder": "AutoModel",
     "entailment": "AutoModelForSequenceClassification",
 }
+_POSITIONS_AFTER_PADDING = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet"})
+"""Kinds of models that count positions from the number of the padding token on, and so have fewer of them."""
+
 _lock = threading.Lock()
 
 
@@ -50,6 +53,8 @@ class LoadedModel:
         if getattr(config, "relative_attention", False) or hasattr(config, "relative_attention_num_buckets"):
             return MOST_TOKENS
         own = getattr(config, "max_position_embeddings", None) or MOST_TOKENS
+        if config.model_type in _POSITIONS_AFTER_PADDING:
+            own -= config.pad_token_id + 1
         return int(min(MOST_TOKENS, own, self.tokenizer.model_max_length))
 
     def tokens(self, texts: Sequence[str], pairs: Sequence[str] | None = None, **options: Any) -> list[dict[str, Any]]:

