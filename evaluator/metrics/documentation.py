@@ -72,7 +72,7 @@ print(similarity.version)  # 1-all-MiniLM-L6-v2
 ```
 
 `Models` has a name or folder for each role (`question_likelihood`, `answer_reward`, `sentence_encoder`, `entailment`),
-`device` (`auto`, `cpu`, `cuda`, `cuda:1`), `dtype` (`float32`, `bfloat16`, `int8`) and `batch_tokens`. The model's last
+`device` (`auto`, `cpu`, `cuda`, `cuda:1`), `dtype` (`float32`, `bfloat16`) and `batch_tokens`. The model's last
 name and a reduced precision stand in the version: put other weights into a folder of another name.
 
 ## One number of several

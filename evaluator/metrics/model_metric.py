@@ -14,7 +14,7 @@ from evaluator.metrics.metric import Score, Scores, score_together
 from evaluator.metrics.options import option
 from evaluator.models import DEFAULT_MODELS, Models, Role
 
-MODELS_MEANING = "`Models(...)`: which models by name or folder, `device`, `dtype` (`float32`, `bfloat16`, `int8`)"
+MODELS_MEANING = "`Models(...)`: which models by name or folder, `device`, `dtype` (`float32`, `bfloat16`)"
 
 Input = TypeVar("Input", bound=Hashable)
 Output = TypeVar("Output")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -89,7 +88,7 @@ def load(models: Models, role: Role) -> LoadedModel:
     Raises ModelUnavailableError where it, torch or transformers is not on this machine, or cannot be loaded.
     """
     with _lock:
-        return _load(role, models.named(role), models.device, models.dtype, models.batch_tokens)
+        return _load(role, str(Path(models.named(role)).expanduser()), models.device, models.dtype, models.batch_tokens)
 
 
 @cache
@@ -106,31 +105,21 @@ def _load(role: Role, name: str, device_name: str, dtype: str, batch_tokens: int
     folder = _folder(name, utils)
     if folder is None:
         raise ModelUnavailableError(_told(role, name, "is not on this machine"))
-    if dtype == "int8" and device_name == "auto":
-        device_name = "cpu"
     device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device_name == "auto" else device_name)
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, local_files_only=True)
         kind = getattr(transformers, _CLASSES[role])
-        precision = torch.float32 if dtype == "int8" else getattr(torch, dtype)
-        model = kind.from_pretrained(name, local_files_only=True, dtype=precision).to(device).eval()
-        if dtype == "int8":
-            model = _quantized(model)
+        model, told = kind.from_pretrained(
+            name, local_files_only=True, dtype=getattr(torch, dtype), output_loading_info=True
+        )
+        if told["missing_keys"]:
+            raise ValueError(f"its files lack the weights {', '.join(sorted(told['missing_keys'])[:3])}")
+        model = model.to(device).eval()
     except Exception as error:  # a folder may lack any file or hold any other
         cause = str(error).strip().partition("\n")[0]
         raise ModelUnavailableError(_told(role, name, f"cannot be loaded: {type(error).__name__}: {cause}")) from error
     default = _GPU_BATCH_TOKENS if device.type == "cuda" else _CPU_BATCH_TOKENS
     return LoadedModel(model, tokenizer, device, batch_tokens or default, folder)
-
-
-def _quantized(model: Any) -> Any:
-    import torch
-
-    with warnings.catch_warnings():
-        # Its successor is a package of its own, torchao; while torch has this one, nothing else is needed.
-        warnings.simplefilter("ignore")
-        quantization: Any = torch.ao.quantization
-        return quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)
 
 
 def _whole(texts: Sequence[str]) -> list[str]:

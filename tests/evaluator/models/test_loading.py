@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -83,5 +84,10 @@ def test_settings_that_no_machine_has_are_refused() -> None:
     """The error names the value."""
     with pytest.raises(ValueError, match="device"):
         Models(device="tpu")
-    with pytest.raises(ValueError, match="int8 runs on a CPU only"):
-        Models(device="cuda:1", dtype="int8")
+
+
+def test_weights_that_are_missing_are_not_made_up(models: Models, tmp_path: Path) -> None:
+    """A model without its head would give scores of chance."""
+    headless = shutil.copytree(models.sentence_encoder, tmp_path / "headless")
+    with pytest.raises(ModelUnavailableError, match=r"its files lack the weights classifier\.bias"):
+        AnswerReward(models=Models(answer_reward=str(headless))).score(FRAME)

@@ -109,11 +109,10 @@ def test_a_giant_context_is_read_up_to_a_limit_and_the_row_says_so(models: Model
     assert one == other
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
-def test_reduced_precision_is_another_version_with_nearly_the_same_values(models: Models, dtype: str) -> None:
-    """Values of a reduced precision are never compared with values of float32."""
-    reduced = models.model_copy(update={"dtype": dtype})
+def test_reduced_precision_is_another_version_with_nearly_the_same_values(models: Models) -> None:
+    """Values of bfloat16 are never compared with values of float32."""
+    reduced = models.model_copy(update={"dtype": "bfloat16"})
     exact, rough = ContextRelevancePerplexity(models=models), ContextRelevancePerplexity(models=reduced)
-    assert (exact.version, rough.version) == ("1-small-t5", f"1-small-t5-{dtype}")
+    assert (exact.version, rough.version) == ("1-small-t5", "1-small-t5-bfloat16")
     assert value(reduced, QUESTION, CONTEXTS) == pytest.approx(value(models, QUESTION, CONTEXTS), rel=0.1)
     assert value(reduced, QUESTION, CONTEXTS) != value(models, QUESTION, CONTEXTS)
