@@ -27,7 +27,10 @@ def score(
         str | None, typer.Option(help="Table of ground truth, joined on documents, question.")
     ] = None,
     metrics: Annotated[
-        str, typer.Option(help="Names separated by commas, such as facts_recall,ndcg@5; all: what the columns allow.")
+        str,
+        typer.Option(
+            help="Names separated by commas, such as facts_recall,ndcg@5, or combinations; all: what the columns allow."
+        ),
     ] = "all",
     workers: Annotated[int, typer.Option(min=1, help="Processes that score; each loads the models it needs.")] = 1,
     html: Annotated[Path | None, typer.Option(help="Page to write, with the distributions of the scores.")] = None,
@@ -47,8 +50,9 @@ def score(
     receiver = webhook(webhook_url, webhook_secret_file) if webhook_url and webhook_secret_file else None
     # Tables of one's own need no lake; its storage is theirs.
     settings = load_settings(config, {"lake": {"root": "."}})
-    names, storage = _names(metrics), settings.lake.storage.storage()
-    report = _scored(answers, ground_truth, output, names, settings.evaluator.models, storage, workers)
+    names, storage, evaluator = _names(metrics), settings.lake.storage.storage(), settings.evaluator
+    asked = None if names is None else [evaluator.metric(name) for name in names]
+    report = _scored(answers, ground_truth, output, asked, evaluator.models, storage, workers)
     _print(report, with_ground_truth=ground_truth is not None)
     if html is not None:
         html.write_text(page_of(report, storage), encoding="utf-8")
@@ -72,7 +76,7 @@ def _scored(
     answers: str,
     truth: str | None,
     output: str,
-    metrics: list[str] | None,
+    metrics: list[Metric] | None,
     models: Models,
     storage: Storage,
     workers: int,

@@ -1,10 +1,17 @@
-"""The evaluator: scores what is new in the lake, and turns liked answers into ground truth."""
+"""The evaluator: scores what is new in the lake, and turns liked answers into ground truth.
 
-from evaluator.backfill import Backfill, Backfilled, BackfillResult
-from evaluator.backfill_estimate import Estimate, MetricEstimate, estimate
-from evaluator.old_answers import Period
-from evaluator.service import Evaluator, Failure, PassResult
-from evaluator.settings import EvaluatorSettings
+`evaluator.metrics` is a library of its own: importing it loads nothing of the service, nor the lake.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evaluator.backfill import Backfill, Backfilled, BackfillResult
+    from evaluator.backfill_estimate import Estimate, MetricEstimate, estimate
+    from evaluator.old_answers import Period
+    from evaluator.service import Evaluator, Failure, PassResult
+    from evaluator.settings import EvaluatorSettings
 
 __all__ = [
     "Backfill",
@@ -19,3 +26,18 @@ __all__ = [
     "Period",
     "estimate",
 ]
+
+_HOMES = {
+    "backfill": ("Backfill", "BackfillResult", "Backfilled"),
+    "backfill_estimate": ("Estimate", "MetricEstimate", "estimate"),
+    "old_answers": ("Period",),
+    "service": ("Evaluator", "Failure", "PassResult"),
+    "settings": ("EvaluatorSettings",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"evaluator.{module}"), name)
+    raise AttributeError(f"module 'evaluator' has no attribute {name!r}")

@@ -91,6 +91,10 @@ class EvaluatorSettings(BaseModel):
         """
         return list({metric.name: metric for metric in _scorable(names, self.combinations, self.models)}.values())
 
+    def metric(self, name: str) -> Metric:
+        """Give any metric or combination by its name, with the models that are set; raises UnknownMetricError."""
+        return _chosen(name, self.combinations, self.models)
+
     @field_validator("combinations")
     @classmethod
     def _combined(cls, combinations: Combinations) -> Combinations:

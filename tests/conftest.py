@@ -11,6 +11,7 @@ import boto3
 import pytest
 from hypothesis import HealthCheck, settings
 
+from evaluator.models import Models
 from lake import Storage
 from tests.servers import Bucket, free_port, wait_for_url
 
@@ -45,3 +46,12 @@ def bucket(s3_endpoint: str) -> Bucket:
         aws_secret_access_key="secret",
     ).create_bucket(Bucket=name)
     return Bucket(f"s3://{name}", storage)
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
+    """Small models of the true architectures, made here."""
+    # Whoever needs no model does not wait for torch.
+    from tests.evaluator.models.small_models import save_all
+
+    return save_all(tmp_path_factory.mktemp("models"))

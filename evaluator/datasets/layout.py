@@ -22,6 +22,7 @@ from evaluator.datasets.retrieval import TYPES, retrieval_arrays
 from evaluator.metrics import REGISTRY, Metric, Models, ModelUnavailableError, compute, metric_named
 
 _INDEX = "__index_level_"
+_LISTS = frozenset({"contexts", "facts", "reference_answers", "reference_contexts"})
 
 
 @dataclass(frozen=True)
@@ -94,10 +95,16 @@ class Layout:
 
 
 def _unavailable(metric: Metric) -> str | None:
+    """Try a metric that asks a model on a row, so that one that cannot run is told before thousands are read."""
+    if metric.judge == "lexical":
+        return None
+    cells = {column: ["text"] if column in _LISTS else "text" for column in metric.needs}
     try:
-        metric.score(pd.DataFrame({column: pd.Series(dtype=object) for column in metric.needs}))
+        metric.score(pd.DataFrame({column: pd.Series([cell], dtype=object) for column, cell in cells.items()}))
     except ModelUnavailableError as error:
         return str(error)
+    except Exception as error:  # a model may load and yet be of another kind
+        return f"it fails with {type(error).__name__}: {error}"
     return None
 
 

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from evaluator.metrics.cells import checked_size
 from evaluator.metrics.citation import is_usable
 from evaluator.metrics.matching import FactsFound, FindFacts, Span, Spans, checked_work
 from evaluator.metrics.sentence_split import sentences
 from evaluator.models import DEFAULT_MODELS, Models, sentence_encoder
 
 DEFAULT_THRESHOLD = 0.75
-_MOST = 100_000_000  # Steps, as for the other matchers; the encoder itself reads each text once.
+_MOST = 100_000_000  # Steps, as for the other matchers.
+_MOST_CHARACTERS = 500_000
+"""Characters of a row's facts and contexts that are encoded; more take minutes."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,8 @@ class EmbeddingMatcher:
     """A fact is held by a context that has a sentence whose embedding's cosine with the fact's is `threshold` or more.
 
     It finds paraphrases. A sentence that denies the fact, or says it of another year, is mostly similar too: where that
-    matters, use citations. A fact that two sentences say together is not found.
+    matters, use citations. A fact that two sentences say together is not found. Facts and contexts of more than 500,000
+    characters in a row are null with `too_long`.
 
     `finder` raises ModelUnavailableError where the encoder is not on this machine.
     """
@@ -57,6 +61,7 @@ class EmbeddingMatcher:
     def spans(self, facts: Sequence[str], contexts: Sequence[str]) -> Spans:
         """Give the sentence of each context that is most like a fact, where it is alike enough."""
         checked_work(facts, contexts, _MOST)
+        checked_size(sum(map(len, facts)) + sum(map(len, contexts)), _MOST_CHARACTERS)
         cut = [sentences(context) for context in contexts]
         said = list(dict.fromkeys(sentence for of_context in cut for sentence in of_context))
         vectors = _units(sentence_encoder(self.models).vectors([*facts, *said]))

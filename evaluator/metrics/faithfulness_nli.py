@@ -16,7 +16,7 @@ from evaluator.metrics.model_metric import ModelMetric
 from evaluator.metrics.sentence_split import sentences
 from evaluator.models import ModelUnavailableError, PairClassifier, pair_classifier
 
-_MOST_CHARACTERS = 5_000_000
+_MOST_CHARACTERS = 1_000_000
 """Characters of contexts, times sentences, that a row may ask for; more would hold up all others for minutes."""
 
 _LEAST = 500
@@ -33,7 +33,7 @@ class FaithfulnessNli(ModelMetric[tuple[str, str], float]):
     and the rank of the context from 0.
 
     A sentence that only several contexts together entail is not found. A row whose contexts' characters times its
-    sentences are more than 5,000,000 (a context counting as 500 at least) is null with `too_long`.
+    sentences are more than 1,000,000 (a context counting as 500 at least) is null with `too_long`.
     """
 
     role = "entailment"

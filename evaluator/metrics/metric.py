@@ -56,9 +56,13 @@ class Scores:
         values = [float("nan") if row.value is None else row.value for row in rows]
         return cls(
             pd.Series(values, index=index, dtype="float64"),
-            pd.Series([row.reason for row in rows], index=index, dtype=object),
+            pd.Series([_reason(row) for row in rows], index=index, dtype=object),
             pd.Series([row.details for row in rows], index=index, dtype=object),
         )
+
+
+def _reason(row: Score) -> str | None:
+    return "not_a_number" if row.reason is None and row.value != row.value else row.reason
 
 
 class Metric(Protocol):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Literal
 
-from evaluator.metrics.cells import text, texts
+from evaluator.metrics.cells import checked_size, text, texts
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Score
 from evaluator.metrics.model_metric import ModelMetric
@@ -15,6 +15,12 @@ from evaluator.metrics.options import CUT_MEANING, checked_cut, cut_name, option
 from evaluator.models import target_likelihood
 
 PROMPT = "Generate a question based on the given content: "
+
+_READ = 10_000
+"""Characters of a context that count; more than about so many are not read."""
+
+_MOST = 500_000
+"""Characters of a row's contexts; more would hold up all other rows, for a minute or two on two cores."""
 
 Aggregation = Literal["max", "mean"]
 
@@ -34,7 +40,8 @@ class ContextRelevancePerplexity(ModelMetric[tuple[str, str], tuple[float, bool]
     over the contexts.
 
     Contexts of more than 2,048 tokens are read up to there, and `cut_contexts` in the details counts them;
-    `context_values` has the value of each context.
+    `context_values` has the value of each context. A row whose contexts have more than 500,000 characters, one counting
+    as 500 at least and 10,000 at most, is null with `too_long`.
     """
 
     k: int | None = field(default=None, metadata=option(CUT_MEANING))
@@ -77,6 +84,7 @@ class ContextRelevancePerplexity(ModelMetric[tuple[str, str], tuple[float, bool]
             return Score(None, "no_contexts")
         if not contexts:
             return Score(0.0, "no_contexts")
+        checked_size(sum(min(max(len(context), 500), _READ) for context in contexts[: self.k]), _MOST)
         return [(PROMPT + context, question) for context in contexts[: self.k]]
 
     def run(self, inputs: Sequence[tuple[str, str]]) -> Sequence[tuple[float, bool]]:

@@ -200,19 +200,33 @@ def needs_ground_truth(metric: Metric) -> bool:
     return not GROUND_TRUTH_COLUMNS.isdisjoint(metric.needs)
 
 
-def compute(frame: pd.DataFrame, metrics: Sequence[str | Metric]) -> pd.DataFrame:
+def compute(frame: pd.DataFrame, metrics: Sequence[str | Metric], models: Models | None = None) -> pd.DataFrame:
     """Score a frame: for each metric a column of its name (float64, NaN where null) and `<name>_reason`.
 
     The result has the frame's index. A row that a metric cannot score is null with a reason. Rows are scored in slices
     of `SLICE_ROWS`, so that what metrics remember of texts does not grow with the frame.
 
-    Raises UnknownMetricError for a name that is not in the registry, and MissingColumnError for a frame without a
-    column that a metric needs.
+    `models` are those of metrics that are given by name. Not for several threads at once where models are asked.
+
+    Raises UnknownMetricError for a name that is not in the registry, MissingColumnError for a frame without a column
+    that a metric needs, ModelUnavailableError where a metric's model is not on this machine, and ValueError for two
+    metrics of one name.
     """
-    chosen = [metric_named(metric) if isinstance(metric, str) else metric for metric in metrics]
+    chosen = [metric_named(metric, models) if isinstance(metric, str) else metric for metric in metrics]
+    _check_names(chosen)
     starts = range(0, max(len(frame), 1), SLICE_ROWS)
     slices = [_compute_slice(frame.iloc[start : start + SLICE_ROWS], chosen) for start in starts]
     return pd.concat(slices) if len(slices) > 1 else slices[0]
+
+
+def _check_names(metrics: Sequence[Metric]) -> None:
+    versions: dict[str, str] = {}
+    for metric in metrics:
+        if versions.setdefault(metric.name, metric.version) != metric.version:
+            raise ValueError(
+                f"two metrics are called {metric.name!r}, of versions {versions[metric.name]} and {metric.version}: "
+                "score them one after the other"
+            )
 
 
 def _compute_slice(frame: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:

@@ -19,3 +19,15 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         batch.append(index)
     if batch:
         yield batch
+
+
+_CHARACTERS = 200_000
+
+
+def portions(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Give the indexes of texts of these lengths (in characters) in portions that are tokenised together.
+
+    Tokens take many times the memory of the texts, so those of a portion are gone before the next. Texts of a portion
+    are about equally long, so that batches made of it are too.
+    """
+    return batches([length + 1 for length in lengths], _CHARACTERS)

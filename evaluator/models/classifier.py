@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evaluator.models.batching import batches
+from evaluator.models.batching import batches, portions
 from evaluator.models.loading import LoadedModel
 
 if TYPE_CHECKING:
@@ -34,10 +34,15 @@ class PairClassifier:
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> tuple[npt.NDArray[np.float32], list[bool]]:
         """Give the logits of each pair, (pairs, labels), and whether a text of it was cut to what the model reads."""
-        firsts, seconds = _sides(pairs)
         most = self.loaded.most_tokens
-        rows = self.loaded.tokens(firsts, seconds, truncation="longest_first", max_length=most)
-        return self._run(rows), [len(row["input_ids"]) >= most for row in rows]
+        found, cut = self._none(len(pairs)), [False] * len(pairs)
+        for portion in portions([len(first) + len(second) for first, second in pairs]):
+            firsts, seconds = _sides([pairs[index] for index in portion])
+            rows = self.loaded.tokens(firsts, seconds, truncation="longest_first", max_length=most)
+            found[portion] = self._run(rows)
+            for index, row in zip(portion, rows, strict=True):
+                cut[index] = len(row["input_ids"]) >= most
+        return found, cut
 
     def window_logits(self, pairs: Sequence[tuple[str, str]]) -> tuple[npt.NDArray[np.float32], list[int]]:
         """Give the logits of each pair's windows, (windows, labels), and which pair each is of.
@@ -45,9 +50,17 @@ class PairClassifier:
         A pair of more than 512 tokens, or more than the model reads, is read in windows of the first text that overlap,
         each with the second text; of that at most half a window is read.
         """
+        found, of_pair = [self._none(0)], list[int]()
+        for portion in portions([len(first) + len(second) for first, second in pairs]):
+            windows = self._windows([pairs[index] for index in portion])
+            of_pair += [portion[int(window.pop("overflow_to_sample_mapping"))] for window in windows]
+            found.append(self._run(windows))
+        return np.concatenate(found), of_pair
+
+    def _windows(self, pairs: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
         firsts, seconds = _sides(pairs)
         most = min(_WINDOW, self.loaded.most_tokens)
-        windows = self.loaded.tokens(
+        return self.loaded.tokens(
             firsts,
             self._cut(seconds, most // 2),
             truncation="only_first",
@@ -55,8 +68,9 @@ class PairClassifier:
             stride=min(_STRIDE, most // 8),
             return_overflowing_tokens=True,
         )
-        of_pair = [int(window.pop("overflow_to_sample_mapping")) for window in windows]
-        return self._run(windows), of_pair
+
+    def _none(self, rows: int) -> npt.NDArray[np.float32]:
+        return np.zeros((rows, self.loaded.model.config.num_labels), dtype=np.float32)
 
     def _cut(self, texts: Sequence[str], most: int) -> list[str]:
         rows = self.loaded.tokens(
@@ -68,7 +82,7 @@ class PairClassifier:
     def _run(self, rows: Sequence[Mapping[str, Sequence[int]]]) -> npt.NDArray[np.float32]:
         import torch
 
-        found = np.zeros((len(rows), self.loaded.model.config.num_labels), dtype=np.float32)
+        found = self._none(len(rows))
         with torch.inference_mode():
             for batch in batches([len(row["input_ids"]) for row in rows], self.loaded.batch_tokens):
                 inputs = self.loaded.padded([rows[index] for index in batch])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evaluator.models.batching import batches
+from evaluator.models.batching import batches, portions
 from evaluator.models.loading import LoadedModel, ModelUnavailableError
 
 if TYPE_CHECKING:
@@ -32,33 +33,39 @@ class SentenceEncoder:
     loaded: LoadedModel
     pooling: str
     most_tokens: int
-    _kept: OrderedDict[str, npt.NDArray[np.float32]] = field(default_factory=OrderedDict)
+    _kept: OrderedDict[bytes, npt.NDArray[np.float32]] = field(default_factory=OrderedDict)
 
     @classmethod
     def of(cls, loaded: LoadedModel) -> SentenceEncoder:
         """Read how the model pools. Raises ModelUnavailableError for a way that is not known here."""
-        most = _json(loaded.folder / "sentence_bert_config.json").get("max_seq_length") or loaded.most_tokens
-        return cls(loaded, _pooling(loaded.folder), min(int(most), loaded.most_tokens))
+        try:
+            most = _json(loaded.folder / "sentence_bert_config.json").get("max_seq_length") or loaded.most_tokens
+            return cls(loaded, _pooling(loaded.folder), max(1, min(int(most), loaded.most_tokens)))
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ModelUnavailableError(
+                f"the sentence encoder in {loaded.folder} has settings that cannot be read ({error}); fetch it again"
+            ) from error
 
     def vectors(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Give the texts' vectors, (texts, dimensions), not normalised.
 
         An empty text is read as one space, as in ragas 0.4.3. Of a text longer than `most_tokens` the first are read.
         """
-        asked = [text or " " for text in texts]
-        found = {text: self._kept[text] for text in asked if text in self._kept}
-        missing = [text for text in dict.fromkeys(asked) if text not in found]
-        if missing:
-            found |= zip(missing, self._encode(missing), strict=True)
-        for text in dict.fromkeys(asked):
-            self._kept[text] = found[text]
-            self._kept.move_to_end(text)
+        asked = {_key(text): text or " " for text in texts}
+        found = {key: self._kept[key] for key in asked if key in self._kept}
+        missing = [key for key in asked if key not in found]
+        for portion in portions([len(asked[key]) for key in missing]):
+            keys = [missing[index] for index in portion]
+            found |= zip(keys, self._encode([asked[key] for key in keys]), strict=True)
+        for key in asked:
+            self._kept[key] = found[key]
+            self._kept.move_to_end(key)
         while len(self._kept) > _KEPT_TEXTS:
             self._kept.popitem(last=False)
         dimensions = int(self.loaded.model.config.hidden_size)
-        return np.array([found[text] for text in asked], dtype=np.float32).reshape(len(texts), dimensions)
+        return np.array([found[_key(text)] for text in texts], dtype=np.float32).reshape(len(texts), dimensions)
 
-    def _encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    def _encode(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
         import torch
 
         rows = self.loaded.tokens(texts, truncation=True, max_length=self.most_tokens)
@@ -68,14 +75,20 @@ class SentenceEncoder:
                 inputs = self.loaded.padded([rows[index] for index in batch])
                 pooled = self._pooled(self.loaded.model(**inputs).last_hidden_state.float(), inputs["attention_mask"])
                 for index, vector in zip(batch, pooled.cpu().numpy(), strict=True):
-                    vectors[index] = vector
-        return np.stack(vectors)
+                    # A copy, or one vector that is kept would keep the whole batch.
+                    vectors[index] = vector.copy()
+        return vectors
 
     def _pooled(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         if self.pooling == "cls":
             return hidden[:, 0]
         weights = mask[:, :, None].float()
         return (hidden * weights).sum(1) / weights.sum(1)
+
+
+def _key(text: str) -> bytes:
+    # Kept texts would be the greater part of the memory.
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _pooling(folder: Path) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evaluator.models.batching import batches
+from evaluator.models.batching import batches, portions
 from evaluator.models.loading import MOST_TOKENS, LoadedModel
 
 if TYPE_CHECKING:
@@ -36,25 +36,35 @@ class TargetLikelihood:
         import torch
 
         sources, of_source = _distinct([source for source, _ in pairs])
-        targets, of_target = _distinct([target for _, target in pairs])
-        source_ids, target_ids = self._tokens(sources), self._tokens(targets)
         asked: list[list[int]] = [[] for _ in sources]
         for pair, source in enumerate(of_source):
             asked[source].append(pair)
-        found = [0.0] * len(pairs)
+        found, cut = [0.0] * len(pairs), [False] * len(pairs)
         with torch.inference_mode():
-            for batch in batches([len(ids) for ids in source_ids], self.loaded.batch_tokens):
-                states = self._encoded([source_ids[source] for source in batch])
-                wanted = [(place, pair) for place, source in enumerate(batch) for pair in asked[source]]
-                lengths = [states[place].shape[0] + len(target_ids[of_target[pair]]) for place, pair in wanted]
-                for part in batches(lengths, self.loaded.batch_tokens):
-                    chosen = [wanted[index] for index in part]
-                    means = self._decoded(
-                        [states[place] for place, _ in chosen], [target_ids[of_target[pair]] for _, pair in chosen]
-                    )
-                    for (_, pair), mean in zip(chosen, means, strict=True):
-                        found[pair] = mean
-        return found, [len(source_ids[source]) == MOST_TOKENS for source in of_source]
+            for portion in portions([len(source) for source in sources]):
+                ids = self._tokens([sources[index] for index in portion])
+                for batch in batches([len(one) for one in ids], self.loaded.batch_tokens):
+                    states = self._encoded([ids[place] for place in batch])
+                    wanted = [
+                        (state, pair)
+                        for place, state in zip(batch, states, strict=True)
+                        for pair in asked[portion[place]]
+                    ]
+                    means = self._means(wanted, [pairs[pair][1] for _, pair in wanted])
+                    for (state, pair), mean in zip(wanted, means, strict=True):
+                        found[pair], cut[pair] = mean, len(state) == MOST_TOKENS
+        return found, cut
+
+    def _means(self, wanted: Sequence[tuple[torch.Tensor, int]], targets: Sequence[str]) -> list[float]:
+        distinct, of_target = _distinct(targets)
+        ids = self._tokens(distinct)
+        lengths = [len(state) + len(ids[target]) for (state, _), target in zip(wanted, of_target, strict=True)]
+        found = [0.0] * len(wanted)
+        for part in batches(lengths, self.loaded.batch_tokens):
+            means = self._decoded([wanted[index][0] for index in part], [ids[of_target[index]] for index in part])
+            for index, mean in zip(part, means, strict=True):
+                found[index] = mean
+        return found
 
     def _tokens(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         rows = self.loaded.tokens(texts, truncation=True, max_length=MOST_TOKENS)

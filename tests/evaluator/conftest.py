@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from evaluator.models import Models
 from lake import GROUND_TRUTH, PARSED_LOGS, SCORES, USER_SIGNALS, Lake, TableSpec
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -94,12 +93,3 @@ def traffic(lake: Lake) -> Traffic:
 @pytest.fixture
 def other_traffic(lake: Lake) -> Traffic:
     return Traffic(lake, "applications/Ünïcode/bot")
-
-
-@pytest.fixture(scope="session")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
-    """Small models of the true architectures, made here."""
-    # Whoever needs no model does not wait for torch.
-    from tests.evaluator.models.small_models import save_all
-
-    return save_all(tmp_path_factory.mktemp("models"))

@@ -12,6 +12,7 @@ import pytest
 from evaluator import Backfill, Evaluator, EvaluatorSettings, PassResult, Period, estimate
 from evaluator.metrics import Description, Metric, ModelUnavailableError, OddCases, Scores
 from evaluator.metrics.metric import Score, score_rows
+from evaluator.models import Models
 from lake import Lake
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -132,3 +133,16 @@ def test_a_deployment_that_is_configured_and_not_there_is_told_once(
     assert [record.getMessage() for record in caplog.records] == [
         "evaluator.deployments names 'typo', of which the lake holds nothing yet"
     ]
+
+
+def test_the_models_of_the_settings_are_those_that_score(lake: Lake, traffic: Any, models: Models) -> None:
+    """In the service, in a backfill, and inside of a combination."""
+    traffic.log(traffic.answer("a"))
+    combined = {"both": {"answer_reward": 1, PRESENT: 1}}
+    settings = EvaluatorSettings(models=models, combinations=combined, metrics=["answer_reward"])
+    Evaluator(lake, settings, clock=lambda: NOW).run_once()
+    Backfill(lake, settings, WEEK, ["both"], clock=lambda: NOW).run()
+    (reward, both) = sorted(traffic.scores(), key=lambda row: row["metric"] == "both")
+    assert (reward["metric"], reward["metric_version"]) == ("answer_reward", "1-small-reward")
+    assert "answer_reward:1-small-reward" in both["metric_version"]
+    assert both["value"] == pytest.approx((reward["value"] + 1) / 2)

@@ -82,3 +82,23 @@ def test_the_registry_says_whose_verdict_it_is() -> None:
         "semantic_similarity": "embedding",
     }
     assert metric_named("facts_recall_embedding").judge == "embedding"
+
+
+@pytest.mark.parametrize("name", ["context_relevance_perplexity", "faithfulness_nli", "facts_recall_embedding"])
+def test_a_row_that_asks_for_too_much_is_null_and_not_a_giant_wait(name: str, models: Models) -> None:
+    """2,000 contexts, or megabytes of them, would hold up all other rows."""
+    giant = [
+        GOOD | {"contexts": ["a chunk of text " * 20] * 3_000},
+        GOOD | {"contexts": ["a chunk of text. " * 9_000] * 60},
+    ]
+    scores = compute(frame(*giant, GOOD), [metric_named(name, models)])
+    assert scores[f"{name}_reason"].tolist() == ["too_long", "too_long", None]
+
+
+def test_two_metrics_of_one_name_are_refused(models: Models) -> None:
+    """One would overwrite the other."""
+    two = [metric_named("answer_reward", models), metric_named("answer_reward")]
+    with pytest.raises(
+        ValueError, match="two metrics are called 'answer_reward', of versions 1-small-reward and 1-rew"
+    ):
+        compute(frame(GOOD), two)

@@ -109,13 +109,6 @@ def test_the_odd_rows(models: Models) -> None:
     ]  # fmt: skip
 
 
-def test_a_row_that_asks_for_too_much_is_null(models: Models) -> None:
-    """2,000 contexts and a long answer would hold up all other rows."""
-    answer = " ".join(f"Sentence number {index} ends here." for index in range(50))
-    frame = pd.DataFrame({"answer": [answer], "contexts": [["context"] * 2_000]})
-    assert FaithfulnessNli(models=models).score(frame).reasons.tolist() == ["too_long"]
-
-
 @pytest.mark.parametrize(
     ("metric", "told"),
     [

@@ -91,3 +91,17 @@ def test_weights_that_are_missing_are_not_made_up(models: Models, tmp_path: Path
     headless = shutil.copytree(models.sentence_encoder, tmp_path / "headless")
     with pytest.raises(ModelUnavailableError, match=r"its files lack the weights classifier\.bias"):
         AnswerReward(models=Models(answer_reward=str(headless))).score(FRAME)
+
+
+def test_the_library_of_metrics_loads_nothing_of_the_service() -> None:
+    """A team that wants metrics in a notebook needs no lake."""
+    code = """
+import sys
+for name in ("lake", "deltalake", "s3fs", "fsspec", "collector", "monitor", "dialwatch", "torch", "transformers"):
+    sys.modules[name] = None
+import pandas as pd
+from evaluator.metrics import compute
+print(compute(pd.DataFrame({"answer": ["a"], "contexts": [["a b"]]}), ["context_present"]).iloc[0, 0])
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == "1.0\n"
