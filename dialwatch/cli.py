@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError
 from deltalake.exceptions import DeltaError
 
 from collector import WorkerError
-from dialwatch import evaluate_command, lake_commands, running, score_command
+from dialwatch import evaluate_command, lake_commands, running, score_command, webhook_command
 from dialwatch.collecting import collect_once, collecting
 from dialwatch.config import ConfigError, Settings, load_settings
 from dialwatch.serving import AddressError
@@ -25,6 +25,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 collect_app = typer.Typer(no_args_is_help=True, help="Bring DIAL Core's log lines into the lake.")
 app.add_typer(collect_app, name="collect")
 app.add_typer(lake_commands.app, name="lake")
+app.add_typer(webhook_command.app, name="webhook")
 app.command("evaluate")(evaluate_command.evaluate)
 app.command("score")(score_command.score)
 

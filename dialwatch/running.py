@@ -63,6 +63,7 @@ def monitoring(settings: Settings, lake: Lake, stop: threading.Event | None = No
     watch = Monitor(lake, settings.monitor, lambda: datetime.now(UTC))
     app = monitor.create_app(watch)
     with (
+        watch.telling(),
         Schedule(lambda: watch.refresh(stop.is_set), settings.monitor.refresh_seconds, stop),
         BackgroundServer(app, settings.monitor.listen) as server,
     ):

@@ -15,7 +15,7 @@ from dialwatch.config import load_settings
 from dialwatch.score_page import page_of
 from dialwatch.score_webhook import send, webhook
 from evaluator.datasets import Report, score_dataset
-from evaluator.metrics import Models
+from evaluator.metrics import Metric, Models
 from lake import Storage
 from monitor.notify import Outcome
 

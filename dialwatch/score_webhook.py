@@ -8,15 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import httpx
 import orjson
 from pydantic import SecretStr, ValidationError
 
 from dialwatch.config import ConfigError
 from evaluator.datasets import Report, Summary
-from monitor.notify import Attempt, WebhookSettings, deliver, signed_headers
-
-_TIMEOUT_SECONDS = 10
+from monitor.notify import Attempt, WebhookSettings, connections, deliver, signed_headers
 
 
 def webhook(url: str, secret_file: Path) -> WebhookSettings:
@@ -28,12 +25,13 @@ def webhook(url: str, secret_file: Path) -> WebhookSettings:
         raise ConfigError(f"--webhook: {problem['loc'][0]}: {problem['msg'].removeprefix('Value error, ')}") from None
 
 
-def send(report: Report, receiver: WebhookSettings, client: httpx.Client | None = None) -> Attempt:
+def send(report: Report, receiver: WebhookSettings) -> Attempt:
     """Send a table's means once, signed as Standard Webhooks says; never raises for what the receiver does."""
     body, now = body_of(report), datetime.now(UTC)
     headers = signed_headers(str(uuid.uuid4()), now, body, receiver.secret)
-    with client or httpx.Client(timeout=_TIMEOUT_SECONDS) as sender:
-        return deliver(sender, str(receiver.url), body, headers, now)
+    # A person chose the address, so it may be one of their own machines.
+    with connections([receiver.url.host or ""]) as pool:
+        return deliver(pool, str(receiver.url), body, headers, now)
 
 
 def body_of(report: Report) -> bytes:

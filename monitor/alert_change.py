@@ -11,8 +11,9 @@ import msgspec
 
 from monitor.regression import StreamKey
 
-ChangeKind = Literal["firing", "resolved", "delivered", "undeliverable"]
-DeliveryKind = Literal["delivered", "undeliverable"]
+DeliveryKind = Literal["delivered", "undeliverable", "silenced"]
+ChangeKind = Literal["firing", "resolved"] | DeliveryKind
+DELIVERIES: tuple[DeliveryKind, ...] = ("delivered", "undeliverable", "silenced")
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +37,9 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """Conversations in the latest window."""
     worst: tuple[WorstAnswer, ...] = ()
     receiver: str | None = None
-    """For delivered and undeliverable: who was told, or could not be."""
+    """For a delivery: who was told, could not be, or was not to be."""
+    until: datetime | None = None
+    """For silenced: when the silence ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ _SAME_COLUMNS = [column.name for column in fields(AlertChange) if column.name no
 
 def to_row(change: AlertChange) -> dict[str, Any]:
     """Give the change as a row of `alerts`."""
-    key, told = change.key, change.change in ("delivered", "undeliverable")
+    key, told = change.key, change.change in DELIVERIES
     return {name: getattr(change, name) for name in _SAME_COLUMNS} | {
         "deployment": key.deployment,
         "metric": key.metric,

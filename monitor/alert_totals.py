@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-DELIVERIES = ("delivered", "undeliverable")
+from monitor.alert_change import DELIVERIES
 
 ALERT_COLUMNS = ("metric", "change", "verdict")
 

@@ -8,16 +8,16 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 
 from lake import ALERTS, Lake, LostRaceError, Table
 from monitor.alert_change import AlertChange, AlertDetails, DeliveryKind, WorstAnswer, from_row, to_row
+from monitor.pending import ended_in_silence, pending
 from monitor.regression import Reading, Status, StreamKey, Transition
 
 _APP_ID = "alerts"
 _ATTEMPTS = 10
-_NEWS_FOR = timedelta(days=1)
 _log = logging.getLogger(__name__)
 
 
@@ -88,50 +88,45 @@ class AlertBook:
             for alert in self.active():
                 change = _withdrawn(alert, readings.get(alert.key), newest, now)
                 if change is not None:
-                    resolved += self._append(self._shelf(alert.key.deployment), partial(_new, change=change))
+                    resolved += self._append(self._shelf(alert.key.deployment), partial(_new, changes=[change]))
             return resolved
 
-    def record_delivery(
-        self, change: AlertChange, receiver: str, outcome: DeliveryKind, reason: str, at: datetime
+    def record_deliveries(
+        self,
+        changes: Sequence[AlertChange],
+        receiver: str,
+        outcome: DeliveryKind,
+        reason: str,
+        at: datetime,
+        until: datetime | None = None,
     ) -> None:
-        """Write that `receiver` has been told of a change, or why it will not be; a second time is no row."""
-        delivery = AlertChange(
-            change_id=_digest(change.change_id, receiver),
-            alert_id=change.alert_id,
-            key=change.key,
-            change=outcome,
-            changed_at=at,
-            details=AlertDetails(receiver=receiver, fired_at=change.details.fired_at),
-            reason=reason,
-            delivery_of=change.change_id,
-        )
+        """Write what came of telling `receiver` of changes of one deployment, all in one commit or none.
+
+        A second time is no row. `until`, for silenced: when the silence ends; with another end it is another row.
+        """
+        rows = [
+            AlertChange(
+                change_id=_digest(change.change_id, receiver, *([until.isoformat()] if until else [])),
+                alert_id=change.alert_id,
+                key=change.key,
+                change=outcome,
+                changed_at=at,
+                details=AlertDetails(receiver=receiver, fired_at=change.details.fired_at, until=until),
+                reason=reason,
+                delivery_of=change.change_id,
+            )
+            for change in changes
+        ]
         with self._lock:
-            self._append(self._shelf(change.key.deployment), partial(_new, change=delivery))
+            self._append(self._shelf(changes[0].key.deployment), partial(_new, changes=rows))
 
     def pending(self, receiver: str, now: datetime) -> list[AlertChange]:
-        """Give the changes that this receiver was neither told nor found unreachable for, oldest first.
+        """Give the changes that this receiver has still to be told of, oldest first; see `monitor.pending`."""
+        return pending(self.changes(), receiver, now)
 
-        An alert that is over is history to a receiver that is new: it is given only to one that knows of its
-        beginning, or where it ended, by the clock and in event time, within the last day. A receiver that was told
-        anything before is not new to alerts that ended since, as long as that was found within a day.
-        """
-        with self._lock:
-            changes = self.changes()
-        mine = [change for change in changes if change.details.receiver == receiver]
-        settled = {change.delivery_of for change in mine}
-        known_since = min((change.changed_at for change in mine), default=None)
-        ends = {change.alert_id: change for change in changes if change.change == "resolved"}
-        told = {change.alert_id for change in mine}
-        history = {
-            alert_id for alert_id, end in ends.items() if alert_id not in told and not _is_news(end, known_since, now)
-        }
-        return [
-            change
-            for change in changes
-            if change.change in ("firing", "resolved")
-            and change.change_id not in settled
-            and change.alert_id not in history
-        ]
+    def ended_in_silence(self, receiver: str) -> set[str]:
+        """Give the ids of alerts that were over before the silence that held them back; see `monitor.pending`."""
+        return ended_in_silence(self.changes(), receiver)
 
     def active(self) -> list[AlertChange]:
         """Give the `firing` changes of alerts that are not resolved, oldest first."""
@@ -193,15 +188,9 @@ def _news(known: Sequence[AlertChange], transitions: Sequence[Transition], now: 
     return news
 
 
-def _is_news(end: AlertChange, known_since: datetime | None, now: datetime) -> bool:
-    recorded_at = end.details.recorded_at or end.changed_at
-    if known_since is not None and recorded_at >= known_since:
-        return recorded_at - end.changed_at <= _NEWS_FOR
-    return now - min(recorded_at, end.changed_at) <= _NEWS_FOR
-
-
-def _new(known: Sequence[AlertChange], change: AlertChange) -> list[AlertChange]:
-    return [] if any(old.change_id == change.change_id for old in known) else [change]
+def _new(known: Sequence[AlertChange], changes: Sequence[AlertChange]) -> list[AlertChange]:
+    ids = {old.change_id for old in known}
+    return [change for change in changes if change.change_id not in ids]
 
 
 def _change(transition: Transition, opened: AlertChange | None, now: datetime) -> AlertChange:

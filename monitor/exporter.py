@@ -50,7 +50,8 @@ class _SnapshotCollector(Collector):
         yield from _scores(snapshot.deployments)
         yield from _evaluator(snapshot.deployments, snapshot.totals)
         yield from _readings(snapshot.deployments)
-        yield from _alerts(snapshot.deployments, snapshot.totals, snapshot.failed_deliveries)
+        yield from _alerts(snapshot.deployments)
+        yield from _webhooks(snapshot)
         yield from _collector(snapshot.books, snapshot.totals)
         yield from _monitor(snapshot)
 
@@ -224,7 +225,7 @@ def _readings(deployments: _Deployments) -> Iterator[Metric]:
         yield _gauge(family, text, ((labels, number(r)) for labels, r in readings), "deployment", "metric")
 
 
-def _alerts(deployments: _Deployments, totals: Totals, failed_deliveries: int) -> Iterator[Metric]:
+def _alerts(deployments: _Deployments) -> Iterator[Metric]:
     alerts = {name: figures.alerts for name, figures in deployments.items()}
     yield _counter(
         "dialwatch_regressions_total",
@@ -234,12 +235,22 @@ def _alerts(deployments: _Deployments, totals: Totals, failed_deliveries: int) -
         "metric",
         "verdict",
     )
+
+
+def _webhooks(snapshot: Snapshot) -> Iterator[Metric]:
     yield _counter(
         "dialwatch_webhook_deliveries_total",
-        "Webhooks that a receiver has accepted (delivered), that were given up (undeliverable), and, since the "
-        "monitor started, attempts to send one or to record what came of it that failed and are repeated (failed).",
-        [*_by_label(totals.deliveries), (("failed",), failed_deliveries)],
+        "Changes of alerts that a receiver has accepted (delivered), that were given up (undeliverable), that a "
+        "silence held back (silenced), and, since the monitor started, attempts to send a message or to record what "
+        "came of it that failed and are repeated (failed).",
+        [*_by_label(snapshot.totals.deliveries), (("failed",), snapshot.failed_deliveries)],
         "outcome",
+    )
+    yield _gauge(
+        "dialwatch_webhook_disabled",
+        "1 where the receiver answered 410 and is told nothing more until the monitor starts again, else 0.",
+        (((name,), float(gone)) for name, gone in sorted(snapshot.disabled_webhooks.items())),
+        "receiver",
     )
 
 

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -66,7 +67,15 @@ class Monitor:
         self._lake = lake
         self._clock = clock
         self._alert_book = AlertBook(lake)
-        self._notifier = Notifier(settings.webhooks, self._alert_book, settings.external_url)
+        self._notifier = Notifier(
+            settings.webhooks,
+            self._alert_book,
+            settings.external_url,
+            internal_hosts=settings.internal_hosts,
+            silences=settings.silences,
+            group=timedelta(seconds=settings.group_seconds),
+            clock=clock,
+        )
         self._one_at_a_time = threading.Lock()
         self._failures: Counter[str] = Counter()
         self._problems: dict[str, str] = {}
@@ -80,7 +89,7 @@ class Monitor:
         return self._snapshot
 
     def refresh(self, is_stopping: Callable[[], bool] = lambda: False) -> None:
-        """Take in what is new, record alerts, publish a snapshot, send the webhooks that are due.
+        """Take in what is new, record alerts, publish a snapshot, wake those who tell people.
 
         Never raises: what goes wrong is logged, counted and said by `health`. Does nothing while another thread
         is in here. Ends early once `is_stopping` says so; no other refresh may follow then.
@@ -91,6 +100,10 @@ class Monitor:
             self._refresh(is_stopping)
         finally:
             self._one_at_a_time.release()
+
+    def telling(self) -> AbstractContextManager[None]:
+        """Send webhooks while the block runs, in threads of their own: what is recorded and was not yet told."""
+        return self._notifier.running()
 
     def health(self) -> Health:
         """Say whether a refresh has succeeded lately, and what the last one could not do."""
@@ -142,12 +155,8 @@ class Monitor:
         self._try("record_alerts", lambda: self._record(found or [], streams, now))
         readings = self._newest_versions(streams)
         self._take_alerts(deployments)
-        # Before the webhooks: a slow receiver must not hold back what is known. What was sent is counted after.
         self._publish(now, readings)
-        if self.settings.webhooks and not is_stopping():
-            self._try("deliver_webhooks", lambda: self._notifier.run_due(now))
-            self._take_alerts(deployments)
-            self._publish(now, readings)
+        self._notifier.wake()
 
     def _take_books(self) -> None:
         def batches(rows: pa.Table) -> None:
@@ -234,6 +243,7 @@ class Monitor:
             books=self._books,
             failures=dict(self._failures),
             failed_deliveries=self._notifier.failed_attempts,
+            disabled_webhooks=self._notifier.disabled,
             refresh_seconds=(self._clock() - now).total_seconds(),
             totals=self._summed_up(),
         )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from annotated_types import Gt
-from pydantic import BaseModel, ConfigDict
+from annotated_types import Ge, Gt
+from pydantic import BaseModel, ConfigDict, model_validator
 
-from monitor.notify import WebhookSettings
+from monitor.notify import Silence, WebhookSettings
 from monitor.regression import RegressionSettings
 
 
@@ -22,3 +22,18 @@ class MonitorSettings(BaseModel):
     """Where people find the pages, for the links in webhooks; empty: no links."""
     regression: RegressionSettings = RegressionSettings()
     webhooks: tuple[WebhookSettings, ...] = ()
+    internal_hosts: tuple[str, ...] = ()
+    """Hosts, as in a webhook's url, that may be at a private address and be reached by plain http."""
+    group_seconds: Annotated[float, Ge(0)] = 60.0
+    """Changes of one deployment that are found within this time are one message, which waits until it is over."""
+    silences: tuple[Silence, ...] = ()
+
+    @model_validator(mode="after")
+    def _sends_nothing_in_the_clear(self) -> Self:
+        for webhook in self.webhooks:
+            if webhook.url.scheme == "http" and webhook.url.host not in self.internal_hosts:
+                raise ValueError(
+                    f"webhook {webhook.name!r} would be sent unencrypted: give an https url, or name "
+                    f"{webhook.url.host} in monitor.internal_hosts if it is a machine of your own"
+                )
+        return self

@@ -30,8 +30,8 @@ class Snapshot:
 
     `deployments` is keyed by DIAL's name, `_unassigned` for rows that name none. Since the process began,
     `failures` counts what went wrong by reason and `failed_deliveries` the attempts at a webhook that did not
-    deliver. `refresh_seconds` is how long the last look at the lake took. `totals` are sums over all deployments, those
-    that have been erased since included.
+    deliver. `disabled_webhooks` says by name who wants no more messages. `refresh_seconds` is how long the last look
+    at the lake took. `totals` are sums over all deployments, those that have been erased since included.
     """
 
     taken_at: datetime
@@ -40,4 +40,5 @@ class Snapshot:
     failures: Mapping[str, int]
     failed_deliveries: int
     refresh_seconds: float
+    disabled_webhooks: Mapping[str, bool] = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)

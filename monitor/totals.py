@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
 from lake import ALERTS, BATCHES, REJECTED, SCORES, TableSpec
-from monitor.alert_totals import DELIVERIES, AlertTotals
+from monitor.alert_change import DELIVERIES
+from monitor.alert_totals import AlertTotals
 from monitor.amounts import added
 from monitor.books import Books
 from monitor.scores import Scores
@@ -43,7 +44,7 @@ def totals_of(scores: Collection[Scores], alerts: Iterable[AlertTotals], books: 
     skips: dict[str, int] = {}
     for one in scores:
         skips = added(skips, one.skips)
-    deliveries = dict.fromkeys(DELIVERIES, 0)
+    deliveries: dict[str, int] = dict.fromkeys(DELIVERIES, 0)
     for totals in alerts:
         deliveries = added(deliveries, dict(totals.deliveries))
     return Totals(

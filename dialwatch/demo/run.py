@@ -85,6 +85,8 @@ def _settings(folder: Path, webhook: str, secret: str) -> Settings:
                 "refresh_seconds": 1,
                 "regression": {"batch": timedelta(minutes=15), "reference_observations": 100},
                 "webhooks": [{"name": "demo receiver", "url": webhook, "secret": secret}],
+                "internal_hosts": ["127.0.0.1"],
+                "group_seconds": 0,
             },
         }
     )

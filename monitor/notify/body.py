@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import msgspec
 
 from monitor.alert_change import AlertChange, WorstAnswer
-from monitor.notify.text import description, summary
+from monitor.notify.text import WORST, description, summary
 
 ALERT_NAME = "DialwatchRegression"
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
@@ -34,7 +35,7 @@ class Mean(msgspec.Struct, frozen=True):
 
 
 class Data(msgspec.Struct, frozen=True):
-    """What Alertmanager's shape has no place for. Ids and numbers only, never the text of a user."""
+    """What Alertmanager's shape has no place for in an alert. Ids and numbers only, never the text of a user."""
 
     change_id: str
     alert_id: str
@@ -51,7 +52,7 @@ class Data(msgspec.Struct, frozen=True):
 
 
 class Body(msgspec.Struct, frozen=True, rename="camel"):
-    """One change of one alert (https://prometheus.io/docs/alerting/latest/configuration/#webhook_config)."""
+    """Changes of alerts of one deployment (https://prometheus.io/docs/alerting/latest/configuration/#webhook_config)."""
 
     group_key: str
     status: str
@@ -61,41 +62,60 @@ class Body(msgspec.Struct, frozen=True, rename="camel"):
     common_annotations: dict[str, str]
     external_url: str = msgspec.field(name="externalURL")
     alerts: list[Alert]
-    data: Data
+    data: list[Data]
     version: str = "4"
     truncated_alerts: int = 0
 
 
-def webhook_body(change: AlertChange, receiver: str, external_url: str) -> bytes:
-    """Give the JSON to send to `receiver` for a `firing` or `resolved` change; `external_url` is where our pages are.
+def webhook_body(changes: Sequence[AlertChange], receiver: str, external_url: str) -> bytes:
+    """Give the JSON that tells `receiver` of changes of one deployment, all `firing` or all `resolved`.
 
-    The same change always gives the same bytes.
+    `alerts` and `data` are in the order of `changes`; labels and annotations that all alerts share are common.
+    `external_url` is where our pages are. The same changes always give the same bytes.
     """
-    key = change.key
-    group = {"alertname": ALERT_NAME, "deployment": key.deployment}
-    labels = group | {"metric": key.metric, "metric_version": key.metric_version}
-    annotations = {"summary": summary(change), "description": description(change, external_url)}
-    alert = Alert(
+    group = {"alertname": ALERT_NAME, "deployment": changes[0].key.deployment}
+    alerts = [alert_of(change, external_url) for change in changes]
+    body = Body(
+        group_key="{}:{" + ", ".join(f"{name}={_quoted(value)}" for name, value in group.items()) + "}",
+        status=changes[0].change,
+        receiver=receiver,
+        group_labels=group,
+        common_labels=_common([alert.labels for alert in alerts]),
+        common_annotations=_common([alert.annotations for alert in alerts]),
+        external_url=external_url,
+        alerts=alerts,
+        data=[_data(change) for change in changes],
+    )
+    return msgspec.json.encode(body)
+
+
+def alert_of(change: AlertChange, external_url: str) -> Alert:
+    """Give the alert as it is after a `firing` or `resolved` change."""
+    return Alert(
         status=change.change,
-        labels=labels,
-        annotations=annotations,
+        labels=labels_of(change),
+        annotations={"summary": summary(change), "description": description(change, external_url)},
         starts_at=change.fired_at,
         ends_at=change.changed_at if change.change == "resolved" else _NEVER,
         generator_url=external_url,
         fingerprint=change.alert_id[:16],
     )
-    body = Body(
-        group_key="{}:{" + ", ".join(f"{name}={_quoted(value)}" for name, value in group.items()) + "}",
-        status=change.change,
-        receiver=receiver,
-        group_labels=group,
-        common_labels=labels,
-        common_annotations=annotations,
-        external_url=external_url,
-        alerts=[alert],
-        data=_data(change),
-    )
-    return msgspec.json.encode(body)
+
+
+def labels_of(change: AlertChange) -> dict[str, str]:
+    """Give the labels of an alert, the same for all its changes."""
+    key = change.key
+    return {
+        "alertname": ALERT_NAME,
+        "deployment": key.deployment,
+        "metric": key.metric,
+        "metric_version": key.metric_version,
+        "severity": "page",
+    }
+
+
+def _common(every: Sequence[dict[str, str]]) -> dict[str, str]:
+    return {name: value for name, value in every[0].items() if all(one.get(name) == value for one in every)}
 
 
 def _data(change: AlertChange) -> Data:
@@ -111,7 +131,7 @@ def _data(change: AlertChange) -> Data:
         changed_at=change.changed_at,
         log_evidence=change.log_evidence,
         log_threshold=change.log_threshold,
-        worst=change.details.worst,
+        worst=change.details.worst[:WORST],
     )
 
 

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from urllib.parse import unquote, urlsplit
 
-import httpx
+import httpcore
+
+_READ_BYTES = 2048
+_SHOWN_CHARACTERS = 200
+_NETWORK_ERRORS = (
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.UnsupportedProtocol,
+    httpcore.ProxyError,
+    ValueError,
+)
+_ADVICE = {
+    400: "the receiver cannot read the message: check its format",
+    401: "check that the receiver has the same secret, and the log-in in the url if it wants one",
+    403: "check that the receiver has the same secret, and lets this machine in",
+    404: "nobody is at this address: check the url",
+    405: "this address takes no POST: check the url",
+    410: "it is Gone and wants no more messages, take this webhook out of the settings",
+    429: "too many messages for the receiver",
+}
 
 
 class Outcome(StrEnum):
@@ -29,26 +50,50 @@ class Attempt:
     retry_after: timedelta | None = None
 
 
-def deliver(client: httpx.Client, url: str, body: bytes, headers: Mapping[str, str], now: datetime) -> Attempt:
+def deliver(pool: httpcore.ConnectionPool, url: str, body: bytes, headers: Mapping[str, str], now: datetime) -> Attempt:
     """Send the JSON `body` once: 2xx is delivered, 410 is gone, all else has failed. Redirects are not followed.
 
-    The answer's body is not read. Never raises for what a network or receiver does.
+    `pool` is what `connections` gave. Of an answer that is no success at most the first bytes are read, for the
+    reason. Never raises for what a network or receiver does.
     """
-    sent = {"content-type": "application/json", "user-agent": "dialwatch", **headers}
     try:
-        with client.stream("POST", url, content=body, headers=sent, follow_redirects=False) as response:
-            status, answered = response.status_code, response.headers
-    except httpx.TimeoutException as error:
+        with pool.stream("POST", url, headers=_headers(url, headers), content=body) as response:
+            answered = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
+            return _judge(response.status, answered, b"" if response.status < 300 else _beginning(response), now)
+    except httpcore.TimeoutException as error:
         return Attempt(Outcome.FAILED, f"no answer in time ({type(error).__name__})")
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except _NETWORK_ERRORS as error:
         return Attempt(Outcome.FAILED, f"{type(error).__name__}: {error}")
+
+
+def _headers(url: str, headers: Mapping[str, str]) -> list[tuple[bytes | str, bytes | str]]:
+    parts = urlsplit(url)
+    login, _, host = parts.netloc.rpartition("@")
+    sent = {"host": host, "content-type": "application/json", "user-agent": "dialwatch", "accept-encoding": "identity"}
+    if login:
+        sent["authorization"] = "Basic " + base64.b64encode(unquote(login).encode()).decode()
+    return [*sent.items(), *headers.items()]
+
+
+def _beginning(response: httpcore.Response) -> bytes:
+    try:
+        return next(iter(response.iter_stream()), b"")[:_READ_BYTES]
+    except (httpcore.TimeoutException, *_NETWORK_ERRORS):
+        return b""  # the status is known, and says enough
+
+
+def _judge(status: int, headers: Mapping[str, str], beginning: bytes, now: datetime) -> Attempt:
     if 200 <= status < 300:
         return Attempt(Outcome.DELIVERED, f"answered {status}")
-    if status == httpx.codes.GONE:
-        return Attempt(Outcome.GONE, "answered 410 Gone: take this webhook out of the settings")
     if 300 <= status < 400:
         return Attempt(Outcome.FAILED, f"answered {status}: redirects are not followed, set the final address as url")
-    return Attempt(Outcome.FAILED, f"answered {status}", _retry_after(answered.get("retry-after"), now))
+    said = "".join(c if c.isprintable() else " " for c in beginning.decode("utf-8", "replace"))[:_SHOWN_CHARACTERS]
+    reason = f"answered {status}" + (f" ({said.strip()})" if said.strip() else "")
+    if status in _ADVICE:
+        reason = f"{reason}: {_ADVICE[status]}"
+    if status == 410:
+        return Attempt(Outcome.GONE, reason)
+    return Attempt(Outcome.FAILED, reason, _retry_after(headers.get("retry-after"), now))
 
 
 def _retry_after(value: str | None, now: datetime) -> timedelta | None:

@@ -1,177 +1,100 @@
-"""Sends what is pending to every receiver, each on its own schedule, and says when it wants to be called again."""
+"""Tells every receiver in a thread of its own, so that no receiver holds up another, nor the monitor."""
 
 from __future__ import annotations
 
-import logging
 import random
+import threading
+import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 
-import httpx
-
-from monitor.alert_change import AlertChange, DeliveryKind
 from monitor.alerts import AlertBook
-from monitor.notify.body import webhook_body
-from monitor.notify.deliver import Attempt, Outcome, deliver
-from monitor.notify.schedule import next_delay
+from monitor.notify.alertmanager import Alertmanager
+from monitor.notify.network import TIMEOUT_SECONDS, connections
+from monitor.notify.receiver import Receiver
 from monitor.notify.settings import WebhookSettings
-from monitor.notify.sign import signed_headers
+from monitor.notify.silence import Silence
 
-_TIMEOUT_SECONDS = 10.0
-_LONGEST_REST = timedelta(minutes=1)
-_log = logging.getLogger(__name__)
-
-
-@dataclass
-class _Retry:
-    attempts: int
-    due: datetime
-
-
-@dataclass(frozen=True)
-class _Settled:
-    outcome: DeliveryKind
-    reason: str
-    at: datetime
-
-
-@dataclass
-class _Receiver:
-    settings: WebhookSettings
-    retries: dict[str, _Retry] = field(default_factory=dict)
-    """By change_id, what has failed so far."""
-    unrecorded: dict[str, _Settled] = field(default_factory=dict)
-    """By change_id, what is settled and still lacks its row in the lake."""
-    rests_until: datetime | None = None
-    gone: bool = False
+_LONGEST_SLEEP_SECONDS = 60.0
+_GOODBYE_SECONDS = 5.0
 
 
 class Notifier:
-    """Delivers each pending change of the alert book to each receiver at least once, under the same webhook-id.
-
-    Changes of one alert go out in their order. After a failure the receiver has a rest of up to a minute, so that a
-    dead one costs one time-out a run and holds up no other. What was tried is remembered until the process ends; a
-    new process begins again with the first attempt. What was delivered while the lake took no row is not sent again;
-    only its row is tried again.
-    """
+    """Delivers each pending change of the alert book to each receiver at least once; see `Receiver`."""
 
     def __init__(
         self,
         webhooks: Sequence[WebhookSettings],
         book: AlertBook,
         external_url: str = "",
-        client: httpx.Client | None = None,
+        *,
+        internal_hosts: Collection[str] = (),
+        silences: Sequence[Silence] = (),
+        group: timedelta = timedelta(0),
+        timeout: float = TIMEOUT_SECONDS,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         generator: random.Random | None = None,
     ) -> None:
-        """`external_url` is where a person finds our pages; `client` brings its time-out, without one it is 10 s."""
+        """`external_url` is where a person finds our pages, `timeout` the seconds that one attempt may take."""
         names = Counter(webhook.name for webhook in webhooks)
         twice = [name for name, count in names.items() if count > 1]
         if twice:
             raise ValueError(f"webhook name {twice[0]!r} is used twice; give every webhook a name of its own")
-        self._receivers = [_Receiver(webhook) for webhook in webhooks]
-        self._book = book
-        self._external_url = external_url
-        self._client = client or httpx.Client(timeout=_TIMEOUT_SECONDS)
-        self._generator = generator or random.Random()  # noqa: S311 - only spreads retries
-        self._failed_attempts = 0
+        self._clock = clock
+        self._receivers: list[Receiver | Alertmanager] = []
+        for webhook in webhooks:
+            pool = connections(internal_hosts, timeout)
+            self._receivers.append(
+                Alertmanager(webhook, book, pool, external_url)
+                if webhook.format == "alertmanager"
+                else Receiver(webhook, book, pool, external_url, silences, group, generator)
+            )
+        self._news = [threading.Event() for _ in self._receivers]
+        self._stopping = threading.Event()
 
     @property
     def failed_attempts(self) -> int:
         """Attempts since the start that did not deliver."""
-        return self._failed_attempts
+        return sum(receiver.failed_attempts for receiver in self._receivers)
+
+    @property
+    def disabled(self) -> dict[str, bool]:
+        """By name, whether the receiver answered 410 and is not asked again by this process."""
+        return {receiver.settings.name: receiver.gone for receiver in self._receivers}
 
     def run_due(self, now: datetime) -> datetime | None:
-        """Send what is due and record what came of it; returns when the next is due, None if nothing is pending.
+        """Serve the receivers one after the other, without threads; returns when the next is due, None for never."""
+        return min((at for r in self._receivers if (at := r.run_due(now)) is not None), default=None)
 
-        Takes up to one time-out a receiver. To be called from one thread at a time.
-        """
-        due = [at for receiver in self._receivers if (at := self._serve_safely(receiver, now)) is not None]
-        return min(due, default=None)
-
-    def _serve_safely(self, receiver: _Receiver, now: datetime) -> datetime | None:
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Serve the receivers while the block runs. Where it ends during an attempt, the next start makes it again."""
+        threads = [
+            threading.Thread(target=self._serve, args=pair, name=f"webhook {pair[0].settings.name}", daemon=True)
+            for pair in zip(self._receivers, self._news, strict=True)
+        ]
+        for thread in threads:
+            thread.start()
         try:
-            return self._serve(receiver, now)
-        except Exception as error:  # whatever is wrong with one receiver holds up no other
-            self._failed_attempts += 1
-            receiver.rests_until = now + _LONGEST_REST
-            _log.warning("Webhook %s is tried again in %s: %s", receiver.settings.name, _LONGEST_REST, error)
-            return receiver.rests_until
+            yield
+        finally:
+            self._stopping.set()
+            self.wake()
+            until = time.monotonic() + _GOODBYE_SECONDS
+            for thread in threads:
+                thread.join(max(0.0, until - time.monotonic()))
 
-    def _serve(self, receiver: _Receiver, now: datetime) -> datetime | None:
-        if receiver.rests_until is not None and now < receiver.rests_until:
-            return receiver.rests_until if self._book.pending(receiver.settings.name, now) else None
-        waiting: dict[str, datetime] = {}
-        for change in self._book.pending(receiver.settings.name, now):
-            if change.alert_id in waiting:
-                continue
-            retry = receiver.retries.get(change.change_id)
-            due = retry.due if retry and now < retry.due else self._send(receiver, change, now)
-            if due is not None:
-                waiting[change.alert_id] = due
-            if receiver.rests_until is not None and now < receiver.rests_until:
-                return receiver.rests_until
-        return min(waiting.values(), default=None)
+    def wake(self) -> None:
+        """Say that the book may have news; returns at once."""
+        for news in self._news:
+            news.set()
 
-    def _send(self, receiver: _Receiver, change: AlertChange, now: datetime) -> datetime | None:
-        """Try once, if the receiver still wants messages; returns when to try again, None if this change is settled."""
-        if change.change_id in receiver.unrecorded:
-            return self._record(receiver, change, now)
-        if receiver.gone:
-            return self._give_up(receiver, change, "the receiver answered 410 Gone before", now)
-        attempt = self._attempt(receiver.settings, change, now)
-        if attempt.outcome is Outcome.DELIVERED:
-            receiver.unrecorded[change.change_id] = _Settled("delivered", attempt.reason, now)
-            return self._record(receiver, change, now)
-        self._failed_attempts += 1
-        if attempt.outcome is Outcome.GONE:
-            receiver.gone = True
-            return self._give_up(receiver, change, attempt.reason, now)
-        return self._plan_retry(receiver, change, attempt, now)
-
-    def _plan_retry(self, receiver: _Receiver, change: AlertChange, attempt: Attempt, now: datetime) -> datetime | None:
-        retry = receiver.retries.get(change.change_id)
-        attempts = retry.attempts + 1 if retry else 1
-        delay = next_delay(attempts, attempt.retry_after, self._generator)
-        if delay is None:
-            return self._give_up(receiver, change, f"{attempts} attempts failed, the last one: {attempt.reason}", now)
-        receiver.retries[change.change_id] = _Retry(attempts, now + delay)
-        receiver.rests_until = now + (delay if attempt.retry_after else min(delay, _LONGEST_REST))
-        name = receiver.settings.name
-        _log.warning("Webhook %s for %s: %s; next attempt in %s", name, change.change_id, attempt.reason, delay)
-        return now + delay
-
-    def _attempt(self, webhook: WebhookSettings, change: AlertChange, now: datetime) -> Attempt:
-        try:
-            body = webhook_body(change, webhook.name, self._external_url)
-            headers = signed_headers(change.change_id, now, body, webhook.secret)
-            return deliver(self._client, str(webhook.url), body, headers, now)
-        except Exception as error:  # whatever is wrong with one change holds up no other, and is given up in the end
-            return Attempt(Outcome.FAILED, f"{type(error).__name__}: {error}")
-
-    def _give_up(self, receiver: _Receiver, change: AlertChange, reason: str, now: datetime) -> datetime | None:
-        _log.error(
-            "Webhook %s was not told that %s of %s is %s: %s. Check the webhook's url and receiver.",
-            receiver.settings.name, change.key.metric, change.key.deployment, change.change, reason,
-        )  # fmt: skip
-        receiver.unrecorded[change.change_id] = _Settled("undeliverable", reason, now)
-        return self._record(receiver, change, now)
-
-    def _record(self, receiver: _Receiver, change: AlertChange, now: datetime) -> datetime | None:
-        """Write the row of what is settled; returns when to try that again, None if it is written."""
-        settled, name = receiver.unrecorded[change.change_id], receiver.settings.name
-        try:
-            self._book.record_delivery(change, name, settled.outcome, settled.reason, settled.at)
-        except Exception as error:  # one table that takes no row holds up no other alert
-            self._failed_attempts += 1
-            due = now + _LONGEST_REST
-            receiver.retries[change.change_id] = _Retry(0, due)
-            _log.warning(
-                "That %s was %s to webhook %s cannot be written to the lake and is tried again in %s: %s",
-                change.change_id, settled.outcome, name, _LONGEST_REST, error,
-            )  # fmt: skip
-            return due
-        del receiver.unrecorded[change.change_id]
-        receiver.retries.pop(change.change_id, None)
-        return None
+    def _serve(self, receiver: Receiver | Alertmanager, news: threading.Event) -> None:
+        while not self._stopping.is_set():
+            news.clear()
+            due = receiver.run_due(self._clock())
+            wait = _LONGEST_SLEEP_SECONDS if due is None else (due - self._clock()).total_seconds()
+            if not self._stopping.is_set():
+                news.wait(min(max(wait, 0.0), _LONGEST_SLEEP_SECONDS))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
 from annotated_types import MinLen
-from pydantic import AnyHttpUrl, BaseModel, ConfigDict, SecretStr, field_validator
+from pydantic import AnyHttpUrl, BaseModel, ConfigDict, SecretStr, field_validator, model_validator
 
 _PREFIX = "whsec_"
 _LEAST_BYTES = 24
@@ -26,19 +26,33 @@ class WebhookSettings(BaseModel):
     """The receiver's name in the alerts table; under a new name alerts that are open, or ended within the last day, are
     sent again."""
     url: AnyHttpUrl
-    secret: SecretStr
-    """`whsec_` and the base64 of at least 24 random bytes; the receiver needs the same."""
+    format: Literal["standard", "slack", "teams", "alertmanager"] = "standard"
+    """What the receiver reads: our JSON, a message for Slack's or Teams' webhooks, or Alertmanager's interface, of
+    which `url` is the address without `/api/v2/alerts`."""
+    secret: SecretStr | None = None
+    """Needed for `standard`: `whsec_` and the base64 of at least 24 random bytes; the receiver needs the same. While it
+    is being replaced, the new one and the old one, on two lines: both sign."""
 
     @field_validator("secret")
     @classmethod
-    def _is_a_secret(cls, secret: SecretStr) -> SecretStr:
-        text = secret.get_secret_value()
-        if not text.startswith(_PREFIX):
-            raise ValueError(f"a webhook secret begins with {_PREFIX}; {_ADVICE}")
-        try:
-            key = base64.b64decode(text.removeprefix(_PREFIX), validate=True)
-        except (binascii.Error, ValueError) as error:
-            raise ValueError(f"a webhook secret is base64 after {_PREFIX}; {_ADVICE}") from error
-        if len(key) < _LEAST_BYTES:
-            raise ValueError(f"a webhook secret has at least {_LEAST_BYTES} bytes, this one has {len(key)}; {_ADVICE}")
+    def _holds_secrets(cls, secret: SecretStr | None) -> SecretStr | None:
+        for text in [] if secret is None else secret.get_secret_value().splitlines() or [""]:
+            _check_secret(text.strip())
         return secret
+
+    @model_validator(mode="after")
+    def _can_be_verified(self) -> Self:
+        if self.format == "standard" and self.secret is None:
+            raise ValueError(f"webhook {self.name!r} has no secret to sign with; {_ADVICE}")
+        return self
+
+
+def _check_secret(text: str) -> None:
+    if not text.startswith(_PREFIX):
+        raise ValueError(f"a webhook secret begins with {_PREFIX}; {_ADVICE}")
+    try:
+        key = base64.b64decode(text.removeprefix(_PREFIX), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ValueError(f"a webhook secret is base64 after {_PREFIX}; {_ADVICE}") from error
+    if len(key) < _LEAST_BYTES:
+        raise ValueError(f"a webhook secret has at least {_LEAST_BYTES} bytes, this one has {len(key)}; {_ADVICE}")

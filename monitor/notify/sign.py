@@ -8,14 +8,15 @@ from pydantic import SecretStr
 from standardwebhooks import Webhook
 
 
-def signed_headers(message_id: str, at: datetime, body: bytes, secret: SecretStr) -> dict[str, str]:
+def signed_headers(message_id: str, at: datetime, body: bytes, secret: SecretStr | None) -> dict[str, str]:
     """Give the headers of the Standard Webhooks specification: id, timestamp in seconds, signature.
 
-    The id is the same whenever a message is sent again; timestamp and signature are those of the attempt.
+    `secret` holds one or several, separated by white space: each signs, and a receiver accepts the message if it
+    knows any of them. None gives no signature. The id is the same whenever a message is sent again; timestamp and
+    signature are those of the attempt.
     """
-    signature = Webhook(secret.get_secret_value()).sign(message_id, at, body.decode())
-    return {
-        "webhook-id": message_id,
-        "webhook-timestamp": str(int(at.timestamp())),
-        "webhook-signature": signature,
-    }
+    headers = {"webhook-id": message_id, "webhook-timestamp": str(int(at.timestamp()))}
+    if secret is not None:
+        signatures = [Webhook(one).sign(message_id, at, body.decode()) for one in secret.get_secret_value().split()]
+        headers["webhook-signature"] = " ".join(signatures)
+    return headers

@@ -6,6 +6,9 @@ from datetime import datetime, timedelta
 
 from monitor.alert_change import AlertChange
 
+WORST = 5
+"""So many of the worst answers are told."""
+
 
 def summary(change: AlertChange) -> str:
     """Say in one line what happened."""
@@ -34,7 +37,7 @@ def _firing(change: AlertChange) -> list[str]:
         every = _duration(timedelta(seconds=details.false_alarm_every_seconds))
         lines.append(f"How sure: steady quality raises an alert like this at most once in {every} on average.")
     if details.worst:
-        worst = ", ".join(f"{answer.response_id} ({_number(answer.value)})" for answer in details.worst)
+        worst = ", ".join(f"{answer.response_id} ({_number(answer.value)})" for answer in details.worst[:WORST])
         lines.append(f"Worst answers since then: {worst}")
     return lines
 

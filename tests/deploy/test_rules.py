@@ -24,14 +24,18 @@ COLLECTOR = '{job="dialwatch-collector",instance="c:8080"}'
 MONITOR = '{job="dialwatch",instance="m:9464"}'
 LAG = '{job="dialwatch-collector",instance="c:8080",topic="t",partition="0"}'
 
+EVALUATIONS = f"dialwatch_evaluations_total{MONITOR}"
+SKIPS = 'dialwatch_evaluation_skips_total{job="dialwatch",instance="m:9464",reason="no_answer"}'
+
 
 @dataclass(frozen=True)
 class Case:
-    """Series with a value a minute, the rule that is asked after two hours, and whether it fires."""
+    """Series with a value a minute, the rule that is asked after so many hours, and whether it fires."""
 
     alert: str
     series: dict[str, str]
     fires: bool
+    hours: int = 2
 
 
 def lines(outcome: str) -> str:
@@ -163,6 +167,12 @@ CASES = [
         },
         False,
     ),
+    # A third of the evaluations give no score, and a day ago it was a twentieth, or a third too; few are no share.
+    Case("DialwatchUnscored", {EVALUATIONS: "0+60x1560", SKIPS: "0+3x1440 4323+20x120"}, True, hours=26),
+    Case("DialwatchUnscored", {EVALUATIONS: "0+60x1560", SKIPS: "0+20x1560"}, False, hours=26),
+    Case("DialwatchUnscored", {EVALUATIONS: "0+1x1560", SKIPS: "0x1440 0+1x120"}, False, hours=26),
+    Case("DialwatchWebhookDisabled", {'dialwatch_webhook_disabled{receiver="team"}': "0x110 1x10"}, True),
+    Case("DialwatchWebhookDisabled", {'dialwatch_webhook_disabled{receiver="team"}': "0x120"}, False),
     Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="failed"}': "0+1x120"}, True),
     Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="undeliverable"}': "0+1x120"}, True),
     Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="delivered"}': "0+1x120"}, False),
@@ -171,8 +181,26 @@ CASES = [
 ]
 
 
-def rules() -> list[dict[str, Any]]:
-    return [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+RECORDED = {
+    "dialwatch:lines_rejected:ratio_increase1h": (
+        {lines("stored"): "0+90x120", lines("rejected"): "0+10x120"},
+        "{}",
+        0.1,
+    ),
+    "dialwatch:evaluations_unscored:ratio_increase1h": ({EVALUATIONS: "0+60x120", SKIPS: "0+15x120"}, "{}", 0.25),
+    "deployment:dialwatch_regression_active:sum": (
+        {f'dialwatch_regression_active{{deployment="a",metric="{metric}"}}': "1x120" for metric in "mn"},
+        '{deployment="a"}',
+        2,
+    ),
+}
+"""By name of the recording rule: series, and the labels and the value that it has after two hours."""
+
+
+def rules(kind: str = "alert") -> list[dict[str, Any]]:
+    """The rules that are alerts, or `record`."""
+    groups = yaml.safe_load(RULES.read_text())["groups"]
+    return [rule for group in groups for rule in group["rules"] if kind in rule]
 
 
 def test_promtool_accepts_the_rules_and_the_configuration(promtool: str) -> None:
@@ -201,7 +229,8 @@ def test_each_rule_fires_when_it_should_and_only_then(promtool: str, tmp_path: P
     """Series of two hours go through the rules as Prometheus evaluates them."""
     # An alert's annotations need not be written again for each case: `for` and `expr` are what is tested.
     stripped = [{**rule, "annotations": {}, "labels": {}} for rule in rules()]
-    (tmp_path / "rules.yml").write_text(yaml.safe_dump({"groups": [{"name": "all", "rules": stripped}]}))
+    groups = [{"name": "all", "rules": [*rules("record"), *stripped]}]
+    (tmp_path / "rules.yml").write_text(yaml.safe_dump({"groups": groups}))
     tests = [
         {
             "name": f"{number} {case.alert} {'fires' if case.fires else 'is silent'}",
@@ -210,17 +239,46 @@ def test_each_rule_fires_when_it_should_and_only_then(promtool: str, tmp_path: P
             "promql_expr_test": [
                 {
                     "expr": f'count(ALERTS{{alertname="{case.alert}",alertstate="firing"}}) > bool 0 or vector(0)',
-                    "eval_time": "2h",
+                    "eval_time": f"{case.hours}h",
                     "exp_samples": [{"labels": "{}", "value": int(case.fires)}],
                 }
             ],
         }
         for number, case in enumerate(CASES)
     ]
-    plan = {"rule_files": ["rules.yml"], "evaluation_interval": "1m", "tests": tests}
-    (tmp_path / "tests.yml").write_text(yaml.safe_dump(plan, sort_keys=False))
+    long = [test for test, case in zip(tests, CASES, strict=True) if case.hours > 2]
+    promtool_tests(promtool, tmp_path, [test for test in tests if test not in long])
+    promtool_tests(promtool, tmp_path, long, every="10m")
+
+
+def test_each_recording_rule_gives_what_its_name_says(promtool: str, tmp_path: Path) -> None:
+    """Each is tested, and absent, rather than 0 or nothing divided by nothing, while nothing happens."""
+    assert RECORDED.keys() == {rule["record"] for rule in rules("record")}
+    groups = [{"name": "all", "rules": rules("record")}]
+    (tmp_path / "rules.yml").write_text(yaml.safe_dump({"groups": groups}))
+    tests = []
+    for name, (series, labels, value) in RECORDED.items():
+        of = name if labels == "{}" else name + labels
+        samples = {"moving": (series, [{"labels": of, "value": value}])}
+        if "ratio" in name:
+            samples["at rest"] = (dict.fromkeys(series, "7x120"), [])
+        for how, (values, expected) in samples.items():
+            tests.append(
+                {
+                    "name": f"{name} {how}",
+                    "interval": "1m",
+                    "input_series": [{"series": one, "values": text} for one, text in values.items()],
+                    "promql_expr_test": [{"expr": name, "eval_time": "2h", "exp_samples": expected}],
+                }
+            )
+    promtool_tests(promtool, tmp_path, tests)
+
+
+def promtool_tests(promtool: str, folder: Path, tests: list[dict[str, Any]], every: str = "1m") -> None:
+    plan = {"rule_files": ["rules.yml"], "evaluation_interval": every, "tests": tests}
+    (folder / "tests.yml").write_text(yaml.safe_dump(plan, sort_keys=False))
     result = subprocess.run(
-        [promtool, "test", "rules", str(tmp_path / "tests.yml")], capture_output=True, text=True, timeout=60
+        [promtool, "test", "rules", str(folder / "tests.yml")], capture_output=True, text=True, timeout=60
     )
     assert result.returncode == 0, result.stdout + result.stderr
 

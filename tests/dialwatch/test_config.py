@@ -45,7 +45,9 @@ def test_one_file_configures_all(config: Path, tmp_path: Path) -> None:
     assert settings.collector.http.token is not None
     assert settings.collector.http.token.get_secret_value() == "abc"
     assert settings.evaluator.every == 300
-    assert settings.monitor.webhooks[0].secret.get_secret_value() == SECRET
+    secret = settings.monitor.webhooks[0].secret
+    assert secret is not None
+    assert secret.get_secret_value() == SECRET
     assert "abc" not in repr(settings)
     assert SECRET not in repr(settings)
 

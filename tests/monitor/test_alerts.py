@@ -118,9 +118,9 @@ def test_pending_is_what_a_receiver_was_not_told(lake: Lake) -> None:
     book = AlertBook(lake)
     first, end = book.record([fired(), resolved()], NOW)
     assert book.pending("new", START + 21 * HOUR) == [first, end]
-    book.record_delivery(first, "pager", "delivered", "answered 200", NOW)
-    book.record_delivery(end, "chat", "undeliverable", "answered 410", NOW)
-    book.record_delivery(first, "pager", "delivered", "answered 200", NOW + HOUR)
+    book.record_deliveries([first], "pager", "delivered", "answered 200", NOW)
+    book.record_deliveries([end], "chat", "undeliverable", "answered 410", NOW)
+    book.record_deliveries([first], "pager", "delivered", "answered 200", NOW + HOUR)
     for same in (book, AlertBook(lake)):
         assert same.pending("pager", NOW) == [end]
         assert same.pending("chat", NOW) == [first]
@@ -148,7 +148,7 @@ def test_a_backfill_sends_no_history(lake: Lake) -> None:
     book.record([fired(10), resolved(20)], NOW)
     assert book.pending("team", NOW) == []
     (alert,) = book.record([fired(30)], NOW)
-    book.record_delivery(alert, "team", "delivered", "answered 200", NOW)
+    book.record_deliveries([alert], "team", "delivered", "answered 200", NOW)
     book.record([fired(10, replace(KEY, metric="other")), resolved(20, replace(KEY, metric="other"))], NOW + HOUR)
     assert book.pending("team", NOW + HOUR) == []
 
@@ -157,7 +157,7 @@ def test_the_end_of_a_told_alert_is_told_however_late(lake: Lake) -> None:
     """A receiver that knows of an alert's beginning hears that it is over, also after days."""
     book = AlertBook(lake)
     (first,) = book.record([fired(10)], START + 10 * HOUR)
-    book.record_delivery(first, "team", "delivered", "answered 200", START + 10 * HOUR)
+    book.record_deliveries([first], "team", "delivered", "answered 200", START + 10 * HOUR)
     (end,) = book.record([resolved(20)], START + 21 * HOUR)
     assert book.pending("team", NOW) == [end]
     assert book.pending("new", NOW) == []
@@ -167,7 +167,7 @@ def test_what_a_known_receiver_missed_is_not_forgotten(lake: Lake) -> None:
     """An alert that began and ended while a receiver was down for days still goes to it once it is back."""
     book = AlertBook(lake)
     (first,) = book.record([fired(10)], START + 10 * HOUR)
-    book.record_delivery(first, "team", "delivered", "answered 200", START + 10 * HOUR)
+    book.record_deliveries([first], "team", "delivered", "answered 200", START + 10 * HOUR)
     other = replace(KEY, metric="other")
     missed = book.record([fired(12, other)], START + 12 * HOUR) + book.record([resolved(14, other)], START + 15 * HOUR)
     assert book.pending("team", START + 80 * HOUR) == missed

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -244,8 +244,6 @@ def test_before_the_first_refresh_there_is_the_build(monitor: Monitor):
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_name_survives_the_exposition(name: str):
     """Whatever a client writes as the deployment's name comes back unchanged from both formats."""
-    from datetime import UTC, datetime
-
     snapshot = Snapshot(
         taken_at=datetime(2026, 1, 1, tzinfo=UTC),
         deployments={name: Figures(traffic=Traffic(signals={"like": 1}))},
@@ -261,6 +259,17 @@ def test_any_name_survives_the_exposition(name: str):
     ):
         found = [s.labels["deployment"] for family in families for s in family.samples if "signal" in s.labels]
         assert found == [name]
+
+
+def test_a_receiver_that_wants_no_more_is_shown():
+    """Each receiver has a series, 1 once it answered 410."""
+    snapshot = Snapshot(
+        taken_at=datetime(2026, 1, 1, tzinfo=UTC), deployments={}, books=Books(), failures={}, failed_deliveries=0,
+        refresh_seconds=0.0, disabled_webhooks={"team": True, "pager": False},
+    )  # fmt: skip
+    text = generate_latest(registry_of(lambda: snapshot)).decode()
+    assert 'dialwatch_webhook_disabled{receiver="team"} 1.0' in text
+    assert 'dialwatch_webhook_disabled{receiver="pager"} 0.0' in text
 
 
 @pytest.mark.usefixtures("three_deployments")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import shutil
+import socket
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,7 +15,6 @@ from lake import ALERTS, SCORES, USER_SIGNALS, Lake, Table
 from monitor.regression import Status
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
-from monitor.snapshot import Snapshot
 
 
 def test_a_refresh_publishes_what_every_table_says(monitor: Monitor, three_deployments: None, strange_name: str):
@@ -61,12 +61,15 @@ def test_a_restart_comes_to_the_same_numbers(
 
 @pytest.mark.usefixtures("three_deployments")
 def test_a_regression_is_told_once(lake: Lake, settings: MonitorSettings, clock: Any, receiver: Any):
-    """The webhook goes out with the refresh that found the regression, is counted, and survives a restart."""
+    """The webhook goes out once a refresh found the regression, is counted, and survives a restart."""
     webhook = {"url": receiver.address, "secret": "whsec_" + base64.b64encode(b"k" * 32).decode()}
-    told = MonitorSettings(regression=settings.regression, webhooks=[webhook])
+    told = MonitorSettings(
+        regression=settings.regression, webhooks=[webhook], internal_hosts=["127.0.0.1"], group_seconds=0
+    )
     for _ in range(2):
         monitor = Monitor(lake, told, clock)
         monitor.refresh()
+        monitor._notifier.run_due(clock())
         monitor.refresh()
         assert len(receiver.bodies) == 1
         assert monitor.snapshot is not None
@@ -80,17 +83,39 @@ def test_a_regression_is_told_once(lake: Lake, settings: MonitorSettings, clock:
 def test_the_first_snapshot_after_a_restart_has_the_alerts(
     make_monitor: Callable[[], Monitor], lake: Lake, settings: MonitorSettings, clock: Any, receiver: Any
 ):
-    """What is published before the webhooks are sent already counts what was sent before the restart."""
+    """What is published first already counts what was sent before the restart."""
     webhook = {"url": receiver.address, "secret": "whsec_" + base64.b64encode(b"k" * 32).decode()}
-    told = MonitorSettings(regression=settings.regression, webhooks=[webhook])
-    Monitor(lake, told, clock).refresh()
+    told = MonitorSettings(
+        regression=settings.regression, webhooks=[webhook], internal_hosts=["127.0.0.1"], group_seconds=0
+    )
+    before = Monitor(lake, told, clock)
+    before.refresh()
+    before._notifier.run_due(clock())
     restarted = Monitor(lake, told, clock)
-    first: list[Snapshot | None] = []
-    restarted._notifier.run_due = lambda now: first.append(restarted.snapshot)
     restarted.refresh()
-    assert first[0] is not None
-    assert first[0].totals.deliveries == {"delivered": 1, "undeliverable": 0}
-    assert first[0].deployments["rag-search"].alerts.regressions == {("faithfulness_kprecision", "undecided"): 1}
+    assert restarted.snapshot is not None
+    assert restarted.snapshot.totals.deliveries == {"delivered": 1, "undeliverable": 0, "silenced": 0}
+    assert restarted.snapshot.disabled_webhooks == {"webhook": False}
+    alerts = restarted.snapshot.deployments["rag-search"].alerts
+    assert alerts.regressions == {("faithfulness_kprecision", "undecided"): 1}
+
+
+@pytest.mark.usefixtures("three_deployments")
+def test_a_receiver_that_does_not_answer_holds_up_no_refresh(lake: Lake, settings: MonitorSettings, clock: Any):
+    """Refreshes find what is new while an attempt to send is still waiting for its answer."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        webhook = {"url": f"http://127.0.0.1:{silent.getsockname()[1]}/", "secret": "whsec_" + "A" * 44}
+        told = MonitorSettings(
+            regression=settings.regression, webhooks=[webhook], internal_hosts=["127.0.0.1"], group_seconds=0
+        )
+        monitor = Monitor(lake, told, clock)
+        with monitor.telling():
+            monitor.refresh()
+            connection, _ = silent.accept()
+            monitor.refresh()
+            monitor.refresh()
+            assert monitor._notifier.failed_attempts == 0
+            connection.close()
 
 
 def test_each_row_counts_once(monitor: Monitor, rows: Any):

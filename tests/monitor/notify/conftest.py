@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
 from monitor.alert_change import AlertChange, AlertDetails, WorstAnswer
 from monitor.notify import WebhookSettings
 from monitor.regression import StreamKey
+from tests.servers import wait_for
 
 SECRET = "whsec_" + base64.b64encode(b"s" * 32).decode()
 
@@ -75,10 +77,17 @@ class Receiver:
             time.sleep(0.01)
 
     def close(self) -> None:
+        if self._closing.is_set():
+            return
         self._closing.set()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+
+@pytest.fixture
+def wait_until() -> Callable[..., Any]:
+    return wait_for
 
 
 @pytest.fixture

@@ -8,13 +8,14 @@ from monitor.notify import webhook_body
 
 def test_a_body_has_alertmanagers_shape_and_our_data(firing: AlertChange) -> None:
     """Every field of Alertmanager's version 4 is there under its name, and beside it `data` with ids and numbers."""
-    body = json.loads(webhook_body(firing, "pager", "https://watch.example/"))
+    body = json.loads(webhook_body([firing], "pager", "https://watch.example/"))
     annotations = body["commonAnnotations"]
     labels = {
         "alertname": "DialwatchRegression",
         "deployment": "apps/rag",
         "metric": "faithfulness_kprecision",
         "metric_version": "1",
+        "severity": "page",
     }
     assert set(annotations) == {"summary", "description"}
     assert body == {
@@ -38,27 +39,29 @@ def test_a_body_has_alertmanagers_shape_and_our_data(firing: AlertChange) -> Non
                 "fingerprint": "alert-1-01234567",
             }
         ],
-        "data": {
-            "change_id": "change-1",
-            "alert_id": "alert-1-0123456789abcdef",
-            "deployment": "apps/rag",
-            "metric": "faithfulness_kprecision",
-            "metric_version": "1",
-            "before": {"mean": 0.8, "lower": None, "upper": None},
-            "after": {"mean": 0.41, "lower": 0.3, "upper": 0.52},
-            "since": "2026-11-20T09:30:00Z",
-            "changed_at": "2026-11-20T12:00:00Z",
-            "log_evidence": 7.1,
-            "log_threshold": 6.6,
-            "worst": [{"response_id": "chatcmpl-1", "value": 0.0}, {"response_id": "chatcmpl-2", "value": 0.1}],
-        },
+        "data": [
+            {
+                "change_id": "change-1",
+                "alert_id": "alert-1-0123456789abcdef",
+                "deployment": "apps/rag",
+                "metric": "faithfulness_kprecision",
+                "metric_version": "1",
+                "before": {"mean": 0.8, "lower": None, "upper": None},
+                "after": {"mean": 0.41, "lower": 0.3, "upper": 0.52},
+                "since": "2026-11-20T09:30:00Z",
+                "changed_at": "2026-11-20T12:00:00Z",
+                "log_evidence": 7.1,
+                "log_threshold": 6.6,
+                "worst": [{"response_id": "chatcmpl-1", "value": 0.0}, {"response_id": "chatcmpl-2", "value": 0.1}],
+            }
+        ],
     }
 
 
 def test_a_resolved_alert_ends(firing: AlertChange) -> None:
     """`startsAt` stays when it fired, `endsAt` is when it was resolved, and group and fingerprint stay the same."""
     end = replace(firing, change_id="change-2", change="resolved", changed_at=datetime(2026, 11, 21, 8, tzinfo=UTC))
-    before, after = (json.loads(webhook_body(change, "pager", "")) for change in (firing, end))
+    before, after = (json.loads(webhook_body([change], "pager", "")) for change in (firing, end))
     (alert,) = after["alerts"]
     assert (alert["status"], alert["startsAt"], alert["endsAt"]) == (
         "resolved",
@@ -67,3 +70,14 @@ def test_a_resolved_alert_ends(firing: AlertChange) -> None:
     )
     assert after["groupKey"] == before["groupKey"]
     assert alert["fingerprint"] == before["alerts"][0]["fingerprint"]
+
+
+def test_a_message_of_several_metrics_has_an_alert_and_data_for_each(firing: AlertChange) -> None:
+    """What they share is common, in labels and annotations; the rest stands with each alert, in one order."""
+    other = replace(firing, change_id="change-2", key=replace(firing.key, metric="answer_length"))
+    body = json.loads(webhook_body([firing, other], "pager", ""))
+    assert [alert["labels"]["metric"] for alert in body["alerts"]] == ["faithfulness_kprecision", "answer_length"]
+    assert [data["change_id"] for data in body["data"]] == ["change-1", "change-2"]
+    assert "metric" not in body["commonLabels"]
+    assert body["commonLabels"]["deployment"] == "apps/rag"
+    assert body["commonAnnotations"] == {}

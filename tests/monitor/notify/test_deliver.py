@@ -2,25 +2,27 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx
+import httpcore
 import pytest
 
-from monitor.notify import Attempt, Outcome, deliver
+from monitor.notify import Attempt, Outcome, connections, deliver
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def client() -> Iterator[httpx.Client]:
-    with httpx.Client(timeout=0.3) as client:
-        yield client
+def pool() -> Iterator[httpcore.ConnectionPool]:
+    with connections(["127.0.0.1"], timeout=0.3) as pool:
+        yield pool
 
 
 @pytest.mark.parametrize("status", [200, 202, 204])
-def test_every_success_is_a_delivery(start_receiver: Callable[..., Any], client: httpx.Client, status: int) -> None:
+def test_every_success_is_a_delivery(
+    start_receiver: Callable[..., Any], pool: httpcore.ConnectionPool, status: int
+) -> None:
     """2xx is delivered, and the receiver got the JSON and our headers as they were."""
     receiver = start_receiver(status)
-    assert deliver(client, receiver.url, b"{}", {"webhook-id": "1"}, NOW) == Attempt(
+    assert deliver(pool, receiver.url, b"{}", {"webhook-id": "1"}, NOW) == Attempt(
         Outcome.DELIVERED, f"answered {status}"
     )
     (request,) = receiver.requests
@@ -34,34 +36,38 @@ def test_every_success_is_a_delivery(start_receiver: Callable[..., Any], client:
     [(500, Outcome.FAILED, "500"), (404, Outcome.FAILED, "404"), (410, Outcome.GONE, "take this webhook out")],
 )
 def test_a_refusal_says_what_was_answered(
-    start_receiver: Callable[..., Any], client: httpx.Client, status: int, outcome: Outcome, said: str
+    start_receiver: Callable[..., Any], pool: httpcore.ConnectionPool, status: int, outcome: Outcome, said: str
 ) -> None:
     """410 is the end, every other error may pass."""
-    attempt = deliver(client, start_receiver(status).url, b"{}", {}, NOW)
+    attempt = deliver(pool, start_receiver(status).url, b"{}", {}, NOW)
     assert attempt.outcome is outcome
     assert said in attempt.reason
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_a_redirect_is_not_followed(start_receiver: Callable[..., Any], client: httpx.Client, status: int) -> None:
+def test_a_redirect_is_not_followed(
+    start_receiver: Callable[..., Any], pool: httpcore.ConnectionPool, status: int
+) -> None:
     """A message goes where the settings say and nowhere else."""
     target = start_receiver()
-    attempt = deliver(client, start_receiver((status, {"location": target.url})).url, b"{}", {}, NOW)
+    attempt = deliver(pool, start_receiver((status, {"location": target.url})).url, b"{}", {}, NOW)
     assert attempt.outcome is Outcome.FAILED
     assert "redirects are not followed" in attempt.reason
     assert target.requests == []
 
 
-def test_a_receiver_that_does_not_answer_has_failed(start_receiver: Callable[..., Any], client: httpx.Client) -> None:
+def test_a_receiver_that_does_not_answer_has_failed(
+    start_receiver: Callable[..., Any], pool: httpcore.ConnectionPool
+) -> None:
     """The client's time-out ends the attempt."""
-    attempt = deliver(client, start_receiver(None).url, b"{}", {}, NOW)
+    attempt = deliver(pool, start_receiver(None).url, b"{}", {}, NOW)
     assert attempt.outcome is Outcome.FAILED
     assert "no answer in time" in attempt.reason
 
 
-def test_a_receiver_that_is_not_there_has_failed(client: httpx.Client) -> None:
+def test_a_receiver_that_is_not_there_has_failed(pool: httpcore.ConnectionPool) -> None:
     """A refused connection is an attempt like others, not an exception."""
-    attempt = deliver(client, "http://127.0.0.1:9/", b"{}", {}, NOW)
+    attempt = deliver(pool, "http://127.0.0.1:9/", b"{}", {}, NOW)
     assert attempt.outcome is Outcome.FAILED
     assert "ConnectError" in attempt.reason
 
@@ -81,8 +87,8 @@ def test_a_receiver_that_is_not_there_has_failed(client: httpx.Client) -> None:
     ],
 )
 def test_retry_after_is_read_in_both_forms(
-    start_receiver: Callable[..., Any], client: httpx.Client, header: str, wait: timedelta | None
+    start_receiver: Callable[..., Any], pool: httpcore.ConnectionPool, header: str, wait: timedelta | None
 ) -> None:
     """Seconds and dates are understood, nonsense is not there."""
     receiver = start_receiver((503, {"retry-after": header}))
-    assert deliver(client, receiver.url, b"{}", {}, NOW).retry_after == wait
+    assert deliver(pool, receiver.url, b"{}", {}, NOW).retry_after == wait

@@ -5,17 +5,16 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from standardwebhooks import Webhook
 from standardwebhooks.webhooks import WebhookVerificationError
 
-import monitor.notify.notifier as notifier_module
+import monitor.notify.receiver as receiver_module
 from lake import Lake, Table
 from monitor.alert_change import AlertChange
 from monitor.alerts import AlertBook
@@ -35,8 +34,8 @@ def reading() -> Reading:
     return detector.reading
 
 
-def transition(change: Any = "firing", hour: int = 1, deployment: str = "rag") -> Transition:
-    return Transition(StreamKey(deployment, "m", "1"), change, START + hour * HOUR, reading(), (("answer-1", 0.1),))
+def transition(change: Any = "firing", hour: int = 1, deployment: str = "rag", metric: str = "m") -> Transition:
+    return Transition(StreamKey(deployment, metric, "1"), change, START + hour * HOUR, reading(), (("answer-1", 0.1),))
 
 
 @pytest.fixture
@@ -47,8 +46,10 @@ def book(lake: Lake) -> AlertBook:
 @pytest.fixture
 def notifier(book: AlertBook) -> Callable[..., Notifier]:
     def build(*webhooks: WebhookSettings) -> Notifier:
-        client = httpx.Client(timeout=0.3)
-        return Notifier(webhooks, book, "https://watch.example/", client, random.Random(1))
+        return Notifier(
+            webhooks, book, "https://watch.example/",
+            internal_hosts=["127.0.0.1"], timeout=0.3, generator=random.Random(1),
+        )  # fmt: skip
 
     return build
 
@@ -71,7 +72,7 @@ def test_a_change_is_delivered_once_and_verifies(
     assert request.headers["webhook-id"] == change.change_id
     body = Webhook(secret).verify(request.body, request.headers)
     assert body["alerts"][0]["labels"]["deployment"] == "rag"
-    assert body["data"]["worst"] == [{"response_id": "answer-1", "value": 0.1}]
+    assert body["data"][0]["worst"] == [{"response_id": "answer-1", "value": 0.1}]
     with pytest.raises(WebhookVerificationError):
         Webhook("whsec_" + base64.b64encode(b"x" * 32).decode()).verify(request.body, request.headers)
     (delivered,) = recorded(book, "delivered")
@@ -131,8 +132,9 @@ def test_a_receiver_that_is_gone_is_not_asked_again(
     book.record([transition("resolved", 2)], START)
     assert sender.run_due(START) is None
     assert len(receiver.requests) == 1
-    assert all("410 Gone" in (change.reason or "") for change in recorded(book, "undeliverable"))
+    assert all("410" in (change.reason or "") for change in recorded(book, "undeliverable"))
     assert len(recorded(book, "undeliverable")) == 2
+    assert sender.disabled == {"pager": True}
 
 
 def test_a_receiver_that_never_answers_well_is_given_up_after_three_days(
@@ -163,6 +165,35 @@ def test_a_dead_receiver_does_not_hold_up_another(
     assert due is not None
     assert due > START
     assert (len(dead.requests), len(alive.requests)) == (1, 5)
+
+
+def test_receivers_are_served_at_the_same_time(
+    book: AlertBook, start_receiver: Callable[..., Any], wait_until: Callable[..., Any]
+) -> None:
+    """While one receiver keeps an attempt waiting, another gets alerts old and new, and waking them takes no time."""
+    dead, alive = start_receiver(None), start_receiver()
+    book.record([transition()], START)
+    hosts = ["127.0.0.1"]
+    sender = Notifier([dead.settings("dead"), alive.settings("alive")], book, internal_hosts=hosts, timeout=20)
+    with sender.running():
+        wait_until(lambda: len(dead.requests) == 1 and len(alive.requests) == 1)
+        book.record([transition(deployment="other")], START)
+        sender.wake()
+        wait_until(lambda: len(alive.requests) == 2)
+        assert len(dead.requests) == 1
+        assert sender.failed_attempts == 0
+        dead.close()
+
+
+def test_what_is_due_later_is_sent_without_being_woken(
+    book: AlertBook, start_receiver: Callable[..., Any], wait_until: Callable[..., Any]
+) -> None:
+    """The thread sleeps until the next attempt is due."""
+    receiver = start_receiver(500, 200)
+    book.record([transition()], START)
+    with Notifier([receiver.settings()], book, internal_hosts=["127.0.0.1"]).running():
+        wait_until(lambda: recorded(book, "delivered"))
+    assert len(receiver.requests) == 2
 
 
 def test_a_receiver_that_cannot_be_served_does_not_hold_up_another(
@@ -197,19 +228,19 @@ def test_a_change_that_cannot_be_written_down_as_a_message_does_not_hold_up_anot
     """It is tried like a message that nobody accepts, and the other alert gets through."""
     receiver = start_receiver()
     book.record([transition("firing", 1, "odd"), transition("firing", 2, "even")], START)
-    body = notifier_module.webhook_body
+    body = receiver_module.written
 
-    def picky(change: AlertChange, *others: Any) -> bytes:
-        if change.key.deployment == "odd":
+    def picky(changes: Sequence[AlertChange], *others: Any) -> bytes:
+        if changes[0].key.deployment == "odd":
             raise ValueError("cannot be written")
-        return body(change, *others)
+        return body(changes, *others)
 
-    monkeypatch.setattr(notifier_module, "webhook_body", picky)
+    monkeypatch.setattr(receiver_module, "written", picky)
     sender = notifier(receiver.settings())
     due: datetime | None = START
     for _ in range(len(DELAYS)):
         due = sender.run_due(due or START)
-    assert [json.loads(request.body)["data"]["deployment"] for request in receiver.requests] == ["even"]
+    assert [json.loads(request.body)["data"][0]["deployment"] for request in receiver.requests] == ["even"]
 
 
 @pytest.mark.parametrize(("status", "outcome"), [(200, "delivered"), (410, "undeliverable")])
@@ -258,7 +289,7 @@ def test_the_changes_of_an_alert_arrive_in_order(
     while due is not None:
         due = sender.run_due(due)
     sent = [json.loads(request.body) for request in receiver.requests]
-    rag = [body["status"] for body in sent if body["data"]["deployment"] == "rag"]
+    rag = [body["status"] for body in sent if body["data"][0]["deployment"] == "rag"]
     assert rag == [*["firing"] * (len(rag) - 1), "resolved"]
     assert 0 < len(rag) < len(sent)
     assert len(recorded(book, "delivered")) == 3
@@ -274,7 +305,7 @@ def test_two_receivers_of_one_name_are_refused(notifier: Callable[..., Notifier]
 _ONE_LIFE = """
 import os, signal, sys
 from datetime import UTC, datetime
-import monitor.alerts, monitor.notify.notifier
+import monitor.alerts, monitor.notify.receiver
 from lake import Lake
 from monitor.notify import Notifier, WebhookSettings
 from tests.monitor.notify.test_notifier import transition
@@ -291,13 +322,13 @@ def die_after(owner, name):
 if death == "after the row":
     die_after(monitor.alerts.AlertBook, "record")
 if death == "after the delivery":
-    die_after(monitor.notify.notifier, "deliver")
+    die_after(monitor.notify.receiver, "deliver")
 if death == "after the record of the delivery":
-    die_after(monitor.alerts.AlertBook, "record_delivery")
+    die_after(monitor.alerts.AlertBook, "record_deliveries")
 book = monitor.alerts.AlertBook(Lake(root))
 book.record([transition()], datetime.now(UTC))
 webhook = WebhookSettings.model_validate({"name": "pager", "url": url, "secret": secret})
-Notifier([webhook], book).run_due(datetime.now(UTC))
+Notifier([webhook], book, internal_hosts=["127.0.0.1"]).run_due(datetime.now(UTC))
 """
 
 

@@ -1,6 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
+from monitor import MonitorSettings
 from monitor.notify import WebhookSettings
 
 
@@ -30,3 +31,18 @@ def test_an_address_that_is_not_http_is_refused(secret: str) -> None:
     """A webhook's url is http or https."""
     with pytest.raises(ValidationError, match="url"):
         WebhookSettings.model_validate({"url": "file:///etc/passwd", "secret": secret})
+
+
+def test_several_secrets_are_each_checked(secret: str) -> None:
+    """A second line is a second secret, and a bad one is refused like a first."""
+    WebhookSettings.model_validate({"url": "http://localhost/", "secret": f"{secret}\n{secret}"})
+    with pytest.raises(ValidationError, match="begins with whsec_"):
+        WebhookSettings.model_validate({"url": "http://localhost/", "secret": f"{secret}\nhunter2"})
+
+
+def test_plain_http_is_for_hosts_that_are_named(secret: str) -> None:
+    """A message goes over the open network encrypted or not at all; the error says which setting to write."""
+    webhook = {"url": "http://hooks.example/", "secret": secret}
+    with pytest.raises(ValidationError, match=r"name hooks.example in monitor.internal_hosts"):
+        MonitorSettings.model_validate({"webhooks": [webhook]})
+    MonitorSettings.model_validate({"webhooks": [webhook], "internal_hosts": ["hooks.example"]})

@@ -30,3 +30,13 @@ def test_a_changed_body_another_secret_and_an_old_message_are_refused(secret: st
     ):
         with pytest.raises(WebhookVerificationError):
             receiver.verify(body, sent)
+
+
+def test_while_a_secret_is_replaced_receivers_of_both_accept_the_message(secret: str) -> None:
+    """Of several secrets each signs; a stranger's does not fit."""
+    new, stranger = "whsec_" + "b" * 44, "whsec_" + "c" * 44
+    headers = signed_headers("change-1", datetime.now(UTC), BODY, SecretStr(f"{new}\n{secret}"))
+    for known in (new, secret):
+        Webhook(known).verify(BODY, headers)
+    with pytest.raises(WebhookVerificationError):
+        Webhook(stranger).verify(BODY, headers)

@@ -1,0 +1,122 @@
+"""Alertmanager as a receiver: it is told what fires again and again, and groups, silences and routes by itself."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import httpcore
+import msgspec
+
+from monitor.alert_change import AlertChange
+from monitor.alerts import AlertBook
+from monitor.notify.body import Alert, alert_of
+from monitor.notify.deliver import Attempt, Outcome, deliver
+from monitor.notify.settings import WebhookSettings
+from monitor.pending import recorded_at
+
+RESEND_EVERY = timedelta(minutes=1)
+OUTLIVES = timedelta(hours=1)
+"""How long Alertmanager holds an alert to be firing that it hears no more of."""
+RESOLVED_FOR = timedelta(minutes=15)
+"""How long it is told that an alert is over, as Prometheus does."""
+_PATH = "/api/v2/alerts"
+_RETRY = timedelta(seconds=10)
+_log = logging.getLogger(__name__)
+
+
+class Posted(msgspec.Struct, frozen=True, rename="camel"):
+    """An alert as `POST /api/v2/alerts` takes it."""
+
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    starts_at: datetime
+    ends_at: datetime
+    generator_url: str = msgspec.field(name="generatorURL")
+
+
+def post_alerts(
+    changes: Sequence[AlertChange],
+    settings: WebhookSettings,
+    pool: httpcore.ConnectionPool,
+    external_url: str,
+    now: datetime,
+    outlives: timedelta = OUTLIVES,
+) -> Attempt:
+    """Say once of each alert, by its newest change, that it fires or that it is over.
+
+    A firing alert ends `outlives` from now unless it is told again; one that is over ended when that was found.
+    """
+    body = msgspec.json.encode([_posted(alert_of(change, external_url), change, now + outlives) for change in changes])
+    return deliver(pool, str(settings.url).rstrip("/") + _PATH, body, {}, now)
+
+
+def _posted(alert: Alert, change: AlertChange, unless_told: datetime) -> Posted:
+    ends_at = unless_told if change.change == "firing" else recorded_at(change)
+    # An end before the beginning is refused, and the beginning is an event time: it may be ahead of the clock.
+    ends_at = max(ends_at, alert.starts_at)
+    return Posted(alert.labels, alert.annotations, alert.starts_at, ends_at, alert.generator_url)
+
+
+class Alertmanager:
+    """Tells one Alertmanager of every alert that fires, each minute until it is over, and for 15 minutes that it is.
+
+    So it knows them again after it was away, and forgets them an hour after the monitor is gone for good. Each change
+    is recorded once it was accepted; what is not accepted is tried again after 10 seconds, without end.
+    """
+
+    def __init__(
+        self, settings: WebhookSettings, book: AlertBook, pool: httpcore.ConnectionPool, external_url: str = ""
+    ) -> None:
+        self.settings = settings
+        self.gone = False
+        """Never: an Alertmanager does not answer 410."""
+        self.failed_attempts = 0
+        """Attempts since the start that did not deliver, or could not be recorded."""
+        self._book = book
+        self._pool = pool
+        self._external_url = external_url
+        self._sent_at: datetime | None = None
+        self._rests_until: datetime | None = None
+
+    def run_due(self, now: datetime) -> datetime | None:
+        """Send what is due and record what is new in it; returns when to send again, None while nothing fires.
+
+        Never raises. To be called by one thread at a time.
+        """
+        if self._rests_until is not None and now < self._rests_until:
+            return self._rests_until
+        try:
+            return self._run_due(now)
+        except Exception as error:
+            return self._rest(str(error), now)
+
+    def _run_due(self, now: datetime) -> datetime | None:
+        news = self._book.pending(self.settings.name, now)
+        current = self._current(now)
+        if not current and not news:
+            return None
+        if not news and self._sent_at is not None and now < self._sent_at + RESEND_EVERY:
+            return self._sent_at + RESEND_EVERY
+        # What is over for long is in no state of now; where the stream fires again, that is what counts.
+        streams = {change.key for change in current}
+        late = {c.key: c for c in news if c.change == "resolved" and c.key not in streams}
+        attempt = post_alerts([*current, *late.values()], self.settings, self._pool, self._external_url, now)
+        if attempt.outcome is not Outcome.DELIVERED:
+            return self._rest(attempt.reason, now)
+        self._sent_at = now
+        for change in news:
+            self._book.record_deliveries([change], self.settings.name, "delivered", attempt.reason, now)
+        return now + RESEND_EVERY
+
+    def _current(self, now: datetime) -> list[AlertChange]:
+        """The newest change of each stream, where it fires or was over a short time ago."""
+        last = {c.key: c for c in self._book.changes() if c.change in ("firing", "resolved")}
+        return [c for c in last.values() if c.change == "firing" or now - recorded_at(c) < RESOLVED_FOR]
+
+    def _rest(self, reason: str, now: datetime) -> datetime:
+        self.failed_attempts += 1
+        self._rests_until = now + _RETRY
+        _log.warning("Alertmanager %s is told again in %s: %s", self.settings.name, _RETRY, reason)
+        return self._rests_until

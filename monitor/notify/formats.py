@@ -1,0 +1,88 @@
+"""The body of a message in the receiver's format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import msgspec
+
+from monitor.alert_change import AlertChange
+from monitor.notify.body import webhook_body
+from monitor.notify.settings import WebhookSettings
+from monitor.notify.text import description, summary
+
+_SLACK_HEADER = 150
+_SLACK_TEXT = 3000
+_SLACK_BLOCKS = 50
+_TEAMS_LINE = 1000
+_TEAMS_BYTES = 20_000
+
+
+def written(changes: Sequence[AlertChange], webhook: WebhookSettings, external_url: str) -> bytes:
+    """Give the message about changes of one deployment, all `firing` or all `resolved`, as the receiver reads it."""
+    if webhook.format == "slack":
+        return msgspec.json.encode(_slack(changes, external_url))
+    if webhook.format == "teams":
+        return msgspec.json.encode(_teams(changes, external_url))
+    return webhook_body(changes, webhook.name, external_url)
+
+
+def title(changes: Sequence[AlertChange]) -> str:
+    """Say in one line what the message is about."""
+    if len(changes) == 1:
+        return summary(changes[0])
+    verb = "got worse" if changes[0].change == "firing" else "are well again or no longer watched"
+    return f"{changes[0].key.deployment}: {len(changes)} metrics {verb}"
+
+
+def _slack(changes: Sequence[AlertChange], external_url: str) -> dict[str, Any]:
+    """Blocks of an incoming webhook (https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks)."""
+    mark = ":red_circle: " if changes[0].change == "firing" else ":large_green_circle: "
+    header = {"type": "plain_text", "text": _cut(mark + title(changes), _SLACK_HEADER), "emoji": True}
+    blocks: list[dict[str, Any]] = [{"type": "header", "text": header}]
+    for change in changes[: _SLACK_BLOCKS - 1]:
+        words = _slack_escaped(_words(change, changes, external_url))
+        blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": _cut(words, _SLACK_TEXT)}})
+    return {"text": _cut(_slack_escaped(title(changes)), _SLACK_TEXT), "blocks": blocks}
+
+
+def _teams(changes: Sequence[AlertChange], external_url: str) -> dict[str, Any]:
+    """A message with an adaptive card, as the workflow "when a Teams webhook request is received" takes it."""
+    colour = "attention" if changes[0].change == "firing" else "good"
+    headline = _block(_cut(title(changes), _TEAMS_LINE), size="large", weight="bolder", color=colour)
+    lines = [line for change in changes for line in _words(change, changes, external_url).splitlines()]
+    blocks = [_block(_cut(line, _TEAMS_LINE)) for line in lines]
+    sizes = accumulate(len(msgspec.json.encode(block)) for block in blocks)
+    body = [headline, *(block for block, size in zip(blocks, sizes, strict=True) if size <= _TEAMS_BYTES)]
+    content: dict[str, Any] = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": body,
+    }
+    if external_url:
+        content["actions"] = [{"type": "Action.OpenUrl", "title": "Open dialwatch", "url": external_url}]
+    card = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": content}
+    return {"type": "message", "attachments": [card]}
+
+
+def _words(change: AlertChange, changes: Sequence[AlertChange], external_url: str) -> str:
+    """Give the description; among others its summary goes before it."""
+    words = description(change, external_url)
+    return words if len(changes) == 1 else f"{summary(change)}\n{words}"
+
+
+def _block(text: str, **style: str) -> dict[str, Any]:
+    # Teams reads Markdown: a name such as a_b_c must not become italic.
+    return {"type": "TextBlock", "text": re.sub(r"([\\`*_~\[\]#])", r"\\\1", text), "wrap": True, **style}
+
+
+def _slack_escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"

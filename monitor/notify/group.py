@@ -1,0 +1,56 @@
+"""Which changes go out together: one message instead of one for each metric."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from monitor.alert_change import AlertChange
+from monitor.pending import recorded_at
+
+
+@dataclass(frozen=True)
+class Message:
+    """Changes of one deployment, all `firing` or all `resolved`; at least one."""
+
+    changes: tuple[AlertChange, ...]
+    ready_at: datetime
+    """When it may be sent: nothing can join it any more."""
+
+    @property
+    def newest(self) -> tuple[AlertChange, ...]:
+        """The last change of each alert: what the message tells."""
+        return tuple({change.alert_id: change for change in self.changes}.values())
+
+    @property
+    def message_id(self) -> str:
+        """The webhook-id: the change's id, or a digest of the ids where there are several."""
+        ids = [change.change_id for change in self.changes]
+        return ids[0] if len(ids) == 1 else hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()[:32]
+
+
+def messages(changes: Sequence[AlertChange], window: timedelta) -> list[Message]:
+    """Group changes: those of one deployment and kind that were recorded within `window` of the first are a message.
+
+    The window is [first, first + window), by the clock, and holds the first's own instant also where `window` is 0;
+    the message is ready when it has passed. Messages come in the order of their first changes. What is settled leaves
+    whole messages out, so that the others, and their ids, are the same after a restart.
+    """
+    groups: list[list[AlertChange]] = []
+    open_groups: dict[tuple[str, str], list[AlertChange]] = {}
+    for change in sorted(changes, key=lambda change: (recorded_at(change), change.changed_at, change.change_id)):
+        of = (change.key.deployment, change.change)
+        group = open_groups.get(of)
+        if group is not None and _belongs(change, group[0], window):
+            group.append(change)
+        else:
+            open_groups[of] = [change]
+            groups.append(open_groups[of])
+    return [Message(tuple(group), recorded_at(group[0]) + window) for group in groups]
+
+
+def _belongs(change: AlertChange, first: AlertChange, window: timedelta) -> bool:
+    after = recorded_at(change) - recorded_at(first)
+    return after < window or not after

@@ -1,0 +1,205 @@
+"""A real Alertmanager: groups, silences, inhibits and resolves our alerts, and passes them on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lake import Lake
+from monitor.alert_change import AlertChange
+from monitor.alerts import AlertBook
+from monitor.notify import Notifier, WebhookSettings
+from monitor.notify.alertmanager import OUTLIVES, RESEND_EVERY, RESOLVED_FOR
+from tests.monitor.notify.test_notifier import transition
+from tests.servers import free_port, needed, wait_for, wait_for_url
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+LOCAL = ["127.0.0.1"]
+
+
+@pytest.fixture
+def book(lake: Lake) -> AlertBook:
+    return AlertBook(lake)
+
+
+def notifier(url: str, book: AlertBook) -> Notifier:
+    settings = WebhookSettings.model_validate({"name": "am", "url": url, "format": "alertmanager"})
+    return Notifier([settings], book, "https://watch.example/", internal_hosts=LOCAL, timeout=5)
+
+
+def delivered(book: AlertBook) -> list[AlertChange]:
+    return [change for change in book.changes() if change.change == "delivered"]
+
+
+@dataclass(frozen=True)
+class Running:
+    url: str
+
+    def alerts(self) -> list[dict[str, Any]]:
+        with urllib.request.urlopen(f"{self.url}/api/v2/alerts", timeout=5) as answer:
+            found: list[dict[str, Any]] = json.load(answer)
+        return found
+
+    def silence(self, deployment: str) -> None:
+        now = datetime.now(UTC)
+        matcher = {"name": "deployment", "value": deployment, "isRegex": False}
+        silence = {
+            "matchers": [matcher], "startsAt": now.isoformat(), "endsAt": (now + timedelta(hours=1)).isoformat(),
+            "createdBy": "test", "comment": "known",
+        }  # fmt: skip
+        request = urllib.request.Request(
+            f"{self.url}/api/v2/silences", json.dumps(silence).encode(), {"content-type": "application/json"}
+        )
+        urllib.request.urlopen(request, timeout=5).close()
+
+
+@pytest.fixture
+def alertmanager(tmp_path: Path, start_receiver: Callable[..., Any]) -> Iterator[tuple[Running, Any]]:
+    """A running one with the webhook receiver behind it. An alert of metric `cause` inhibits those of `effect`."""
+    program, receiver = needed("prometheus-alertmanager"), start_receiver()
+    config = {
+        "route": {
+            "receiver": "team", "group_by": ["alertname", "deployment"],
+            "group_wait": "1s", "group_interval": "1s", "repeat_interval": "1h",
+        },
+        "inhibit_rules": [
+            {"source_matchers": ['metric="cause"'], "target_matchers": ['metric="effect"'], "equal": ["deployment"]}
+        ],
+        "receivers": [{"name": "team", "webhook_configs": [{"url": receiver.url, "send_resolved": True}]}],
+    }  # fmt: skip
+    (tmp_path / "alertmanager.yml").write_text(json.dumps(config))
+    port = free_port()
+    command = [
+        program, f"--config.file={tmp_path / 'alertmanager.yml'}", f"--storage.path={tmp_path / 'alertmanager'}",
+        f"--web.listen-address=127.0.0.1:{port}", "--cluster.listen-address=",
+    ]  # fmt: skip
+    with (
+        (tmp_path / "alertmanager.log").open("wb") as log,
+        subprocess.Popen(command, stdout=log, stderr=log) as running,
+    ):
+        try:
+            wait_for_url(f"http://127.0.0.1:{port}/-/ready", running)
+            yield Running(f"http://127.0.0.1:{port}"), receiver
+        finally:
+            running.terminate()
+
+
+def messages(receiver: Any, status: str) -> list[dict[str, Any]]:
+    return [body for body in (json.loads(r.body) for r in receiver.requests) if body["status"] == status]
+
+
+def test_a_real_alertmanager_groups_our_alerts_and_passes_on_that_they_are_over(
+    alertmanager: tuple[Running, Any], book: AlertBook
+) -> None:
+    """Two metrics of a deployment are one message with our texts, another deployment a second, and the end arrives."""
+    running, receiver = alertmanager
+    now = datetime.now(UTC)
+    book.record([transition(metric="m"), transition(metric="n"), transition(deployment="other")], now)
+    sender = notifier(running.url, book)
+    assert sender.run_due(now) == now + RESEND_EVERY
+    wait_for(lambda: len(messages(receiver, "firing")) == 2)
+    (rag,) = [body for body in messages(receiver, "firing") if body["groupLabels"]["deployment"] == "rag"]
+    assert {alert["labels"]["metric"] for alert in rag["alerts"]} == {"m", "n"}
+    assert rag["commonLabels"]["severity"] == "page"
+    assert "https://watch.example/" in rag["alerts"][0]["annotations"]["description"]
+    assert len(delivered(book)) == 3
+    book.record([transition("resolved", 2, metric=metric) for metric in ("m", "n")], datetime.now(UTC))
+    sender.run_due(datetime.now(UTC))
+    (over,) = wait_for(lambda: messages(receiver, "resolved"))
+    assert {(alert["labels"]["metric"], alert["status"]) for alert in over["alerts"]} == {
+        ("m", "resolved"),
+        ("n", "resolved"),
+    }
+    assert len(delivered(book)) == 5
+
+
+def test_silences_and_inhibitions_of_a_real_alertmanager_work_on_our_labels(
+    alertmanager: tuple[Running, Any], book: AlertBook
+) -> None:
+    """A silence by deployment and a rule by metric each keep an alert back, and the others get through."""
+    running, receiver = alertmanager
+    running.silence("quiet")
+    now = datetime.now(UTC)
+    fired = [transition(deployment="quiet"), transition(metric="cause"), transition(metric="effect")]
+    book.record([*fired, transition(deployment="loud")], now)
+    notifier(running.url, book).run_due(now)
+    wait_for(lambda: len(messages(receiver, "firing")) >= 2)
+    told = {
+        (a["labels"]["deployment"], a["labels"]["metric"]) for b in messages(receiver, "firing") for a in b["alerts"]
+    }
+    assert told == {("rag", "cause"), ("loud", "m")}
+    states = {(a["labels"]["deployment"], a["labels"]["metric"]): a["status"] for a in running.alerts()}
+    assert states["quiet", "m"]["silencedBy"]
+    assert states["rag", "effect"]["inhibitedBy"]
+
+
+def test_what_fires_is_sent_each_minute_until_it_is_over_and_for_a_quarter_of_an_hour_that_it_is(
+    book: AlertBook, start_receiver: Callable[..., Any]
+) -> None:
+    """An Alertmanager that lost its memory has it back within a minute; each change has one row."""
+    receiver = start_receiver()
+    book.record([transition()], START)
+    sender = notifier(receiver.url, book)
+    now = START
+    for _ in range(3):
+        due = sender.run_due(now)
+        assert due == now + RESEND_EVERY
+        assert sender.run_due(now + RESEND_EVERY / 2) == due
+        now = due
+    sent = [json.loads(request.body) for request in receiver.requests]
+    assert [request.path for request in receiver.requests] == ["/hook/api/v2/alerts"] * 3
+    assert [datetime.fromisoformat(alert["endsAt"]) for (alert,) in sent] == [
+        START + n * RESEND_EVERY + OUTLIVES for n in range(3)
+    ]
+    over = now
+    book.record([transition("resolved", 2)], over)
+    due = sender.run_due(now)
+    while due is not None:
+        now, due = due, sender.run_due(due)
+    ends = [json.loads(request.body)[0]["endsAt"] for request in receiver.requests[3:]]
+    assert len(ends) == RESOLVED_FOR / RESEND_EVERY
+    assert len(set(ends)) == 1
+    assert now - over == RESOLVED_FOR
+    assert len(delivered(book)) == 2
+
+
+def test_an_alertmanager_that_is_away_is_told_when_it_is_back(
+    book: AlertBook, start_receiver: Callable[..., Any]
+) -> None:
+    """Every ten seconds it is tried, nothing is recorded before it was accepted, and no alert is given up."""
+    receiver = start_receiver(*[503] * 20, 200)
+    book.record([transition()], START)
+    sender, now = notifier(receiver.url, book), START
+    for failures in range(1, 21):
+        due = sender.run_due(now)
+        assert due is not None
+        assert sender.failed_attempts == failures
+        assert delivered(book) == []
+        now = due
+    sender.run_due(now)
+    assert now == START + timedelta(seconds=200)
+    assert len(delivered(book)) == 1
+
+
+def test_an_alert_that_began_and_ended_unseen_is_sent_as_over(
+    book: AlertBook, start_receiver: Callable[..., Any]
+) -> None:
+    """What counts is the state of now; both changes are recorded, and the same labels never come twice in a list."""
+    receiver = start_receiver()
+    book.record([transition(), transition("resolved", 2), transition("firing", 3)], START)
+    book.record([transition(deployment="other"), transition("resolved", 2, "other")], START)
+    notifier(receiver.url, book).run_due(START + timedelta(hours=1))
+    (request,) = receiver.requests
+    alerts = {alert["labels"]["deployment"]: alert for alert in json.loads(request.body)}
+    assert len(alerts) == len(json.loads(request.body)) == 2
+    assert datetime.fromisoformat(alerts["rag"]["endsAt"]) > START + timedelta(hours=1)
+    assert datetime.fromisoformat(alerts["other"]["endsAt"]) <= START + timedelta(hours=2)
+    assert len(delivered(book)) == 5

@@ -1,0 +1,160 @@
+"""A monitor that is killed at random, and a receiver that fails at random: nothing is lost, ids stay the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from lake import Lake
+from monitor.alerts import AlertBook
+from tests.servers import wait_for
+
+ROOT = Path(__file__).parents[3]
+STREAMS = 5
+
+_LIFE = """
+import sys
+from datetime import UTC, datetime, timedelta
+from lake import Lake
+from monitor.alerts import AlertBook
+from monitor.notify import Notifier, WebhookSettings
+from monitor.regression import StreamKey, Transition
+from tests.monitor.notify.test_kill import STREAMS
+from tests.monitor.notify.test_notifier import reading
+
+root, url, secret, life, base = sys.argv[1:]
+base, seen = datetime.fromisoformat(base), reading()
+print("ready", flush=True)
+sys.stdin.readline()
+
+def transitions():
+    # All that was found so far, as after reading the scores again.
+    for n in range(int(life) + 1):
+        for change, number in (("firing", n), ("resolved", n - 2)):
+            at = base + timedelta(seconds=10 * number + (5 if change == "resolved" else 0))
+            for metric in ("m", "n") if number >= 0 else ():
+                yield Transition(StreamKey(f"d{number % STREAMS}", metric, "1"), change, at, seen, ())
+
+book = AlertBook(Lake(root))
+webhook = WebhookSettings.model_validate({"name": "pager", "url": url, "secret": secret})
+group = timedelta(seconds=0.2)
+notifier = Notifier([webhook], book, internal_hosts=["127.0.0.1"], group=group)
+with notifier.running():
+    book.record(list(transitions()), datetime.now(UTC))
+    notifier.wake()
+    sys.stdin.readline()
+"""
+
+
+class FailingReceiver:
+    """Keeps what it accepted and what else came; until it is `well` it refuses, hangs up, and accepts in silence."""
+
+    def __init__(self, generator: random.Random) -> None:
+        self.ids: dict[str, set[str]] = defaultdict(set)
+        self.accepted: set[str] = set()
+        self.failures = 0
+        self.well = False
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                changes = [data["change_id"] for data in body["data"]]
+                for change in changes:
+                    receiver.ids[change].add(self.headers["webhook-id"])
+                way = "accept" if receiver.well else generator.choice(["accept", "accept", "refuse", "hang up", "late"])
+                if way == "hang up":
+                    receiver.failures += 1
+                    return
+                if way == "refuse":
+                    receiver.failures += 1
+                    self.send_response(503)
+                    self.end_headers()
+                    return
+                if way == "late":
+                    time.sleep(0.2)
+                receiver.accepted.update(changes)
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            def handle_error(self, *_: object) -> None:
+                """A sender that was killed is no news."""
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/"
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
+        self.thread.start()
+
+
+@pytest.fixture
+def generator() -> random.Random:
+    return random.Random(20261121)
+
+
+@pytest.fixture
+def failing(generator: random.Random) -> Iterator[FailingReceiver]:
+    receiver = FailingReceiver(generator)
+    yield receiver
+    receiver.server.shutdown()
+    receiver.thread.join()
+    receiver.server.server_close()
+
+
+def begin(lake: Lake, url: str, secret: str, life: int, base: datetime) -> subprocess.Popen[bytes]:
+    """Start a monitor that waits for the word to begin."""
+    command = [sys.executable, "-c", _LIFE, lake.root, url, secret, str(life), base.isoformat()]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def go(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdout is not None
+    assert process.stdin is not None
+    assert process.stdout.readline() == b"ready\n"
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(100, marks=pytest.mark.slow)])
+def test_every_change_arrives_under_one_id_whatever_is_killed_whenever(
+    lake: Lake, failing: FailingReceiver, generator: random.Random, secret: str, kills: int
+) -> None:
+    """After kills at random moments each change has one row, was accepted, and came under one webhook-id."""
+    base = datetime.now(UTC)
+    following = begin(lake, failing.url, secret, 0, base)
+    for life in range(kills):
+        process, following = following, begin(lake, failing.url, secret, life + 1, base)
+        go(process)
+        time.sleep(generator.uniform(0, 1.5))
+        process.kill()
+        process.communicate()
+    failing.well = True
+    go(following)
+    try:
+        expected = 2 * (kills + 1) + 2 * (kills - 1)
+        wait_for(lambda: len([c for c in AlertBook(lake).changes() if c.change == "delivered"]) >= expected, 120)
+    finally:
+        following.communicate(b"\n", timeout=30)
+    changes = AlertBook(lake).changes()
+    told = [change for change in changes if change.change in ("firing", "resolved")]
+    ids = {change.change_id for change in told}
+    assert len(told) == len(ids) == expected
+    assert ids == failing.accepted
+    assert sorted(c.delivery_of or "" for c in changes if c.change == "delivered") == sorted(ids)
+    assert all(len(failing.ids[change]) == 1 for change in ids)

@@ -1,0 +1,145 @@
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from lake import Lake
+from monitor.alert_change import AlertChange
+from monitor.alerts import AlertBook
+from monitor.notify import Notifier, Silence
+from tests.monitor.notify.test_notifier import HOUR, START, transition
+
+
+@pytest.fixture
+def book(lake: Lake) -> AlertBook:
+    return AlertBook(lake)
+
+
+@pytest.fixture
+def silenced(book: AlertBook) -> Callable[..., Notifier]:
+    """A notifier for one receiver, with rag silenced for three hours; without a book it begins as after a restart."""
+
+    def build(receiver: Any, **matchers: str) -> Notifier:
+        silence = Silence(until=START + 3 * HOUR, comment="new index", **(matchers or {"deployment": "rag"}))
+        return Notifier([receiver.settings()], book, internal_hosts=["127.0.0.1"], silences=[silence])
+
+    return build
+
+
+def rows(book: AlertBook, kind: str) -> list[AlertChange]:
+    return [change for change in book.changes() if change.change == kind]
+
+
+def test_what_still_fires_when_the_silence_ends_is_told_then(
+    book: AlertBook, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
+) -> None:
+    """Till then there is one row that says why nothing was sent, and the next look is due at the end."""
+    receiver = start_receiver()
+    (fired,) = book.record([transition()], START)
+    sender = silenced(receiver)
+    for _ in range(3):
+        assert sender.run_due(START + HOUR) == START + 3 * HOUR
+    assert receiver.requests == []
+    (row,) = rows(book, "silenced")
+    assert (row.delivery_of, row.details.receiver) == (fired.change_id, "pager")
+    assert row.reason == "silenced until 2026-11-01T03:00:00+00:00: new index"
+    assert sender.run_due(START + 3 * HOUR) is None
+    assert [request.headers["webhook-id"] for request in receiver.requests] == [fired.change_id]
+    assert len(rows(book, "delivered")) == 1
+
+
+def test_what_is_over_before_the_silence_is_not_told(
+    lake: Lake, book: AlertBook, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
+) -> None:
+    """Neither its beginning nor its end, also after the silence and a restart, and both have a row."""
+    receiver = start_receiver()
+    book.record([transition()], START)
+    sender = silenced(receiver)
+    sender.run_due(START + HOUR)
+    (end,) = book.record([transition("resolved", 2)], START + 2 * HOUR)
+    assert sender.run_due(START + 2 * HOUR) is None
+    assert sender.run_due(START + 4 * HOUR) is None
+    again = Notifier([receiver.settings()], AlertBook(lake), internal_hosts=["127.0.0.1"])
+    assert again.run_due(START + 4 * HOUR) is None
+    assert receiver.requests == []
+    assert end.change_id in {row.delivery_of for row in rows(book, "silenced")}
+    assert len(rows(book, "silenced")) == 2
+
+
+def test_the_end_of_a_told_alert_is_told_in_a_silence(
+    book: AlertBook, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
+) -> None:
+    """Who knows that something is wrong hears that it is over."""
+    receiver = start_receiver()
+    book.record([transition()], START)
+    Notifier([receiver.settings()], book, internal_hosts=["127.0.0.1"]).run_due(START)
+    book.record([transition("resolved", 2)], START + HOUR)
+    assert silenced(receiver).run_due(START + HOUR) is None
+    assert len(receiver.requests) == 2
+    assert rows(book, "silenced") == []
+
+
+def test_an_alert_that_ends_after_the_silence_is_told_whole(
+    lake: Lake, book: AlertBook, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
+) -> None:
+    """Also where the monitor was down between the end of the silence and that of the alert."""
+    receiver = start_receiver()
+    book.record([transition()], START)
+    silenced(receiver).run_due(START + HOUR)
+    book.record([transition("resolved", 5)], START + 5 * HOUR)
+    assert silenced(receiver).run_due(START + 5 * HOUR) is None
+    assert len(receiver.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("matchers", "silent"),
+    [
+        ({"deployment": "rag"}, True),
+        ({"deployment": "rag", "metric": "m"}, True),
+        ({"metric": "m"}, True),
+        ({"deployment": "other"}, False),
+        ({"deployment": "rag", "metric": "other"}, False),
+    ],
+)
+def test_a_silence_holds_what_matches_it_and_nothing_else(
+    book: AlertBook,
+    silenced: Callable[..., Notifier],
+    start_receiver: Callable[..., Any],
+    matchers: dict[str, str],
+    silent: bool,
+) -> None:
+    """Every matcher that is given must fit."""
+    receiver = start_receiver()
+    book.record([transition()], START)
+    silenced(receiver, **matchers).run_due(START)
+    assert len(receiver.requests) == (0 if silent else 1)
+
+
+def test_metrics_of_one_deployment_are_one_message_and_a_row_each(
+    book: AlertBook, start_receiver: Callable[..., Any]
+) -> None:
+    """A minute after the first came all go out at once, recorded together."""
+    receiver = start_receiver(500, 200)
+    book.record([transition(metric="m"), transition(metric="n")], START)
+    book.record([transition(metric="o")], START + timedelta(seconds=30))
+    minute = timedelta(minutes=1)
+    sender = Notifier([receiver.settings()], book, internal_hosts=["127.0.0.1"], group=minute)
+    assert sender.run_due(START + timedelta(seconds=31)) == START + minute
+    assert receiver.requests == []
+    due = sender.run_due(START + minute)
+    assert due is not None
+    sender.run_due(due)
+    first, second = receiver.requests
+    assert first.headers["webhook-id"] == second.headers["webhook-id"]
+    assert first.body == second.body
+    assert len(rows(book, "delivered")) == 3
+    assert {row.reason for row in rows(book, "delivered")} == {"answered 200, in one message with 2 more"}
+
+
+def test_a_silence_without_a_zone_is_refused() -> None:
+    """An end that could be two instants is an error."""
+    with pytest.raises(ValidationError, match="timezone"):
+        Silence.model_validate({"until": "2026-11-01T03:00:00"})
+    assert Silence.model_validate({"until": "2026-11-01T03:00:00Z"}).until == datetime(2026, 11, 1, 3, tzinfo=UTC)
