@@ -206,4 +206,7 @@ def _rows(work: Work, scores: Scores, now: datetime) -> Iterator[dict[str, Any]]
             "completion_tokens": 0,
             "sampling_probability": 1.0,
             "scored_at": now,
+            "direction": metric.about.direction,
+            "low": metric.about.low,
+            "high": metric.about.high,
         }

@@ -175,6 +175,9 @@ SCORES = TableSpec(
         ("sampling_probability", pa.float64(), "How likely the response was to be scored; weight by its inverse."),
         ("scored_at", TIMESTAMP, "When the score was made."),
         ("is_backfill", pa.bool_(), "Whether a backfill made it, long after the answer; null is false."),
+        ("direction", pa.string(), "Which end of the metric's range is better: up, down or none; null is up."),
+        ("low", pa.float64(), "Lower end of its range; -inf where it has none; null is 0."),
+        ("high", pa.float64(), "Upper end of its range; inf where it has none; null is 1."),
     ),
     long_text=("details",),
 )
@@ -233,7 +236,11 @@ ALERTS = TableSpec(
         ("metric", pa.string(), "Metric that got worse."),
         ("metric_version", pa.string(), "Its version."),
         ("segment", pa.string(), "JSON object of the traffic class; null for all traffic."),
-        ("change", pa.string(), "firing, resolved, delivered, undeliverable or silenced."),
+        (
+            "change",
+            pa.string(),
+            "firing (again where an alert becomes a page), resolved, delivered, undeliverable or silenced.",
+        ),
         ("changed_at", TIMESTAMP, "When this change happened."),
         ("since", TIMESTAMP, "Since when quality is worse, as estimated."),
         ("reference_mean", pa.float64(), "Mean of the reference window."),

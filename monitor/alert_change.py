@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from monitor.regression import StreamKey
+from monitor.regression import StreamKey, Tier
 
 DeliveryKind = Literal["delivered", "undeliverable", "silenced"]
 ChangeKind = Literal["firing", "resolved"] | DeliveryKind
@@ -30,8 +30,17 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
 
     fired_at: datetime | None = None
     """When the alert began firing."""
+    tier: Tier | None = None
+    """How sure the alert is: `warn`, or `page` from the change on that says so."""
     recorded_at: datetime | None = None
     """When this row was made, by the clock."""
+    since_earliest: datetime | None = None
+    since_latest: datetime | None = None
+    """95 % interval of `since`."""
+    drop: float | None = None
+    drop_lower: float | None = None
+    drop_upper: float | None = None
+    """How much worse than the reference, with its 90 % interval."""
     false_alarm_every_seconds: float | None = None
     observations: int | None = None
     """Conversations in the latest window."""
@@ -66,6 +75,11 @@ class AlertChange:
     def fired_at(self) -> datetime:
         """When the alert began firing."""
         return self.details.fired_at or self.changed_at
+
+    @property
+    def tier(self) -> Tier:
+        """`page` once the evidence is what the whole fleet's promise needs."""
+        return self.details.tier or "warn"
 
 
 _SAME_COLUMNS = [column.name for column in fields(AlertChange) if column.name not in ("key", "details")]

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from monitor.alert_change import DELIVERIES
 
-ALERT_COLUMNS = ("metric", "change", "verdict")
+ALERT_COLUMNS = ("alert_id", "metric", "change", "verdict")
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,17 @@ class AlertTotals:
 
     regressions: Mapping[tuple[str, str], int] = field(default_factory=dict)
     deliveries: Mapping[str, int] = field(default_factory=dict)
+    fired: frozenset[str] = frozenset()
+    """Ids of the alerts that fired: one that reaches a higher tier fires again, and is one regression."""
 
     def with_alerts(self, rows: pa.Table) -> AlertTotals:
         """Add rows of `alerts` (columns ALERT_COLUMNS)."""
-        regressions, deliveries = dict(self.regressions), dict(self.deliveries)
+        regressions, deliveries, fired = dict(self.regressions), dict(self.deliveries), set(self.fired)
         for row in rows.to_pylist():
-            if row["change"] == "firing":
+            if row["change"] == "firing" and row["alert_id"] not in fired:
+                fired.add(row["alert_id"])
                 key = (row["metric"] or "unknown", row["verdict"] or "undecided")
                 regressions[key] = regressions.get(key, 0) + 1
             elif row["change"] in DELIVERIES:
                 deliveries[row["change"]] = deliveries.get(row["change"], 0) + 1
-        return AlertTotals(regressions, deliveries)
+        return AlertTotals(regressions, deliveries, frozenset(fired))

@@ -43,7 +43,8 @@ class AlertBook:
     A change is a row first and a delivery second: what `pending` gives was recorded and not settled with that
     receiver, so after a crash between the two it is delivered late, not never. Transitions that the table already
     has, as after a restart, are ignored: an open alert is not opened twice, and nothing older than a stream's last
-    change is recorded. Several books on one lake do not repeat each other. Safe for use by several threads.
+    change is recorded. An open alert that reaches the tier `page` is one more `firing` change of it. Several books on
+    one lake do not repeat each other. Safe for use by several threads.
     """
 
     def __init__(self, lake: Lake) -> None:
@@ -180,7 +181,10 @@ def _news(known: Sequence[AlertChange], transitions: Sequence[Transition], now: 
     for transition in transitions:
         before = last.get(transition.key)
         is_open = before is not None and before.change == "firing"
-        if is_open is (transition.change == "firing") or (before and transition.at <= before.changed_at):
+        is_raised = before is not None and (before.tier, transition.reading.tier) == ("warn", "page")
+        if is_open is (transition.change == "firing") and not (is_open and is_raised):
+            continue
+        if before and transition.at <= before.changed_at:
             continue
         change = _change(transition, before if is_open else None, now)
         last[transition.key] = change
@@ -202,7 +206,7 @@ def _change(transition: Transition, opened: AlertChange | None, now: datetime) -
         else _digest(key.deployment, key.metric, key.metric_version, transition.at.astimezone(UTC).isoformat())
     )
     return AlertChange(
-        change_id=_digest(alert_id, transition.change),
+        change_id=_digest(alert_id, transition.change, *(["page"] if opened and transition.change == "firing" else [])),
         alert_id=alert_id,
         key=key,
         change=transition.change,
@@ -214,12 +218,18 @@ def _change(transition: Transition, opened: AlertChange | None, now: datetime) -
         current_upper=reading.since_upper,
         log_evidence=reading.log_evidence,
         log_threshold=reading.log_threshold,
-        reason="the evidence of a regression reached the threshold"
+        reason=f"the evidence of a regression reached the threshold of the tier {reading.tier or 'warn'}"
         if transition.change == "firing"
         else "the evidence that quality is back reached the threshold",
         details=AlertDetails(
             fired_at=fired_at,
+            tier=reading.tier or (opened.tier if opened else None),
             recorded_at=now,
+            since_earliest=reading.since_earliest,
+            since_latest=reading.since_latest,
+            drop=reading.drop,
+            drop_lower=reading.drop_lower,
+            drop_upper=reading.drop_upper,
             false_alarm_every_seconds=reading.false_alarm_every.total_seconds(),
             observations=reading.observations,
             worst=tuple(WorstAnswer(*answer) for answer in transition.worst),
@@ -248,7 +258,7 @@ def _withdrawn(
         since=alert.since,
         reference_mean=alert.reference_mean,
         reason=reason,
-        details=AlertDetails(fired_at=alert.fired_at, recorded_at=now),
+        details=AlertDetails(fired_at=alert.fired_at, tier=alert.details.tier, recorded_at=now),
     )
 
 

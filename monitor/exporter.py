@@ -174,22 +174,22 @@ def _evaluator(deployments: _Deployments, totals: Totals) -> Iterator[Metric]:
 _READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
     (
         "dialwatch_score_mean",
-        "Weighted mean score of the latest conversations, a ratio from 0 to 1.",
+        "Weighted mean score of the latest conversations, in the metric's own units.",
         lambda reading: reading.mean,
     ),
     (
         "dialwatch_score_mean_lower",
-        "Lower end of the 95 % confidence interval of the mean score, a ratio from 0 to 1.",
+        "Lower end of the 95 % confidence interval of the mean score, in the metric's own units.",
         lambda reading: reading.mean_lower,
     ),
     (
         "dialwatch_score_mean_upper",
-        "Upper end of the 95 % confidence interval of the mean score, a ratio from 0 to 1.",
+        "Upper end of the 95 % confidence interval of the mean score, in the metric's own units.",
         lambda reading: reading.mean_upper,
     ),
     (
         "dialwatch_score_reference_mean",
-        "Mean score of the reference that a regression is measured against, a ratio from 0 to 1.",
+        "Mean score of the reference that a regression is measured against, in the metric's own units.",
         lambda reading: reading.reference_mean,
     ),
     (
@@ -199,18 +199,43 @@ _READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
     ),
     (
         "dialwatch_regression_active",
-        "1 while the mean score is taken to be below its reference, else 0.",
+        "1 while the mean score is taken to be worse than its reference, else 0.",
         lambda reading: float(reading.status is Status.REGRESSED),
     ),
     (
+        "dialwatch_regression_page",
+        "1 while a regression is active whose evidence is enough to wake someone, else 0.",
+        lambda reading: float(reading.tier == "page"),
+    ),
+    (
+        "dialwatch_improvement_active",
+        "1 while the mean score is taken to be better than its reference, else 0.",
+        lambda reading: float(reading.improved),
+    ),
+    (
+        "dialwatch_regression_smallest_drop",
+        "Smallest drop of the mean score that would be found within a week at the traffic of now, in its own units.",
+        lambda reading: reading.smallest_drop,
+    ),
+    (
+        "dialwatch_regression_delay_seconds",
+        "Seconds after which a drop by a tenth of the metric's range would be found at the traffic of now.",
+        lambda reading: None if reading.delay is None else reading.delay.total_seconds(),
+    ),
+    (
         "dialwatch_regression_log_evidence",
-        "Natural logarithm of the evidence that the mean score has fallen.",
+        "Natural logarithm of the evidence that the mean score has got worse.",
         lambda reading: reading.log_evidence if math.isfinite(reading.log_evidence) else None,
     ),
     (
         "dialwatch_regression_log_threshold",
         "Natural logarithm of the evidence at which a regression fires.",
         lambda reading: reading.log_threshold,
+    ),
+    (
+        "dialwatch_regression_log_page_threshold",
+        "Natural logarithm of the evidence at which a regression pages; it grows with the number of streams.",
+        lambda reading: reading.log_page_threshold,
     ),
 )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from monitor.charts import TimeAxis, axis_of, bars, height_of, line
-from monitor.regression import Reading, Status
+from monitor.regression import Reading, Scale, Status
 from monitor.scores import MetricScores
 from monitor.snapshot import Figures, Snapshot
 from monitor.timeline import Timeline
@@ -23,8 +23,19 @@ class Row:
     reading: Reading | None
     version: str
     judge: str | None
+    scale: Scale | None
     trend: str
     reference_height: float | None
+
+    @property
+    def can_be_watched(self) -> bool:
+        """Whether a detector knows what would be worse."""
+        return self.scale is not None
+
+    @property
+    def tenth(self) -> float:
+        """A tenth of the metric's range."""
+        return abs(self.scale.best - self.scale.worst) / 10 if self.scale else 0.0
 
     @property
     def regressed(self) -> bool:
@@ -66,6 +77,12 @@ class ActiveRegression:
     def mean(self) -> float | None:
         """Mean since the regression began, or of the whole window where no conversation is left from then."""
         return self.reading.mean if self.reading.since_mean is None else self.reading.since_mean
+
+    @property
+    def rose(self) -> bool:
+        """Whether higher is worse, and so it rose."""
+        reference = self.reading.reference_mean
+        return self.mean is not None and reference is not None and self.mean > reference
 
     @property
     def interval(self) -> tuple[float | None, float | None]:
@@ -132,6 +149,7 @@ def _row(metric: str, scores: MetricScores, figures: Figures, axis: TimeAxis | N
         reading=reading,
         version=scores.version,
         judge=scores.judge,
+        scale=scores.scale,
         trend=line([value / weight if weight else None for weight, value in sums]),
         reference_height=None if reference is None else height_of(reference),
     )

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from monitor.amounts import PER_UNIT, added, counts, exact_sum, floats
+from monitor.regression import Scale
 from monitor.timeline import Timeline
 
 BUCKETS = tuple(tenth / 10 for tenth in range(11))
@@ -37,6 +38,9 @@ SCORE_COLUMNS = (
     "sampling_probability",
     "scored_at",
     "is_backfill",
+    "direction",
+    "low",
+    "high",
 )
 
 _EXEMPLAR_LIMIT = 128 - len("response_id")
@@ -100,6 +104,8 @@ class MetricScores:
     judge: str | None
     scored_at: datetime
     is_backfill: bool
+    scale: Scale | None = None
+    """None where it has no better end, or no two ends, and so is not watched for regressions."""
     histogram: Histogram = field(default_factory=Histogram)
     values_over_time: Timeline = field(default_factory=Timeline)
 
@@ -173,7 +179,9 @@ def _newest(rows: pa.Table) -> MetricScores:
     of_service = rows.filter(is_new)
     some = of_service if of_service.num_rows else rows
     row = some.slice(pc.index(some["scored_at"], pc.max(some["scored_at"])).as_py(), 1).to_pylist()[0]
-    return MetricScores(str(row["metric_version"] or ""), row["judge"], row["scored_at"], not of_service.num_rows)
+    scale = Scale.of(row["direction"], row["low"], row["high"])
+    version = str(row["metric_version"] or "")
+    return MetricScores(version, row["judge"], row["scored_at"], not of_service.num_rows, scale)
 
 
 def _is_backfill(rows: pa.Table) -> NDArray[np.bool_]:

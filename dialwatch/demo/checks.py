@@ -90,8 +90,10 @@ def _regression(plan: Plan, lake: Lake, deliveries: Sequence[Delivery]) -> list[
         if row["change"] in ("firing", "resolved")
     ]
     found = ", ".join(f"{row['metric']} of {row['deployment']} {row['change']}" for row in alerts) or "none"
-    planted = [(plan.degraded_deployment, METRIC, "firing")]
-    kept = [(row["deployment"], row["metric"], row["change"]) for row in alerts] == planted
+    planted = (plan.degraded_deployment, METRIC, "firing")
+    # An alert that becomes a page fires again.
+    told = {(row["deployment"], row["metric"], row["change"]) for row in alerts}
+    kept = told == {planted} and len({row["alert_id"] for row in alerts}) == 1
     since = alerts[0]["since"] if kept else None
     located = since is not None and abs(since - plan.drop_at) <= LOCATED_WITHIN
     sent = {row["change_id"] for row in alerts}

@@ -83,7 +83,12 @@ def _settings(folder: Path, webhook: str, secret: str) -> Settings:
                 "listen": address,
                 "external_url": f"http://{address}/",
                 "refresh_seconds": 1,
-                "regression": {"batch": timedelta(minutes=15), "reference_observations": 100},
+                "regression": {
+                    "batch": timedelta(minutes=15),
+                    "reference_observations": 100,
+                    "reference_time": timedelta(0),
+                    "tolerance": 0.05,
+                },
                 "webhooks": [{"name": "demo receiver", "url": webhook, "secret": secret}],
                 "internal_hosts": ["127.0.0.1"],
                 "group_seconds": 0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import httpcore
@@ -48,15 +49,26 @@ def post_alerts(
 
     A firing alert ends `outlives` from now unless it is told again; one that is over ended when that was found.
     """
-    body = msgspec.json.encode([_posted(alert_of(change, external_url), change, now + outlives) for change in changes])
+    body = msgspec.json.encode([one for change in changes for one in _posted(change, external_url, now + outlives)])
     return deliver(pool, str(settings.url).rstrip("/") + _PATH, body, {}, now)
 
 
-def _posted(alert: Alert, change: AlertChange, unless_told: datetime) -> Posted:
-    ends_at = unless_told if change.change == "firing" else recorded_at(change)
+def _posted(change: AlertChange, external_url: str, unless_told: datetime) -> list[Posted]:
+    over = recorded_at(change)
+    newest = _as_posted(alert_of(change, external_url), unless_told if change.change == "firing" else over)
+    if change.tier != "page":
+        return [newest]
+    # By its labels the warning that it was before is another alert, which is over now.
+    return [newest, _as_posted(alert_of(_as_warning(change), external_url), over)]
+
+
+def _as_warning(change: AlertChange) -> AlertChange:
+    return replace(change, details=msgspec.structs.replace(change.details, tier="warn"))
+
+
+def _as_posted(alert: Alert, ends_at: datetime) -> Posted:
     # An end before the beginning is refused, and the beginning is an event time: it may be ahead of the clock.
-    ends_at = max(ends_at, alert.starts_at)
-    return Posted(alert.labels, alert.annotations, alert.starts_at, ends_at, alert.generator_url)
+    return Posted(alert.labels, alert.annotations, alert.starts_at, max(ends_at, alert.starts_at), alert.generator_url)
 
 
 class Alertmanager:

@@ -103,14 +103,14 @@ def alert_of(change: AlertChange, external_url: str) -> Alert:
 
 
 def labels_of(change: AlertChange) -> dict[str, str]:
-    """Give the labels of an alert, the same for all its changes."""
+    """Give the labels of an alert; `severity` is `warning`, and `page` from the change on that says so."""
     key = change.key
     return {
         "alertname": ALERT_NAME,
         "deployment": key.deployment,
         "metric": key.metric,
         "metric_version": key.metric_version,
-        "severity": "page",
+        "severity": "page" if change.tier == "page" else "warning",
     }
 
 

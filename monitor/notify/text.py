@@ -15,7 +15,7 @@ def summary(change: AlertChange) -> str:
     where = f"{change.key.metric} of {change.key.deployment}"
     before, after = _number(change.reference_mean), _number(change.current_mean)
     if change.change == "firing":
-        return f"{where} fell from {before} to {after} since {_time(change.since)}"
+        return f"{where} {_moved(change)} from {before} to {after} since {_time(change.since)}"
     return f"{where}: alert is over" if change.current_mean is None else f"{where} is back at {after}"
 
 
@@ -27,15 +27,19 @@ def description(change: AlertChange, external_url: str) -> str:
 
 def _firing(change: AlertChange) -> list[str]:
     key, details = change.key, change.details
+    moved = _moved(change)
+    better = "higher" if moved == "fell" else "lower"
     lines = [
-        f"What: the mean of {key.metric} (0 is worst, 1 is best) fell from {_number(change.reference_mean)} in the "
+        f"What: the mean of {key.metric} ({better} is better) {moved} from {_number(change.reference_mean)} in the "
         f"reference to {_number(change.current_mean)} (95 % interval {_interval(change)}).",
-        f"Since: about {_time(change.since)}; found with the answers until {_time(change.changed_at)}.",
+        f"Since: about {_time(change.since)}{_between(change)}; found with the answers until "
+        f"{_time(change.changed_at)}.",
         f"Where: deployment {key.deployment}, all of its scored answers; metric version {key.metric_version}.",
     ]
     if details.false_alarm_every_seconds is not None:
         every = _duration(timedelta(seconds=details.false_alarm_every_seconds))
-        lines.append(f"How sure: steady quality raises an alert like this at most once in {every} on average.")
+        whole = ", of all that is watched together" if change.tier == "page" else ""
+        lines.append(f"How sure: steady quality raises an alert like this at most once in {every} on average{whole}.")
     if details.worst:
         worst = ", ".join(f"{answer.response_id} ({_number(answer.value)})" for answer in details.worst[:WORST])
         lines.append(f"Worst answers since then: {worst}")
@@ -53,6 +57,17 @@ def _resolved(change: AlertChange) -> list[str]:
         f"in the reference it was {_number(change.reference_mean)}.",
         f"Found with the answers until {_time(change.changed_at)}.",
     ]
+
+
+def _moved(change: AlertChange) -> str:
+    """Say which way is worse: the mean of an alert went there."""
+    rose = (change.current_mean or 0.0) > (change.reference_mean or 0.0)
+    return "rose" if rose else "fell"
+
+
+def _between(change: AlertChange) -> str:
+    earliest, latest = change.details.since_earliest, change.details.since_latest
+    return "" if earliest is None or latest is None else f" (95 %: {_time(earliest)} to {_time(latest)})"
 
 
 def _interval(change: AlertChange) -> str:

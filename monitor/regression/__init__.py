@@ -2,7 +2,8 @@
 
 from monitor.regression.betting import Interval, mean_interval
 from monitor.regression.detector import Detector
-from monitor.regression.reading import Observation, Reading, Status, StreamKey, Transition
+from monitor.regression.reading import Observation, Reading, Status, StreamKey, Tier, Transition
+from monitor.regression.scale import Scale
 from monitor.regression.settings import RegressionSettings
 from monitor.regression.streams import Streams
 
@@ -12,9 +13,11 @@ __all__ = [
     "Observation",
     "Reading",
     "RegressionSettings",
+    "Scale",
     "Status",
     "StreamKey",
     "Streams",
+    "Tier",
     "Transition",
     "mean_interval",
 ]

@@ -50,6 +50,7 @@ class Batches:
         self._grace = grace
         self._closed_until: datetime | None = None
         self._open: dict[datetime, list[Score]] = defaultdict(list)
+        self._scale: float | None = None
 
     def add(self, score: Score) -> None:
         """Put a score into its batch, or into the oldest open one if that is closed."""
@@ -64,25 +65,32 @@ class Batches:
         for start in sorted(start for start in self._open if start < until):
             scores = self._open.pop(start)
             self._closed_until = start + self._length
-            yield Batch(start, self._closed_until, observations(scores, start), worst_answers(scores))
+            found, self._scale = observations(scores, start, self._scale)
+            yield Batch(start, self._closed_until, found, worst_answers(scores))
 
     def _start(self, at: datetime) -> datetime:
         return _EPOCH + (at - _EPOCH) // self._length * self._length
 
 
-def observations(scores: Iterable[Score], start: datetime) -> tuple[Observation, ...]:
-    """Make one observation of each conversation in a batch that begins at `start`.
+def observations(
+    scores: Iterable[Score], start: datetime, scale: float | None = None
+) -> tuple[tuple[Observation, ...], float]:
+    """Make one observation of each conversation in a batch that begins at `start`; gives the next batch's scale too.
 
-    Its value is the weighted mean of its scores, its weight their mean weight. Weights are relative to the largest of
-    the batch; one above ten times the smallest counts as ten times, so that no single answer outvotes a batch.
+    An observation's value is the weighted mean of the conversation's scores. Its weight is their mean weight, cut at
+    `scale` and divided by it, so that it is in (0, 1] and no bet can lose more than it has. The scale is the largest
+    weight of the batch before, at most ten times the smallest one there: it must be known before the batch, as a scale
+    taken from the batch itself would depend on the values that are bet on. Only the first batch, which is always
+    part of the reference, is its own scale.
     """
     conversations: dict[str, list[Score]] = defaultdict(list)
     for score in scores:
         conversations[score.conversation].append(score)
     means = [_mean(conversations[name], start) for name in sorted(conversations)]
-    cap = _LARGEST_WEIGHT_RATIO * min(weight for _, _, weight in means)
-    largest = min(cap, max(weight for _, _, weight in means))
-    return tuple(Observation(at, value, min(weight, largest) / largest) for at, value, weight in means)
+    weights = [weight for _, _, weight in means]
+    next_scale = min(max(weights), _LARGEST_WEIGHT_RATIO * min(weights))
+    scale = next_scale if scale is None else scale
+    return tuple(Observation(at, value, min(weight, scale) / scale) for at, value, weight in means), next_scale
 
 
 def worst_answers(scores: Iterable[Score]) -> WorstAnswers:

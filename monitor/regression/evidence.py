@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from typing import Literal
 
 import numpy as np
 
@@ -19,28 +19,53 @@ class Evidence:
     `level = 1 - m0` the factors are those of the paper, `1 + lambda * w * (m0 - x)`, lambda = c / (1 - m0).
     """
 
-    def __init__(self, level: float) -> None:
+    def __init__(self) -> None:
+        self._log_detector = np.full(len(BETS), -np.inf)
+
+    def add(self, values: Floats, weights: Floats, level: float) -> None:
+        """Add one batch; the order of its values does not matter. `level` may change if that is settled before it."""
         if not level > 0.0:
             raise ValueError(f"level is {level} and must be above 0: a bet is a share of it")
-        self._level = level
-        self._log_detector = np.full(len(BETS), -np.inf)
-        self._log_cusum = np.zeros(len(BETS))
-        self._starts: list[datetime | None] = [None] * len(BETS)
-
-    def add(self, values: Floats, weights: Floats, start: datetime) -> None:
-        """Add one batch that begins at `start`; the order of its values does not matter."""
-        gains = log_capital(values, weights, self._level)
-        self._log_detector = np.logaddexp(0.0, self._log_detector) + gains
-        begins_here = self._log_cusum <= 0.0
-        self._starts = [start if here else old for here, old in zip(begins_here, self._starts, strict=True)]
-        self._log_cusum = np.maximum(self._log_cusum, 0.0) + gains
+        self._log_detector = np.logaddexp(0.0, self._log_detector) + log_capital(values, weights, level)
 
     @property
     def log_value(self) -> float:
         """Natural logarithm of the evidence; -inf before the first batch."""
         return log_mean_exp(self._log_detector)
 
+
+class Alarm:
+    """Goes on when the evidence of a mean above a level reaches a threshold, and off on as much against it.
+
+    The evidence against it restarts with every batch, as that for it does. A confidence sequence of the mean from the
+    alarm on would first have to outweigh all that came before the recovery: a bad week would take weeks to end.
+    """
+
+    def __init__(self, log_threshold: float) -> None:
+        self._log_threshold = log_threshold
+        self._for, self._against = Evidence(), Evidence()
+        self.is_on = False
+
     @property
-    def since(self) -> datetime | None:
-        """Start of the best supported segment: of all bets and first batches the one that has won most (CUSUM)."""
-        return self._starts[int(np.argmax(self._log_cusum))]
+    def log_evidence(self) -> float:
+        """Natural logarithm of the evidence for it; -inf without any."""
+        return self._for.log_value
+
+    @property
+    def log_evidence_against(self) -> float:
+        """Natural logarithm of the evidence that it is over; -inf while it is off."""
+        return self._against.log_value
+
+    def add(self, values: Floats, weights: Floats, level: float) -> Literal["on", "off"] | None:
+        """Add one batch of values in [0, 1]; gives what changed."""
+        self._for.add(values, weights, level)
+        if self.is_on:
+            self._against.add(1.0 - values, weights, 1.0 - level)
+            if self.log_evidence_against < self._log_threshold:
+                return None
+            self._for, self.is_on = Evidence(), False
+            return "off"
+        if self.log_evidence < self._log_threshold:
+            return None
+        self._against, self.is_on = Evidence(), True
+        return "on"

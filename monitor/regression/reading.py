@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
+
+from monitor.regression.scale import Scale
 
 WorstAnswers = tuple[tuple[str, float], ...]
 """(response_id, score) of the worst answers, worst first."""
 TransitionKind = Literal["firing", "resolved"]
+Tier = Literal["warn", "page"]
+"""How sure an alarm is: `warn` counts false alarms a stream, `page` those of the whole fleet."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -46,21 +50,26 @@ class Status(StrEnum):
 class Reading:
     """What is known of one stream after its last batch; fields are None until there is something to say.
 
-    `mean` with its 95 % interval is that of the last `observations` conversations, at most as many as the
-    reference has. `since` is the estimated start of a regression, `since_mean` with its 95 % interval the
-    conversations from there on, again at most as many as the reference has; as the start was chosen by the same
-    data, this interval is a little too good. In the reading of a `resolved` transition `since_mean` is the mean
-    since the recovery and `log_evidence` the evidence of the recovery.
+    `mean` with its 95 % interval is that of the last `observations` conversations, at most `reference_needed`. `since`
+    is the most likely start of a regression, `since_mean` with its 95 % interval the conversations from there on,
+    again at most as many; as the start was chosen by the same data, this interval is a little too good. In the reading
+    of a `resolved` transition `since_mean` is the mean since the recovery and `log_evidence` the evidence of it.
+
+    Values are those of the metric, so that where its better direction is down a regression is a rise.
     """
 
     status: Status
+    tier: Tier | None
+    """Of the regression that is active."""
     reference_observations: int
     reference_needed: int
+    learning_left: timedelta | None
+    """How long it takes to complete the reference at the traffic of now."""
     reference_mean: float | None
-    reference_lower: float | None
-    """Lower 95 % confidence bound of the reference's mean."""
     baseline: float | None
-    """`reference_lower` minus the tolerance: a mean below it is a regression."""
+    """The worse end of the 95 % interval of the reference's mean, and the tolerance: beyond it is a regression."""
+    can_fire: bool
+    """False while the reference is being learned, and where it is so bad that no score is a regression."""
     observations: int
     mean: float | None
     mean_lower: float | None
@@ -69,24 +78,56 @@ class Reading:
     """Natural logarithm of the evidence of a regression; -inf without any."""
     log_threshold: float
     """A regression fires at this much evidence."""
+    log_page_threshold: float
+    """It pages at this much, which depends on the number of streams."""
     false_alarm_every: timedelta
     """Mean time to a false alarm of this stream is at least this."""
     latest: datetime | None
     """Time of the last observation's batch."""
     since: datetime | None
+    since_earliest: datetime | None
+    since_latest: datetime | None
+    """95 % interval of `since`."""
     since_mean: float | None
     since_lower: float | None
     since_upper: float | None
+    drop: float | None
+    drop_lower: float | None
+    drop_upper: float | None
+    """How much worse than the reference the mean since the start is; its 90 % interval, from those of both."""
+    improved: bool
+    """Whether the mean is above the better end of the reference's interval and the tolerance, by as much evidence."""
+    smallest_drop: float | None
+    """Smallest drop that would be found within a week at the traffic of now; None where none would."""
+    delay: timedelta | None
+    """After how long a drop by a tenth of the metric's range would be found; None where it would not."""
 
-    @property
-    def can_fire(self) -> bool:
-        """False while the reference is being learned, and where it is so low that no score is a regression."""
-        return self.baseline is not None and self.baseline > 0.0
+    def on(self, scale: Scale) -> Reading:
+        """Give it in a metric's own values, where it was in those from 0 (worst) to 1 (best)."""
+        width = abs(scale.best - scale.worst)
+        points: dict[str, Any] = {name: _value(scale, getattr(self, name)) for name in _POINTS}
+        for lower, upper in (("mean_lower", "mean_upper"), ("since_lower", "since_upper")):
+            ends = _value(scale, getattr(self, lower)), _value(scale, getattr(self, upper))
+            points[lower], points[upper] = reversed(ends) if scale.is_reversed else ends
+        for name in ("drop", "drop_lower", "drop_upper", "smallest_drop"):
+            drop = getattr(self, name)
+            points[name] = None if drop is None else drop * width
+        return replace(self, **points)
+
+
+_POINTS = ("reference_mean", "baseline", "mean", "since_mean")
+
+
+def _value(scale: Scale, quality: float | None) -> float | None:
+    return None if quality is None else scale.value(quality)
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A regression begins or ends; `at` is the end of the batch, in event time, that showed it."""
+    """A regression begins, reaches the tier `page` (`firing` again) or ends.
+
+    `at` is the end of the batch, in event time, that showed it.
+    """
 
     key: StreamKey
     change: TransitionKind

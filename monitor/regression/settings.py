@@ -20,11 +20,15 @@ class RegressionSettings(BaseModel):
     grace: Annotated[timedelta, Ge(timedelta(0))] = timedelta(minutes=10)
     """How long after its end a batch waits for late scores."""
     false_alarm_every: timedelta = timedelta(days=30)
-    """Mean time to a false alarm of one stream is at least this."""
-    tolerance: Annotated[float, Ge(0), Lt(1)] = 0.05
-    """Drop below the reference, on the scale of the scores from 0 to 1, that wakes nobody."""
+    """Mean time to a false alarm (tier `warn`) of one stream is at least this."""
+    page_every: timedelta = timedelta(days=365)
+    """Mean time to a false alarm of tier `page` is at least this, for all streams together."""
+    tolerance: Annotated[float, Ge(0), Lt(1)] = 0.02
+    """Drop below the reference, as a share of the metric's range, that wakes nobody."""
     reference_observations: Annotated[int, Ge(2)] = 200
     """Conversations of the reference, which a stream learns before it is watched."""
+    reference_time: Annotated[timedelta, Ge(timedelta(0))] = timedelta(days=1)
+    """How long a stream learns at the least: a day has both day and night in it."""
 
     @model_validator(mode="after")
     def _more_than_one_batch(self) -> Self:
@@ -33,9 +37,22 @@ class RegressionSettings(BaseModel):
                 f"false_alarm_every is {self.false_alarm_every} and must be longer than batch, {self.batch}: "
                 "the promise is kept in whole batches"
             )
+        if self.page_every < self.false_alarm_every:
+            raise ValueError(
+                f"page_every is {self.page_every} and must not be shorter than false_alarm_every, "
+                f"{self.false_alarm_every}: a page is a warning with more evidence"
+            )
         return self
 
     @property
     def log_threshold(self) -> float:
         """Natural logarithm of the evidence that fires: the number of batches in `false_alarm_every`."""
         return math.log(self.false_alarm_every / self.batch)
+
+    def log_page_threshold(self, streams: int) -> float:
+        """Natural logarithm of the evidence that pages: the number of batches in `page_every` times that of streams.
+
+        The mean of the streams' evidence is an e-detector of the whole fleet, however they depend on each other, and
+        is at least A where one stream alone has A times the number of streams.
+        """
+        return math.log(self.page_every / self.batch) + math.log(streams)

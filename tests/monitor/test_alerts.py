@@ -7,6 +7,7 @@ import pytest
 
 from lake import ALERTS, SCORES, Lake, Table
 from monitor.alert_change import AlertChange
+from monitor.alert_totals import AlertTotals
 from monitor.alerts import AlertBook
 from monitor.regression import Reading, RegressionSettings, Status, StreamKey, Streams, Transition
 
@@ -16,23 +17,34 @@ NOW = START + 30 * timedelta(days=1)
 KEY = StreamKey("apps/rag", "faithfulness_kprecision", "1")
 READING = Reading(
     status=Status.REGRESSED,
+    tier="warn",
     reference_observations=200,
     reference_needed=200,
+    learning_left=None,
     reference_mean=0.8,
-    reference_lower=0.76,
     baseline=0.71,
+    can_fire=True,
     observations=200,
     mean=0.6,
     mean_lower=0.55,
     mean_upper=0.65,
     log_evidence=7.1,
     log_threshold=6.6,
+    log_page_threshold=9.1,
     false_alarm_every=timedelta(days=30),
     latest=START + 9 * HOUR,
     since=START + 5 * HOUR,
+    since_earliest=START + 4 * HOUR,
+    since_latest=START + 7 * HOUR,
     since_mean=0.4,
     since_lower=0.3,
     since_upper=0.5,
+    drop=0.4,
+    drop_lower=0.26,
+    drop_upper=0.54,
+    improved=False,
+    smallest_drop=None,
+    delay=None,
 )
 
 
@@ -82,6 +94,23 @@ def test_one_alert_lives_from_firing_to_resolved(lake: Lake) -> None:
     assert end.fired_at == START + 10 * HOUR
     assert len({first.change_id, end.change_id, second.change_id}) == 3
     assert book.active() == [second]
+
+
+def test_an_alert_that_becomes_a_page_is_one_more_change_of_it(lake: Lake) -> None:
+    """It is told anew, once, as the same alert; after a restart neither tier is news, and it counts as one."""
+    raised = replace(fired(12), reading=replace(READING, tier="page"))
+    first, page = AlertBook(lake).record([fired(10), raised], NOW)
+    assert (first.tier, page.tier, page.change) == ("warn", "page", "firing")
+    assert page.alert_id == first.alert_id
+    assert page.change_id != first.change_id
+    assert page.fired_at == first.changed_at
+    restarted = AlertBook(lake)
+    assert restarted.record([fired(10), raised, fired(13)], NOW) == []
+    assert restarted.active() == [page]
+    (end,) = restarted.record([resolved(20)], NOW)
+    assert (end.alert_id, end.change_id) not in {(c.alert_id, c.change_id) for c in (first, page)}
+    totals = AlertTotals().with_alerts(lake.table(ALERTS, KEY.deployment).read())
+    assert totals.regressions == {(KEY.metric, "undecided"): 1}
 
 
 def test_an_open_alert_is_not_opened_twice(lake: Lake) -> None:
@@ -274,7 +303,7 @@ def score_rows() -> list[dict[str, Any]]:
 
 def test_a_restart_in_the_middle_changes_nothing_in_the_table(lake: Lake, score_rows: list[dict[str, Any]]) -> None:
     """A monitor that starts anew every ten hours and reads all again leaves the rows of one that never stopped."""
-    settings = RegressionSettings(reference_observations=60)
+    settings = RegressionSettings(reference_observations=60, reference_time=0 * HOUR)
     for end in range(60, 361, 60):
         now = score_rows[end - 1]["requested_at"]
         streams, book = Streams(settings), AlertBook(lake)
@@ -282,5 +311,5 @@ def test_a_restart_in_the_middle_changes_nothing_in_the_table(lake: Lake, score_
         book.settle(streams.readings(), {KEY}, now)
     whole = Streams(settings).feed(SCORES.rows(score_rows), NOW)
     assert {(row["change"], row["changed_at"]) for row in rows_of(lake)} == {(t.change, t.at) for t in whole}
-    assert len(rows_of(lake)) == 2
-    assert [t.change for t in whole] == ["firing", "resolved"]
+    assert len(rows_of(lake)) == 3
+    assert [t.change for t in whole] == ["firing", "firing", "resolved"]

@@ -15,7 +15,7 @@ def test_a_body_has_alertmanagers_shape_and_our_data(firing: AlertChange) -> Non
         "deployment": "apps/rag",
         "metric": "faithfulness_kprecision",
         "metric_version": "1",
-        "severity": "page",
+        "severity": "warning",
     }
     assert set(annotations) == {"summary", "description"}
     assert body == {

@@ -1,5 +1,7 @@
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+
+from msgspec import structs
 
 from monitor.alert_change import AlertChange, AlertDetails
 from monitor.notify.text import description, summary
@@ -9,7 +11,7 @@ def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(f
     """The text of a firing alert, in full."""
     assert summary(firing) == "faithfulness_kprecision of apps/rag fell from 0.80 to 0.41 since 2026-11-20 09:30 UTC"
     assert description(firing, "https://watch.example/").splitlines() == [
-        "What: the mean of faithfulness_kprecision (0 is worst, 1 is best) fell from 0.80 in the reference to 0.41 "
+        "What: the mean of faithfulness_kprecision (higher is better) fell from 0.80 in the reference to 0.41 "
         "(95 % interval 0.30 to 0.52).",
         "Since: about 2026-11-20 09:30 UTC; found with the answers until 2026-11-20 12:00 UTC.",
         "Where: deployment apps/rag, all of its scored answers; metric version 1.",
@@ -17,6 +19,20 @@ def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(f
         "Worst answers since then: chatcmpl-1 (0.00), chatcmpl-2 (0.10)",
         "Look at: https://watch.example/",
     ]
+
+
+def test_a_page_and_a_metric_that_is_better_when_low_are_told_as_what_they_are(firing: AlertChange) -> None:
+    """It rose, lower is better, and the promise of a page is of all that is watched."""
+    year = timedelta(days=365).total_seconds()
+    told = structs.replace(firing.details, tier="page", false_alarm_every_seconds=year)
+    page = replace(firing, reference_mean=0.1, current_mean=0.4, details=told)
+    assert summary(page) == "faithfulness_kprecision of apps/rag rose from 0.10 to 0.40 since 2026-11-20 09:30 UTC"
+    lines = description(page, "").splitlines()
+    assert "(lower is better) rose from 0.10 in the reference to 0.40" in lines[0]
+    assert lines[3] == (
+        "How sure: steady quality raises an alert like this at most once in 365 days on average, of all that is "
+        "watched together."
+    )
 
 
 def test_the_end_of_an_alert_says_how_good_it_is_again(firing: AlertChange) -> None:

@@ -18,16 +18,45 @@ def score(at: datetime, value: float = 0.5, chat: str = "a", weight: float = 1.0
 def test_a_conversation_is_one_observation_with_the_weighted_mean_of_its_scores() -> None:
     """Three answers of one chat and one of another are two observations; a weight of 3 counts threefold."""
     scores = [score(START, 1.0, "a", 3), score(START, 0.0, "a", 1), score(START, 0.0, "b", 1)]
-    first, second = observations(scores, START)
+    (first, second), _ = observations(scores, START)
     assert (first.value, first.weight) == (0.75, 1.0)
     assert (second.value, second.weight) == (0.0, 0.5)
 
 
 def test_no_single_weight_outvotes_a_batch() -> None:
     """A weight of 1000 beside weights of 1 counts as ten."""
-    first, second = observations([score(START, chat="a", weight=1000), score(START, chat="b")], START)
+    (first, second), scale = observations([score(START, chat="a", weight=1000), score(START, chat="b")], START)
     assert first.weight == 1.0
     assert second.weight == pytest.approx(0.1)
+    assert scale == 10.0
+
+
+def test_weights_are_relative_to_the_batch_before() -> None:
+    """After weights of 4, a weight of 1 counts as a quarter and one of 8 as 1, whatever else the batch holds."""
+    batches = Batches(HOUR, 0 * MINUTE)
+    batches.add(score(START, weight=4))
+    for chat, weight in (("a", 1), ("b", 8)):
+        batches.add(score(START + HOUR, chat=chat, weight=weight))
+    _, second = batches.close(START + 2 * HOUR)
+    assert [o.weight for o in second.observations] == [0.25, 1.0]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.floats(0, 1), st.floats(1, 1e6)), min_size=1, max_size=20),
+    st.floats(0.5, 100),
+    st.floats(1, 50),
+)
+def test_only_the_ratio_of_weights_matters(
+    answers: list[tuple[int, float, float]], factor: float, scale: float
+) -> None:
+    """Weights that are all multiplied by one number, as at half the sampling, give the same observations."""
+    one = [score(START + n * MINUTE, x, str(chat), w) for n, (chat, x, w) in enumerate(answers)]
+    other = [score(START + n * MINUTE, x, str(chat), w * factor) for n, (chat, x, w) in enumerate(answers)]
+    for given_scale, scaled in ((None, None), (scale, scale * factor)):
+        (first, _), (second, _) = observations(one, START, given_scale), observations(other, START, scaled)
+        for a, b in zip(first, second, strict=True):
+            assert (a.value, a.weight) == pytest.approx((b.value, b.weight))
+        assert all(0 < o.weight <= 1 for o in first)
 
 
 def test_a_batch_closes_only_after_its_grace() -> None:

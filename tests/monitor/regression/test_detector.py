@@ -9,7 +9,7 @@ from monitor.regression import Detector, Observation, RegressionSettings, Status
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-SETTINGS = RegressionSettings(false_alarm_every=100 * HOUR, reference_observations=60)
+SETTINGS = RegressionSettings(false_alarm_every=100 * HOUR, reference_observations=60, reference_time=0 * HOUR)
 
 Law = Callable[[np.random.Generator, float], NDArray[np.float64]]
 
@@ -87,7 +87,9 @@ def test_the_end_of_a_long_regression_is_seen_as_soon_as_its_start() -> None:
         for number in range(1, 301)
         if (reading := detector.update(batch(number, scores(generator, 0.4 if 20 <= number < 220 else 0.8))))
     ]
-    (fired, firing), (ended, resolved) = changes
+    (fired, firing), (paged, page), (ended, resolved) = changes
+    assert (firing.tier, page.tier, resolved.tier) == ("warn", "page", None)
+    assert fired < paged < 40
     assert 20 <= fired < 30
     assert 220 <= ended < 240
     assert resolved.status is Status.WATCHING
@@ -111,6 +113,101 @@ def test_a_perfect_reference_stays_quiet_while_perfect_and_fires_when_it_is_not(
     detector = learned(np.ones(60))
     assert all(detector.update(batch(n, np.ones(6))) is None for n in range(1, 300))
     assert any(detector.update(batch(n, np.array([1, 1, 0, 0, 0, 0.0]))) for n in range(300, 305))
+
+
+def test_a_page_needs_the_evidence_of_the_whole_fleet() -> None:
+    """Of a thousand streams one pages at a thousand times the evidence at which it would page alone, so later."""
+    paged = {}
+    for streams in (1, 1000):
+        generator = np.random.default_rng(3)
+        detector = learned(np.concatenate([scores(generator, 0.8) for _ in range(10)]))
+        for number in range(1, 60):
+            found = detector.update(batch(number, scores(generator, 0.5)), streams)
+            if found and found.tier == "page":
+                paged[streams] = number
+                assert found.log_evidence >= found.log_page_threshold
+                assert np.exp(found.log_page_threshold) == pytest.approx(365 * 24 * streams)
+                break
+    assert paged[1] < paged[1000]
+
+
+def test_an_improvement_is_told_and_never_fires() -> None:
+    """A rise from 0.6 to 0.9 makes no transition; the reading says improved while it lasts, and not after it."""
+    generator = np.random.default_rng(8)
+    detector = learned(np.concatenate([scores(generator, 0.6) for _ in range(10)]))
+    assert not any(detector.update(batch(n, scores(generator, 0.9))) for n in range(1, 30))
+    assert detector.reading.improved
+    for number in range(30, 60):
+        detector.update(batch(number, scores(generator, 0.6)))
+    assert not detector.reading.improved
+
+
+def test_the_change_is_dated_with_an_interval_and_a_size() -> None:
+    """In 19 of 20 streams or more the interval of the start holds the truth, and that of the drop does too."""
+    held = sized = 0
+    for seed in range(40):
+        generator = np.random.default_rng(seed)
+        detector = learned(np.concatenate([scores(generator, 0.8) for _ in range(10)]))
+        for number in range(1, 100):
+            found = detector.update(batch(number, scores(generator, 0.8 if number < 50 else 0.55)))
+            if found:
+                assert found.since_earliest <= found.since <= found.since_latest  # type: ignore[operator]
+                held += found.since_earliest <= START + 50 * HOUR <= found.since_latest  # type: ignore[operator]
+                sized += found.drop_lower <= 0.25 <= found.drop_upper  # type: ignore[operator]
+                break
+    assert held >= 36
+    assert sized >= 38
+
+
+def test_the_reference_grows_and_never_swallows_a_slow_fall() -> None:
+    """With more conversations the baseline only rises: a fall of 0.01 a batch during growth is found all the same."""
+    generator = np.random.default_rng(2)
+    detector = learned(np.concatenate([scores(generator, 0.8) for _ in range(10)]))
+    first = detector.reading.baseline
+    for number in range(1, 100):
+        assert detector.update(batch(number, scores(generator, 0.8))) is None
+    grown = detector.reading
+    assert grown.reference_observations > 600
+    assert grown.baseline > first  # type: ignore[operator]
+    found = None
+    for number in range(100, 150):
+        found = found or detector.update(batch(number, scores(generator, 0.8 - 0.01 * (number - 100))))
+    assert found is not None
+    assert found.baseline >= grown.baseline  # type: ignore[operator]
+
+
+def test_a_reference_has_a_day_and_a_night_in_it() -> None:
+    """Many conversations within an hour do not complete a reference that must be a day long; how long is told."""
+    detector = Detector(SETTINGS.model_copy(update={"reference_time": 24 * HOUR}))
+    generator = np.random.default_rng(2)
+    for number in range(24):
+        detector.update(batch(number, scores(generator, 0.8)))
+        assert detector.status is Status.LEARNING
+    assert detector.reading.learning_left == HOUR
+    detector.update(batch(24, scores(generator, 0.8)))
+    assert detector.status is Status.WATCHING
+    assert detector.reading.learning_left is None
+
+
+@pytest.mark.parametrize("law", [scores, binary])
+def test_the_delay_that_is_told_is_about_the_one_that_comes(law: Law) -> None:
+    """The median of real delays of a drop of 0.1 is at most twice the told one, and the told one at most four times."""
+    told, real = [], []
+    for seed in range(25):
+        generator = np.random.default_rng(seed)
+        detector = Detector(SETTINGS)
+        for number in range(200):
+            detector.update(batch(number, law(generator, 0.8)))
+        delay = detector.reading.delay
+        if delay is None or detector.status is not Status.WATCHING:
+            continue
+        told.append(delay / HOUR)
+        number = 200
+        while detector.update(batch(number, law(generator, 0.7))) is None and number < 1000:
+            number += 1
+        real.append(number - 199)
+    assert len(told) > 20
+    assert np.median(real) / 2 <= np.median(told) <= 4 * np.median(real)
 
 
 def test_learning_says_how_much_is_missing() -> None:

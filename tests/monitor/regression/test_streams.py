@@ -14,7 +14,7 @@ from monitor.regression import RegressionSettings, Status, StreamKey, Streams, T
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 NOW = START + 100 * HOUR
-SETTINGS = RegressionSettings(false_alarm_every=50 * HOUR, reference_observations=40)
+SETTINGS = RegressionSettings(false_alarm_every=50 * HOUR, reference_observations=40, reference_time=0 * HOUR)
 KEY = StreamKey("rag", "faithfulness_kprecision", "1")
 
 
@@ -53,8 +53,9 @@ def feed_all(rows: list[dict[str, Any]], cuts: list[int] | None = None) -> tuple
 
 def test_a_planted_drop_is_found_once_and_resolved_once() -> None:
     """Worse from hour 20 to hour 40: one firing soon after 20, since about then, one resolved soon after 40."""
-    _, (fired, resolved) = feed_all(traffic(60, 20, 40))
-    assert (fired.key, fired.change, resolved.change) == (KEY, "firing", "resolved")
+    _, (fired, page, resolved) = feed_all(traffic(60, 20, 40))
+    assert (fired.key, fired.change, page.change, resolved.change) == (KEY, "firing", "firing", "resolved")
+    assert (fired.reading.tier, page.reading.tier) == ("warn", "page")
     assert START + 20 * HOUR < fired.at <= START + 28 * HOUR
     assert START + 40 * HOUR < resolved.at <= START + 50 * HOUR
     assert fired.reading.since is not None
@@ -88,12 +89,51 @@ def test_streams_do_not_touch_each_other() -> None:
         r | change for change in ({"deployment": "other"}, {"metric_version": "2"}) for r in traffic(40, 1000, seed=2)
     ]
     streams, transitions = feed_all(rows)
-    assert [t.key for t in transitions] == [KEY]
+    assert {t.key for t in transitions} == {KEY}
     assert {key: reading.status for key, reading in streams.readings().items()} == {
         KEY: Status.REGRESSED,
         StreamKey("other", KEY.metric, "1"): Status.WATCHING,
         StreamKey(KEY.deployment, KEY.metric, "2"): Status.WATCHING,
     }
+
+
+def test_a_metric_whose_better_direction_is_down_is_watched_upside_down() -> None:
+    """Latency-like values from 0 to 10 that rise are a regression told in their own units; that fall are none."""
+    ends = {"direction": "down", "low": 0.0, "high": 10.0}
+
+    def turned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [r | ends | {"value": 10 * (1 - r["value"])} for r in rows]
+
+    plain, turned_over = feed_all(traffic(40, 20)), feed_all(turned(traffic(40, 20)))
+    assert [(t.key, t.at, t.change) for t in plain[1]] == [(t.key, t.at, t.change) for t in turned_over[1]]
+    up, down = plain[0].readings()[KEY], turned_over[0].readings()[KEY]
+    assert down.reference_mean == pytest.approx(10 * (1 - up.reference_mean))  # type: ignore[operator]
+    assert down.since_lower == pytest.approx(10 * (1 - up.since_upper))  # type: ignore[operator]
+    assert down.drop == pytest.approx(10 * up.drop)  # type: ignore[operator]
+    assert down.log_evidence == pytest.approx(up.log_evidence)
+    assert [value for _, value in turned_over[1][0].worst] == pytest.approx(
+        [10 * (1 - value) for _, value in plain[1][0].worst]
+    )
+    better = [r | ends | {"value": 10 * r["value"]} for r in traffic(40, 20)]
+    assert feed_all(better)[1] == []
+
+
+@pytest.mark.parametrize("ends", [{"direction": "none"}, {"direction": "down", "high": float("inf")}, {"low": 1.0}])
+def test_a_metric_without_two_ends_and_a_better_one_is_not_watched(ends: dict[str, Any]) -> None:
+    """It has no reading, and is counted."""
+    streams, transitions = feed_all([r | ends for r in traffic(30, 10)])
+    assert (streams.readings(), transitions, streams.left_out) == ({}, [], {"no_scale": 180})
+
+
+def test_the_fleet_is_what_has_had_scores_so_far() -> None:
+    """The evidence that pages grows with the deployments and metrics seen before, not with versions or later ones."""
+    quiet = [r | {"deployment": f"app-{n}"} for n in range(9) for r in traffic(12, 1000, seed=n)]
+    later = [r | {"deployment": "later", "requested_at": r["requested_at"] + 30 * HOUR} for r in traffic(6, 1000)]
+    version = [r | {"metric_version": "2", "requested_at": r["requested_at"] + 30 * HOUR} for r in traffic(6, 1000)]
+    alone = feed_all(traffic(30, 20))[1]
+    fleet = feed_all([*traffic(30, 20), *quiet, *later, *version])[1]
+    assert [np.exp(t.reading.log_page_threshold) for t in alone] == pytest.approx([365 * 24] * len(alone))
+    assert [np.exp(t.reading.log_page_threshold) for t in fleet] == pytest.approx([10 * 365 * 24] * len(fleet))
 
 
 def test_answers_of_one_conversation_are_one_observation() -> None:

@@ -1,0 +1,46 @@
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from monitor.regression import RegressionSettings, mean_interval
+from monitor.regression.reference import Reference
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+SETTINGS = RegressionSettings(reference_observations=50, reference_time=timedelta(0))
+
+
+def add(reference: Reference, values: np.ndarray, hour: int = 0) -> None:
+    reference.add(values, np.ones(len(values)), START + hour * timedelta(hours=1))
+
+
+def test_worse_conversations_never_change_a_complete_reference() -> None:
+    """At the next look the whole is lower: mean, interval and baseline stay those of before."""
+    reference = Reference(SETTINGS)
+    add(reference, np.tile([0.7, 0.9], 25))
+    before = reference.mean, reference.interval, reference.baseline
+    add(reference, np.full(150, 0.4), 1)
+    assert reference.observations == 200
+    assert (reference.mean, reference.interval, reference.baseline) == before
+
+
+def test_more_of_the_same_raises_the_baseline() -> None:
+    """With four times the conversations the interval is narrower, and the baseline nearer to the mean."""
+    reference = Reference(SETTINGS)
+    add(reference, np.tile([0.7, 0.9], 25))
+    first = reference.baseline
+    add(reference, np.tile([0.7, 0.9], 75), 1)
+    assert reference.baseline is not None
+    assert first is not None
+    assert first < reference.baseline < 0.8 - SETTINGS.tolerance
+    assert reference.mean == pytest.approx(0.8)
+
+
+def test_the_bound_is_that_of_the_values_and_never_above_it() -> None:
+    """Kept to a 1024th, values give the lower end of the exact interval or one less than a 1024th below it."""
+    values, reference = np.random.default_rng(3).beta(4, 1, 50), Reference(SETTINGS)
+    add(reference, values)
+    exact = mean_interval(values, np.ones(50))
+    assert reference.interval is not None
+    assert exact.lower - 1 / 1024 <= reference.interval.lower <= exact.lower
+    assert reference.mean == pytest.approx(values.mean())

@@ -1,0 +1,45 @@
+"""What the page says of metrics that no detector watches, and of those whose better direction is down."""
+
+from collections.abc import Callable
+from typing import Any
+
+from monitor import Monitor, create_app
+
+
+def test_a_metric_without_a_better_end_is_told_as_not_watched(
+    monitor: Monitor, rows: Any, get: Callable[..., Any]
+) -> None:
+    """Times have no upper bound: the page says so; its scores are shown, and it has no reading."""
+    ends = {"direction": "down", "low": 0.0, "high": float("inf")}
+    rows.scores("rag", *({"metric": "seconds", "value": 2.0, "response_id": str(n)} | ends for n in range(5)))
+    monitor.refresh()
+    assert monitor.snapshot is not None
+    assert monitor.snapshot.failures == {}
+    assert monitor.snapshot.deployments["rag"].readings == {}
+    assert "not watched" in get(create_app(monitor), "/").text
+
+
+def test_a_rise_of_what_should_be_low_is_told_as_a_rise(monitor: Monitor, rows: Any, get: Callable[..., Any]) -> None:
+    """A metric whose better direction is down rises from 0.2 to 0.7: the page says rose, and the metrics say so too."""
+    down = {"direction": "down", "low": 0.0, "high": 1.0}
+    scores = rows.scores
+    rows.scores = lambda deployment, *given: scores(deployment, *(row | down for row in given))
+    rows.hours("rag", 48, lambda left: 0.2 if left > 10 else 0.7, "repeats")
+    monitor.refresh()
+    app = create_app(monitor)
+    page, metrics = get(app, "/").text, get(app, "/metrics").text
+    assert "rose from 0.2" in " ".join(page.split())
+    assert 'dialwatch_regression_active{deployment="rag",metric="repeats"} 1.0' in metrics
+    assert 'dialwatch_regression_page{deployment="rag",metric="repeats"} 1.0' in metrics
+    assert 'dialwatch_improvement_active{deployment="rag",metric="repeats"} 0.0' in metrics
+
+
+def test_what_would_be_seen_and_how_soon_is_told(monitor: Monitor, rows: Any, get: Callable[..., Any]) -> None:
+    """A steady stream says which drop it would find, and how long a drop of 0.1 takes; a better one says improved."""
+    rows.hours("steady", 60, lambda left: 0.7, "m")
+    rows.hours("better", 60, lambda left: 0.5 if left > 20 else 0.9, "m")
+    monitor.refresh()
+    page = " ".join(get(create_app(monitor), "/").text.split())
+    assert "a drop of 0.10 is seen in about" in page
+    assert "smallest in a week: 0.0" in page
+    assert "improved" in page
