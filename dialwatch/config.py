@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 import yaml
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, field_validator
@@ -201,14 +201,17 @@ def _explain(error: ValidationError, path: Path | None) -> str:
 
 def _model_at(location: tuple[int | str, ...]) -> type[BaseModel] | None:
     model: type[BaseModel] | None = Settings
+    is_name = False
     for part in location:
-        if isinstance(part, int):
-            continue  # an item of a list has the model of the list
+        if isinstance(part, int) or is_name:
+            is_name = False
+            continue  # an item of a list has the model of the list, a name the one of its mapping
         field = None if model is None else model.model_fields.get(str(part))
         annotation = None if field is None else field.annotation
         kinds = [annotation, *getattr(annotation, "__args__", ())]
         model = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
-    return model
+        is_name = get_origin(annotation) is Mapping
+    return None if is_name else model
 
 
 def _known(model: type[BaseModel]) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from evaluator.judges import JudgeSettings
 from evaluator.metrics import Metric, Models, UnknownMetricError, combination, metric_named
 from lake import reads_seconds
 
@@ -63,7 +64,7 @@ class EvaluatorSettings(BaseModel):
     the harmonic one.
 
     `deployments` says by a deployment's name which metrics score it in the place of `metrics`. `models` says which
-    local models the metrics use that use one.
+    local models the metrics use that use one. `judges` are the language models that may be asked, by name.
 
     Raises pydantic's ValidationError for a key that does not exist, and for a metric that does not, with a list of
     those that do.
@@ -72,6 +73,7 @@ class EvaluatorSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     models: Models = Models()
+    judges: Mapping[str, JudgeSettings] = Field(default_factory=dict)
     combinations: Combinations = Field(default_factory=dict)
     metrics: tuple[str, ...] = DEFAULT_METRICS
     deployments: Mapping[str, DeploymentSettings] = Field(default_factory=dict)

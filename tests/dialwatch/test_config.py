@@ -137,6 +137,24 @@ def test_one_underscore_is_not_two(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "two underscores" in said
 
 
+def test_a_judges_key_comes_from_a_file_or_the_environment(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A secret below a name of the user's choice is a secret too, and an unknown key there is named."""
+    judge = "lake: {root: x}\nevaluator: {judges: {strict: {base_url: 'https://a.example', model: m, %s}}}"
+    (config.parent / "key").write_text("from-file\n")
+    config.write_text(judge % f"api_key_file: {config.parent / 'key'}")
+    key = load_settings(config).evaluator.judges["strict"].api_key
+    assert key is not None
+    assert key.get_secret_value() == "from-file"
+    monkeypatch.setenv("DIALWATCH_EVALUATOR__JUDGES__STRICT__API_KEY", "from-environment")
+    key = load_settings(config).evaluator.judges["strict"].api_key
+    assert key is not None
+    assert key.get_secret_value() == "from-environment"
+    config.write_text(judge % "api_key: abc")
+    assert "evaluator.judges.strict.api_key: secrets do not belong" in explained(config)
+    config.write_text(judge % "apikey: abc")
+    assert "evaluator.judges.strict.apikey: unknown key; known here: allow_unpriced, api_key" in explained(config)
+
+
 def test_null_and_mappings_come_from_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """`null` is none, a mapping is JSON."""
     monkeypatch.setenv("DIALWATCH_LAKE__ROOT", "lake")

@@ -1,0 +1,70 @@
+"""What a judge is asked, what it answers, what that took, and why there is no answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Reason = Literal[
+    "judge_failed",
+    "judge_refused",
+    "judge_content_filter",
+    "judge_timeout",
+    "judge_budget",
+    "judge_unpriced",
+    "judge_unavailable",
+]
+"""Why a row has no score: failed is a request or a reply that is of no use, unavailable an endpoint that is."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a prompt."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True)
+class Spend:
+    """Calls that were paid or may have been, with their tokens and money.
+
+    `cost` is in the currency of the judge's prices. A call that may have been paid although its reply did not come has
+    no tokens, and its upper bound as cost.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    cached_prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: Spend) -> Spend:
+        return Spend(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.cached_prompt_tokens + other.cached_prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cost + other.cost,
+        )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A reply that fits its schema. `spend` is what it took now: nothing for one that was `from_cache`."""
+
+    parsed: Any
+    spend: Spend
+    from_cache: bool
+
+
+class JudgeError(Exception):
+    """There is no answer. `reason` is a short fixed word; `spend` is what the attempt took all the same.
+
+    The message may quote what the endpoint said, and an endpoint may quote the prompt: it is for no log.
+    """
+
+    def __init__(self, reason: Reason, message: str, spend: Spend | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.spend = spend or Spend()

@@ -1,0 +1,152 @@
+"""Every call of a judge, on disk before it is made and again before its reply is used: the cache and the ledger."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_HOUR, _DAY = 3600, 86400
+_WAIT_SECONDS = 30
+_TABLES = """
+CREATE TABLE IF NOT EXISTS calls (
+    id INTEGER PRIMARY KEY, judge TEXT NOT NULL, key TEXT NOT NULL, began REAL NOT NULL, cost REAL NOT NULL, reply TEXT
+);
+CREATE INDEX IF NOT EXISTS replies ON calls (key) WHERE reply IS NOT NULL;
+CREATE INDEX IF NOT EXISTS beginnings ON calls (began);
+CREATE TABLE IF NOT EXISTS ledger (
+    judge TEXT NOT NULL, hour INTEGER NOT NULL, cost REAL NOT NULL, PRIMARY KEY (judge, hour)
+);
+"""
+
+
+class BudgetSpentError(Exception):
+    """The next call could cost more than is left of a judge's budget; `period` is hour or day."""
+
+    def __init__(self, period: str, budget: float, spent: float, bound: float) -> None:
+        super().__init__(
+            f"the {period}'s budget of {budget:g} has {max(budget - spent, 0.0):g} left, the call may cost {bound:g}"
+        )
+
+
+class Calls:
+    """The calls of all judges, in one SQLite file that the processes of a machine may share.
+
+    A call is a row before it is made, with the most that it can cost, and that much counts as spent. When its reply is
+    there, the reply and the true cost take its place, in one transaction, before anybody sees the reply. So after
+    SIGKILL each call that was answered is here with its reply, and each that was under way is here at its upper bound:
+    what was paid is never more than what the ledger says. A power cut may undo the last transactions (SQLite's WAL
+    with synchronous = NORMAL).
+
+    The hour and the day are those of UTC in which a call began. Budgets hold for all processes that use the file. It
+    must be on a local disk: SQLite locks no network file system. Workers of other machines have files of their own,
+    and so each has the whole budget.
+
+    The file holds what judges said about users' answers: who may read it is decided by the folder it is in.
+    """
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._clock = clock
+        self._database = sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = NORMAL")
+        self._database.executescript(_TABLES)
+
+    def close(self) -> None:
+        """Close the file; calls that are not finished stay at their upper bound."""
+        self._database.close()
+
+    def find(self, key: str) -> str | None:
+        """Give the first reply to a request, None where there is none."""
+        row = self._database.execute(
+            "SELECT reply FROM calls WHERE key = ? AND reply IS NOT NULL ORDER BY id LIMIT 1", (key,)
+        ).fetchone()
+        return None if row is None else str(row[0])
+
+    def begin(
+        self, judge: str, key: str, bound: float, per_hour: float | None = None, per_day: float | None = None
+    ) -> int:
+        """Note that a call is about to be made that costs at most `bound`, and give its number.
+
+        Raises BudgetSpentError, and notes nothing, where that is more than is left of a budget.
+        """
+        now = self._clock()
+        with self._transaction():
+            self._check(judge, now, bound, per_hour, per_day)
+            self._charge(judge, now, bound)
+            row = self._database.execute(
+                "INSERT INTO calls (judge, key, began, cost) VALUES (?, ?, ?, ?)", (judge, key, now, bound)
+            )
+        return int(row.lastrowid or 0)
+
+    def check(self, judge: str, bound: float, per_hour: float | None = None, per_day: float | None = None) -> None:
+        """Raise BudgetSpentError where `begin` would now; nothing is noted."""
+        self._check(judge, self._clock(), bound, per_hour, per_day)
+
+    def finish(self, call: int, reply: str, cost: float) -> None:
+        """Keep the reply of a call, and what it did cost."""
+        with self._transaction():
+            judge, began, bound = self._begun(call)
+            self._database.execute("UPDATE calls SET reply = ?, cost = ? WHERE id = ?", (reply, cost, call))
+            self._charge(judge, began, cost - bound)
+
+    def release(self, call: int) -> None:
+        """Forget a call that cost nothing: the endpoint was not reached, or refused it."""
+        with self._transaction():
+            judge, began, bound = self._begun(call)
+            self._database.execute("DELETE FROM calls WHERE id = ?", (call,))
+            self._charge(judge, began, -bound)
+
+    def spent(self, judge: str) -> tuple[float, float]:
+        """Give what a judge's calls of this hour and of this day did cost, or may have where they are not finished."""
+        return self._spent(judge, self._clock())
+
+    def prune(self, days: float) -> int:
+        """Forget the calls that began so many days ago or earlier, and give how many; the budgets stay right."""
+        now = self._clock()
+        before = now - days * _DAY
+        with self._transaction():
+            gone = self._database.execute("DELETE FROM calls WHERE began <= ?", (before,)).rowcount
+            self._database.execute("DELETE FROM ledger WHERE hour < ?", (int(min(before, now - _DAY) // _HOUR),))
+        return gone
+
+    def _check(self, judge: str, now: float, bound: float, per_hour: float | None, per_day: float | None) -> None:
+        if per_hour is None and per_day is None:
+            return
+        hour, day = self._spent(judge, now)
+        for period, budget, spent in (("hour", per_hour, hour), ("day", per_day, day)):
+            if budget is not None and spent + bound > budget:
+                raise BudgetSpentError(period, budget, spent, bound)
+
+    def _spent(self, judge: str, now: float) -> tuple[float, float]:
+        hour, day = now // _HOUR, now // _DAY * (_DAY // _HOUR)
+        row = self._database.execute(
+            "SELECT total(cost) FILTER (WHERE hour = ?), total(cost) FROM ledger WHERE judge = ? AND hour >= ?",
+            (hour, judge, day),
+        ).fetchone()
+        return float(row[0]), float(row[1])
+
+    def _begun(self, call: int) -> tuple[str, float, float]:
+        row = self._database.execute("SELECT judge, began, cost FROM calls WHERE id = ?", (call,)).fetchone()
+        if row is None:
+            raise LookupError(f"call {call} is not under way; was it pruned? Keep calls for longer than they take")
+        return str(row[0]), float(row[1]), float(row[2])
+
+    def _charge(self, judge: str, began: float, cost: float) -> None:
+        self._database.execute(
+            "INSERT INTO ledger VALUES (?, ?, ?) ON CONFLICT (judge, hour) DO UPDATE SET cost = cost + excluded.cost",
+            (judge, int(began // _HOUR), cost),
+        )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")

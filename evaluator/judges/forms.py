@@ -1,0 +1,61 @@
+"""Three ways to ask for JSON that fits a schema, best first; endpoints know one, two or all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from evaluator.judges.answer import Message
+from evaluator.judges.schema import MisfitError, Schema
+from evaluator.judges.settings import JudgeSettings
+
+Form = Literal["schema", "tool", "text"]
+FORMS: tuple[Form, ...] = ("schema", "tool", "text")
+_NAME = "answer"
+_AS_TEXT = "Reply with one JSON object that fits this JSON Schema, and with nothing else:\n"
+
+
+def request(settings: JudgeSettings, messages: Sequence[Message], schema: Schema, form: Form) -> dict[str, Any]:
+    """Give the body of a chat completion request.
+
+    All forms begin with the same messages, so that an endpoint's cache of prefixes serves them all. Halves of
+    surrogate pairs, which UTF-8 cannot hold, become `?`.
+    """
+    body: dict[str, Any] = {
+        "model": settings.model_name,
+        "messages": [{"role": message.role, "content": _sendable(message.content)} for message in messages],
+        settings.limit_parameter: settings.max_tokens,
+    }
+    if settings.temperature is not None:
+        body["temperature"] = settings.temperature
+    if form == "schema":
+        return body | _with_schema(schema)
+    if form == "tool":
+        return body | _with_tool(schema)
+    body["messages"][-1]["content"] += f"\n\n{_AS_TEXT}{json.dumps(schema)}"
+    return body
+
+
+def asked_again(messages: Sequence[Message], text: str, misfit: MisfitError) -> list[Message]:
+    """Give the conversation that shows a judge its reply and what is wrong with it."""
+    complaint = f"That reply does not fit what was asked for. {misfit}\nReply again, with the whole JSON object."
+    return [*messages, Message("assistant", text or "(empty)"), Message("user", complaint)]
+
+
+def _with_schema(schema: Schema) -> dict[str, Any]:
+    return {
+        "response_format": {"type": "json_schema", "json_schema": {"name": _NAME, "schema": schema, "strict": True}}
+    }
+
+
+def _with_tool(schema: Schema) -> dict[str, Any]:
+    function = {"name": _NAME, "description": "Give the answer.", "parameters": schema}
+    return {
+        "tools": [{"type": "function", "function": function}],
+        "tool_choice": {"type": "function", "function": {"name": _NAME}},
+    }
+
+
+def _sendable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,86 @@
+"""One reply of an endpoint, as it is kept: the parts of a chat completion that a judge's answer can be in."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+class UnreadableReplyError(ValueError):
+    """A body is no chat completion; `code` is the one of an error that came with status 200."""
+
+    def __init__(self, message: str, code: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The first choice of a chat completion. Tokens are None where the endpoint does not count them."""
+
+    content: str | None
+    arguments: str | None
+    refusal: str | None
+    finish_reason: str | None
+    prompt_tokens: int | None
+    cached_prompt_tokens: int
+    completion_tokens: int | None
+
+    @property
+    def text(self) -> str:
+        """The arguments of the tool call, or else the content."""
+        return self.arguments or self.content or ""
+
+    def to_json(self) -> str:
+        """Give what `reply_from_json` reads; ASCII, so that any text can be stored."""
+        return json.dumps(asdict(self))
+
+
+def reply_from_json(text: str) -> Reply:
+    """Give the reply that was kept."""
+    return Reply(**json.loads(text))
+
+
+def read_reply(body: bytes) -> Reply:
+    """Read the body of a response with status 200. Raises UnreadableReplyError."""
+    try:
+        completion = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableReplyError(f"the endpoint's reply is no JSON: {error}") from None
+    if failure := _member(completion, "error"):
+        raise UnreadableReplyError("the endpoint replied with an error and status 200", _text(_member(failure, "code")))
+    choices = _member(completion, "choices")
+    if not isinstance(choices, list) or not choices:
+        raise UnreadableReplyError("the endpoint's reply has no choices")
+    message = _member(choices[0], "message")
+    usage = _member(completion, "usage")
+    return Reply(
+        content=_text(_member(message, "content")),
+        arguments=_arguments(_member(message, "tool_calls")),
+        refusal=_text(_member(message, "refusal")),
+        finish_reason=_text(_member(choices[0], "finish_reason")),
+        prompt_tokens=_count(_member(usage, "prompt_tokens")),
+        cached_prompt_tokens=_count(_member(_member(usage, "prompt_tokens_details"), "cached_tokens")) or 0,
+        completion_tokens=_count(_member(usage, "completion_tokens")),
+    )
+
+
+def _arguments(tool_calls: Any) -> str | None:
+    if not isinstance(tool_calls, list) or not tool_calls:
+        return None
+    arguments = _member(_member(tool_calls[0], "function"), "arguments")
+    # Ollama's own shape has an object here.
+    return json.dumps(arguments) if isinstance(arguments, dict) else _text(arguments)
+
+
+def _member(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

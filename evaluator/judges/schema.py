@@ -1,0 +1,154 @@
+"""Does a judge's reply fit the JSON Schema that it was asked to fit?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
+
+Schema = Mapping[str, Any]
+
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+_KNOWN = frozenset(
+    {
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "minItems",
+        "maxItems",
+        "enum",
+        "minimum",
+        "maximum",
+        "title",
+        "description",
+    }
+)
+
+
+class MisfitError(ValueError):
+    """A reply does not fit; `where` is the place in it, such as `claims[3].verdict`, the message has the value too."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"{where}: {problem}")
+        self.where = where
+
+
+def check_schema(schema: Schema) -> None:
+    """Raise ValueError for a schema that `read` does not understand, rather than let a reply pass unchecked.
+
+    Known are type, properties, required, additionalProperties false, items, minItems, maxItems, enum, minimum,
+    maximum, title and description. The outermost type must be object: endpoints take no other.
+    """
+    if schema.get("type") != "object":
+        raise ValueError(f"the schema of a reply must have type object, not {schema.get('type')!r}")
+    for part in _parts(schema):
+        if unknown := set(part) - _KNOWN:
+            raise ValueError(f"schema keyword {min(unknown)!r} is not known here; known: {', '.join(sorted(_KNOWN))}")
+        if unknown := set(_types(part)) - set(_KINDS):
+            raise ValueError(f"schema type {min(unknown)!r} is none of {', '.join(_KINDS)}")
+        if part.get("additionalProperties", False) is not False:
+            raise ValueError("additionalProperties can only be false")
+
+
+def read(text: str, schema: Schema) -> Any:
+    """Give the value of a reply that is JSON and fits the schema.
+
+    Text around one JSON object, such as a code fence, is left out: some endpoints take a schema and do not heed it.
+    Halves of surrogate pairs, which no table could store, become `?`. Integers must be written as such (`1`, not
+    `1.0`). Raises MisfitError.
+    """
+    value = _json(text)
+    if problem := next(_problems(value, schema, ""), None):
+        raise problem
+    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return json.loads(text[text.find("{") : text.rfind("}") + 1], parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise MisfitError("the reply", f"is no JSON: {error}") from None
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _parts(schema: Schema) -> Iterator[Schema]:
+    yield schema
+    for inner in (*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])):
+        yield from _parts(inner)
+
+
+def _types(schema: Schema) -> tuple[str, ...]:
+    given = schema.get("type", ())
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _problems(value: Any, schema: Schema, where: str) -> Iterator[MisfitError]:
+    place = where or "the reply"
+    types = _types(schema)
+    if types and not any(_is_a(value, name) for name in types):
+        yield MisfitError(place, f"{_shown(value)} is no {' or '.join(types)}")
+        return
+    if "enum" in schema and not any(_equal(value, allowed) for allowed in schema["enum"]):
+        yield MisfitError(place, f"{_shown(value)} is none of {json.dumps(schema['enum'])}")
+    if isinstance(value, dict):
+        yield from _problems_of_object(value, schema, where)
+    elif isinstance(value, list):
+        yield from _problems_of_array(value, schema, where)
+    elif _is_a(value, "number"):
+        if value < schema.get("minimum", value):
+            yield MisfitError(place, f"{value} is less than {schema['minimum']}")
+        if value > schema.get("maximum", value):
+            yield MisfitError(place, f"{value} is more than {schema['maximum']}")
+
+
+def _problems_of_object(value: dict[str, Any], schema: Schema, where: str) -> Iterator[MisfitError]:
+    properties = schema.get("properties", {})
+    for name in schema.get("required", ()):
+        if name not in value:
+            yield MisfitError(where or "the reply", f"{name!r} is missing")
+    for name, item in value.items():
+        if name in properties:
+            yield from _problems(item, properties[name], f"{where}.{name}".removeprefix("."))
+        elif "additionalProperties" in schema:
+            yield MisfitError(where or "the reply", f"{name!r} was not asked for")
+
+
+def _problems_of_array(value: list[Any], schema: Schema, where: str) -> Iterator[MisfitError]:
+    if len(value) < schema.get("minItems", 0):
+        yield MisfitError(where or "the reply", f"{len(value)} items are fewer than {schema['minItems']}")
+    if len(value) > schema.get("maxItems", len(value)):
+        yield MisfitError(where or "the reply", f"{len(value)} items are more than {schema['maxItems']}")
+    if "items" in schema:
+        for i, item in enumerate(value):
+            yield from _problems(item, schema["items"], f"{where}[{i}]")
+
+
+def _is_a(value: Any, name: str) -> bool:
+    # In Python, unlike in JSON, true is a number.
+    return isinstance(value, _KINDS[name]) and (name == "boolean" or not isinstance(value, bool))
+
+
+def _equal(value: Any, allowed: Any) -> bool:
+    return value == allowed and isinstance(value, bool) == isinstance(allowed, bool)
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,170 @@
+"""How many calls an endpoint gets, and when: as many as it bears."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from evaluator.judges.endpoint import EndpointError, Failure
+from evaluator.judges.settings import JudgeSettings
+
+_FAILURES_TO_OPEN = 5
+_OPEN_SECONDS = 30.0
+_LONGEST_PAUSE_SECONDS = 120.0
+Clock = Callable[[], float]
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class Pace:
+    """At most so many a minute, evenly spaced: what is booked now may begin when all that was booked before is over."""
+
+    def __init__(self, per_minute: int | None, clock: Clock) -> None:
+        self._seconds_each = 60 / per_minute if per_minute else 0.0
+        self._clock = clock
+        self._free_from = 0.0
+
+    def book(self, amount: int) -> float:
+        """Give the seconds to wait before an amount may be used."""
+        begins = max(self._free_from, self._clock())
+        self._free_from = begins + amount * self._seconds_each
+        return begins - self._clock()
+
+    def give_back(self, amount: int) -> None:
+        """Give back what was booked and not used."""
+        self._free_from -= amount * self._seconds_each
+
+
+class Breaker:
+    """Stops calls to an endpoint that does not work.
+
+    It opens after five failures in a row, where those of calls that were under way together count as one. From then on
+    one call in 30 seconds is let through, until one succeeds.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failures = 0
+        self._last_failure = -1.0
+        self._next_trial = 0.0
+
+    def admits(self) -> bool:
+        """Whether a call may be made; where the breaker is open, a yes stands for one call."""
+        if self._failures < _FAILURES_TO_OPEN:
+            return True
+        if self._clock() < self._next_trial:
+            return False
+        self._next_trial = self._clock() + _OPEN_SECONDS
+        return True
+
+    def succeeded(self) -> None:
+        """Close it."""
+        self._failures = 0
+
+    def failed(self, began: float) -> None:
+        """Count the failure of a call that began then."""
+        if began <= self._last_failure:
+            return
+        self._failures += 1
+        self._last_failure = self._clock()
+        self._next_trial = self._clock() + _OPEN_SECONDS
+
+
+class Slots:
+    """Calls at once: halved when the endpoint is busy, one more after as many successes as there are slots (AIMD).
+
+    Calls that were under way together when it was busy halve the slots once.
+    """
+
+    def __init__(self, most: int, clock: Clock) -> None:
+        self.limit = float(most)
+        self._most = most
+        self._given_out = most
+        self._free = asyncio.Semaphore(most)
+        self._clock = clock
+        self._last_cut = -1.0
+
+    async def take(self) -> None:
+        """Wait for a free slot."""
+        await self._free.acquire()
+
+    def put_back(self) -> None:
+        """Free a slot, or take it away where there are too many."""
+        if self._given_out > int(self.limit):
+            self._given_out -= 1
+        else:
+            self._free.release()
+
+    def succeeded(self) -> None:
+        """Allow a little more."""
+        self.limit = min(self._most, self.limit + 1 / self.limit)
+        while self._given_out < int(self.limit):
+            self._given_out += 1
+            self._free.release()
+
+    def busy(self, began: float) -> None:
+        """Halve, unless the call began before the last halving."""
+        if began > self._last_cut:
+            self.limit = max(1.0, self.limit / 2)
+            self._last_cut = self._clock()
+
+
+class Traffic:
+    """The calls to one endpoint: slots, pace, pauses that it asked for, and a breaker."""
+
+    def __init__(self, settings: JudgeSettings, clock: Clock, sleep: Sleep) -> None:
+        self.slots = Slots(settings.concurrency, clock)
+        self._requests = Pace(settings.requests_per_minute, clock)
+        self._tokens = Pace(settings.tokens_per_minute, clock)
+        self._breaker = Breaker(clock)
+        self._paused_until = 0.0
+        self._clock, self._sleep = clock, sleep
+
+    @asynccontextmanager
+    async def turn(self, tokens: int, check: Callable[[], None] = lambda: None) -> AsyncIterator[None]:
+        """Wait until a call of so many tokens may be made; the body makes it.
+
+        `check` may raise before time is booked for the call. An EndpointError that leaves the body slows down those
+        who come later. Raises EndpointError itself where the endpoint rests: the breaker is open, or it asked for a
+        pause of more than two minutes.
+        """
+        await self.slots.take()
+        try:
+            check()
+            await self._until_free(tokens)
+            began = self._clock()
+            try:
+                yield
+            except EndpointError as error:
+                self._heed(error.failure, began)
+                raise
+            self.slots.succeeded()
+            self._breaker.succeeded()
+        finally:
+            self.slots.put_back()
+
+    def give_back(self, tokens: int) -> None:
+        """Give back tokens that were booked and not used."""
+        self._tokens.give_back(tokens)
+
+    async def _until_free(self, tokens: int) -> None:
+        if not self._breaker.admits():
+            raise EndpointError(Failure("judge_unavailable"), "the endpoint failed again and again; it rests now")
+        await self._until_the_pause_ends()
+        wait = max(self._requests.book(1), self._tokens.book(tokens))
+        if wait > 0:
+            await self._sleep(wait)
+            await self._until_the_pause_ends()
+
+    async def _until_the_pause_ends(self) -> None:
+        while (wait := self._paused_until - self._clock()) > 0:
+            if wait > _LONGEST_PAUSE_SECONDS:
+                raise EndpointError(Failure("judge_unavailable"), f"the endpoint asks for a pause of {wait:.0f} s")
+            await self._sleep(wait)
+
+    def _heed(self, failure: Failure, began: float) -> None:
+        self._paused_until = max(self._paused_until, self._clock() + failure.after)
+        if failure.busy:
+            self.slots.busy(began)
+        if failure.down:
+            self._breaker.failed(began)

@@ -1,0 +1,115 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluator.judges.calls import BudgetSpentError, Calls
+
+NOON = 1_795_176_000.0
+HOUR = 3600
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def calls(tmp_path: Path, clock: Clock) -> Iterator[Calls]:
+    calls = Calls(tmp_path / "judges" / "calls.sqlite", clock)
+    yield calls
+    calls.close()
+
+
+def test_a_reply_is_found_by_its_request_once_it_is_kept(calls: Calls) -> None:
+    """A call under way has no reply; the first of two replies stays the reply."""
+    first, second = calls.begin("strict", "key", 1.0), calls.begin("strict", "key", 1.0)
+    assert calls.find("key") is None
+    calls.finish(first, "one", 0.25)
+    calls.finish(second, "two", 0.5)
+    assert calls.find("key") == "one"
+    assert calls.spent("strict") == (0.75, 0.75)
+
+
+def test_a_call_under_way_counts_at_its_upper_bound(calls: Calls, tmp_path: Path, clock: Clock) -> None:
+    """So it does for another process, and after a restart; one that cost nothing counts no more."""
+    calls.begin("strict", "a", 2.0)
+    calls.release(calls.begin("strict", "b", 4.0))
+    other = Calls(tmp_path / "judges" / "calls.sqlite", clock)
+    assert other.spent("strict") == (2.0, 2.0)
+    assert other.spent("lenient") == (0.0, 0.0)
+    other.close()
+
+
+def test_a_call_that_could_go_over_a_budget_is_not_begun(calls: Calls, tmp_path: Path, clock: Clock) -> None:
+    """What another process has reserved counts; a call that just fits is begun."""
+    other = Calls(tmp_path / "judges" / "calls.sqlite", clock)
+    other.begin("strict", "a", 6.0, per_hour=10)
+    calls.begin("strict", "b", 4.0, per_hour=10)
+    with pytest.raises(BudgetSpentError, match=r"the hour's budget of 10 has 0 left, the call may cost 0\.5"):
+        other.begin("strict", "c", 0.5, per_hour=10)
+    assert calls.spent("strict") == (10.0, 10.0)
+    other.close()
+
+
+def test_budgets_begin_again_with_the_hour_and_with_the_day(calls: Calls, clock: Clock) -> None:
+    """A cost belongs to the hour in which its call began, however late the reply comes."""
+    late = calls.begin("strict", "a", 5.0, 5, 8)
+    clock.now += HOUR
+    calls.begin("strict", "b", 3.0, 5, 8)
+    calls.finish(late, "reply", 4.0)
+    assert calls.spent("strict") == (3.0, 7.0)
+    with pytest.raises(BudgetSpentError, match="the day's budget of 8 has 1 left"):
+        calls.begin("strict", "c", 2.0, 5, 8)
+    clock.now += 11 * HOUR
+    assert calls.spent("strict") == (0.0, 0.0)
+    calls.begin("strict", "d", 5.0, 5, 8)
+
+
+def test_old_calls_are_forgotten_and_todays_costs_are_not(calls: Calls, clock: Clock) -> None:
+    """Pruning bounds the file; it gives no budget back."""
+    calls.finish(calls.begin("strict", "old", 1.0), "reply", 1.0)
+    clock.now += HOUR
+    calls.finish(calls.begin("strict", "new", 1.0), "reply", 1.0)
+    assert calls.prune(days=1 / 24) == 1
+    assert (calls.find("old"), calls.find("new")) == (None, "reply")
+    assert calls.spent("strict") == (1.0, 2.0)
+    clock.now += 40 * HOUR
+    assert calls.prune(days=1) == 1
+    assert calls.spent("strict") == (0.0, 0.0)
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["finish", "release", "leave"]), st.integers(1, 8), st.integers(0, 8), st.integers(0, 2)),
+    max_size=30,
+)
+
+
+@given(steps=STEPS)
+def test_the_ledger_is_the_sum_of_its_calls(tmp_path_factory: pytest.TempPathFactory, steps: list) -> None:
+    """Whatever is finished, released or left under way, over whichever hours."""
+    clock = Clock()
+    calls = Calls(tmp_path_factory.mktemp("calls") / "calls.sqlite", clock)
+    expected: dict[float, int] = {}
+    for i, (end, bound, cost, hours) in enumerate(steps):
+        hour = clock.now
+        call = calls.begin("strict", str(i), bound)
+        clock.now += hours * HOUR
+        if end == "finish":
+            calls.finish(call, "reply", cost)
+        elif end == "release":
+            calls.release(call)
+        expected[hour] = expected.get(hour, 0) + {"finish": cost, "release": 0, "leave": bound}[end]
+    today = sum(cost for hour, cost in expected.items() if hour // 86400 == clock.now // 86400)
+    assert calls.spent("strict") == (expected.get(clock.now, 0), today)
+    calls.close()

@@ -1,0 +1,178 @@
+"""An endpoint that fails: what is tried again, what that costs, how it ends."""
+
+import asyncio
+import sqlite3
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluator.judges import Judge, JudgeError
+from tests.evaluator.judges import scripted_server as server_
+from tests.evaluator.judges.conftest import Bench, asked
+from tests.evaluator.judges.scripted_server import (
+    ScriptedServer,
+    cut_body,
+    cut_json,
+    fails,
+    gives,
+    later,
+    slow_drip,
+)
+from tests.servers import free_port
+
+COST = 0.0002
+HANG = (later(30), slow_drip)
+
+
+@pytest.mark.parametrize(
+    ("act", "may_be_paid"),
+    [
+        (fails(429), False),
+        (fails(500), False),
+        (fails(502), False),
+        (fails(503), False),
+        (gives("<html>", 503), False),
+        (fails(504), True),
+        (cut_json, True),
+        (cut_body, True),
+        (gives({"error": {"message": "upstream", "code": "500"}}), True),
+        (gives({"choices": []}), True),
+        *[(act, True) for act in HANG],
+    ],
+)
+def test_a_passing_failure_is_tried_again(
+    bench: Bench, server: ScriptedServer, act: server_.Act, may_be_paid: bool
+) -> None:
+    """An answer comes all the same; what may have been paid for counts at its upper bound, here and in the ledger."""
+    server.follow(act, act)
+    answer = bench.ask(timeout=1.5 if act in HANG else 60)
+    assert answer.parsed == {"verdict": "S"}
+    assert len(server.requests) == 3
+    assert bench.spent == pytest.approx(answer.spend.cost)
+    assert answer.spend.calls == (3 if may_be_paid else 1)
+    assert (answer.spend.cost > COST + 2 * 0.04) == may_be_paid
+
+
+@pytest.mark.parametrize(
+    ("act", "reason"),
+    [
+        (fails(429), "judge_unavailable"),
+        (fails(500), "judge_unavailable"),
+        (later(30), "judge_timeout"),
+        (cut_json, "judge_failed"),
+    ],
+)
+def test_tries_have_an_end(bench: Bench, server: ScriptedServer, act: server_.Act, reason: str) -> None:
+    """Five or six, with a chance wait of up to 2, 4, 8, 16 and 30 seconds between them."""
+    server.always = act
+    assert bench.refused(timeout=0.1).reason in {reason, "judge_unavailable"}
+    assert len(server.requests) in (5, 6)
+    assert all(0 <= wait <= most for wait, most in zip(bench.slept, [2, 4, 8, 16, 30], strict=False))
+
+
+@pytest.mark.parametrize(
+    "headers", [{"retry_after": "7"}, {"retry_after_ms": "7000"}, {"retry_after": formatdate(2**31, usegmt=True)}]
+)
+def test_a_pause_that_is_asked_for_is_kept(bench: Bench, server: ScriptedServer, headers: dict[str, str]) -> None:
+    """In seconds, in milliseconds, or until a date; until one in the far future nobody waits."""
+    server.follow(fails(429, **headers))
+    if "GMT" in str(headers):
+        assert "asks for a pause" in str(bench.refused())
+    else:
+        bench.ask()
+        assert sum(bench.slept) == pytest.approx(7)
+
+
+def test_an_endpoint_that_is_not_there_costs_nothing(bench: Bench) -> None:
+    """Nothing was sent; after five failures nobody tries for a while."""
+    error = bench.refused(base_url=f"http://127.0.0.1:{free_port()}/v1")
+    assert (error.reason, bench.spent) == ("judge_unavailable", 0)
+    assert "rests now" in str(error)
+
+
+def test_calls_at_once_never_exceed_the_limit_and_shrink_when_busy(bench: Bench, server: ScriptedServer) -> None:
+    """Every question is answered although the endpoint bears only four calls at once."""
+
+    async def bears_four(request: server_.Request, send: server_.Send) -> None:
+        await (later(0.01) if server.at_once <= 4 else fails(429))(request, send)
+
+    server.always = bears_four
+
+    async def many(judge: Judge) -> list[Any]:
+        await asked(judge, "probe")
+        answers = await asyncio.gather(*(asked(judge, f"{i}") for i in range(60)))
+        assert judge.traffic.slots.limit < 12
+        return answers
+
+    assert len(bench.run(many, concurrency=12)) == 60
+    assert server.most_at_once <= 12
+    assert bench.spent == pytest.approx(61 * COST)
+
+
+def test_a_caller_that_goes_away_leaves_a_paid_call_to_its_end(bench: Bench, server: ScriptedServer) -> None:
+    """Its reply is kept for the next who asks."""
+    server.always = later(0.2)
+
+    async def impatient(judge: Judge) -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asked(judge), 0.1)
+
+    bench.run(impatient)
+    assert bench.ask().from_cache
+    assert len(server.requests) == 1
+
+
+def test_closing_keeps_what_is_under_way_and_refuses_the_rest(bench: Bench, server: ScriptedServer) -> None:
+    """Calls that wait for a slot are told so at once; the two that were sent are in the cache."""
+    server.always = later(0.2)
+
+    async def close_early(judge: Judge) -> list[Any]:
+        await asked(judge, "probe")
+        asking = [asyncio.ensure_future(asked(judge, f"{i}")) for i in range(6)]
+        while len(server.requests) < 3:
+            await asyncio.sleep(0.01)
+        await judge.close()
+        return await asyncio.gather(*asking, return_exceptions=True)
+
+    ended = bench.run(close_early, concurrency=2)
+    assert [getattr(end, "reason", "answer") for end in ended] == ["answer"] * 2 + ["judge_unavailable"] * 4
+    assert bench.spent == pytest.approx(3 * COST)
+    assert bench.ask("1").from_cache
+    assert len(server.requests) == 3
+
+
+def test_closing_has_an_end(bench: Bench, server: ScriptedServer) -> None:
+    """A call that takes longer than the time of grace is given up, and counts at its upper bound."""
+    server.always = later(30)
+
+    async def close_early(judge: Judge) -> Any:
+        asking = asyncio.ensure_future(asked(judge))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        await judge.close()
+        return await asyncio.gather(asking, return_exceptions=True)
+
+    (error,) = bench.run(close_early, grace=0.05)
+    assert isinstance(error, JudgeError)
+    assert error.reason == "judge_unavailable"
+    assert bench.spent > 0.04
+
+
+def test_workers_that_share_the_file_share_answers_and_budget(
+    bench: Bench, server: ScriptedServer, tmp_path: Path
+) -> None:
+    """A second connection, as another process has one, finds the answer and what is spent."""
+    bench.ask()
+    other = Bench(server, bench.path)
+    assert other.ask().from_cache
+    assert other.spent == bench.spent
+    other.calls.close()
+
+
+def test_what_is_kept_can_be_read_with_sqlite_alone(bench: Bench) -> None:
+    """A row a call: judge, time, cost, and the reply as JSON."""
+    bench.ask()
+    rows = sqlite3.connect(bench.path).execute("SELECT judge, cost, json_extract(reply, '$.content') FROM calls")
+    assert rows.fetchall() == [("strict", pytest.approx(COST), '{"verdict": "S"}')]

@@ -1,0 +1,124 @@
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluator.judges.schema import MisfitError, check_schema, read
+
+VERDICTS = {
+    "type": "object",
+    "properties": {
+        "verdicts": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "chunks": {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 3}},
+                    "verdict": {"type": "string", "enum": ["S", "C", "N"]},
+                },
+                "required": ["chunks", "verdict"],
+                "additionalProperties": False,
+            },
+            "minItems": 1,
+        }
+    },
+    "required": ["verdicts"],
+    "additionalProperties": False,
+}
+
+
+def test_a_reply_that_fits_is_its_value() -> None:
+    """JSON with a code fence around it is that JSON."""
+    value = {"verdicts": [{"chunks": [1, 3], "verdict": "S"}]}
+    assert read(json.dumps(value), VERDICTS) == value
+    assert read(f"Here it is:\n```json\n{json.dumps(value)}\n```", VERDICTS) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is no JSON"),
+        ("SUPPORTED", "is no JSON"),
+        ('{"verdicts": [', "is no JSON"),
+        ("[" * 100_000, "is no JSON"),
+        ('{"verdicts": NaN}', "NaN is no number"),
+        ("[]", "the reply: .* is no object"),
+        ("{}", "the reply: 'verdicts' is missing"),
+        ('{"verdicts": []}', "verdicts: 0 items are fewer than 1"),
+        ('{"verdicts": [{"chunks": [1], "verdict": "yes"}]}', r'verdicts\[0\].verdict: "yes" is none of \["S", "C"'),
+        ('{"verdicts": [{"chunks": [4], "verdict": "S"}]}', r"verdicts\[0\].chunks\[0\]: 4 is more than 3"),
+        ('{"verdicts": [{"chunks": [true], "verdict": "S"}]}', "true is no integer"),
+        ('{"verdicts": [{"chunks": [1.0], "verdict": "S"}]}', "1.0 is no integer"),
+        ('{"verdicts": [{"chunks": [], "verdict": "S", "why": ""}]}', r"verdicts\[0\]: 'why' was not asked for"),
+    ],
+)
+def test_a_misfit_says_where_and_what(text: str, message: str) -> None:
+    """The judge is told this when it is asked again."""
+    with pytest.raises(MisfitError, match=message):
+        read(text, VERDICTS)
+
+
+def test_half_a_surrogate_pair_becomes_a_question_mark() -> None:
+    """UTF-8 cannot hold it, and so no table could."""
+    assert read(r'{"fact": "a\ud83d"}', {"type": "object"}) == {"fact": "a?"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ({"type": "array"}, "must have type object"),
+        ({"type": "object", "properties": {"a": {"type": "text"}}}, "'text' is none of"),
+        ({"type": "object", "properties": {"a": {"items": {"pattern": "x"}}}}, "'pattern' is not known"),
+        ({"type": "object", "additionalProperties": {"type": "string"}}, "can only be false"),
+    ],
+)
+def test_a_schema_that_would_not_be_checked_is_refused(schema: dict[str, Any], message: str) -> None:
+    """A keyword that nobody looks at would let any reply pass."""
+    with pytest.raises(ValueError, match=message):
+        check_schema(schema)
+
+
+LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.5, 1.5]) | st.sampled_from(["a", "b", ""])
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=8,
+)
+TYPES = st.sampled_from(["object", "array", "string", "integer", "number", "boolean", "null"])
+
+
+def parts(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "type": TYPES | st.lists(TYPES, min_size=1, max_size=3, unique=True),
+            "properties": st.dictionaries(st.sampled_from("abc"), inner, max_size=2),
+            "required": st.lists(st.sampled_from("abc"), max_size=2, unique=True),
+            "additionalProperties": st.just(False),
+            "items": inner,
+            "minItems": st.integers(0, 2),
+            "maxItems": st.integers(0, 2),
+            "enum": st.lists(LEAVES, min_size=1, max_size=3),
+            "minimum": st.integers(-2, 2),
+            "maximum": st.integers(-2, 2),
+        },
+    )
+
+
+SCHEMAS = st.recursive(parts(st.just({})), parts, max_leaves=4)
+
+
+@given(value=VALUES, schema=SCHEMAS)
+def test_what_fits_is_what_json_schema_says(value: Any, schema: dict[str, Any]) -> None:
+    """The same values fit as with the jsonschema package, for every keyword that is known."""
+    document = {"type": "object", "properties": {"value": schema}, "required": ["value"]}
+    check_schema(document)
+    try:
+        read(json.dumps({"value": value}), document)
+        fits = True
+    except MisfitError:
+        fits = False
+    assert fits == jsonschema.Draft202012Validator(document).is_valid({"value": value})
