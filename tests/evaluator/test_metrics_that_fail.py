@@ -120,6 +120,21 @@ def test_a_backfill_tells_what_a_metric_left_out(lake: Lake, traffic: Any, metri
     ]
     (done,) = backfill.run().deployments
     assert (done.counts.scored, done.counts.left_out) == (1, {"reward": 1})
+    metric.error[:] = [ValueError("cannot read 'the words of somebody'")]
+    (told,) = estimate(Backfill(lake, EvaluatorSettings(), WEEK, ["reward"]))
+    assert [one.problem for one in told.metrics] == ["it fails with ValueError"]
+
+
+def test_a_model_is_asked_about_few_answers_at_a_time(lake: Lake, traffic: Any, metric: Fails) -> None:
+    """So that a stop is heard, and a crash costs little, in the service and in a backfill."""
+    traffic.log(*(traffic.answer(f"old {number}", number) for number in range(120)))
+    evaluator(lake).run_once()
+    metric.error.clear()
+    for ask in (Backfill(lake, EvaluatorSettings(), WEEK, ["reward"]).run, evaluator(lake).run_once):
+        metric.asked.clear()
+        ask()
+        assert max(metric.asked) == 50
+        traffic.log(*(traffic.answer(f"new {number}", number) for number in range(120)))
 
 
 def test_a_deployment_that_is_configured_and_not_there_is_told_once(

@@ -65,14 +65,15 @@ def test_a_giant_answer_is_cut_and_the_row_says_so(models: Models) -> None:
     assert AnswerReward(models=models).score(frame).details.iloc[0] == {"cut": True}
 
 
-def test_faithfulness_is_the_mean_over_sentences_of_the_best_context(models: Models) -> None:
-    """Each sentence takes the context that entails it most."""
-    frame = pd.DataFrame({"answer": [" ".join(SENTENCES)], "contexts": [CONTEXTS]})
+@pytest.mark.parametrize("contexts", [CONTEXTS, CONTEXTS[::-1]])
+def test_faithfulness_is_the_mean_over_sentences_of_the_best_context(models: Models, contexts: list[str]) -> None:
+    """Each sentence takes the context that entails it most, and tells its rank."""
+    frame = pd.DataFrame({"answer": [" ".join(SENTENCES)], "contexts": [contexts]})
     scores = FaithfulnessNli(models=models).score(frame)
-    best = [max((entailment(models, context, claim), context) for context in CONTEXTS) for claim in SENTENCES]
+    best = [max((entailment(models, context, claim), context) for context in contexts) for claim in SENTENCES]
     assert scores.values.iloc[0] == pytest.approx(sum(probability for probability, _ in best) / 3, rel=1e-5)
     told = scores.details.iloc[0]["sentences"]
-    assert [(one["sentence"], CONTEXTS[one["context"]]) for one in told] == [
+    assert [(one["sentence"], contexts[one["context"]]) for one in told] == [
         (claim, context) for claim, (_, context) in zip(SENTENCES, best, strict=True)
     ]
 
