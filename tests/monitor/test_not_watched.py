@@ -41,5 +41,5 @@ def test_what_would_be_seen_and_how_soon_is_told(monitor: Monitor, rows: Any, ge
     monitor.refresh()
     page = " ".join(get(create_app(monitor), "/").text.split())
     assert "a drop of 0.10 is seen in about" in page
-    assert "smallest in a week: 0.0" in page
+    assert "smallest drop seen in a week: 0.0" in page
     assert "improved" in page
