@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from collector import Counts
 from dialwatch.demo.receiver import Delivery
@@ -82,13 +83,23 @@ def _ground_truth(lake: Lake) -> Check:
     return Check("liked answers become ground truth for later ones", found, cases > 0 and compared > 0)
 
 
-def _regression(plan: Plan, lake: Lake, deliveries: Sequence[Delivery]) -> list[Check]:
-    alerts = [
+def _told(lake: Lake) -> list[dict[str, Any]]:
+    return [
         row
         for deployment in lake.deployments()
         for row in lake.table(ALERTS, deployment).read().to_pylist()
         if row["change"] in ("firing", "resolved")
     ]
+
+
+def all_delivered(lake: Lake, deliveries: Sequence[Delivery]) -> bool:
+    """Whether there is a regression, and each change of it that is to be told has arrived."""
+    told = {row["change_id"] for row in _told(lake)}
+    return bool(told) and told <= {delivery.webhook_id for delivery in deliveries}
+
+
+def _regression(plan: Plan, lake: Lake, deliveries: Sequence[Delivery]) -> list[Check]:
+    alerts = _told(lake)
     found = ", ".join(f"{row['metric']} of {row['deployment']} {row['change']}" for row in alerts) or "none"
     planted = (plan.degraded_deployment, METRIC, "firing")
     # An alert that becomes a page fires again.

@@ -17,7 +17,7 @@ from collector import Collector
 from dialwatch import running
 from dialwatch.collecting import collecting
 from dialwatch.config import Settings
-from dialwatch.demo.checks import ScoredAnswers, check_all
+from dialwatch.demo.checks import ScoredAnswers, all_delivered, check_all
 from dialwatch.demo.core import CoreLog
 from dialwatch.demo.display import Display
 from dialwatch.demo.receiver import Receiver
@@ -111,6 +111,6 @@ def _watch(display: Display, plan: Plan, core: CoreLog, collector: Collector, la
         if not dropped and core.now is not None and core.now >= plan.drop_at:
             dropped = True
             display.dropped(plan.degraded_deployment, plan.drop_at)
-        done = core.written == plan.lines and answers >= plan.answers and receiver.received
+        done = core.written == plan.lines and answers >= plan.answers and all_delivered(lake, receiver.received)
         quiet_since = min(quiet_since, now) if done else give_up
         time.sleep(POLL_SECONDS)
