@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from standardwebhooks import Webhook
+from tests.commands import Done, dialwatch
 
 from dialwatch.score_page import bars
 from evaluator.models import Models
-from tests.commands import Done, dialwatch
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
 
