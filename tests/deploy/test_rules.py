@@ -28,6 +28,9 @@ EVALUATIONS = f"dialwatch_evaluations_total{MONITOR}"
 SKIPS = 'dialwatch_evaluation_skips_total{job="dialwatch",instance="m:9464",reason="no_answer"}'
 
 
+ERRORS = '{deployment="a",floor="errors"}'
+
+
 @dataclass(frozen=True)
 class Case:
     """Series with a value a minute, the rule that is asked after so many hours, and whether it fires."""
@@ -40,6 +43,14 @@ class Case:
 
 def lines(outcome: str) -> str:
     return f'dialwatch_lines_total{{job="dialwatch",instance="m:9464",outcome="{outcome}"}}'
+
+
+def floor(share: str, active: str) -> dict[str, str]:
+    return {
+        f"dialwatch_floor_share{ERRORS}": share,
+        f"dialwatch_floor_limit{ERRORS}": "0.3x120",
+        f"dialwatch_floor_active{ERRORS}": active,
+    }
 
 
 CASES = [
@@ -178,6 +189,13 @@ CASES = [
     Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="delivered"}': "0+1x120"}, False),
     Case("DialwatchRegression", {'dialwatch_regression_active{deployment="a",metric="m"}': "0x110 1x10"}, True),
     Case("DialwatchRegression", {'dialwatch_regression_active{deployment="a",metric="m"}': "1x110 0x10"}, False),
+    Case("DialwatchFloor", {f"dialwatch_floor_active{ERRORS}": "0x110 1x10"}, True),
+    Case("DialwatchFloor", {f"dialwatch_floor_active{ERRORS}": "1x110 0x10"}, False),
+    Case("DialwatchNearFloor", floor("0.2x120", "0x120"), True),
+    # Below half the limit, near it for half an hour only, and where it has been passed, which is another alert.
+    Case("DialwatchNearFloor", floor("0.1x120", "0x120"), False),
+    Case("DialwatchNearFloor", floor("0.1x90 0.2x30", "0x120"), False),
+    Case("DialwatchNearFloor", floor("0.4x120", "1x120"), False),
 ]
 
 
