@@ -33,6 +33,7 @@ from evaluator.metrics.language_match import LanguageMatch
 from evaluator.metrics.languages import Language, language_of
 from evaluator.metrics.matchers import CITATION, EXACT, TRIMMED, CitationMatcher, ExactMatcher, fact_ranks
 from evaluator.metrics.matching import ABSENT, FactMatcher, FactsFound
+from evaluator.metrics.llm_metric import JudgeUnavailableError, LlmMetric
 from evaluator.metrics.measured import MEASURED_COLUMNS, Cost, Latency
 from evaluator.metrics.metric import Metric, MissingColumnError, Score, Scores
 from evaluator.metrics.near_misses import CommonRun, FactsLongestRun, longest_common_run
@@ -101,9 +102,11 @@ __all__ = [
     "IdPrecision",
     "IdRecall",
     "IdRepeats",
+    "JudgeUnavailableError",
     "Language",
     "LanguageMatch",
     "Latency",
+    "LlmMetric",
     "MeanAveragePrecision",
     "MeanAveragePrecisionTrec",
     "Metric",
