@@ -9,10 +9,32 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from evaluator.metrics.answer_correctness import AnswerCorrectnessClaims
 from evaluator.metrics.answer_reward import AnswerReward
 from evaluator.metrics.bleu import Bleu
 from evaluator.metrics.chrf import Chrf
 from evaluator.metrics.citation_validity import CitationValidity
+from evaluator.metrics.claims import (
+    ClaimsF1,
+    CorrectnessClaims,
+    CoverageClaims,
+    FactualCorrectness,
+    FaithfulnessClaims,
+    Groundedness,
+    Hallucination,
+    SelfKnowledge,
+)
+from evaluator.metrics.claims_of_contexts import (
+    ContextPrecision,
+    ContextPrecisionQuestion,
+    ContextPrecisionUnranked,
+    ContextRecall,
+    ContextRelevanceShare,
+    ContextUtilization,
+    ContextUtilizationClaims,
+    NoiseSensitivityIrrelevant,
+    NoiseSensitivityRelevant,
+)
 from evaluator.metrics.context import ContextPresent
 from evaluator.metrics.correctness import (
     AnswerCorrectnessTokenF1,
@@ -30,6 +52,7 @@ from evaluator.metrics.form import AnswerLength, EmptyAnswer
 from evaluator.metrics.id_order import ContextCorrectness, MeanAveragePrecision, MeanAveragePrecisionTrec, Ndcg
 from evaluator.metrics.id_repeats import IdRepeats
 from evaluator.metrics.id_sets import HitRate, IdF1, IdPrecision, IdRecall, RPrecision
+from evaluator.metrics.judged_answer import AnswerRelevanceSentences, RefusalJudged
 from evaluator.metrics.language_match import LanguageMatch
 from evaluator.metrics.matchers import EXACT, TRIMMED
 from evaluator.metrics.matching import Finders
@@ -113,11 +136,34 @@ _FORM: tuple[Metric, ...] = (
     Latency(),
     Cost(),
 )
+_JUDGED: tuple[Metric, ...] = (
+    FaithfulnessClaims(),
+    Groundedness(),
+    AnswerRelevanceSentences(),
+    RefusalJudged(),
+    ContextRelevanceShare(),
+    ContextPrecisionQuestion(),
+    ContextUtilization(),
+    CorrectnessClaims(),
+    CoverageClaims(),
+    ClaimsF1(),
+    FactualCorrectness(),
+    AnswerCorrectnessClaims(),
+    ContextPrecision(),
+    ContextPrecisionUnranked(),
+    ContextRecall(),
+    ContextUtilizationClaims(),
+    NoiseSensitivityRelevant(),
+    NoiseSensitivityIrrelevant(),
+    Hallucination(),
+    SelfKnowledge(),
+)
 
 FAMILIES: Mapping[str, Sequence[Metric]] = {
     "What was retrieved": _RETRIEVAL,
     "The answer": _ANSWERS,
     "Form and behaviour": _FORM,
+    "By a judge": _JUDGED,
 }
 """Every metric with its default options, by what it is about."""
 
