@@ -124,6 +124,19 @@ def test_contexts_come_first_in_both_prompts_and_do_not_change_with_the_answer(
     assert prefixes.pop().startswith("<chunk 1 ")
 
 
+def test_what_is_said_around_the_texts_is_short(bench: Bench, server: ScriptedServer) -> None:
+    """Six sentences and ten chunks of 800 characters: all that is no chunk is some 550 and 750 tokens of English."""
+    answer = " ".join(f"Apple was founded in April of the year {1970 + number} by three of its friends." for number in range(6))
+    one = row(contexts=["chunk of" * 100] * 10, answer=answer, reference_answers=[answer])
+    facts = answered([[([1, 2], "S")]] * 6).replace("Fact", "Apple was founded in April of that year by three friends, as fact")
+    server.always = judging(facts, compared([[([1, 2], True)]] * 6, "S" * 6))
+    with bench.asker() as asker:
+        assert scored(asker, "claims_f1", one)[0].value == 1.0
+    sizes = [sum(len(message["content"]) for message in request.body["messages"]) for request in server.requests]
+    assert sizes[0] - 8_000 < 2_300
+    assert sizes[1] - 8_000 < 2_900
+
+
 def test_the_details_have_facts_verdicts_and_ranks(bench: Bench, server: ScriptedServer) -> None:
     """Ranks count from 0, as everywhere; what the judge says of chunks that do not exist is told."""
     answer = answered([[([2, 9], "S"), ([9], "S")], [C]])
