@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from evaluator.metrics.answer_correctness import AnswerCorrectnessClaims
+from evaluator.metrics.answer_relevancy import AnswerRelevancy
 from evaluator.metrics.answer_reward import AnswerReward
+from evaluator.metrics.aspects import ASPECTS
 from evaluator.metrics.bleu import Bleu
 from evaluator.metrics.chrf import Chrf
 from evaluator.metrics.citation_validity import CitationValidity
@@ -36,6 +38,7 @@ from evaluator.metrics.claims_of_contexts import (
     NoiseSensitivityRelevant,
 )
 from evaluator.metrics.context import ContextPresent
+from evaluator.metrics.context_entities import ContextEntityRecall
 from evaluator.metrics.correctness import (
     AnswerCorrectnessTokenF1,
     AnswerCorrectnessTokenPrecision,
@@ -59,6 +62,7 @@ from evaluator.metrics.matching import Finders
 from evaluator.metrics.measured import Cost, Latency
 from evaluator.metrics.metric import Metric
 from evaluator.metrics.near_misses import FactsLongestRun
+from evaluator.metrics.needed_sentences import ContextRelevanceSentences
 from evaluator.metrics.options import options_of
 from evaluator.metrics.perplexity import ContextRelevancePerplexity
 from evaluator.metrics.reference_contexts import NonLlmContextPrecision, NonLlmContextRecall
@@ -157,6 +161,10 @@ _JUDGED: tuple[Metric, ...] = (
     NoiseSensitivityIrrelevant(),
     Hallucination(),
     SelfKnowledge(),
+    AnswerRelevancy(),
+    ContextRelevanceSentences(),
+    ContextEntityRecall(),
+    *ASPECTS,
 )
 
 FAMILIES: Mapping[str, Sequence[Metric]] = {
