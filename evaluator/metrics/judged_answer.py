@@ -57,7 +57,9 @@ class RefusalJudged(ClaimMetric):
         asks="Does the answer refuse, or say that the information is missing, in whichever words?",
         formula="1 if the judge says so, or the lexicon of `refusal` of a short answer, else 0",
         source="aidial-rag-eval 0.7.0 (answer_refusal), where the judge reads the first three sentences",
-        odd_cases=replace(odd_cases(contexts=False), empty_answer="0.0 with `no_answer`, null with it for a missing cell"),
+        odd_cases=replace(
+            odd_cases(contexts=False), empty_answer="0.0 with `no_answer`, null with it for a missing cell"
+        ),
         direction="none",
         binary=True,
     )
