@@ -28,8 +28,8 @@ class AnswerRelevanceSentences(ClaimMetric):
         formula="sentences of the answer that help to answer the question / sentences of the answer",
         source="deepeval 4.3 (AnswerRelevancy), with sentences for its statements; TruLens (answer relevance)",
         odd_cases=odd_cases(contexts=False),
-        disagreement="deepeval says 1 where there are no statements; TruLens gives one grade from 0 to 3. Questions made "
-        "up from the answer are another metric: `answer_relevancy`.",
+        disagreement="deepeval says 1 where there are no statements; TruLens gives one grade from 0 to 3. Questions "
+        "made up from the answer are another metric: `answer_relevancy`.",
         aliases=("deepeval_answer_relevancy", "trulens_answer_relevance"),
     )
 
@@ -77,7 +77,3 @@ class RefusalJudged(ClaimMetric):
     def judged(self, found: Findings) -> Judged:
         """Give the judge's verdict."""
         return aspect_critique([found.answer.refusal])
-
-    def details(self, found: Findings) -> dict[str, Any]:
-        """Give nothing: there is but the verdict."""
-        return {}
