@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from evaluator.judges.schema import Schema
 
 Reason = Literal[
     "judge_failed",
@@ -23,6 +26,21 @@ class Message:
 
     role: Literal["system", "user", "assistant"]
     content: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question to a judge: what `Judge.ask` takes.
+
+    `check` looks at a reply that fits the schema and raises MisfitError where it does not fit the question, such as
+    one that judges a claim which is not there.
+    """
+
+    messages: Sequence[Message]
+    schema: Schema
+    prompt_version: str
+    draw: int = 0
+    check: Callable[[Any], None] | None = None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import json
 import random
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -90,23 +90,35 @@ class Judge:
         await asyncio.gather(*left, return_exceptions=True)
         await self._endpoint.close()
 
-    async def ask(self, messages: Sequence[Message], schema: Schema, *, prompt_version: str, draw: int = 0) -> Answer:
+    async def ask(
+        self,
+        messages: Sequence[Message],
+        schema: Schema,
+        *,
+        prompt_version: str,
+        draw: int = 0,
+        check: Callable[[Any], None] | None = None,
+    ) -> Answer:
         """Give the answer to a prompt, as JSON that fits the schema.
 
-        A reply that does not fit is asked for once more, with what is wrong with it. `prompt_version` and `draw`
-        only tell requests apart: another draw is another call, for votes that shall be independent. Raises JudgeError,
-        and ValueError for a schema that could not be checked.
+        A reply that does not fit is asked for once more, with what is wrong with it; so is one about which `check`
+        raises MisfitError. The second need only fit the schema: who asked takes of it what can be used.
+        `prompt_version` and `draw` only tell requests apart: another draw is another call, for votes that shall be
+        independent. Raises JudgeError, and ValueError for a schema that could not be checked.
         """
         if (shape := json.dumps(schema)) not in self._shapes:
             check_schema(schema)
             self._shapes.add(shape)
         conversation, spend, where = messages, Spend(), ""
-        for _ in range(2):
+        for is_last in (False, True):
             reply, spent = await self._reply(conversation, schema, prompt_version, draw, spend)
             spend += spent
             _raise_if_none(reply, self._settings, spend)
             try:
-                return Answer(read(reply.text, schema), spend, from_cache=spend.calls == 0)
+                parsed = read(reply.text, schema)
+                if check is not None and not is_last:
+                    check(parsed)
+                return Answer(parsed, spend, from_cache=spend.calls == 0)
             except MisfitError as misfit:
                 where = misfit.where
                 conversation = asked_again(conversation, reply.text, misfit)

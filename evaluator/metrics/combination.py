@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
+from evaluator.judges.answer import Spend
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Score, Scores
 from evaluator.metrics.registry import metric_named
 from evaluator.models import Models
+
+if TYPE_CHECKING:
+    from evaluator.judges import BoundJudge
 
 Mean = Literal["arithmetic", "harmonic"]
 
@@ -68,7 +72,12 @@ class Combination:
         scores = [metric.score(frame) for metric, _ in self.parts]
         values = zip(*(part.values for part in scores), strict=True)
         reasons = zip(*(part.reasons for part in scores), strict=True)
-        return Scores.of([self._of_row(*row) for row in zip(values, reasons, strict=True)], frame.index)
+        spends = zip(*(part.spends for part in scores), strict=True)
+        rows = [
+            replace(self._of_row(*row), spend=sum(spend, Spend()))
+            for *row, spend in zip(values, reasons, spends, strict=True)
+        ]
+        return Scores.of(rows, frame.index)
 
     def _of_row(self, values: Sequence[float], reasons: Sequence[str | None]) -> Score:
         for (metric, _), value, reason in zip(self.parts, values, reasons, strict=True):
@@ -90,18 +99,22 @@ class Combination:
 
 
 def combination(
-    name: str, weights: Mapping[str, float], mean: Mean = "arithmetic", models: Models | None = None
+    name: str,
+    weights: Mapping[str, float],
+    mean: Mean = "arithmetic",
+    models: Models | None = None,
+    judge: BoundJudge | None = None,
 ) -> Combination:
     """Combine metrics of the registry, by their names or other names, with a weight above 0 each.
 
-    `models` says which models they use, if they use any.
+    `models` says which models they use, if they use any, and `judge` which judge they ask, if they ask one.
 
     Raises UnknownMetricError for a name that no metric has, and CombinationError where there is no metric, one comes
     twice, a weight is not a number above 0, or a metric has no better end or does not end at 0 and 1.
     """
     if not weights:
         raise CombinationError(f"the combination {name!r} has no metrics")
-    parts = tuple((metric_named(part, models), float(weight)) for part, weight in weights.items())
+    parts = tuple((metric_named(part, models, judge), float(weight)) for part, weight in weights.items())
     if len({metric.name for metric, _ in parts}) < len(parts):
         raise CombinationError(f"the combination {name!r} has a metric twice, under two names")
     for metric, weight in parts:

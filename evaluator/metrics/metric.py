@@ -8,10 +8,12 @@ from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 
+from evaluator.judges.answer import Spend
 from evaluator.metrics.cells import UnscorableRowError
 from evaluator.metrics.description import Description
 
 Details = Mapping[str, Any]
+NOTHING = Spend()
 _Task = TypeVar("_Task")
 
 
@@ -30,25 +32,29 @@ class MissingColumnError(KeyError):
 class Score:
     """One row's result: `value` None where it cannot be computed, and then `reason` says why.
 
-    A reason beside a value is a remark: `no_contexts` with 0.0 means that nothing was retrieved.
+    A reason beside a value is a remark: `no_contexts` with 0.0 means that nothing was retrieved. `spend` is what a
+    judge took for it now.
     """
 
     value: float | None
     reason: str | None = None
     details: Details = field(default_factory=dict)
+    spend: Spend = NOTHING
 
 
 @dataclass(frozen=True)
 class Scores:
-    """A metric's result on a frame: three series with the frame's index.
+    """A metric's result on a frame: series with the frame's index.
 
     `values` are float64, NaN where null. `reasons` are words such as `no_answer`, None where there is nothing to
     say; every null value has one. `details` are mappings that can be written as JSON, empty where there is nothing.
+    `spends` are what a judge took for each row now, a `Spend` each: what several metrics ask is paid by the first.
     """
 
     values: pd.Series
     reasons: pd.Series
     details: pd.Series
+    spends: pd.Series
 
     @classmethod
     def of(cls, rows: Sequence[Score], index: pd.Index) -> Scores:
@@ -58,6 +64,7 @@ class Scores:
             pd.Series(values, index=index, dtype="float64"),
             pd.Series([_reason(row) for row in rows], index=index, dtype=object),
             pd.Series([row.details for row in rows], index=index, dtype=object),
+            pd.Series([row.spend for row in rows], index=index, dtype=object),
         )
 
 
@@ -88,7 +95,7 @@ class Metric(Protocol):
         """Score every row; a row that cannot be scored is null with a reason and never an exception.
 
         Raises MissingColumnError where the frame lacks one of `needs`, and ModelUnavailableError where the metric's
-        model cannot be loaded.
+        model cannot be loaded, or its judge is not configured.
         """
         ...
 

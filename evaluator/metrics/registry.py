@@ -5,15 +5,40 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from evaluator.metrics.answer_correctness import AnswerCorrectnessClaims
+from evaluator.metrics.answer_relevancy import AnswerRelevancy
 from evaluator.metrics.answer_reward import AnswerReward
+from evaluator.metrics.aspects import ASPECTS
 from evaluator.metrics.bleu import Bleu
 from evaluator.metrics.chrf import Chrf
 from evaluator.metrics.citation_validity import CitationValidity
+from evaluator.metrics.claims import (
+    ClaimsF1,
+    CorrectnessClaims,
+    CoverageClaims,
+    FactualCorrectness,
+    FaithfulnessClaims,
+    Groundedness,
+    Hallucination,
+    SelfKnowledge,
+)
+from evaluator.metrics.claims_of_contexts import (
+    ContextPrecision,
+    ContextPrecisionQuestion,
+    ContextPrecisionUnranked,
+    ContextRecall,
+    ContextRelevanceShare,
+    ContextUtilization,
+    ContextUtilizationClaims,
+    NoiseSensitivityIrrelevant,
+    NoiseSensitivityRelevant,
+)
 from evaluator.metrics.context import ContextPresent
+from evaluator.metrics.context_entities import ContextEntityRecall
 from evaluator.metrics.correctness import (
     AnswerCorrectnessTokenF1,
     AnswerCorrectnessTokenPrecision,
@@ -30,12 +55,14 @@ from evaluator.metrics.form import AnswerLength, EmptyAnswer
 from evaluator.metrics.id_order import ContextCorrectness, MeanAveragePrecision, MeanAveragePrecisionTrec, Ndcg
 from evaluator.metrics.id_repeats import IdRepeats
 from evaluator.metrics.id_sets import HitRate, IdF1, IdPrecision, IdRecall, RPrecision
+from evaluator.metrics.judged_answer import AnswerRelevanceSentences, RefusalJudged
 from evaluator.metrics.language_match import LanguageMatch
 from evaluator.metrics.matchers import EXACT, TRIMMED
 from evaluator.metrics.matching import Finders
 from evaluator.metrics.measured import Cost, Latency
 from evaluator.metrics.metric import Metric
 from evaluator.metrics.near_misses import FactsLongestRun
+from evaluator.metrics.needed_sentences import ContextRelevanceSentences
 from evaluator.metrics.options import options_of
 from evaluator.metrics.perplexity import ContextRelevancePerplexity
 from evaluator.metrics.reference_contexts import NonLlmContextPrecision, NonLlmContextRecall
@@ -47,6 +74,9 @@ from evaluator.metrics.semantic_similarity import SemanticSimilarity
 from evaluator.metrics.similarity import StringSimilarity
 from evaluator.metrics.statement import STATEMENT
 from evaluator.models import Models
+
+if TYPE_CHECKING:
+    from evaluator.judges import BoundJudge
 
 GROUND_TRUTH_COLUMNS = frozenset({"reference_answers", "reference_contexts", "reference_context_ids", "facts"})
 """Columns that no log holds: a metric that needs one can only score rows with a case of ground truth."""
@@ -110,11 +140,38 @@ _FORM: tuple[Metric, ...] = (
     Latency(),
     Cost(),
 )
+_JUDGED: tuple[Metric, ...] = (
+    FaithfulnessClaims(),
+    Groundedness(),
+    AnswerRelevanceSentences(),
+    RefusalJudged(),
+    ContextRelevanceShare(),
+    ContextPrecisionQuestion(),
+    ContextUtilization(),
+    CorrectnessClaims(),
+    CoverageClaims(),
+    ClaimsF1(),
+    FactualCorrectness(),
+    AnswerCorrectnessClaims(),
+    ContextPrecision(),
+    ContextPrecisionUnranked(),
+    ContextRecall(),
+    ContextUtilizationClaims(),
+    NoiseSensitivityRelevant(),
+    NoiseSensitivityIrrelevant(),
+    Hallucination(),
+    SelfKnowledge(),
+    AnswerRelevancy(),
+    ContextRelevanceSentences(),
+    ContextEntityRecall(),
+    *ASPECTS,
+)
 
 FAMILIES: Mapping[str, Sequence[Metric]] = {
     "What was retrieved": _RETRIEVAL,
     "The answer": _ANSWERS,
     "Form and behaviour": _FORM,
+    "By a judge": _JUDGED,
 }
 """Every metric with its default options, by what it is about."""
 
@@ -149,13 +206,13 @@ class UnknownMetricError(ValueError):
         )
 
 
-def metric_named(name: str, models: Models | None = None) -> Metric:
+def metric_named(name: str, models: Models | None = None, judge: BoundJudge | None = None) -> Metric:
     """Give a metric of the registry by its name or an alias, or a form of it.
 
     Forms are the cut after k contexts, another matcher of facts and another tokenisation: `id_recall@5`,
     `facts_recall_statement`, `answer_correctness_token_f1_any_script`.
 
-    `models` says which models it uses, if it uses any.
+    `models` says which models it uses, if it uses any, and `judge` which judge it asks, if it asks one.
 
     Raises UnknownMetricError, which lists the known ones, also for a form that a metric does not have.
     """
@@ -165,7 +222,9 @@ def metric_named(name: str, models: Models | None = None) -> Metric:
         found = _with_option(found, "k", int(cut["k"]))
     if found is None:
         raise UnknownMetricError(name)
-    return found if models is None else _with_models(found, models)
+    if models is not None:
+        found = _with_models(found, models)
+    return (judge and _with_option(found, "judged_by", judge)) or found
 
 
 def _with_models(metric: Any, models: Models) -> Metric:
@@ -200,19 +259,25 @@ def needs_ground_truth(metric: Metric) -> bool:
     return not GROUND_TRUTH_COLUMNS.isdisjoint(metric.needs)
 
 
-def compute(frame: pd.DataFrame, metrics: Sequence[str | Metric], models: Models | None = None) -> pd.DataFrame:
+def compute(
+    frame: pd.DataFrame,
+    metrics: Sequence[str | Metric],
+    models: Models | None = None,
+    judge: BoundJudge | None = None,
+) -> pd.DataFrame:
     """Score a frame: for each metric a column of its name (float64, NaN where null) and `<name>_reason`.
 
     The result has the frame's index. A row that a metric cannot score is null with a reason. Rows are scored in slices
     of `SLICE_ROWS`, so that what metrics remember of texts does not grow with the frame.
 
-    `models` are those of metrics that are given by name. Not for several threads at once where models are asked.
+    `models` and `judge` are those of metrics that are given by name. Not for several threads at once where models are
+    asked. What the judge took, its asker tells (`Asker.spent`).
 
     Raises UnknownMetricError for a name that is not in the registry, MissingColumnError for a frame without a column
-    that a metric needs, ModelUnavailableError where a metric's model is not on this machine, and ValueError for two
-    metrics of one name.
+    that a metric needs, ModelUnavailableError where a metric's model is not on this machine or no judge is given that
+    it could ask, and ValueError for two metrics of one name.
     """
-    chosen = [metric_named(metric, models) if isinstance(metric, str) else metric for metric in metrics]
+    chosen = [metric_named(metric, models, judge) if isinstance(metric, str) else metric for metric in metrics]
     _check_names(chosen)
     starts = range(0, max(len(frame), 1), SLICE_ROWS)
     slices = [_compute_slice(frame.iloc[start : start + SLICE_ROWS], chosen) for start in starts]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import Answer, Calls, Judge, JudgeError, JudgeSettings, Message
+from evaluator.judges import Answer, Asker, Calls, Judge, JudgeError, JudgeSettings, Message
 from tests.evaluator.judges.scripted_server import ScriptedServer, Stage, serving
 
 SCHEMA = {
@@ -47,6 +47,9 @@ class Bench:
         self.now += seconds
         await asyncio.sleep(0)
 
+    def asker(self, **changes: Any) -> Asker:
+        return Asker({"strict": self.settings(**changes)}, self.path, sleep=at_once)
+
     def run(self, work: Callable[[Judge], Awaitable[Any]], **changes: Any) -> Any:
         async def run() -> Any:
             async with self.judge(**changes) as judge:
@@ -66,6 +69,10 @@ class Bench:
     @property
     def spent(self) -> float:
         return self.calls.spent("strict")[1]
+
+
+async def at_once(seconds: float) -> None:
+    await asyncio.sleep(0)
 
 
 async def asked(judge: Judge, text: str = "Is it so?", **given: Any) -> Answer:
