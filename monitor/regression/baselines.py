@@ -29,8 +29,8 @@ class Baselines:
 
     The lower ends of all segments hold together as surely as that of one: each of k segments has a bound that is
     wrong `2 k p` times as seldom, p being the number of partitions out of which this one was chosen and 2 the tries.
-    There is a second try, at the next look, only where the first would have lowered the baseline of the whole, as
-    while a slow fall is under way.
+    There is a second try, at the next look, only where the first look did not raise the bound of the whole, as while
+    a slow fall is under way.
 
     A class that the reference has not seen is of the others. These have a baseline once there are as many of them as
     are needed for a stream; until then nothing is said of them.
@@ -114,27 +114,25 @@ class Baselines:
             self._seen.update(zip(segments, rounded_down(values).tolist(), weights.tolist(), strict=True))
             is_large = self.whole.observations >= _LARGE * self._settings.reference_observations
             if self.whole.looks > looks and is_large:
-                self._divide(before, at)
+                self._tries -= 1
+                if before is None or before < (self.whole.baseline or 0.0):
+                    self._divide(at)
+                if self._parts or not self._tries:
+                    self._seen = None
 
-    def _divide(self, baseline: float | None, at: datetime) -> None:
-        """Choose segments, now or never; but try again where they would lower the baseline of before."""
+    def _divide(self, at: datetime) -> None:
         seen = list((self._seen or Counter()).elements())
         segments = [one[0] for one in seen]
         values, weights = np.array([one[1:] for one in seen]).T
-        chosen, self._tries = choose(segments, values, weights), self._tries - 1
+        chosen = choose(segments, values, weights)
         if chosen is None:
-            self._seen = None
+            self._tries = 0
             return
         numbers = numbers_of(chosen.partition, segments)
         size = len(chosen.partition.kept) + 1
         self.partition, self.shares = chosen.partition, np.bincount(numbers, weights, size) / weights.sum()
         self._parts = self._references(chosen, np.bincount(numbers, minlength=size))
         self._add_to(self._parts, numbers, values, weights, at)
-        if baseline is not None and self.baseline is not None and self.baseline < baseline:
-            self.partition, self.shares, self._parts = Partition(), np.ones(1), ()
-            self._seen = self._seen if self._tries else None
-        else:
-            self._seen = None
 
     def _references(self, chosen: Choice, sizes: NDArray[np.intp]) -> tuple[Reference, ...]:
         confidence = 1.0 - (1.0 - CONFIDENCE) / (_TRIES * chosen.out_of * len(sizes))
