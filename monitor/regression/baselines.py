@@ -46,6 +46,9 @@ class Baselines:
         self.partition = Partition()
         self.shares: Floats = np.ones(1)
         """Share of each segment in the reference that they were chosen from, by weight."""
+        self.whole_shares: Floats = np.ones(1)
+        """Share of each segment in the reference of the whole when its interval was found."""
+        self._weights: Floats = np.zeros(1)
 
     @property
     def references(self) -> tuple[Reference, ...]:
@@ -109,7 +112,11 @@ class Baselines:
         before, looks = self.whole.baseline, self.whole.looks
         self.whole.add(values, weights, at)
         if self._parts:
-            self._add_to(self._parts, self.numbers(segments), values, weights, at)
+            numbers = self.numbers(segments)
+            self._weights = self._weights + np.bincount(numbers, weights, len(self._parts))
+            if self.whole.baseline != before:
+                self.whole_shares = self._weights / self._weights.sum()
+            self._add_to(self._parts, numbers, values, weights, at)
         elif self._seen is not None:
             self._seen.update(zip(segments, rounded_down(values).tolist(), weights.tolist(), strict=True))
             is_large = self.whole.observations >= _LARGE * self._settings.reference_observations
@@ -130,7 +137,8 @@ class Baselines:
             return
         numbers = numbers_of(chosen.partition, segments)
         size = len(chosen.partition.kept) + 1
-        self.partition, self.shares = chosen.partition, np.bincount(numbers, weights, size) / weights.sum()
+        self.partition, self._weights = chosen.partition, np.bincount(numbers, weights, size)
+        self.shares = self.whole_shares = self._weights / self._weights.sum()
         self._parts = self._references(chosen, np.bincount(numbers, minlength=size))
         self._add_to(self._parts, numbers, values, weights, at)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from monitor.regression.baselines import Baselines
 from monitor.regression.betting import Floats, Interval, mean_interval
 from monitor.regression.change_point import ChangePoint, History
-from monitor.regression.evidence import Alarm, Bets
+from monitor.regression.evidence import Alarm, Bets, slack_of
 from monitor.regression.mix import Split, shares_and_means, split
 from monitor.regression.power import Power
 from monitor.regression.reading import Observation, Reading, Status, Tier
@@ -20,8 +21,6 @@ from monitor.regression.settings import RegressionSettings
 
 _DROP = 0.1
 _SOON = timedelta(days=7)
-
-Bools = NDArray[np.bool_]
 
 
 class Detector:
@@ -74,13 +73,16 @@ class Detector:
         segments = [one.segment for one in ordered]
         numbers = self._baselines.numbers(segments)
         self._history.add(self._baselines.without_mix(values, numbers), weights, ordered[0].at)
-        levels, ceilings = self._baselines.levels, self._baselines.ceilings
+        levels, ceilings, shares = self._baselines.levels, self._baselines.ceilings, self._baselines.whole_shares
+        level, ceiling = self._baselines.whole.baseline, self._baselines.whole.ceiling
         # The reference may learn from a batch only after the bet on it is settled.
         if not self._worse.is_on:
             self._baselines.add(segments, values, weights, ordered[0].at)
+        if level is None or ceiling is None:
+            return None
         # No score is beyond the end of the range, but batches without a loss would still add up to an alarm.
-        self._better.add(_bets(values, weights, ceilings, numbers, ceilings < 1.0), len(ceilings))
-        falls = _bets(values, weights, levels, numbers, levels > 0.0).mirrored
+        self._better.add(_bets(values, weights, numbers, ceilings, shares, ceiling), len(ceilings))
+        falls = _bets(1.0 - values, weights, numbers, 1.0 - levels, shares, 1.0 - level)
         return self._watch(falls, len(levels), ordered[0].at)
 
     @property
@@ -192,10 +194,13 @@ class Detector:
         return power.smallest_drop(mean, _SOON / batch), delay * batch if np.isfinite(delay) else None
 
 
-def _bets(values: Floats, weights: Floats, levels: Floats, numbers: NDArray[np.intp], is_bet_on: Bools) -> Bets:
-    """Give the bets on segments that are bet on."""
-    there = is_bet_on[numbers]
-    return Bets(values[there], weights[there], levels[numbers][there], numbers[there])
+def _bets(
+    values: Floats, weights: Floats, numbers: NDArray[np.intp], levels: Floats, shares: Floats, level: float
+) -> Bets:
+    """Give the bets that the mean of a segment is above its level, on those where it can be."""
+    there = levels[numbers] < 1.0
+    bets = Bets(values[there], weights[there], levels[numbers][there], numbers[there])
+    return replace(bets, slack=slack_of(bets, levels, shares, level)) if len(levels) > 1 else bets
 
 
 def _arrays(observations: Iterable[Observation]) -> tuple[Floats, Floats]:

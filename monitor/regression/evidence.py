@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 import numpy as np
@@ -44,24 +44,49 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Bets:
-    """What is bet on in one batch: values in [0, 1], weights in (0, 1], and of each its segment's number and level."""
+    """What is bet on in one batch: values in [0, 1], weights in (0, 1], and of each its segment's number and level.
+
+    `slack` is how much lower the levels are where all segments are bet on together, see `slack_of`.
+    """
 
     values: Floats
     weights: Floats
     levels: Floats
     segments: NDArray[np.intp]
-
-    def of(self, segment: int) -> Self:
-        """Give those on one segment, or on `ALL`."""
-        if segment == ALL:
-            return self
-        of_it = self.segments == segment
-        return type(self)(self.values[of_it], self.weights[of_it], self.levels[of_it], self.segments[of_it])
+    slack: float = 0.0
 
     @property
     def mirrored(self) -> Self:
         """Give those that the mean is below the levels."""
-        return type(self)(1.0 - self.values, self.weights, 1.0 - self.levels, self.segments)
+        return replace(self, values=1.0 - self.values, levels=1.0 - self.levels, slack=-self.slack)
+
+    def on(self, part: int, evidence: Evidence) -> None:
+        """Add to the evidence of one segment, or of `ALL`, those on it, if there are any."""
+        of_it = np.full(len(self.values), True) if part == ALL else self.segments == part
+        slack = self.slack if part == ALL else 0.0
+        if of_it.any():
+            # To lower the levels would change the bets, which the slack was worked out for; and to raise the values
+            # by less than nothing might lose more than there is.
+            higher, lower = max(slack, 0.0), min(slack, 0.0)
+            evidence.add(self.values[of_it] + higher, self.weights[of_it], self.levels[of_it] - lower)
+
+
+def slack_of(bets: Bets, levels: Floats, shares: Floats, level: float) -> float:
+    """Give how much lower the levels of a batch's bets may be, as the mean of all is known better than each.
+
+    `levels` are those of the segments, which had these `shares` when `level` was found for all of them together.
+    Given the segments and weights of a batch, its product has the mean `prod_i (1 + c * w_i * (mu_i / level_i - 1))`,
+    at most `exp(c * sum_s a_s * (mu_s - level_s))` with `a_s = sum_(i in s) w_i / level_s`: so it is at most 1 where
+    `sum_s a_s * mu_s <= sum_s a_s * level_s`, even if one mean is above its level. Of `a` the part
+    `theta * shares`, theta being the smallest `a_s / shares_s`, is bounded by `theta * level`, and the rest by the
+    segments' own levels.
+    """
+    gap = float(shares[shares > 0.0] @ levels[shares > 0.0]) - level
+    if not gap > 0.0:
+        return 0.0
+    stakes = np.bincount(bets.segments, bets.weights / bets.levels, len(levels))
+    theta = float((stakes[shares > 0.0] / shares[shares > 0.0]).min())
+    return theta * gap / float(stakes.sum()) if len(bets.values) else 0.0
 
 
 class Mixture:
@@ -80,8 +105,7 @@ class Mixture:
         """Add one batch of at least one bet; a segment without any in it stays as it is."""
         self._segments = segments
         for part in (ALL, *(np.unique(bets.segments).tolist() if segments > 1 else ())):
-            of_it = bets.of(part)
-            self._parts.setdefault(part, Evidence()).add(of_it.values, of_it.weights, of_it.levels)
+            bets.on(part, self._parts.setdefault(part, Evidence()))
 
     @property
     def log_parts(self) -> dict[int, float]:
@@ -133,9 +157,7 @@ class Alarm:
             return self._begin() if self.log_evidence >= self._log_threshold else None
         against = bets.mirrored
         for part, evidence in self._against.items():
-            of_it = against.of(part)
-            if len(of_it.values):
-                evidence.add(of_it.values, of_it.weights, of_it.levels)
+            against.on(part, evidence)
         self._against |= {part: Evidence() for part in self._convinced() if part not in self._against}
         if self.log_evidence_against < self._log_threshold:
             return None
