@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from monitor.regression import StreamKey, Tier
+from monitor.regression import SegmentChange, StreamKey, Tier
 
 DeliveryKind = Literal["delivered", "undeliverable", "silenced"]
 ChangeKind = Literal["firing", "resolved"] | DeliveryKind
@@ -44,6 +44,13 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     false_alarm_every_seconds: float | None = None
     observations: int | None = None
     """Conversations in the latest window."""
+    within: float | None = None
+    mix: float | None = None
+    """Of the change of the mean: what comes from the segments' own means, and what from their shares."""
+    segments: tuple[SegmentChange, ...] = ()
+    """The segments of the traffic before and since; empty where they are not told apart."""
+    most_worsened: SegmentChange | None = None
+    """The one with the greatest part in the worsening."""
     worst: tuple[WorstAnswer, ...] = ()
     receiver: str | None = None
     """For a delivery: who was told, could not be, or was not to be."""

@@ -9,6 +9,7 @@ import msgspec
 
 from monitor.alert_change import AlertChange, WorstAnswer
 from monitor.notify.text import WORST, description, summary
+from monitor.regression import SegmentChange
 
 ALERT_NAME = "DialwatchRegression"
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
@@ -48,6 +49,10 @@ class Data(msgspec.Struct, frozen=True):
     changed_at: datetime
     log_evidence: float | None
     log_threshold: float | None
+    within: float | None
+    """Of the change of the mean, what comes from the segments' own means; `mix` is what comes from their shares."""
+    mix: float | None
+    segments: tuple[SegmentChange, ...]
     worst: tuple[WorstAnswer, ...]
 
 
@@ -131,6 +136,9 @@ def _data(change: AlertChange) -> Data:
         changed_at=change.changed_at,
         log_evidence=change.log_evidence,
         log_threshold=change.log_threshold,
+        within=change.details.within,
+        mix=change.details.mix,
+        segments=change.details.segments,
         worst=change.details.worst[:WORST],
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from monitor.alert_change import AlertChange
+from monitor.alert_change import AlertChange, AlertDetails
 
 WORST = 5
 """So many of the worst answers are told."""
@@ -36,6 +36,7 @@ def _firing(change: AlertChange) -> list[str]:
         f"{_time(change.changed_at)}.",
         f"Where: deployment {key.deployment}, all of its scored answers; metric version {key.metric_version}.",
     ]
+    lines += _segments(details)
     if details.false_alarm_every_seconds is not None:
         every = _duration(timedelta(seconds=details.false_alarm_every_seconds))
         whole = ", of all that is watched together" if change.tier == "page" else ""
@@ -44,6 +45,17 @@ def _firing(change: AlertChange) -> list[str]:
         worst = ", ".join(f"{answer.response_id} ({_number(answer.value)})" for answer in details.worst[:WORST])
         lines.append(f"Worst answers since then: {worst}")
     return lines
+
+
+def _segments(details: AlertDetails) -> list[str]:
+    most, within, mix = details.most_worsened, details.within, details.mix
+    if most is None or within is None or mix is None:
+        return []
+    return [
+        f"Most in: {most.name}, {most.share_after:.0%} of the conversations, from {_number(most.mean_before)} to "
+        f"{_number(most.mean_after)}. Of the whole change {within:+.2f} is within such segments of the traffic, and "
+        f"{mix:+.2f} comes from another mix of them, which raises no alert."
+    ]
 
 
 def _resolved(change: AlertChange) -> list[str]:
