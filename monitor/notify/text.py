@@ -52,7 +52,7 @@ def _segments(details: AlertDetails) -> list[str]:
     if most is None or within is None or mix is None:
         return []
     return [
-        f"Most in: {most.name}, {most.share_after:.0%} of the conversations, from {_number(most.mean_before)} to "
+        f"Most in: {most.name}, {100 * most.share_after:.0f} % of the conversations, from {_number(most.mean_before)} to "
         f"{_number(most.mean_after)}. Of the whole change {within:+.2f} is within such segments of the traffic, and "
         f"{mix:+.2f} comes from another mix of them, which raises no alert."
     ]

@@ -132,7 +132,9 @@ class Streams:
     def _sort_in(self, scores: pa.Table, now: datetime) -> None:
         columns = [scores.column(name).to_pylist() for name in _COLUMNS]
         for row in zip(*columns, strict=True):
-            deployment, metric, version, at, chat, response, event, value, probability, is_backfill, *ends, segment = row
+            deployment, metric, version, at, chat, response, event, value, probability, is_backfill, *ends, segment = (
+                row
+            )
             reason = "backfill" if is_backfill else self._reason_to_ignore(deployment, metric, at, now)
             if reason is not None:
                 self._leave_out(reason, event)
