@@ -79,11 +79,11 @@ def observations(
 ) -> tuple[tuple[Observation, ...], float]:
     """Make one observation of each conversation in a batch that begins at `start`; gives the next batch's scale too.
 
-    An observation's value is the weighted mean of the conversation's scores, its segment that of the first. Its weight is their mean weight, cut at
-    `scale` and divided by it, so that it is in (0, 1] and no bet can lose more than it has. The scale is the largest
-    weight of the batch before, at most ten times the smallest one there: it must be known before the batch, as a scale
-    taken from the batch itself would depend on the values that are bet on. Only the first batch, which is always
-    part of the reference, is its own scale.
+    An observation's value is the weighted mean of the conversation's scores, and its segment that of the first. Its
+    weight is their mean weight, cut at `scale` and divided by it, so that it is in (0, 1] and no bet can lose more than
+    it has. The scale is the largest weight of the batch before, at most ten times the smallest one there: it must be
+    known before the batch, as a scale taken from the batch itself would depend on the values that are bet on. Only the
+    first batch, which is always part of the reference, is its own scale.
     """
     conversations: dict[str, list[Score]] = defaultdict(list)
     for score in scores:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from monitor.regression.baselines import Baselines
 from monitor.regression.betting import Floats, Interval, mean_interval
 from monitor.regression.change_point import ChangePoint, History
-from monitor.regression.evidence import Alarm, Bets, slack_of
-from monitor.regression.mix import Split, shares_and_means, split
+from monitor.regression.evidence import ALL, Alarm, Bets, slack_of
+from monitor.regression.mix import SegmentChange, Split, shares_and_means, split
 from monitor.regression.power import Power
 from monitor.regression.reading import Observation, Reading, Status, Tier
 from monitor.regression.settings import RegressionSettings
@@ -46,6 +46,7 @@ class Detector:
         self._log_page_threshold = settings.log_page_threshold(1)
         self._history = History()
         self._tier: Tier | None = None
+        self._fallen = ALL
         self._change: ChangePoint | None = None
         self._reading: Reading | None = None
 
@@ -72,7 +73,8 @@ class Detector:
         values, weights = _arrays(ordered)
         segments = [one.segment for one in ordered]
         numbers = self._baselines.numbers(segments)
-        self._history.add(self._baselines.without_mix(values, numbers), weights, ordered[0].at)
+        known = numbers if len(self._baselines.references) > 1 else None
+        self._history.add(self._baselines.without_mix(values, numbers), weights, ordered[0].at, known)
         levels, ceilings, shares = self._baselines.levels, self._baselines.ceilings, self._baselines.whole_shares
         level, ceiling = self._baselines.whole.baseline, self._baselines.whole.ceiling
         # The reference may learn from a batch only after the bet on it is settled.
@@ -96,10 +98,11 @@ class Detector:
         changed = self._worse.add(falls, segments)
         if changed == "off":
             began, self._change, self._tier = self._change, None, None
-            recovery, self._history = self._history.rise(), History()
+            recovery, self._history = self._history.rise(self._fallen), History()
             return self._read(self._worse.log_evidence_against, began, recovery or began)
         if changed == "on":
-            self._change = self._history.fall() or ChangePoint(at, at, at)
+            self._fallen = self._worse.leading
+            self._change = self._history.fall(self._fallen) or ChangePoint(at, at, at)
             self._history = History()
             self._tier = "warn"
         pages = self._worse.is_on and self._worse.log_evidence >= self._log_page_threshold and self._tier != "page"
@@ -114,6 +117,7 @@ class Detector:
         known = reference.interval if changed else None
         smallest_drop, delay = self._power()
         parts = self._split(since or tuple(self._window))
+        told = parts if parts and len(reference.references) > 1 else Split(())
         settings = self._settings
         return Reading(
             status=self.status,
@@ -147,8 +151,8 @@ class Detector:
             delay=delay,
             within=parts.within if parts else None,
             mix=parts.mix if parts else None,
-            segments=parts.segments if parts and len(reference.references) > 1 else (),
-            most_worsened=parts.most_worsened if parts and len(reference.references) > 1 else None,
+            segments=told.segments,
+            most_worsened=self._named(told),
             not_learned=self._not_learned(),
         )
 
@@ -159,6 +163,11 @@ class Detector:
         numbers = reference.numbers([one.segment for one in after])
         found = shares_and_means(numbers, *_arrays(after), len(reference.references))
         return split(reference.partition.names, (reference.shares, reference.means), found)
+
+    def _named(self, parts: Split) -> SegmentChange | None:
+        """Give the segment that fired, or the one with the greatest part in a fall where all together did."""
+        fired = self._baselines.partition.names[self._fallen] if self._tier and self._fallen != ALL else None
+        return next((one for one in parts.segments if one.name == fired), parts.most_worsened)
 
     def _not_learned(self) -> int:
         if self.status is Status.LEARNING:

@@ -31,7 +31,10 @@ class Evidence:
         self._log_detector = np.full(len(BETS), -np.inf)
 
     def add(self, values: Floats, weights: Floats, level: Floats | float) -> None:
-        """Add one batch; the order of its values does not matter. `level`, of all or of each, must be settled before it."""
+        """Add one batch; the order of its values does not matter.
+
+        `level`, one of all or one of each, may change if that is settled before the batch.
+        """
         if not np.all(np.greater(level, 0.0)):
             raise ValueError(f"level is {level} and must be above 0: a bet is a share of it")
         self._log_detector = np.logaddexp(0.0, self._log_detector) + log_capital(values, weights, level)
@@ -148,6 +151,12 @@ class Alarm:
         """Natural logarithm of the evidence that it is over, or that the last one is; -inf before the first."""
         return min((one.log_value for one in self._against.values()), default=-math.inf)
 
+    @property
+    def leading(self) -> int:
+        """The part of the mixture with the most evidence for it: the number of a segment, or `ALL`."""
+        parts = self._for.log_parts
+        return max(parts, key=lambda part: parts[part], default=ALL)
+
     def add(self, bets: Bets, segments: int = 1) -> Literal["on", "off"] | None:
         """Add one batch; gives what changed. Without a bet it is no batch."""
         if not len(bets.values):
@@ -165,8 +174,7 @@ class Alarm:
         return "off"
 
     def _begin(self) -> Literal["on"]:
-        parts = self._for.log_parts
-        self._against = {part: Evidence() for part in {*self._convinced(), max(parts, key=lambda part: parts[part])}}
+        self._against = {part: Evidence() for part in {*self._convinced(), self.leading}}
         self.is_on = True
         return "on"
 

@@ -50,7 +50,10 @@ class Reference:
 
     @property
     def baseline(self) -> float | None:
-        """`m0`, below which a mean is a regression; None while the reference is not complete. At or below 0 nothing can be a regression."""
+        """`m0`, below which a mean is a regression; at or below 0 nothing can be one.
+
+        None while the reference is not complete.
+        """
         return None if self.interval is None else self.interval.lower - self._settings.tolerance
 
     @property
