@@ -101,9 +101,9 @@ class Baselines:
 
     def without_mix(self, values: Floats, numbers: NDArray[np.intp]) -> Floats:
         """Give values as if all segments had the mean of the whole, so that a change of their shares moves nothing."""
-        means, mean = self.means, self.mean
-        if not self._parts or mean is None:
+        if not self._parts:
             return values
+        means, mean = self.means, self.mean or 0.0
         return np.asarray(values + np.where(np.isnan(means), 0.0, mean - means)[numbers])
 
     def add(self, segments: Sequence[Segment], values: Floats, weights: Floats, at: datetime) -> None:

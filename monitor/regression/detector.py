@@ -83,7 +83,7 @@ class Detector:
         if level is None or ceiling is None:
             return None
         # No score is beyond the end of the range, but batches without a loss would still add up to an alarm.
-        self._better.add(_bets(values, weights, numbers, ceilings, shares, ceiling), len(ceilings))
+        self._better.add(_bets(values, weights, numbers, ceilings, shares, ceiling))
         falls = _bets(1.0 - values, weights, numbers, 1.0 - levels, shares, 1.0 - level)
         return self._watch(falls, len(levels), ordered[0].at)
 
@@ -207,9 +207,13 @@ def _bets(
     values: Floats, weights: Floats, numbers: NDArray[np.intp], levels: Floats, shares: Floats, level: float
 ) -> Bets:
     """Give the bets that the mean of a segment is above its level, on those where it can be."""
-    there = levels[numbers] < 1.0
-    bets = Bets(values[there], weights[there], levels[numbers][there], numbers[there])
-    return replace(bets, slack=slack_of(bets, levels, shares, level)) if len(levels) > 1 else bets
+    of_each = levels[numbers]
+    if len(levels) == 1:
+        number = len(values) if level < 1.0 else 0
+        return Bets(values[:number], weights[:number], of_each[:number], numbers[:number])
+    there = of_each < 1.0
+    bets = Bets(values[there], weights[there], of_each[there], numbers[there])
+    return replace(bets, slack=slack_of(bets, levels, shares, level))
 
 
 def _arrays(observations: Iterable[Observation]) -> tuple[Floats, Floats]:

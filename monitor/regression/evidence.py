@@ -35,7 +35,7 @@ class Evidence:
 
         `level`, one of all or one of each, may change if that is settled before the batch.
         """
-        if not np.all(np.greater(level, 0.0)):
+        if not np.min(level) > 0.0:
             raise ValueError(f"level is {level} and must be above 0: a bet is a share of it")
         self._log_detector = np.logaddexp(0.0, self._log_detector) + log_capital(values, weights, level)
 
@@ -65,13 +65,18 @@ class Bets:
 
     def on(self, part: int, evidence: Evidence) -> None:
         """Add to the evidence of one segment, or of `ALL`, those on it, if there are any."""
-        of_it = np.full(len(self.values), True) if part == ALL else self.segments == part
-        slack = self.slack if part == ALL else 0.0
-        if of_it.any():
+        if part == ALL and not self.slack:
+            evidence.add(self.values, self.weights, self.levels)
+            return
+        if part == ALL:
             # To lower the levels would change the bets, which the slack was worked out for; and to raise the values
             # by less than nothing might lose more than there is.
-            higher, lower = max(slack, 0.0), min(slack, 0.0)
-            evidence.add(self.values[of_it] + higher, self.weights[of_it], self.levels[of_it] - lower)
+            higher, lower = max(self.slack, 0.0), min(self.slack, 0.0)
+            evidence.add(self.values + higher, self.weights, self.levels - lower)
+            return
+        of_it = self.segments == part
+        if of_it.any():
+            evidence.add(self.values[of_it], self.weights[of_it], self.levels[of_it])
 
 
 def slack_of(bets: Bets, levels: Floats, shares: Floats, level: float) -> float:
@@ -118,7 +123,10 @@ class Mixture:
     @property
     def log_value(self) -> float:
         """Natural logarithm of the evidence; -inf before the first batch."""
-        return float(np.logaddexp.reduce(list(self.log_parts.values()))) if self._parts else -math.inf
+        parts = list(self.log_parts.values())
+        if len(parts) < 2:
+            return parts[0] if parts else -math.inf
+        return float(np.logaddexp.reduce(parts))
 
     def _log_share(self, part: int) -> float:
         if self._segments == 1:
