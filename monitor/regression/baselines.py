@@ -137,7 +137,7 @@ class Baselines:
             return
         numbers = numbers_of(chosen.partition, segments)
         size = len(chosen.partition.kept) + 1
-        self.partition, self._weights = chosen.partition, np.bincount(numbers, weights, size)
+        self.partition, self._weights = chosen.partition, np.bincount(numbers, weights, size).astype(np.float64)
         self.shares = self.whole_shares = self._weights / self._weights.sum()
         self._parts = self._references(chosen, np.bincount(numbers, minlength=size))
         self._add_to(self._parts, numbers, values, weights, at)
