@@ -53,8 +53,8 @@ def _segments(details: AlertDetails) -> list[str]:
         return []
     return [
         f"Most in: {most.name}, {100 * most.share_after:.0f} % of the conversations, from "
-        f"{_number(most.mean_before)} to {_number(most.mean_after)}. Of the whole change {within:+.2f} is within such segments of the traffic, and "
-        f"{mix:+.2f} comes from another mix of them, which raises no alert."
+        f"{_number(most.mean_before)} to {_number(most.mean_after)}. Of the whole change {within:+.2f} is within such "
+        f"segments of the traffic, and {mix:+.2f} comes from another mix of them, which raises no alert."
     ]
 
 

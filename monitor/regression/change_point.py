@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from monitor.regression.betting import Floats
