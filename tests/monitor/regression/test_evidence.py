@@ -165,8 +165,8 @@ def test_segments_that_are_well_do_not_end_the_alarm_of_one_that_is_not() -> Non
     changes = []
     for number in range(200):
         numbers = np.array([0] * 20 + [1] * 2)
-        means = np.where(numbers == 0, 0.05, 0.9 if 20 <= number < 150 else 0.3)
-        one = Bets(generator.binomial(1, means).astype(float), np.ones(22), np.where(numbers == 0, 0.1, 0.4), numbers)
+        means = np.where(numbers == 0, 0.02, 0.9 if 20 <= number < 150 else 0.3)
+        one = Bets(generator.binomial(1, means).astype(float), np.ones(22), np.where(numbers == 0, 0.2, 0.4), numbers)
         if changed := alarm.add(one, 2):
             changes.append((number, changed))
     (begun, on), (ended, off) = changes
