@@ -233,8 +233,12 @@ ALERTS = TableSpec(
         ("change_id", pa.string(), "Unique; the webhook's id, so that a receiver can drop what it has had."),
         ("alert_id", pa.string(), "The same for all changes of one alert."),
         ("deployment", pa.string(), "As in parsed_logs."),
-        ("metric", pa.string(), "Metric that got worse."),
-        ("metric_version", pa.string(), "Its version."),
+        (
+            "metric",
+            pa.string(),
+            "Metric that got worse, or the floor: errors, empty_answers, refusals, unscored, no_data.",
+        ),
+        ("metric_version", pa.string(), "Its version; `floor` for a floor."),
         ("segment", pa.string(), "JSON object of the traffic class; null for all traffic."),
         (
             "change",
@@ -244,7 +248,7 @@ ALERTS = TableSpec(
         ("changed_at", TIMESTAMP, "When this change happened."),
         ("since", TIMESTAMP, "Since when quality is worse, as estimated."),
         ("reference_mean", pa.float64(), "Mean of the reference window."),
-        ("current_mean", pa.float64(), "Mean since `since`."),
+        ("current_mean", pa.float64(), "Mean since `since`; of a floor the share."),
         ("current_lower", pa.float64(), "Lower end of its interval."),
         ("current_upper", pa.float64(), "Upper end of its interval."),
         ("log_evidence", pa.float64(), "Natural logarithm of the evidence at this change."),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -9,11 +11,15 @@ from typing import Any, Literal
 
 import msgspec
 
+from monitor.floors import Finding
 from monitor.regression import SegmentChange, StreamKey, Tier
 
 DeliveryKind = Literal["delivered", "undeliverable", "silenced"]
 ChangeKind = Literal["firing", "resolved"] | DeliveryKind
 DELIVERIES: tuple[DeliveryKind, ...] = ("delivered", "undeliverable", "silenced")
+
+FLOOR = "floor"
+"""Stands for the metric's version in an alert of a floor, whose metric is the floor's name."""
 
 _log = logging.getLogger(__name__)
 
@@ -52,6 +58,8 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     most_worsened: SegmentChange | None = None
     """The one with the greatest part in the worsening."""
     worst: tuple[WorstAnswer, ...] = ()
+    floor: Finding | None = None
+    """For a floor: its numbers."""
     receiver: str | None = None
     """For a delivery: who was told, could not be, or was not to be."""
     until: datetime | None = None
@@ -84,12 +92,22 @@ class AlertChange:
         return self.details.fired_at or self.changed_at
 
     @property
+    def is_floor(self) -> bool:
+        """Whether a floor was passed, not a regression found."""
+        return self.key.metric_version == FLOOR
+
+    @property
     def tier(self) -> Tier:
         """`page` once the evidence is what the whole fleet's promise needs."""
         return self.details.tier or "warn"
 
 
 _SAME_COLUMNS = [column.name for column in fields(AlertChange) if column.name not in ("key", "details")]
+
+
+def digest(*parts: str) -> str:
+    """Make an id of what it is an id of: the same for the same parts."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
 def to_row(change: AlertChange) -> dict[str, Any]:
@@ -100,7 +118,7 @@ def to_row(change: AlertChange) -> dict[str, Any]:
         "metric": key.metric,
         "metric_version": key.metric_version,
         # Whether the judge is what changed is not looked into.
-        "verdict": None if told else "undecided",
+        "verdict": None if told or change.is_floor else "undecided",
         "details": msgspec.json.encode(change.details).decode(),
     }
 

@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from monitor.alert_change import DELIVERIES
+from monitor.alert_change import DELIVERIES, FLOOR
 
-ALERT_COLUMNS = ("alert_id", "metric", "change", "verdict")
+ALERT_COLUMNS = ("alert_id", "metric", "metric_version", "change", "verdict")
 
 
 @dataclass(frozen=True)
 class AlertTotals:
     """Totals since the first row.
 
-    `regressions` counts alerts that fired, by (metric, verdict); `deliveries` webhooks by how they ended.
+    `regressions` counts alerts that fired, without those of floors, by (metric, verdict); `deliveries` webhooks by how
+    they ended.
     """
 
     regressions: Mapping[tuple[str, str], int] = field(default_factory=dict)
@@ -28,7 +29,8 @@ class AlertTotals:
         """Add rows of `alerts` (columns ALERT_COLUMNS)."""
         regressions, deliveries, fired = dict(self.regressions), dict(self.deliveries), set(self.fired)
         for row in rows.to_pylist():
-            if row["change"] == "firing" and row["alert_id"] not in fired:
+            is_news = row["metric_version"] != FLOOR and row["alert_id"] not in fired
+            if row["change"] == "firing" and is_news:
                 fired.add(row["alert_id"])
                 key = (row["metric"] or "unknown", row["verdict"] or "undecided")
                 regressions[key] = regressions.get(key, 0) + 1

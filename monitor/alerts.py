@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -12,7 +10,9 @@ from datetime import UTC, datetime
 from functools import partial
 
 from lake import ALERTS, Lake, LostRaceError, Table
-from monitor.alert_change import AlertChange, AlertDetails, DeliveryKind, WorstAnswer, from_row, to_row
+from monitor.alert_change import AlertChange, AlertDetails, DeliveryKind, WorstAnswer, digest, from_row, to_row
+from monitor.floor_alerts import floor_news
+from monitor.floors import FloorChange
 from monitor.pending import ended_in_silence, pending
 from monitor.regression import Reading, Status, StreamKey, Transition
 
@@ -76,6 +76,14 @@ class AlertBook:
                 self._unrecorded = [t for t in self._unrecorded if t.key.deployment != deployment]
             return recorded
 
+    def record_floors(self, deployment: str, found: Sequence[FloorChange], now: datetime) -> list[AlertChange]:
+        """Write what floors of a deployment found and is news; returns it as recorded.
+
+        If the lake fails its error is raised; floors find it again, as they look at what is recorded.
+        """
+        with self._lock:
+            return self._append(self._shelf(deployment), partial(floor_news, found=found, now=now))
+
     def settle(
         self, readings: Mapping[StreamKey, Reading], newest: Collection[StreamKey], now: datetime
     ) -> list[AlertChange]:
@@ -86,7 +94,7 @@ class AlertBook:
         """
         with self._lock:
             resolved: list[AlertChange] = []
-            for alert in self.active():
+            for alert in (one for one in self.active() if not one.is_floor):
                 change = _withdrawn(alert, readings.get(alert.key), newest, now)
                 if change is not None:
                     resolved += self._append(self._shelf(alert.key.deployment), partial(_new, changes=[change]))
@@ -107,7 +115,7 @@ class AlertBook:
         """
         rows = [
             AlertChange(
-                change_id=_digest(change.change_id, receiver, *([until.isoformat()] if until else [])),
+                change_id=digest(change.change_id, receiver, *([until.isoformat()] if until else [])),
                 alert_id=change.alert_id,
                 key=change.key,
                 change=outcome,
@@ -203,10 +211,10 @@ def _change(transition: Transition, opened: AlertChange | None, now: datetime) -
     alert_id = (
         opened.alert_id
         if opened
-        else _digest(key.deployment, key.metric, key.metric_version, transition.at.astimezone(UTC).isoformat())
+        else digest(key.deployment, key.metric, key.metric_version, transition.at.astimezone(UTC).isoformat())
     )
     return AlertChange(
-        change_id=_digest(alert_id, transition.change, *(["page"] if opened and transition.change == "firing" else [])),
+        change_id=digest(alert_id, transition.change, *(["page"] if opened and transition.change == "firing" else [])),
         alert_id=alert_id,
         key=key,
         change=transition.change,
@@ -254,7 +262,7 @@ def _withdrawn(
     else:
         reason = "computed anew from the scores, with the settings of now, this is no regression"
     return AlertChange(
-        change_id=_digest(alert.alert_id, "resolved"),
+        change_id=digest(alert.alert_id, "resolved"),
         alert_id=alert.alert_id,
         key=alert.key,
         change="resolved",
@@ -264,7 +272,3 @@ def _withdrawn(
         reason=reason,
         details=AlertDetails(fired_at=alert.fired_at, tier=alert.details.tier, recorded_at=now),
     )
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]

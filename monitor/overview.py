@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from monitor.alert_change import AlertChange
 from monitor.charts import TimeAxis, axis_of, bars, height_of, line
+from monitor.floors import FloorReading
 from monitor.regression import Reading, Scale, Status
 from monitor.scores import MetricScores
 from monitor.snapshot import Figures, Snapshot
@@ -65,6 +67,11 @@ class Card:
         return any(row.regressed for row in self.rows)
 
     @property
+    def urgent(self) -> bool:
+        """Whether any metric has an active regression, or a limit is passed."""
+        return self.regressed or bool(self.figures.passed)
+
+    @property
     def other_signals(self) -> Mapping[str, int]:
         """All signals that are neither a like nor a dislike."""
         signals = self.figures.traffic.signals
@@ -107,6 +114,8 @@ class Overview:
     cards: tuple[Card, ...]
     left_out: int
     regressions: tuple[ActiveRegression, ...]
+    passed: tuple[tuple[AlertChange, FloorReading | None], ...]
+    """Limits that are passed, and how they stand now."""
     watching: int
     learning: int
 
@@ -123,26 +132,37 @@ def overview_of(snapshot: Snapshot) -> Overview:
         cards=tuple(_card(name, figures, axis) for name, figures in ordered[:_MOST_CARDS]),
         left_out=max(0, len(ordered) - _MOST_CARDS),
         regressions=tuple(regressions),
+        passed=tuple((c, _floor_of(c, figures)) for _, figures in ordered for c in figures.passed),
         watching=sum(reading.status is Status.WATCHING for _, _, reading in readings),
         learning=sum(reading.status is Status.LEARNING for _, _, reading in readings),
     )
 
 
+def card_of(name: str, figures: Figures) -> tuple[Card, TimeAxis | None]:
+    """Work out the card of one deployment alone, and the axis of its charts."""
+    axis = axis_of(_timelines({name: figures}))
+    return _card(name, figures, axis), axis
+
+
+def _floor_of(change: AlertChange, figures: Figures) -> FloorReading | None:
+    return next((reading for floor, reading in figures.floors.items() if floor == change.key.metric), None)
+
+
 def _timelines(deployments: Mapping[str, Figures]) -> Iterator[Timeline]:
     for figures in deployments.values():
         yield figures.traffic.answers_over_time
-        for scores in figures.scores.metrics.values():
+        for scores in figures.watched.values():
             yield scores.values_over_time
 
 
 def _urgency(figures: Figures) -> tuple[bool, bool, int]:
     regressed = any(reading.status is Status.REGRESSED for reading in figures.readings.values())
-    return (not regressed, not figures.scores.metrics, -figures.traffic.requests)
+    return (not (regressed or figures.passed), not figures.scores.metrics, -figures.traffic.requests)
 
 
 def _card(name: str, figures: Figures, axis: TimeAxis | None) -> Card:
     answers = [weight for weight, _ in axis.sums(figures.traffic.answers_over_time)] if axis else []
-    rows = tuple(_row(metric, scores, figures, axis) for metric, scores in figures.scores.metrics.items())
+    rows = tuple(_row(metric, scores, figures, axis) for metric, scores in figures.watched.items())
     return Card(name, figures, rows, bars(answers), int(max(answers, default=0)))
 
 

@@ -9,9 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
 from lake import (
     ALERTS,
@@ -25,17 +28,21 @@ from lake import (
     TableReplacedError,
     TableSpec,
 )
+from monitor.alert_change import AlertChange
 from monitor.alert_totals import ALERT_COLUMNS
 from monitor.alerts import AlertBook
 from monitor.books import BATCH_COLUMNS, REJECTED_COLUMNS, Books
+from monitor.floor_alerts import last_changes
+from monitor.floors import ANSWER_COLUMNS, KEPT, FloorChange, FloorName, FloorReading, Floors
 from monitor.new_rows import NewRows
 from monitor.notify import Notifier
+from monitor.ratings import RATING_COLUMNS, Ratings
 from monitor.regression import Reading, StreamKey, Streams, Transition
 from monitor.scores import SCORE_COLUMNS
 from monitor.settings import MonitorSettings
 from monitor.snapshot import Figures, Snapshot
 from monitor.totals import SUMMED, RisingTotals, Totals, totals_of
-from monitor.traffic import LOG_COLUMNS, SIGNAL_COLUMNS
+from monitor.traffic import LOG_COLUMNS
 
 _STALE_AFTER_REFRESHES = 5
 _STALE_AFTER_AT_LEAST = timedelta(minutes=1)
@@ -125,7 +132,12 @@ class Monitor:
 
     def _begin(self) -> None:
         self._new_rows = NewRows(self._lake)
+        # Whether an answer is empty is asked for floors alone, and so not of the answers of years.
+        self._new_answers = NewRows(self._lake, ds.field("date") >= (self._clock() - KEPT).date())
         self._streams = Streams(self.settings.regression)
+        self._ratings = Ratings(self.settings.regression.batch, self.settings.regression.grace)
+        self._floors = Floors(self.settings.floors)
+        self._floor_readings: Mapping[str, Mapping[FloorName, FloorReading]] = {}
         self._books = Books()
         self._figures: dict[str, Figures] = {}
         self._known: set[str | None] = set()
@@ -149,10 +161,12 @@ class Monitor:
         for deployment in deployments:
             if is_stopping():
                 return
-            self._take_deployment(deployment, scores)
+            self._take_deployment(deployment, scores, now)
+        scores.append(self._settled_ratings(now))
         found = self._try("find_regressions", lambda: self._streams.feed(pa.concat_tables(scores), now))
         streams = self._streams.readings()
         self._try("record_alerts", lambda: self._record(found or [], streams, now))
+        self._look_at_floors(now)
         readings = self._newest_versions(streams)
         self._take_alerts(deployments)
         self._publish(now, readings)
@@ -168,25 +182,52 @@ class Monitor:
         self._take(BATCHES, None, BATCH_COLUMNS, batches)
         self._take(REJECTED, None, REJECTED_COLUMNS, rejected)
 
-    def _take_deployment(self, deployment: str | None, new_scores: list[pa.Table]) -> None:
+    def _take_deployment(self, deployment: str | None, new_scores: list[pa.Table], now: datetime) -> None:
         name = UNASSIGNED if deployment is None else deployment
 
         def logs(rows: pa.Table) -> None:
             held = self._held(name)
+            if deployment is not None:
+                self._floors.add_logs(name, rows, now)
             self._figures[name] = replace(held, traffic=held.traffic.with_logs(rows))
 
         def signals(rows: pa.Table) -> None:
             held = self._held(name)
+            self._ratings.add(rows)
             self._figures[name] = replace(held, traffic=held.traffic.with_signals(rows))
 
         def scores(rows: pa.Table) -> None:
             held = self._held(name)
+            self._floors.add_scores(name, rows, now)
             self._figures[name] = replace(held, scores=held.scores.with_scores(rows))
             new_scores.append(rows)
 
         self._take(PARSED_LOGS, deployment, LOG_COLUMNS, logs)
-        self._take(USER_SIGNALS, deployment, SIGNAL_COLUMNS, signals)
+        if deployment is not None:
+            answers = partial(self._floors.add_answers, deployment, now=now)
+            self._take(PARSED_LOGS, deployment, ANSWER_COLUMNS, answers, self._new_answers)
+        self._take(USER_SIGNALS, deployment, RATING_COLUMNS, signals)
         self._take(SCORES, deployment, SCORE_COLUMNS, scores)
+
+    def _settled_ratings(self, now: datetime) -> pa.Table:
+        settled = self._ratings.settled(now)
+        for name in settled["deployment"].unique().to_pylist():
+            held = self._held(name)
+            ratings = held.ratings.with_scores(settled.filter(pc.equal(settled["deployment"], name)))
+            self._figures[name] = replace(held, ratings=ratings)
+        return settled
+
+    def _look_at_floors(self, now: datetime) -> None:
+        looked = self._try("find_floors", lambda: self._floors.look(last_changes(self._alert_book.changes()), now))
+        if looked is None:
+            return
+        changes, self._floor_readings = looked
+        found: dict[str, list[FloorChange]] = {}
+        for change in changes:
+            found.setdefault(change.deployment, []).append(change)
+        for deployment, mine in found.items():
+            record = partial(self._alert_book.record_floors, deployment, mine, now)
+            self._try("record_alerts", record, f"alerts of {deployment!r}")
 
     def _take_alerts(self, deployments: Sequence[str | None]) -> None:
         for deployment in deployments:
@@ -201,13 +242,18 @@ class Monitor:
         return self._figures.get(name, Figures())
 
     def _take(
-        self, spec: TableSpec, deployment: str | None, columns: tuple[str, ...], into: Callable[[pa.Table], None]
+        self,
+        spec: TableSpec,
+        deployment: str | None,
+        columns: tuple[str, ...] | Mapping[str, ds.Expression],
+        into: Callable[[pa.Table], None],
+        new_rows: NewRows | None = None,
     ) -> None:
         what = spec.name if deployment is None else f"{spec.name} of {deployment!r}"
 
         def take() -> None:
             try:
-                self._new_rows.take(spec, deployment, columns, into)
+                (new_rows or self._new_rows).take(spec, deployment, columns, into)
             except TableReplacedError:
                 self._table_was_replaced = True
                 raise
@@ -220,7 +266,7 @@ class Monitor:
         newest = {
             StreamKey(name, metric, scores.version)
             for name, figures in self._figures.items()
-            for metric, scores in figures.scores.metrics.items()
+            for metric, scores in figures.watched.items()
         }
         self._alert_book.settle(streams, newest, now)
 
@@ -235,10 +281,20 @@ class Monitor:
             return None
 
     def _publish(self, now: datetime, readings: Mapping[str, Mapping[str, Reading]]) -> None:
+        changes: dict[str, list[AlertChange]] = {}
+        for change in reversed(self._alert_book.changes()):
+            if change.change in ("firing", "resolved"):
+                changes.setdefault(change.key.deployment, []).append(change)
         self._snapshot = Snapshot(
             taken_at=now,
             deployments={
-                name: replace(self._figures[name], readings=readings.get(name, {})) for name in sorted(self._figures)
+                name: replace(
+                    self._figures[name],
+                    readings=readings.get(name, {}),
+                    floors=self._floor_readings.get(name, {}),
+                    changes=tuple(changes.get(name, ())),
+                )
+                for name in sorted(self._figures)
             },
             books=self._books,
             failures=dict(self._failures),
@@ -266,7 +322,7 @@ class Monitor:
         chosen: dict[str, dict[str, Reading]] = {}
         for key, reading in streams.items():
             figures = self._figures.get(key.deployment)
-            metric = figures.scores.metrics.get(key.metric) if figures else None
+            metric = figures.watched.get(key.metric) if figures else None
             if metric is not None and metric.version == key.metric_version:
                 chosen.setdefault(key.deployment, {})[key.metric] = reading
         return chosen

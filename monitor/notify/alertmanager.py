@@ -56,7 +56,7 @@ def post_alerts(
 def _posted(change: AlertChange, external_url: str, unless_told: datetime) -> list[Posted]:
     over = recorded_at(change)
     newest = _as_posted(alert_of(change, external_url), unless_told if change.change == "firing" else over)
-    if change.tier != "page":
+    if change.tier != "page" or change.is_floor:
         return [newest]
     # By its labels the warning that it was before is another alert, which is over now.
     return [newest, _as_posted(alert_of(_as_warning(change), external_url), over)]

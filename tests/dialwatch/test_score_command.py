@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from standardwebhooks import Webhook
+from tests.commands import Done, dialwatch
 
 from dialwatch.score_page import bars
 from evaluator.models import Models
@@ -24,10 +25,8 @@ from evaluator.models import Models
 SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
 
 
-def score(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dialwatch", "score", *arguments]
-    environment = {"PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "140", "PATH": ""} | variables
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
+def score(folder: Path, *arguments: str, **variables: str) -> Done:
+    return dialwatch("score", *arguments, folder=folder, **variables)
 
 
 @pytest.fixture

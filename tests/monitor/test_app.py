@@ -61,7 +61,11 @@ def test_the_page_says_what_got_worse(open_page: Open, monitor: Monitor):
     monitor.refresh()
     text = open_page("/").text
     assert "1 active regression" in text
-    assert text.index("1 active regression") < text.index("rag-search</bdi></h2>") < text.index("gpt-4o</bdi></h2>")
+    assert (
+        text.index("1 active regression")
+        < text.index("rag-search</bdi></a></h2>")
+        < text.index("gpt-4o</bdi></a></h2>")
+    )
     assert "REGRESSED" in text
     assert "learning" in text
     assert "3,014 log lines" in text

@@ -289,10 +289,10 @@ def test_texts_of_people_are_never_read(monitor: Monitor, rows: Any, monkeypatch
     asked: set[str] = set()
     read_since = Table.read_since
 
-    def spy(table: Table, version: int | None, columns: Any = None) -> Any:
+    def spy(table: Table, version: int | None, columns: Any = None, **more: Any) -> Any:
         assert columns is not None
         asked.update(f"{table.spec.name}.{column}" for column in columns)
-        return read_since(table, version, columns)
+        return read_since(table, version, columns, **more)
 
     monkeypatch.setattr(Table, "read_since", spy)
     rows.logs("a", {})

@@ -38,7 +38,7 @@ def test_a_body_has_alertmanagers_shape_and_our_data(firing: AlertChange) -> Non
                 "annotations": annotations,
                 "startsAt": "2026-11-20T12:00:00Z",
                 "endsAt": "0001-01-01T00:00:00Z",
-                "generatorURL": "https://watch.example/",
+                "generatorURL": "https://watch.example/deployment?name=apps/rag",
                 "fingerprint": "alert-1-01234567",
             }
         ],
@@ -59,6 +59,8 @@ def test_a_body_has_alertmanagers_shape_and_our_data(firing: AlertChange) -> Non
                 "mix": None,
                 "segments": [],
                 "worst": [{"response_id": "chatcmpl-1", "value": 0.0}, {"response_id": "chatcmpl-2", "value": 0.1}],
+                "link": "https://watch.example/deployment?name=apps/rag",
+                "floor": None,
             }
         ],
     }
