@@ -18,7 +18,7 @@ IS_ANSWER = ds.field("kind").isin(ANSWERING_KINDS) & ds.field("is_entry") & (ds.
 ANSWER_COLUMNS = (
     "event_id", "response_id", "response_ids", "deployment", "date", "requested_at", "chat_id", "kind", "status",
     "error", "is_entry", "question", "answer", "documents", "contexts", "contexts_origin", "finish_reason",
-    "trace_id", "span_id", "ingested_at", "duration_ms", "price",
+    "trace_id", "span_id", "ingested_at", "duration_ms", "price", "model",
 )  # fmt: skip
 """All that `answers` reads; the bodies stay where they are."""
 
@@ -54,6 +54,7 @@ class Answer:
     call: tuple[str, str] | None
     duration_ms: int | None
     price: float | None
+    model: str | None
 
 
 def answers(rows: pa.Table, at_once: int = AT_ONCE) -> Iterator[list[Answer]]:
@@ -80,6 +81,7 @@ def _answer(row: Mapping[str, Any]) -> Answer:
         call=_call(row),
         duration_ms=row["duration_ms"],
         price=row["price"],
+        model=row["model"],
     )
 
 

@@ -20,6 +20,7 @@ from evaluator.answers import AT_ONCE, Answer
 from evaluator.cases import Case, CaseBook
 from evaluator.identity import identity
 from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, Scores, needs_ground_truth
+from evaluator.segments import segment_of
 from evaluator.tables import DeploymentTables
 from lake import SCORES, Table
 
@@ -143,6 +144,7 @@ class Scorer:
     ) -> tuple[pa.Table, ScoreCounts]:
         """Give the rows of `scores` that these answers lack, `held` being the ids of those that are there."""
         counts, rows = ScoreCounts(), []
+        segments = {answer.event_id: segment_of(answer) for answer in some}
         for work in work_on(some, metrics, cases, held):
             scores = self._scores(work, tables.deployment)
             if scores is None:
@@ -151,7 +153,7 @@ class Scorer:
             for row in _rows(work, scores, now):
                 counts.scored += row["value"] is not None
                 counts.unscored.update([row["reason"]] if row["value"] is None else [])
-                rows.append(row | {"is_backfill": is_backfill})
+                rows.append(row | {"segment": segments[row["event_id"]], "is_backfill": is_backfill})
         return SCORES.rows(rows), counts
 
     def _scores(self, work: Work, deployment: str) -> Scores | None:

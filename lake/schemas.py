@@ -162,7 +162,7 @@ SCORES = TableSpec(
         ("date", pa.date32(), "UTC date of the response. Partition."),
         ("requested_at", TIMESTAMP, "When the scored request started."),
         ("chat_id", pa.string(), "As in parsed_logs: answers of one conversation are not independent."),
-        ("segment", pa.string(), "JSON object of the traffic class."),
+        ("segment", pa.string(), "JSON object of the traffic class: language, model, contexts, question_length."),
         ("metric", pa.string(), "Name in evaluator.metrics.REGISTRY."),
         ("metric_version", pa.string(), "Version of the metric; scores of two versions are never compared."),
         ("value", pa.float64(), "The score; null where it cannot be computed."),

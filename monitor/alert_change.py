@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from monitor.floors import Finding
-from monitor.regression import StreamKey, Tier
+from monitor.regression import SegmentChange, StreamKey, Tier
 
 DeliveryKind = Literal["delivered", "undeliverable", "silenced"]
 ChangeKind = Literal["firing", "resolved"] | DeliveryKind
@@ -50,6 +50,13 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     false_alarm_every_seconds: float | None = None
     observations: int | None = None
     """Conversations in the latest window."""
+    within: float | None = None
+    mix: float | None = None
+    """Of the change of the mean: what comes from the segments' own means, and what from their shares."""
+    segments: tuple[SegmentChange, ...] = ()
+    """The segments of the traffic before and since; empty where they are not told apart."""
+    most_worsened: SegmentChange | None = None
+    """The one with the greatest part in the worsening."""
     worst: tuple[WorstAnswer, ...] = ()
     floor: Finding | None = None
     """For a floor: its numbers."""

@@ -240,6 +240,10 @@ def _change(transition: Transition, opened: AlertChange | None, now: datetime) -
             drop_upper=reading.drop_upper,
             false_alarm_every_seconds=reading.false_alarm_every.total_seconds(),
             observations=reading.observations,
+            within=reading.within,
+            mix=reading.mix,
+            segments=reading.segments,
+            most_worsened=reading.most_worsened,
             worst=tuple(WorstAnswer(*answer) for answer in transition.worst),
         ),
     )

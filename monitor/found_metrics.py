@@ -39,6 +39,12 @@ _READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
         lambda reading: reading.observations,
     ),
     (
+        "dialwatch_score_mix_change",
+        "Change of the mean score against the reference that comes from another mix of traffic, in its own units; no "
+        "regression is found by it.",
+        lambda reading: reading.mix,
+    ),
+    (
         "dialwatch_regression_active",
         "1 while the mean score is taken to be worse than its reference, else 0.",
         lambda reading: float(reading.status is Status.REGRESSED),

@@ -40,6 +40,12 @@ class Row:
         return abs(self.scale.best - self.scale.worst) / 10 if self.scale else 0.0
 
     @property
+    def mix(self) -> float | None:
+        """What another mix of traffic has changed the mean by; None where that is less than a 50th of the range."""
+        mix = self.reading.mix if self.reading else None
+        return mix if mix is not None and abs(mix) >= self.tenth / 5 else None
+
+    @property
     def regressed(self) -> bool:
         """Whether a regression is active."""
         return self.reading is not None and self.reading.status is Status.REGRESSED

@@ -11,6 +11,7 @@ from monitor.alert_change import AlertChange, WorstAnswer
 from monitor.floors import Finding
 from monitor.notify.link import link_to
 from monitor.notify.text import WORST, description, summary
+from monitor.regression import SegmentChange
 
 ALERT_NAME, FLOOR_ALERT_NAME = "DialwatchRegression", "DialwatchFloor"
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
@@ -50,6 +51,10 @@ class Data(msgspec.Struct, frozen=True):
     changed_at: datetime
     log_evidence: float | None
     log_threshold: float | None
+    within: float | None
+    """Of the change of the mean, what comes from the segments' own means; `mix` is what comes from their shares."""
+    mix: float | None
+    segments: tuple[SegmentChange, ...]
     worst: tuple[WorstAnswer, ...]
     link: str | None
     """Where the deployment's page is."""
@@ -141,6 +146,9 @@ def _data(change: AlertChange, external_url: str) -> Data:
         changed_at=change.changed_at,
         log_evidence=change.log_evidence,
         log_threshold=change.log_threshold,
+        within=change.details.within,
+        mix=change.details.mix,
+        segments=change.details.segments,
         worst=change.details.worst[:WORST],
         link=link_to(change.key.deployment, external_url) or None,
         floor=change.details.floor,

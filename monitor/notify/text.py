@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from monitor.alert_change import AlertChange
+from monitor.alert_change import AlertChange, AlertDetails
 from monitor.notify.floor_text import floor_lines, floor_summary
 from monitor.notify.link import link_to
 from monitor.notify.words import duration, time
@@ -46,6 +46,7 @@ def _firing(change: AlertChange) -> list[str]:
         f"Since: about {time(change.since)}{_between(change)}; found with the answers until {time(change.changed_at)}.",
         f"Where: deployment {key.deployment}, all of its {which} answers; metric version {key.metric_version}.",
     ]
+    lines += _segments(details)
     if key.metric == DISLIKES:
         lines.append(
             "Who: only those who rate. They choose themselves, so this is not the share of all who are unhappy."
@@ -58,6 +59,17 @@ def _firing(change: AlertChange) -> list[str]:
         worst = ", ".join(f"{answer.response_id} ({_number(answer.value)})" for answer in details.worst[:WORST])
         lines.append(f"Worst answers since then: {worst}")
     return lines
+
+
+def _segments(details: AlertDetails) -> list[str]:
+    most, within, mix = details.most_worsened, details.within, details.mix
+    if most is None or within is None or mix is None:
+        return []
+    return [
+        f"Most in: {most.name}, {100 * most.share_after:.0f} % of the conversations, from "
+        f"{_number(most.mean_before)} to {_number(most.mean_after)}. Of the whole change {within:+.2f} is within such "
+        f"segments of the traffic, and {mix:+.2f} comes from another mix of them, which raises no alert."
+    ]
 
 
 def _resolved(change: AlertChange) -> list[str]:

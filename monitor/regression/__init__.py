@@ -2,6 +2,7 @@
 
 from monitor.regression.betting import Interval, mean_interval
 from monitor.regression.detector import Detector
+from monitor.regression.mix import SegmentChange
 from monitor.regression.reading import Observation, Reading, Status, StreamKey, Tier, Transition
 from monitor.regression.scale import Scale
 from monitor.regression.settings import RegressionSettings
@@ -14,6 +15,7 @@ __all__ = [
     "Reading",
     "RegressionSettings",
     "Scale",
+    "SegmentChange",
     "Status",
     "StreamKey",
     "Streams",

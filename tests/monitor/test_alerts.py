@@ -9,7 +9,7 @@ from lake import ALERTS, SCORES, Lake, Table
 from monitor.alert_change import AlertChange
 from monitor.alert_totals import AlertTotals
 from monitor.alerts import AlertBook
-from monitor.regression import Reading, RegressionSettings, Status, StreamKey, Streams, Transition
+from monitor.regression import Reading, RegressionSettings, SegmentChange, Status, StreamKey, Streams, Transition
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -84,6 +84,17 @@ def test_a_change_is_a_row_with_what_is_known_of_it(lake: Lake) -> None:
     )
     assert (row["log_evidence"], row["log_threshold"]) == (7.1, 6.6)
     assert "answer-1" in row["details"]
+
+
+def test_the_segments_of_a_change_are_read_back_as_they_were(lake: Lake) -> None:
+    """After a restart an alert still knows which segment fell most."""
+    most = SegmentChange("language ru", 0.2, 0.25, 0.6, 0.2)
+    segments = (SegmentChange("language en", 0.8, 0.75, None, 0.9), most)
+    reading = replace(READING, within=-0.1, mix=-0.05, segments=segments, most_worsened=most)
+    AlertBook(lake).record([replace(fired(), reading=reading)], NOW)
+    (change,) = AlertBook(lake).changes()
+    assert (change.details.within, change.details.mix) == (-0.1, -0.05)
+    assert (change.details.segments, change.details.most_worsened) == (segments, most)
 
 
 def test_one_alert_lives_from_firing_to_resolved(lake: Lake) -> None:

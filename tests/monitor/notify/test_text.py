@@ -5,6 +5,7 @@ from msgspec import structs
 
 from monitor.alert_change import AlertChange, AlertDetails
 from monitor.notify.text import description, summary
+from monitor.regression import SegmentChange
 
 
 def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(firing: AlertChange) -> None:
@@ -55,3 +56,13 @@ def test_an_alert_that_was_withdrawn_says_why(firing: AlertChange) -> None:
     end = replace(firing, change="resolved", current_mean=None, reason="other settings", details=AlertDetails())
     assert summary(end) == "faithfulness_kprecision of apps/rag: alert is over"
     assert "Why: other settings." in description(end, "")
+
+
+def test_the_segment_that_fell_most_is_told_with_what_came_from_the_mix(firing: AlertChange) -> None:
+    """Its name, share and means stand below where, and both parts of the change."""
+    most = SegmentChange("language ru", 0.2, 0.25, 0.6, 0.2)
+    told = structs.replace(firing.details, within=-0.31, mix=-0.08, segments=(most,), most_worsened=most)
+    assert description(replace(firing, details=told), "").splitlines()[3] == (
+        "Most in: language ru, 25 % of the conversations, from 0.60 to 0.20. Of the whole change -0.31 is within such "
+        "segments of the traffic, and -0.08 comes from another mix of them, which raises no alert."
+    )
