@@ -128,7 +128,7 @@ def _asked(judge: BoundJudge, questions: Sequence[_Question[_Found] | None]) -> 
     for question in questions:
         if question is None or question.key in found or question.key in open_questions:
             continue
-        if (kept := memo.find((judge.name, question.key))) is not None:
+        if (kept := memo.find((judge.name, judge.draw, question.key))) is not None:
             found[question.key] = kept
         else:
             open_questions[question.key] = question, question.requests()
@@ -137,7 +137,7 @@ def _asked(judge: BoundJudge, questions: Sequence[_Question[_Found] | None]) -> 
         given = list(islice(answers, len(requests)))
         found[key] = question.read(given)
         spends[key] = sum((answer.spend for answer in given), Spend())
-        memo.keep((judge.name, key), found[key], is_failure=found[key].error is not None)
+        memo.keep((judge.name, judge.draw, key), found[key], is_failure=found[key].error is not None)
     return [
         (None, Spend()) if question is None else (found[question.key], spends.pop(question.key, Spend()))
         for question in questions

@@ -7,7 +7,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -115,12 +115,17 @@ class Asker:
         return self._room.result()
 
 
+_VOTES = 1_000
+"""Requests of one metric that differ in their draw alone are fewer than these, so that draws never meet."""
+
+
 @dataclass(frozen=True)
 class BoundJudge:
-    """One judge of an asker."""
+    """One judge of an asker. Each `draw` asks it anew what another draw has asked."""
 
     asker: Asker
     name: str
+    draw: int = 0
 
     @property
     def settings(self) -> JudgeSettings:
@@ -129,6 +134,8 @@ class BoundJudge:
 
     def ask_all(self, requests: Iterable[Request]) -> list[Answer | JudgeError]:
         """Ask it several things at once: see `Asker.ask_all`."""
+        if self.draw:
+            requests = (replace(request, draw=request.draw + _VOTES * self.draw) for request in requests)
         return self.asker.ask_all(self.name, requests)
 
 

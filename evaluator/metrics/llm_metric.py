@@ -6,9 +6,9 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import pandas as pd
 
@@ -77,6 +77,13 @@ class LlmMetric(ABC, Generic[Task]):
         parts = [settings.model_name, settings.temperature, *self.prompts]
         digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
         return f"{self.base_version}-{PurePosixPath(settings.model_name).name}-{digest}"
+
+    def fresh(self, draw: int) -> Self:
+        """Give the same metric, of the same version, whose judge is asked anew for each draw; 0 is the metric itself.
+
+        What was asked in a draw before is answered from what is kept. At temperature 0 draws differ little.
+        """
+        return self if self.judged_by is None else replace(self, judged_by=replace(self.judged_by, draw=draw))
 
     @abstractmethod
     def read_row(self, *cells: object) -> Task | Score:

@@ -294,3 +294,18 @@ def test_the_version_names_the_model_and_changes_with_what_changes_values(bench:
     ]
     assert len({plain, *others}) == 4
     assert metric_named("faithfulness_claims").version == "1"
+
+
+def test_another_draw_is_another_call_and_the_same_draw_is_not(bench: Bench, server: ScriptedServer) -> None:
+    """A judge asked anew may change its mind; the version stays, and what was drawn before is kept."""
+    with bench.asker() as asker:
+        metric = metric_named("faithfulness_claims", None, asker.judge("strict"))
+        assert isinstance(metric, ClaimMetric)
+        found = []
+        for draw, verdict in [(0, S), (1, C), (0, C), (1, S)]:
+            server.always = judging(answered([[verdict]]))
+            drawn = metric.fresh(draw)
+            assert drawn.version == metric.version
+            found.append(drawn.score(frame(row(answer=sentences(1)))).values[0])
+    assert found == [1.0, 0.0, 1.0, 0.0]
+    assert len(server.requests) == 2
