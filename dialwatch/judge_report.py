@@ -88,6 +88,9 @@ def _dependence(found: Calibration) -> Iterator[Line]:
     if found.repeated is not None:
         meaning = f"share of {found.repeated.answers:,} answers with one verdict in {found.repeated.draws} draws"
         yield _line("repeatability", found.repeated.same, meaning)
+    if found.reordered is not None:
+        meaning = "share of answers whose verdict stays with the chunks in another order"
+        yield _line("order", found.reordered.same, meaning)
 
 
 def _comparison(compared: Difference) -> Iterator[Line]:

@@ -1,6 +1,7 @@
 """How far a judge can be trusted: its agreement with people, and the mean that its scores and their labels give."""
 
 from evaluator.calibration.agreement import Agreement, Difference, agreement, difference
+from evaluator.calibration.asking import Asked, ask
 from evaluator.calibration.biases import Repeatability, length_bias, repeatability
 from evaluator.calibration.bootstrap import Estimate
 from evaluator.calibration.calibration import Calibration, calibrate
@@ -10,6 +11,7 @@ from evaluator.calibration.scored_answers import scored_answers, with_labels, wi
 
 __all__ = [
     "Agreement",
+    "Asked",
     "Calibration",
     "CalibrationError",
     "Difference",
@@ -19,6 +21,7 @@ __all__ = [
     "Repeatability",
     "Rows",
     "agreement",
+    "ask",
     "calibrate",
     "difference",
     "length_bias",

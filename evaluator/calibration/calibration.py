@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from evaluator.calibration.agreement import Agreement, Difference, agreement, difference
 from evaluator.calibration.biases import Repeatability, length_bias, repeatability
 from evaluator.calibration.bootstrap import Estimate
 from evaluator.calibration.corrected_mean import Means, MoreLabels, means, more_labels
-from evaluator.calibration.labelled import CalibrationError, Floats, rows_of
+from evaluator.calibration.labelled import CalibrationError, Floats, Rows, rows_of
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Calibration:
     more_labels: tuple[MoreLabels, ...]
     length_bias: Estimate
     repeated: Repeatability | None
+    reordered: Repeatability | None
     compared: Difference | None
 
 
@@ -35,13 +37,15 @@ def calibrate(
     *,
     self_selected: bool = False,
     draws: Floats | None = None,
+    reordered: Floats | None = None,
     other: Floats | None = None,
     seed: int = 0,
 ) -> Calibration:
     """Say what a table with `score` and `label` (see `rows_of`) says of whoever gave the scores.
 
-    `self_selected` says that people chose what to label, as with likes. `draws` (answers, draws) are further scores
-    of the same rows, `other` (answers) are those of another judge. Raises CalibrationError where there is no label.
+    `self_selected` says that people chose what to label, as with likes. `draws` (answers, draws) are scores of the
+    same rows drawn several times, `reordered` (answers) those with the contexts in another order, `other` (answers)
+    those of another judge. Raises CalibrationError where there is no label.
     """
     rows = rows_of(frame)
     kept = pd.to_numeric(frame["score"], errors="coerce").notna().to_numpy()
@@ -56,5 +60,10 @@ def calibrate(
         more_labels=() if found is None else tuple(more_labels(rows, found)),
         length_bias=length_bias(rows, seed),
         repeated=None if draws is None else repeatability(rows, draws[kept], seed),
+        reordered=None if reordered is None else repeatability(rows, _pairs(rows, reordered[kept]), seed),
         compared=None if other is None else difference(rows, other[kept], seed),
     )
+
+
+def _pairs(rows: Rows, reordered: Floats) -> Floats:
+    return np.column_stack([rows.score, reordered])

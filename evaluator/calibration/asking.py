@@ -1,0 +1,68 @@
+"""A judge asked about labelled rows: for their scores, again and again, and with the contexts in another order."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evaluator.calibration.labelled import Floats
+from evaluator.metrics.llm_metric import LlmMetric
+from evaluator.metrics.metric import Scores
+
+_CONTEXTS = "contexts"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Scores of rows, NaN where there is none: `draws` (rows, draws) of one prompt, `reordered` with other orders.
+
+    `reordered` is None where the metric reads no contexts. `cost` is in the currency of the judge's prices.
+    """
+
+    draws: Floats
+    reordered: Floats | None
+    calls: int
+    cost: float
+
+    @property
+    def scores(self) -> Floats:
+        """The first draw."""
+        first: Floats = self.draws[:, 0]
+        return first
+
+
+def ask(metric: LlmMetric[Any], frame: pd.DataFrame, draws: int) -> Asked:
+    """Ask about each row `draws` times, one at least, and, from two on, once more with the contexts in another order.
+
+    The order is a shuffle that is the same whenever it is made. Raises MissingColumnError where the frame lacks a
+    column of the metric's, and JudgeUnavailableError where the metric has no judge.
+    """
+    rounds = [metric.fresh(draw).score(frame) for draw in range(max(1, draws))]
+    reordered = metric.score(_reordered(frame)) if draws > 1 and _CONTEXTS in metric.needs else None
+    spends = [spend for one in (*rounds, reordered) if one is not None for spend in one.spends]
+    return Asked(
+        draws=np.column_stack([_values(one) for one in rounds]),
+        reordered=None if reordered is None else _values(reordered),
+        calls=sum(spend.calls for spend in spends),
+        cost=sum(spend.cost for spend in spends),
+    )
+
+
+def _values(scores: Scores) -> Floats:
+    return scores.values.to_numpy(dtype=np.float64)
+
+
+def _reordered(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(**{_CONTEXTS: pd.Series(list(map(_shuffled, frame[_CONTEXTS])), frame.index, dtype=object)})
+
+
+def _shuffled(contexts: object) -> object:
+    if not isinstance(contexts, list | tuple | np.ndarray):
+        return contexts
+    order = list(contexts)
+    random.Random(len(order)).shuffle(order)  # noqa: S311 - an order, no secret
+    return order
