@@ -7,17 +7,25 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
+
+import msgspec
 
 from lake import ALERTS, Lake, LostRaceError, Table
 from monitor.alert_change import AlertChange, AlertDetails, DeliveryKind, WorstAnswer, from_row, to_row
-from monitor.pending import ended_in_silence, pending
-from monitor.regression import Reading, Status, StreamKey, Transition
+from monitor.pending import ended_in_silence, pending, recorded_at
+from monitor.regression import Judgement, Reading, Status, StreamKey, Transition, Verdict
 
 _APP_ID = "alerts"
 _ATTEMPTS = 10
+_NEWS_AFTER: Mapping[Verdict, tuple[Verdict, ...]] = {
+    "undecided": ("system", "judge", "both"),
+    "judge": ("system", "both"),
+}
+"""Which verdicts are told after which."""
 _log = logging.getLogger(__name__)
 
 
@@ -34,7 +42,7 @@ class _Shelf:
         while before != after:
             before, rows, after = after, self.table.read(), self.table.committed(_APP_ID)
         self.version = after or 0
-        self.changes = sorted((from_row(row) for row in rows.to_pylist()), key=lambda change: change.changed_at)
+        self.changes = sorted((from_row(row) for row in rows.to_pylist()), key=_in_order)
 
 
 class AlertBook:
@@ -92,6 +100,22 @@ class AlertBook:
                     resolved += self._append(self._shelf(alert.key.deployment), partial(_new, changes=[change]))
             return resolved
 
+    def decide(
+        self, judgements: Mapping[StreamKey, Judgement], readings: Mapping[StreamKey, Reading], now: datetime
+    ) -> list[AlertChange]:
+        """Say, by one more `firing` change, what an open alert whose verdict was undecided turned out to be.
+
+        So too where the judge was what had changed, and now the application has.
+        """
+        with self._lock:
+            decided: list[AlertChange] = []
+            for alert in self.active():
+                judgement = judgements.get(alert.key)
+                if judgement and judgement.verdict in _NEWS_AFTER.get(alert.verdict or "undecided", ()):
+                    change = _decided(alert, judgement, readings[alert.key], now)
+                    decided += self._append(self._shelf(alert.key.deployment), partial(_new, changes=[change]))
+            return decided
+
     def record_deliveries(
         self,
         changes: Sequence[AlertChange],
@@ -140,7 +164,7 @@ class AlertBook:
         with self._lock:
             self._read_unread()
             every = [change for shelf in self._shelves.values() for change in shelf.changes]
-        return sorted(every, key=lambda change: change.changed_at)
+        return sorted(every, key=_in_order)
 
     def _read_unread(self) -> None:
         for deployment in sorted(self._unread):
@@ -218,6 +242,7 @@ def _change(transition: Transition, opened: AlertChange | None, now: datetime) -
         current_upper=reading.since_upper,
         log_evidence=reading.log_evidence,
         log_threshold=reading.log_threshold,
+        verdict=_verdict(transition, opened),
         reason=f"the evidence of a regression reached the threshold of the tier {reading.tier or 'warn'}"
         if transition.change == "firing"
         else "the evidence that quality is back reached the threshold",
@@ -232,9 +257,17 @@ def _change(transition: Transition, opened: AlertChange | None, now: datetime) -
             drop_upper=reading.drop_upper,
             false_alarm_every_seconds=reading.false_alarm_every.total_seconds(),
             observations=reading.observations,
+            **_told(transition.judgement),
             worst=tuple(WorstAnswer(*answer) for answer in transition.worst),
         ),
     )
+
+
+def _verdict(transition: Transition, opened: AlertChange | None) -> Verdict:
+    """What was known before stays so where nothing is known now, and where it is over."""
+    found = transition.judgement.verdict
+    known = opened.verdict if opened else None
+    return known if known and (found == "undecided" or transition.change == "resolved") else found
 
 
 def _withdrawn(
@@ -258,8 +291,31 @@ def _withdrawn(
         since=alert.since,
         reference_mean=alert.reference_mean,
         reason=reason,
+        verdict=alert.verdict,
         details=AlertDetails(fired_at=alert.fired_at, tier=alert.details.tier, recorded_at=now),
     )
+
+
+def _decided(alert: AlertChange, judgement: Judgement, reading: Reading, now: datetime) -> AlertChange:
+    return replace(
+        alert,
+        change_id=_digest(alert.alert_id, "firing", judgement.verdict),
+        changed_at=max(alert.changed_at, reading.latest or alert.changed_at),
+        verdict=judgement.verdict,
+        reason=f"the verdict was {alert.verdict or 'undecided'} and is now {judgement.verdict}",
+        details=msgspec.structs.replace(alert.details, recorded_at=now, **_told(judgement)),
+    )
+
+
+def _told(judgement: Judgement) -> dict[str, Any]:
+    shift = judgement.shift
+    ends = (shift.mean, shift.lower, shift.upper) if shift else (None, None, None)
+    names = ("judge_shift", "judge_shift_lower", "judge_shift_upper")
+    return {"can_drift": judgement.can_drift} | dict(zip(names, ends, strict=True))
+
+
+def _in_order(change: AlertChange) -> tuple[datetime, datetime]:
+    return change.changed_at, recorded_at(change)
 
 
 def _digest(*parts: str) -> str:

@@ -50,6 +50,7 @@ class _SnapshotCollector(Collector):
         yield from _scores(snapshot.deployments)
         yield from _evaluator(snapshot.deployments, snapshot.totals)
         yield from _readings(snapshot.deployments)
+        yield from _judges(snapshot.deployments)
         yield from _alerts(snapshot.deployments)
         yield from _webhooks(snapshot)
         yield from _collector(snapshot.books, snapshot.totals)
@@ -248,6 +249,44 @@ def _readings(deployments: _Deployments) -> Iterator[Metric]:
     ]
     for family, text, number in _READINGS:
         yield _gauge(family, text, ((labels, number(r)) for labels, r in readings), "deployment", "metric")
+
+
+def _judges(deployments: _Deployments) -> Iterator[Metric]:
+    judges = [((name, metric), judge) for name, one in deployments.items() for metric, judge in one.judges.items()]
+    yield _gauge(
+        "dialwatch_judge_drift",
+        "By how much the judge scores its anchors higher than at first, in the metric's own units: since it changed, "
+        "else in its latest scorings.",
+        ((labels, judge.shift.mean if judge.shift else None) for labels, judge in judges),
+        "deployment",
+        "metric",
+    )
+    yield _gauge(
+        "dialwatch_judge_drift_active",
+        "1 while the judge is taken to have changed, as it scores its anchors otherwise than at first, else 0.",
+        ((labels, float(judge.active)) for labels, judge in judges),
+        "deployment",
+        "metric",
+    )
+    yield _gauge(
+        "dialwatch_judge_offset",
+        "By how much the metric's version scores the same answers higher than the version before, in its own units.",
+        ((labels, judge.offset.mean if judge.offset else None) for labels, judge in judges),
+        "deployment",
+        "metric",
+    )
+    yield _gauge(
+        "dialwatch_regression_verdict",
+        "What is held to have changed where a regression is active: system, judge, both or undecided; the value is 1.",
+        (
+            ((name, metric, judgement.verdict), 1.0)
+            for name, one in deployments.items()
+            for metric, judgement in one.judgements.items()
+        ),
+        "deployment",
+        "metric",
+        "verdict",
+    )
 
 
 def _alerts(deployments: _Deployments) -> Iterator[Metric]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lake import (
     ALERTS,
+    ANCHORS,
     BATCHES,
     PARSED_LOGS,
     REJECTED,
@@ -30,7 +31,18 @@ from monitor.alerts import AlertBook
 from monitor.books import BATCH_COLUMNS, REJECTED_COLUMNS, Books
 from monitor.new_rows import NewRows
 from monitor.notify import Notifier
-from monitor.regression import Reading, StreamKey, Streams, Transition
+from monitor.regression import (
+    ANCHOR_COLUMNS,
+    MEASURED,
+    Anchors,
+    Judgement,
+    Reading,
+    Status,
+    StreamKey,
+    Streams,
+    Transition,
+    judgement_of,
+)
 from monitor.scores import SCORE_COLUMNS
 from monitor.settings import MonitorSettings
 from monitor.snapshot import Figures, Snapshot
@@ -126,6 +138,7 @@ class Monitor:
     def _begin(self) -> None:
         self._new_rows = NewRows(self._lake)
         self._streams = Streams(self.settings.regression)
+        self._anchors = Anchors(self.settings.regression.tolerance)
         self._books = Books()
         self._figures: dict[str, Figures] = {}
         self._known: set[str | None] = set()
@@ -152,10 +165,10 @@ class Monitor:
             self._take_deployment(deployment, scores)
         found = self._try("find_regressions", lambda: self._streams.feed(pa.concat_tables(scores), now))
         streams = self._streams.readings()
-        self._try("record_alerts", lambda: self._record(found or [], streams, now))
-        readings = self._newest_versions(streams)
+        judgements = {k: self._judgement(k, r) for k, r in streams.items() if r.status is Status.REGRESSED}
+        self._try("record_alerts", lambda: self._record(found or [], streams, judgements, now))
         self._take_alerts(deployments)
-        self._publish(now, readings)
+        self._publish(now, streams, judgements)
         self._notifier.wake()
 
     def _take_books(self) -> None:
@@ -187,6 +200,7 @@ class Monitor:
         self._take(PARSED_LOGS, deployment, LOG_COLUMNS, logs)
         self._take(USER_SIGNALS, deployment, SIGNAL_COLUMNS, signals)
         self._take(SCORES, deployment, SCORE_COLUMNS, scores)
+        self._take(ANCHORS, deployment, ANCHOR_COLUMNS, self._anchors.feed)
 
     def _take_alerts(self, deployments: Sequence[str | None]) -> None:
         for deployment in deployments:
@@ -214,15 +228,31 @@ class Monitor:
 
         self._try(f"read_{spec.name}", take, what)
 
-    def _record(self, found: Sequence[Transition], streams: Mapping[StreamKey, Reading], now: datetime) -> None:
+    def _record(
+        self,
+        found: Sequence[Transition],
+        streams: Mapping[StreamKey, Reading],
+        judgements: Mapping[StreamKey, Judgement],
+        now: datetime,
+    ) -> None:
+        judged = [replace(one, judgement=self._judgement(one.key, one.reading)) for one in found]
         # Called with nothing found too: the book still holds what the lake would not take last time.
-        self._alert_book.record(found, now)
+        self._alert_book.record(judged, now)
+        self._alert_book.decide(judgements, streams, now)
         newest = {
             StreamKey(name, metric, scores.version)
             for name, figures in self._figures.items()
             for metric, scores in figures.scores.metrics.items()
         }
         self._alert_book.settle(streams, newest, now)
+
+    def _judgement(self, key: StreamKey, reading: Reading) -> Judgement:
+        figures = self._figures.get(key.deployment)
+        metric = figures.scores.metrics.get(key.metric) if figures else None
+        if metric is not None and metric.judge == "lexical" and metric.version == key.metric_version:
+            return MEASURED
+        since = reading.since_latest or reading.since
+        return judgement_of(reading, self._anchors.shift(key, since) if since else None)
 
     def _try(self, reason: str, step: Callable[[], T], what: str = "the lake") -> T | None:
         """Do one step; if it fails, count it, log it and go on with the others."""
@@ -234,11 +264,21 @@ class Monitor:
             _log.warning("%s failed for %s; tried again at the next refresh. %s", reason, what, error)
             return None
 
-    def _publish(self, now: datetime, readings: Mapping[str, Mapping[str, Reading]]) -> None:
+    def _publish(
+        self, now: datetime, streams: Mapping[StreamKey, Reading], judgements: Mapping[StreamKey, Judgement]
+    ) -> None:
+        readings, judged = self._newest_versions(streams), self._newest_versions(judgements)
+        judges = self._newest_versions(self._anchors.readings())
         self._snapshot = Snapshot(
             taken_at=now,
             deployments={
-                name: replace(self._figures[name], readings=readings.get(name, {})) for name in sorted(self._figures)
+                name: replace(
+                    self._figures[name],
+                    readings=readings.get(name, {}),
+                    judges=judges.get(name, {}),
+                    judgements=judged.get(name, {}),
+                )
+                for name in sorted(self._figures)
             },
             books=self._books,
             failures=dict(self._failures),
@@ -261,9 +301,9 @@ class Monitor:
         if self._snapshot is not None:
             self._snapshot = replace(self._snapshot, failures=dict(self._failures))
 
-    def _newest_versions(self, streams: Mapping[StreamKey, Reading]) -> Mapping[str, Mapping[str, Reading]]:
+    def _newest_versions(self, streams: Mapping[StreamKey, T]) -> Mapping[str, Mapping[str, T]]:
         """By deployment and metric, of the version that was scored last: older versions are over."""
-        chosen: dict[str, dict[str, Reading]] = {}
+        chosen: dict[str, dict[str, T]] = {}
         for key, reading in streams.items():
             figures = self._figures.get(key.deployment)
             metric = figures.scores.metrics.get(key.metric) if figures else None

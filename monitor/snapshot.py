@@ -8,7 +8,7 @@ from datetime import datetime
 
 from monitor.alert_totals import AlertTotals
 from monitor.books import Books
-from monitor.regression import Reading
+from monitor.regression import Judgement, JudgeReading, Reading
 from monitor.scores import Scores
 from monitor.totals import Totals
 from monitor.traffic import Traffic
@@ -16,12 +16,17 @@ from monitor.traffic import Traffic
 
 @dataclass(frozen=True)
 class Figures:
-    """One deployment. `readings` are those of the version of each metric that was scored last, by metric."""
+    """One deployment. `readings`, `judges` and `judgements` are of each metric's version that was scored last.
+
+    `judges` has the metrics with anchors, `judgements` those with an active regression.
+    """
 
     traffic: Traffic = field(default_factory=Traffic)
     scores: Scores = field(default_factory=Scores)
     alerts: AlertTotals = field(default_factory=AlertTotals)
     readings: Mapping[str, Reading] = field(default_factory=dict)
+    judges: Mapping[str, JudgeReading] = field(default_factory=dict)
+    judgements: Mapping[str, Judgement] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,8 @@ class Data(msgspec.Struct, frozen=True):
     changed_at: datetime
     log_evidence: float | None
     log_threshold: float | None
+    verdict: str
+    judge_shift: Mean | None
     worst: tuple[WorstAnswer, ...]
 
 
@@ -103,14 +105,17 @@ def alert_of(change: AlertChange, external_url: str) -> Alert:
 
 
 def labels_of(change: AlertChange) -> dict[str, str]:
-    """Give the labels of an alert; `severity` is `warning`, and `page` from the change on that says so."""
+    """Give the labels of an alert; `severity` is `warning`, and `page` from the change on that says so.
+
+    One that only says that the judge has changed is a warning, however sure it is.
+    """
     key = change.key
     return {
         "alertname": ALERT_NAME,
         "deployment": key.deployment,
         "metric": key.metric,
         "metric_version": key.metric_version,
-        "severity": "page" if change.tier == "page" else "warning",
+        "severity": "page" if change.pages else "warning",
     }
 
 
@@ -119,6 +124,8 @@ def _common(every: Sequence[dict[str, str]]) -> dict[str, str]:
 
 
 def _data(change: AlertChange) -> Data:
+    details = change.details
+    shift = details.judge_shift
     return Data(
         change_id=change.change_id,
         alert_id=change.alert_id,
@@ -131,7 +138,9 @@ def _data(change: AlertChange) -> Data:
         changed_at=change.changed_at,
         log_evidence=change.log_evidence,
         log_threshold=change.log_threshold,
-        worst=change.details.worst[:WORST],
+        verdict=change.verdict or "undecided",
+        judge_shift=None if shift is None else Mean(shift, details.judge_shift_lower, details.judge_shift_upper),
+        worst=details.worst[:WORST],
     )
 
 

@@ -52,6 +52,8 @@ def test_a_body_has_alertmanagers_shape_and_our_data(firing: AlertChange) -> Non
                 "changed_at": "2026-11-20T12:00:00Z",
                 "log_evidence": 7.1,
                 "log_threshold": 6.6,
+                "verdict": "undecided",
+                "judge_shift": None,
                 "worst": [{"response_id": "chatcmpl-1", "value": 0.0}, {"response_id": "chatcmpl-2", "value": 0.1}],
             }
         ],
