@@ -8,7 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -16,11 +16,12 @@ import msgspec
 
 from lake import ALERTS, Lake, LostRaceError, Table
 from monitor.alert_change import AlertChange, AlertDetails, DeliveryKind, WorstAnswer, from_row, to_row
-from monitor.pending import ended_in_silence, pending, recorded_at
+from monitor.pending import ended_in_silence, pending
 from monitor.regression import Judgement, Reading, Status, StreamKey, Transition, Verdict
 
 _APP_ID = "alerts"
 _ATTEMPTS = 10
+_MOMENT = timedelta(microseconds=1)
 _NEWS_AFTER: Mapping[Verdict, tuple[Verdict, ...]] = {
     "undecided": ("system", "judge", "both"),
     "judge": ("system", "both"),
@@ -42,7 +43,7 @@ class _Shelf:
         while before != after:
             before, rows, after = after, self.table.read(), self.table.committed(_APP_ID)
         self.version = after or 0
-        self.changes = sorted((from_row(row) for row in rows.to_pylist()), key=_in_order)
+        self.changes = sorted((from_row(row) for row in rows.to_pylist()), key=lambda change: change.changed_at)
 
 
 class AlertBook:
@@ -164,7 +165,7 @@ class AlertBook:
         with self._lock:
             self._read_unread()
             every = [change for shelf in self._shelves.values() for change in shelf.changes]
-        return sorted(every, key=_in_order)
+        return sorted(every, key=lambda change: change.changed_at)
 
     def _read_unread(self) -> None:
         for deployment in sorted(self._unread):
@@ -300,7 +301,8 @@ def _decided(alert: AlertChange, judgement: Judgement, reading: Reading, now: da
     return replace(
         alert,
         change_id=_digest(alert.alert_id, "firing", judgement.verdict),
-        changed_at=max(alert.changed_at, reading.latest or alert.changed_at),
+        # After the change that it adds to, and before the end of the next batch.
+        changed_at=max(alert.changed_at + _MOMENT, reading.latest or alert.changed_at),
         verdict=judgement.verdict,
         reason=f"the verdict was {alert.verdict or 'undecided'} and is now {judgement.verdict}",
         details=msgspec.structs.replace(alert.details, recorded_at=now, **_told(judgement)),
@@ -312,10 +314,6 @@ def _told(judgement: Judgement) -> dict[str, Any]:
     ends = (shift.mean, shift.lower, shift.upper) if shift else (None, None, None)
     names = ("judge_shift", "judge_shift_lower", "judge_shift_upper")
     return {"can_drift": judgement.can_drift} | dict(zip(names, ends, strict=True))
-
-
-def _in_order(change: AlertChange) -> tuple[datetime, datetime]:
-    return change.changed_at, recorded_at(change)
 
 
 def _digest(*parts: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from fastapi.testclient import TestClient
 from prometheus_client import generate_latest
 
 from evaluator import Evaluator, EvaluatorSettings
@@ -18,12 +19,18 @@ from evaluator.metrics import Description, Metric, OddCases, Scores
 from evaluator.metrics.metric import Score, score_rows
 from lake import ALERTS, PARSED_LOGS, Lake
 from monitor import Monitor, MonitorSettings
+from monitor.app import create_app
 from monitor.exporter import registry_of
 from monitor.regression import RegressionSettings
 
 START = datetime(2026, 11, 20, tzinfo=UTC)
 CHANGE, FOUND, NEXT_DAY = (START + timedelta(hours=hours) for hours in (30, 42, 48.5))
 ABOUT = Description(asks="?", formula="", source="", odd_cases=OddCases())
+PAGE = {
+    "judge": "The judge changed, not the application",
+    "system": "The application changed (the judge",
+    "both": "The application changed, and the judge",
+}
 REGRESSION = RegressionSettings(reference_observations=100)
 
 
@@ -123,6 +130,9 @@ def test_an_alert_says_what_changed_once_the_anchors_were_scored_again(
     assert f"dialwatch_judge_drift_active{{{labels}}} {drifts}.0" in metrics
     assert f'dialwatch_regression_verdict{{{labels},verdict="{verdict}"}} 1.0' in metrics
     assert f'dialwatch_regressions_total{{{labels},verdict="{verdict}"}} 1.0' in metrics
+    page = TestClient(create_app(story.monitor)).get("/").text
+    assert PAGE[verdict] in page
+    assert ("judge drifted" in page) is bool(drifts)
     snapshot = story.monitor.snapshot
     assert snapshot is not None
     shift = snapshot.deployments["rag"].judges["judged"].shift
@@ -152,6 +162,7 @@ def test_a_stricter_version_is_no_alert_and_its_offset_is_known(story: Story) ->
     assert judge.offset is not None
     assert (judge.version_before, judge.offset.answers, judge.active) == ("1", 240, False)
     assert judge.offset.lower < -0.3 < judge.offset.upper < -0.25
+    assert "otherwise than version 1 (240 answers)" in TestClient(create_app(story.monitor)).get("/").text
     assert 'dialwatch_judge_offset{deployment="rag",metric="judged"} -0.' in story.metrics()
 
 
