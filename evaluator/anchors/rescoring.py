@@ -40,7 +40,9 @@ class Redrawable(Protocol):
 
 
 class Rescoring:
-    """Scores the anchors of every metric that a judge or a model gives, once in each `every`.
+    """Scores the anchors of every metric that a judge or a model gives, once in each `every` and after an alert.
+
+    That is one which does not say yet whether the judge has changed.
 
     The anchors of a metric are drawn, as soon as there are scores, by the hash of their ids from the answers that it
     has scored, and stay. They are references to rows: one whose answer is gone from the log is dropped, and another
@@ -70,10 +72,12 @@ class Rescoring:
         Nothing is written once `is_stopping` says so. Raises LostRaceError where another evaluator, or an erasure, was
         there first.
         """
-        written, due = 0, self._due(now)
-        for metric in metrics if self._settings.size else ():
+        judged = [metric for metric in metrics if _can_drift(metric)] if self._settings.size else []
+        asked, written = _undecided(tables, now) if judged else {}, 0
+        for metric in judged:
             one = tables.deployment, metric.name, metric.version
-            if not _can_drift(metric) or is_stopping() or self._done.get(one, _EPOCH) >= due:
+            due = max(self._due(now), asked.get((metric.name, metric.version), _EPOCH))
+            if is_stopping() or self._done.get(one, _EPOCH) >= due:
                 continue
             written += self._rescore(tables, metric, due, now, is_stopping)
             if not is_stopping():
@@ -136,6 +140,18 @@ class Rescoring:
             return []
         size = self._settings.size
         return _answers(tables, of_last_day(tables.scores, metric.name, version, size, held.anchors()))
+
+
+def _undecided(tables: DeploymentTables, now: datetime) -> dict[tuple[str, str], datetime]:
+    """When each metric version got an alert that is open and does not say whether the judge has changed."""
+    columns = ["metric", "metric_version", "change", "verdict", "changed_at"]
+    rows = tables.alerts.read(columns, ds.field("change").isin(["firing", "resolved"])).to_pylist()
+    last = {(row["metric"], row["metric_version"]): row for row in sorted(rows, key=lambda row: row["changed_at"])}
+    return {
+        one: row["changed_at"]
+        for one, row in last.items()
+        if (row["change"], row["verdict"]) == ("firing", "undecided") and row["changed_at"] <= now
+    }
 
 
 def _can_drift(metric: Metric) -> bool:

@@ -17,14 +17,14 @@ from prometheus_client import generate_latest
 from evaluator import Evaluator, EvaluatorSettings
 from evaluator.metrics import Description, Metric, OddCases, Scores
 from evaluator.metrics.metric import Score, score_rows
-from lake import ALERTS, PARSED_LOGS, Lake
+from lake import ALERTS, ANCHORS, PARSED_LOGS, Lake
 from monitor import Monitor, MonitorSettings
 from monitor.app import create_app
 from monitor.exporter import registry_of
 from monitor.regression import RegressionSettings
 
 START = datetime(2026, 11, 20, tzinfo=UTC)
-CHANGE, FOUND, NEXT_DAY = (START + timedelta(hours=hours) for hours in (30, 42, 48.5))
+CHANGE, FOUND, NEXT = (START + timedelta(hours=hours) for hours in (30, 42, 42.5))
 ABOUT = Description(asks="?", formula="", source="", odd_cases=OddCases())
 PAGE = {
     "judge": "The judge changed, not the application",
@@ -104,7 +104,7 @@ def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Story:
         monkeypatch.setattr(EvaluatorSettings, "metrics_named", instead)
 
     lake = Lake(str(tmp_path / "lake"))
-    return Story(lake, use, Monitor(lake, MonitorSettings(regression=REGRESSION), lambda: NEXT_DAY))
+    return Story(lake, use, Monitor(lake, MonitorSettings(regression=REGRESSION), lambda: NEXT))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Story:
 def test_an_alert_says_what_changed_once_the_anchors_were_scored_again(
     story: Story, quality: float, strictness: float, verdict: str, drifts: int
 ) -> None:
-    """Undecided when it fires, it fires again with its verdict the next day; gauges and page say so too."""
+    """Undecided when it fires, it fires again with its verdict after the next pass; gauges and page say so too."""
     before, after = Judged(), Judged(strictness)
     story.log(START, CHANGE, 0.8)
     story.evaluate(CHANGE, before)
@@ -122,9 +122,12 @@ def test_an_alert_says_what_changed_once_the_anchors_were_scored_again(
     story.evaluate(FOUND, after)
     first = story.alerts()
     assert {verdict for _, verdict in first} == {"undecided"}
-    story.evaluate(NEXT_DAY, after)
-    assert story.alerts() == [*first, ("firing", verdict)]
-    assert story.alerts() == [*first, ("firing", verdict)]
+    story.evaluate(NEXT, after)
+    for _ in range(2):
+        assert story.alerts() == [*first, ("firing", verdict)]
+    scorings = story.lake.table(ANCHORS, "rag").version()
+    story.evaluate(NEXT + timedelta(hours=1), after)
+    assert story.lake.table(ANCHORS, "rag").version() == scorings
     metrics = story.metrics()
     labels = 'deployment="rag",metric="judged"'
     assert f"dialwatch_judge_drift_active{{{labels}}} {drifts}.0" in metrics
@@ -172,7 +175,7 @@ def test_a_restart_comes_to_the_same_reading_of_the_judge(story: Story) -> None:
     for day in range(5):
         story.evaluate(CHANGE + timedelta(days=day), Judged(0.2 if day > 2 else 0.0))
         story.monitor.refresh()
-    again = Monitor(story.lake, MonitorSettings(regression=REGRESSION), lambda: NEXT_DAY)
+    again = Monitor(story.lake, MonitorSettings(regression=REGRESSION), lambda: NEXT)
     again.refresh()
     assert story.monitor.snapshot is not None
     assert again.snapshot is not None
