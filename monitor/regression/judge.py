@@ -34,8 +34,8 @@ class Shift:
 
     def times(self, factor: float) -> Shift:
         """Give it in other units; the ends change places where the factor is below 0."""
-        ends = sorted((self.lower * factor, self.upper * factor))
-        return Shift(self.mean * factor, *ends, self.answers)
+        lower, upper = sorted((self.lower * factor, self.upper * factor))
+        return Shift(self.mean * factor, lower, upper, self.answers)
 
 
 Verdict = Literal["system", "judge", "both", "undecided"]
