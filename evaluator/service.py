@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from evaluator.anchors import Rescoring
 from evaluator.ground_truth import propose_cases
 from evaluator.positions import Uncommitted
 from evaluator.scores import ScoreCounts, Scorer
@@ -69,6 +70,7 @@ class Evaluator:
         self._lake = lake
         self._settings = settings
         self._scorer = Scorer()
+        self._rescoring = Rescoring(settings.anchors, self._scorer)
         self._told_missing: set[str] = set()
         self._children = ChildContexts(lake)
         self._uncommitted = Uncommitted()
@@ -103,6 +105,7 @@ class Evaluator:
         tally.cases += propose_cases(tables, self._clock())
         metrics, grace = self._settings.chosen_metrics(deployment), self._settings.context_grace
         tally.counts.add(score_new_answers(tables, metrics, self._scorer, grace, self._clock(), is_stopping))
+        self._rescoring.run(tables, metrics, self._clock(), is_stopping)
         tally.deployments += 1
 
     def _tell_missing(self, deployments: Collection[str]) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from evaluator.anchors.settings import AnchorSettings
 from evaluator.judges import JudgeSettings
 from evaluator.metrics import Metric, Models, UnknownMetricError, combination, metric_named
 from lake import reads_seconds
@@ -63,6 +64,8 @@ class EvaluatorSettings(BaseModel):
     `{"quality": {"faithfulness_kprecision": 2, "context_present": 1}}`, or with `weights` and `mean` where that is
     the harmonic one.
 
+    `anchors` are answers that are scored again to see whether a judge has changed.
+
     `deployments` says by a deployment's name which metrics score it in the place of `metrics`. `models` says which
     local models the metrics use that use one. `judges` are the language models that may be asked, by name.
 
@@ -79,6 +82,7 @@ class EvaluatorSettings(BaseModel):
     deployments: Mapping[str, DeploymentSettings] = Field(default_factory=dict)
     every: Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)] = 60.0
     context_grace: Annotated[float, BeforeValidator(_seconds), Field(ge=0, allow_inf_nan=False)] = 120.0
+    anchors: AnchorSettings = AnchorSettings()
 
     def chosen_metrics(self, deployment: str) -> list[Metric]:
         """Give the metrics that score a deployment, combinations among them."""

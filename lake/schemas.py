@@ -182,6 +182,29 @@ SCORES = TableSpec(
     long_text=("details",),
 )
 
+ANCHORS = TableSpec(
+    "anchors",
+    "One row a scoring of an anchor: an answer that is scored again and again to see whether the judge has changed.",
+    _schema(
+        ("event_id", pa.string(), "Row of parsed_logs that is the anchor."),
+        ("response_id", pa.string(), "As in parsed_logs."),
+        ("deployment", pa.string(), "As in parsed_logs."),
+        ("date", pa.date32(), "UTC date of the response. Partition."),
+        ("chat_id", pa.string(), "As in parsed_logs; a conversation has one anchor of a metric at most."),
+        ("metric", pa.string(), "As in scores."),
+        ("metric_version", pa.string(), "As in scores; a new version scores the anchors of the one before."),
+        ("draw", pa.int64(), "Which scoring: 0 and 1 are the first two, others the time when it was due, in seconds "
+         "since 1970; -1 for an answer that was scored by two versions, once by each, and is no anchor."),
+        ("value", pa.float64(), "The score; null where it could not be computed."),
+        ("reason", pa.string(), "Why `value` is null, as in scores."),
+        ("cost", pa.float64(), "Price of the judge's calls."),
+        ("scored_at", TIMESTAMP, "When the score was made."),
+        ("direction", pa.string(), "As in scores."),
+        ("low", pa.float64(), "As in scores."),
+        ("high", pa.float64(), "As in scores."),
+    ),
+)  # fmt: skip
+
 GROUND_TRUTH = TableSpec(
     "ground_truth",
     "One row a case: a question with what a right answer says and must be based on.",
@@ -301,6 +324,7 @@ BATCHES = TableSpec(
 )  # fmt: skip
 
 TABLES = {
-    spec.name: spec for spec in (PARSED_LOGS, USER_SIGNALS, SCORES, GROUND_TRUTH, REPLAYS, ALERTS, REJECTED, BATCHES)
+    spec.name: spec
+    for spec in (PARSED_LOGS, USER_SIGNALS, SCORES, ANCHORS, GROUND_TRUTH, REPLAYS, ALERTS, REJECTED, BATCHES)
 }
 """Every table by its folder's name."""

@@ -24,6 +24,7 @@ COLLECTOR = '{job="dialwatch-collector",instance="c:8080"}'
 MONITOR = '{job="dialwatch",instance="m:9464"}'
 LAG = '{job="dialwatch-collector",instance="c:8080",topic="t",partition="0"}'
 
+REGRESSION = {'dialwatch_regression_active{deployment="a",metric="m"}': "1x120"}
 EVALUATIONS = f"dialwatch_evaluations_total{MONITOR}"
 SKIPS = 'dialwatch_evaluation_skips_total{job="dialwatch",instance="m:9464",reason="no_answer"}'
 
@@ -196,6 +197,38 @@ CASES = [
     Case("DialwatchNearFloor", floor("0.1x120", "0x120"), False),
     Case("DialwatchNearFloor", floor("0.1x90 0.2x30", "0x120"), False),
     Case("DialwatchNearFloor", floor("0.4x120", "1x120"), False),
+    Case(
+        "DialwatchRegression",
+        REGRESSION | {'dialwatch_regression_verdict{deployment="a",metric="m",verdict="system"}': "1x120"},
+        True,
+    ),
+    Case(
+        "DialwatchRegression",
+        REGRESSION | {'dialwatch_regression_verdict{deployment="a",metric="m",verdict="judge"}': "1x120"},
+        False,
+    ),
+    Case(
+        "DialwatchRegression",
+        REGRESSION | {'dialwatch_regression_verdict{deployment="a",metric="n",verdict="judge"}': "1x120"},
+        True,
+    ),
+    Case(
+        "DialwatchJudgeDrift",
+        {
+            'dialwatch_judge_drift_active{deployment="a",metric="m"}': "0x110 1x10",
+            'dialwatch_judge_drift{deployment="a",metric="m"}': "-0.2x120",
+        },
+        True,
+    ),
+    Case("DialwatchJudgeDrift", {'dialwatch_judge_drift_active{deployment="a",metric="m"}': "1x120"}, True),
+    Case(
+        "DialwatchJudgeDrift",
+        {
+            'dialwatch_judge_drift_active{deployment="a",metric="m"}': "0x120",
+            'dialwatch_judge_drift{deployment="a",metric="m"}': "-0.2x120",
+        },
+        False,
+    ),
 ]
 
 
