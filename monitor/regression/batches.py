@@ -69,7 +69,7 @@ class Rows:
         order = np.argsort(self.at, kind="stable")
         columns = (
             map(moment, self.at[order].tolist()),
-            *(ids.take(pa.array(order)).to_pylist() for ids in (self.conversations, self.responses)),
+            *(_strings(ids)[order].tolist() for ids in (self.conversations, self.responses)),
             self.values[order].tolist(),
             self.weights[order].tolist(),
         )
@@ -167,7 +167,11 @@ def worst_answers(scores: Iterable[Score]) -> WorstAnswers:
 
 def worst_of(answers: Iterable[tuple[str, float]]) -> WorstAnswers:
     """Keep the few worst of (response_id, value)."""
-    return tuple(heapq.nsmallest(WORST_ANSWERS, answers, key=lambda answer: (answer[1], answer[0])))
+    return tuple(sorted(answers, key=lambda answer: (answer[1], answer[0]))[:WORST_ANSWERS])
+
+
+def _strings(ids: pa.DictionaryArray) -> NDArray[np.object_]:
+    return np.asarray(ids.dictionary_decode().to_numpy(zero_copy_only=False), dtype=np.object_)
 
 
 def _mean(scores: Sequence[Score], start: datetime) -> tuple[datetime, float, float]:
