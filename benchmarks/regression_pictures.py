@@ -23,7 +23,8 @@ text { font: 13px system-ui, sans-serif; fill: #24292f } .title { font-size: 16p
 .bound { stroke: #24292f; stroke-width: 2.5 } .page { fill: #ffffff }
 @media (prefers-color-scheme: dark) {
 text { fill: #e6edf3 } .soft { fill: #9da7b3 } .grid { stroke: #30363d } .mark { stroke: #ff7b72 }
-.bad { fill: #ff7b72 } .other { fill: #6e7681 } .knows { fill: #d29922 } .ours { fill: #388bfd } .sharp { fill: #a5d6ff }
+.bad { fill: #ff7b72 } .other { fill: #6e7681 }
+.knows { fill: #d29922 } .ours { fill: #388bfd } .sharp { fill: #a5d6ff }
 .bound { stroke: #e6edf3 } .page { fill: #0d1117 } }
 """
 _CLASS = {"ours": "ours", "ours, tolerance 0": "sharp", "CUSUM that knows": "knows"}

@@ -120,6 +120,8 @@ def ours(counts: Counts, kind: Kind, tolerance: float = SETTINGS.tolerance) -> F
     begins anew after each regression, while this one goes on.
     """
     values, index = np.unique(kind.means, return_inverse=True)
+    # A reference keeps values to a 1024th.
+    kept = np.floor(values * 1024) / 1024
     observed = counts @ np.eye(len(values), dtype=np.float32)[index]
     streams, hours, _ = observed.shape
     statistic, baseline = np.full((streams, hours), -np.inf), np.zeros(streams)
@@ -137,7 +139,7 @@ def ours(counts: Counts, kind: Kind, tolerance: float = SETTINGS.tolerance) -> F
         seen[learns] += observed[learns, hour]
         (due,) = np.nonzero(learns & (seen.sum(axis=1) >= next_look) & (hour >= DAY))
         if len(due):
-            baseline[due] = np.maximum(baseline[due], lower_bounds(seen[due], values) - tolerance)
+            baseline[due] = np.maximum(baseline[due], lower_bounds(seen[due], kept) - tolerance)
             level = 1.0 - baseline[due, None, None]
             gains[due] = np.log1p(BETS * ((1.0 - values[:, None]) / level - 1.0))
             while (next_look[due] <= seen[due].sum(axis=1)).any():
