@@ -20,12 +20,13 @@ _STYLE = """
 text { font: 13px system-ui, sans-serif; fill: #24292f } .title { font-size: 16px; font-weight: 600 }
 .soft { fill: #57606a } .grid { stroke: #d0d7de } .mark { stroke: #cf222e; stroke-width: 1.5 } .bad { fill: #cf222e }
 .other { fill: #8c959f } .knows { fill: #bf8700 } .ours { fill: #0969da } .sharp { fill: #54aeff }
-.bound { stroke: #24292f; stroke-width: 2.5 } .page { fill: #ffffff }
+.bound { stroke: #24292f; stroke-width: 2.5 } .page { fill: #ffffff } circle { stroke: #ffffff }
 @media (prefers-color-scheme: dark) {
 text { fill: #e6edf3 } .soft { fill: #9da7b3 } .grid { stroke: #30363d } .mark { stroke: #ff7b72 }
 .bad { fill: #ff7b72 } .other { fill: #6e7681 }
 .knows { fill: #d29922 } .ours { fill: #388bfd } .sharp { fill: #a5d6ff }
-.bound { stroke: #e6edf3 } .page { fill: #0d1117 } }
+.bound { stroke: #e6edf3 } .page { fill: #0d1117 }
+circle { stroke: #0d1117 } }
 """
 _CLASS = {"ours": "ours", "ours, tolerance 0": "sharp", "CUSUM that knows": "knows"}
 _NO_RIVAL = {*_CLASS, "ours"}
@@ -72,14 +73,14 @@ def false_alarms(rates: Rates) -> str:
 def delay(delays: Delays, drops: Sequence[float]) -> str:
     """A panel a drop, a row a setting."""
     names = list(dict.fromkeys(name for name, _ in delays))
-    bottom, gap = TOP + 24 + ROW * len(names), 26
+    bottom, gap = TOP + 24 + ROW * len(names), 48
     parts = [_text(16, 26, "Hours until half of the streams are found, at equally few false alarms", "title")]
     x: float = 16
     for label, kind in (("least possible", ""), ("CUSUM that knows the truth", "knows"), ("ours, tolerance 0", "sharp"),
-                        ("ours", "ours"), ("best rule that knows nothing", "other")):  # fmt: skip
+                        ("ours", "ours"), ("best of the others", "other")):  # fmt: skip
         parts.append(_dot(x + 5, 45, kind) if kind else _line(x + 5, 39, x + 5, 51, "bound"))
         parts.append(_text(x + 15, 49, label, "soft"))
-        x += 34 + 6.6 * len(label)
+        x += 38 + 7 * len(label)
     width = (WIDTH - LEFT - RIGHT - gap * (len(drops) - 1)) / len(drops)
     for panel, drop in enumerate(drops):
         left = LEFT + panel * (width + gap)
