@@ -1,10 +1,11 @@
 """False alarms and delay of ADWIN and KSWIN (river, as it is set by default), fed answer by answer.
 
     pip install river
-    python -m benchmarks.regression_river [--adwin 20] [--kswin 2]
+    python -m benchmarks.regression_river [--adwin 20] [--kswin 2] [--days 90]
 
-Streams are those of `benchmarks.regression`, 90 days of them, five levels. They are few, as these rules look at each
-answer alone: ADWIN takes 3 CPU seconds for a stream, KSWIN a minute. river is no dependency of the project.
+Streams are those of `benchmarks.regression`, five levels; drops come after half of the days. They are few, as these
+rules look at each answer alone: ADWIN takes 3 CPU seconds for 90 days of a stream, KSWIN a minute. river is no
+dependency of the project.
 """
 
 from __future__ import annotations
@@ -23,8 +24,6 @@ from numpy.typing import NDArray
 from benchmarks.regression_rules import WEEK, Counts
 from benchmarks.regression_streams import LAWS, TURNS, Kind, simulate, worse
 from benchmarks.regression_tables import in_words, print_table
-
-DAYS = 90
 
 
 def alarms(rule: str, generator: np.random.Generator, counts: Counts, kind: Kind) -> list[NDArray[np.int64]]:
@@ -62,10 +61,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--adwin", type=int, default=20, help="how many streams ADWIN sees")
     parser.add_argument("--kswin", type=int, default=2)
+    parser.add_argument("--days", type=int, default=90, help="at least 28")
     given = parser.parse_args()
     if find_spec("river") is None:
         sys.exit("river is not installed, so there is no ADWIN and no KSWIN to measure: pip install river")
-    law, hours, change, rows = LAWS["five levels"], DAYS * 24, DAYS // 2 * 24, []
+    law, hours, change, rows = LAWS["five levels"], given.days * 24, given.days // 2 * 24, []
     for rule, streams in (("ADWIN", given.adwin), ("KSWIN", given.kswin)):
         for turns in (1, TURNS):
             generator, kind = np.random.default_rng(turns), Kind(turns)
@@ -82,7 +82,7 @@ def main() -> None:
             rows.append(row)
             print(row, file=sys.stderr, flush=True)
     head = ["rule, scores", "streams", "false alarms a month", "hours to a drop of 0.05", "of 0.10"]
-    print_table(f"river's rules on streams of {DAYS} days", head, rows)
+    print_table(f"river's rules on streams of {given.days} days", head, rows)
 
 
 def _first(found: NDArray[np.int64], change: int) -> float:
