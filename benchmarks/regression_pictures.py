@@ -74,7 +74,9 @@ def delay(delays: Delays, drops: Sequence[float]) -> str:
     """A panel a drop, a row a setting."""
     names = list(dict.fromkeys(name for name, _ in delays))
     bottom, gap = TOP + 24 + ROW * len(names), 48
-    parts = [_text(16, 26, "Hours until half of the streams are found, at equally few false alarms", "title")]
+    parts = [
+        _text(16, 26, "Hours until half of the streams are found, others tuned to as few false alarms as ours", "title")
+    ]
     x: float = 16
     for label, kind in (("least possible", ""), ("CUSUM that knows the truth", "knows"), ("ours, tolerance 0", "sharp"),
                         ("ours", "ours"), ("best of the others", "other")):  # fmt: skip
