@@ -57,7 +57,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.regression
 	$(BIN)/python -m benchmarks.regression_shapes
 	$(BIN)/python -m benchmarks.regression_fleet
-	$(BIN)/python -m benchmarks.regression_year
+	$(BIN)/python -m benchmarks.regression_year --deployments 20
 	$(BIN)/python -m benchmarks.metrics
 	$(BIN)/python -m benchmarks.models
 
