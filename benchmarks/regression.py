@@ -151,8 +151,7 @@ def main() -> None:
         found[name] = {rule: false_alarms(steady[rule], THRESHOLDS[rule]) for rule in rules}
         pages += int((steady["ours"] >= page).any(axis=1).sum())
         rate = max(found[name]["ours"], 0.01)
-        own = {rule: THRESHOLDS[rule] for rule in ("ours", SHARP)}
-        same = {rule: tuned(steady[rule], rate) for rule in rules} | own
+        same = {rule: tuned(steady[rule], rate) for rule in rules} | {"ours": THRESHOLDS["ours"]}
         for drop in DROPS:
             after = setting.worse(drop)
 
