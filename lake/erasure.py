@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from lake.belongings import Belongings, Subject, find_belongings, is_in
 from lake.cleaning import forget_history
 from lake.erased_rows import RULES, Rule, of_calls
-from lake.history import DataFile, scan
+from lake.history import DataFile, live_files, scan
 from lake.lake import Lake
 from lake.quotations import SHORTEST_ID, SHORTEST_TEXT
-from lake.rewriting import batches, live_files, replace
+from lake.rewriting import batches, replace
 from lake.schemas import (
     ALERTS,
     ANCHORS,

@@ -172,13 +172,12 @@ class Monitor:
             self._start_over(deployments)
         self._known = set(deployments)
         self._take_books()
-        scores = [SCORES.schema.empty_table().select(SCORE_COLUMNS)]
         for deployment in deployments:
             if is_stopping():
                 return
-            self._take_deployment(deployment, scores, now)
-        scores.append(self._settled_ratings(now))
-        found = self._try("find_regressions", lambda: self._streams.feed(pa.concat_tables(scores), now))
+            self._take_deployment(deployment, now)
+        self._try("find_regressions", lambda: self._streams.add(self._settled_ratings(now), now))
+        found = self._try("find_regressions", lambda: self._streams.advance(now))
         streams = self._streams.readings()
         judgements = {k: self._judgement(k, r) for k, r in streams.items() if r.status is Status.REGRESSED}
         self._try("record_alerts", lambda: self._record(found or [], streams, judgements, now))
@@ -197,7 +196,7 @@ class Monitor:
         self._take(BATCHES, None, BATCH_COLUMNS, batches)
         self._take(REJECTED, None, REJECTED_COLUMNS, rejected)
 
-    def _take_deployment(self, deployment: str | None, new_scores: list[pa.Table], now: datetime) -> None:
+    def _take_deployment(self, deployment: str | None, now: datetime) -> None:
         name = UNASSIGNED if deployment is None else deployment
 
         def logs(rows: pa.Table) -> None:
@@ -212,10 +211,12 @@ class Monitor:
             self._figures[name] = replace(held, traffic=held.traffic.with_signals(rows))
 
         def scores(rows: pa.Table) -> None:
+            # A year of small files is thousands of small chunks, each with its own cost in every step.
+            rows = rows.combine_chunks()
             held = self._held(name)
             self._floors.add_scores(name, rows, now)
             self._figures[name] = replace(held, scores=held.scores.with_scores(rows))
-            new_scores.append(rows)
+            self._try("find_regressions", lambda: self._streams.add(rows, now))
 
         self._take(PARSED_LOGS, deployment, LOG_COLUMNS, logs)
         if deployment is not None:
