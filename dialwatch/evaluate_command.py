@@ -6,6 +6,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
@@ -93,10 +94,12 @@ def _until_stopped(settings: Settings, lake: Lake) -> None:
 def _once(lake: Lake, settings: EvaluatorSettings) -> None:
     _warn_if_empty(lake)
     # Whoever asks for one pass expects all answers in it: what is there is all that will come.
-    result = Evaluator(lake, settings.model_copy(update={"context_grace": 0.0})).run_once()
+    with closing(Evaluator(lake, settings.model_copy(update={"context_grace": 0.0}))) as evaluator:
+        result = evaluator.run_once()
+    sampled = f"; no judge was asked about {result.not_sampled:,} answers" if result.not_sampled else ""
     typer.echo(
         f"{result.deployments} deployments: {result.scored} scores, without a value: {_reasons(result.unscored)}; "
-        f"{result.cases} new cases"
+        f"{result.cases} new cases{sampled}"
     )
     _end(result.failures, result.left_out)
 

@@ -50,7 +50,12 @@ def evaluating(settings: Settings, lake: Lake, stop: threading.Event | None = No
     evaluator = Evaluator(lake, settings.evaluator)
     with Schedule(lambda: evaluator.run_once(stop.is_set), settings.evaluator.every, stop):
         logger.info("evaluating every %g s", settings.evaluator.every)
-        yield
+        try:
+            yield
+        finally:
+            # First of all: the end of the schedule waits for a pass, and that for its judge.
+            stop.set()
+            evaluator.close()
 
 
 @contextmanager
