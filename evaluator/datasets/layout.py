@@ -45,14 +45,14 @@ class Layout:
     def of(
         cls, schemas: Mapping[str, pa.Schema], metrics: Sequence[str | Metric] | None, models: Models | None = None
     ) -> Layout:
-        """Lay out the scores of tables with these schemas; None stands for all metrics that can be scored.
+        """Lay out the scores of tables with these schemas; None stands for all that can be scored without a judge.
 
         `models` are those of metrics that are given by name.
 
         Raises DatasetError where a metric that was asked for lacks a column, and UnknownMetricError.
         """
         read = _readable(schemas)
-        given = REGISTRY if metrics is None else metrics
+        given = [name for name, one in REGISTRY.items() if one.judge != "llm"] if metrics is None else metrics
         asked = [metric_named(one, models) if isinstance(one, str) else one for one in given]
         left_out = {one.name: missing for one in asked if (missing := [name for name in one.needs if name not in read])}
         if metrics is not None:
@@ -95,12 +95,16 @@ class Layout:
 
 
 def _unavailable(metric: Metric) -> str | None:
-    """Try a metric that asks a model on a row, so that one that cannot run is told before thousands are read."""
+    """Try a metric that asks a model on a row, so that one that cannot run is told before thousands are read.
+
+    One that asks a judge is tried on no row, as the judge would be paid for it.
+    """
     if metric.judge == "lexical":
         return None
     cells = {column: ["text"] if column in _LISTS else "text" for column in metric.needs}
+    row = pd.DataFrame({column: pd.Series([cell], dtype=object) for column, cell in cells.items()})
     try:
-        metric.score(pd.DataFrame({column: pd.Series([cell], dtype=object) for column, cell in cells.items()}))
+        metric.score(row.iloc[:0] if "llm" in metric.judge else row)
     except ModelUnavailableError as error:
         return str(error)
     except Exception as error:  # a model may load and yet be of another kind

@@ -83,7 +83,8 @@ def score_dataset(
 
     Paths are local or `s3://`. Rows are joined on the documents as a set and the question; those without a partner
     are left out and counted, and an answer to which there are several gives several rows. Without ground truth every
-    answer is scored, by the metrics that need none. `metrics` None stands for all that the columns allow. A metric
+    answer is scored, by the metrics that need none. `metrics` None stands for all that the columns allow and no
+    judge is needed for. A metric
     whose model is not on this machine is left out and told; `models` are those of metrics that are given by name.
 
     Every column of the two tables is carried over. Beside the scores stand the columns of aidial-rag-eval 0.7.0 with

@@ -9,11 +9,36 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from evaluator.metrics.answer_correctness import AnswerCorrectnessClaims
+from evaluator.metrics.answer_relevancy import AnswerRelevancy
 from evaluator.metrics.answer_reward import AnswerReward
+from evaluator.metrics.aspects import ASPECTS
 from evaluator.metrics.bleu import Bleu
 from evaluator.metrics.chrf import Chrf
 from evaluator.metrics.citation_validity import CitationValidity
+from evaluator.metrics.claims import (
+    ClaimsF1,
+    CorrectnessClaims,
+    CoverageClaims,
+    FactualCorrectness,
+    FaithfulnessClaims,
+    Groundedness,
+    Hallucination,
+    SelfKnowledge,
+)
+from evaluator.metrics.claims_of_contexts import (
+    ContextPrecision,
+    ContextPrecisionQuestion,
+    ContextPrecisionUnranked,
+    ContextRecall,
+    ContextRelevanceShare,
+    ContextUtilization,
+    ContextUtilizationClaims,
+    NoiseSensitivityIrrelevant,
+    NoiseSensitivityRelevant,
+)
 from evaluator.metrics.context import ContextPresent
+from evaluator.metrics.context_entities import ContextEntityRecall
 from evaluator.metrics.correctness import (
     AnswerCorrectnessTokenF1,
     AnswerCorrectnessTokenPrecision,
@@ -30,12 +55,14 @@ from evaluator.metrics.form import AnswerLength, EmptyAnswer
 from evaluator.metrics.id_order import ContextCorrectness, MeanAveragePrecision, MeanAveragePrecisionTrec, Ndcg
 from evaluator.metrics.id_repeats import IdRepeats
 from evaluator.metrics.id_sets import HitRate, IdF1, IdPrecision, IdRecall, RPrecision
+from evaluator.metrics.judged_answer import AnswerRelevanceSentences, RefusalJudged
 from evaluator.metrics.language_match import LanguageMatch
 from evaluator.metrics.matchers import EXACT, TRIMMED
 from evaluator.metrics.matching import Finders
 from evaluator.metrics.measured import Cost, Latency
 from evaluator.metrics.metric import Metric
 from evaluator.metrics.near_misses import FactsLongestRun
+from evaluator.metrics.needed_sentences import ContextRelevanceSentences
 from evaluator.metrics.options import options_of
 from evaluator.metrics.perplexity import ContextRelevancePerplexity
 from evaluator.metrics.reference_contexts import NonLlmContextPrecision, NonLlmContextRecall
@@ -113,11 +140,38 @@ _FORM: tuple[Metric, ...] = (
     Latency(),
     Cost(),
 )
+_JUDGED: tuple[Metric, ...] = (
+    FaithfulnessClaims(),
+    Groundedness(),
+    AnswerRelevanceSentences(),
+    RefusalJudged(),
+    ContextRelevanceShare(),
+    ContextPrecisionQuestion(),
+    ContextUtilization(),
+    CorrectnessClaims(),
+    CoverageClaims(),
+    ClaimsF1(),
+    FactualCorrectness(),
+    AnswerCorrectnessClaims(),
+    ContextPrecision(),
+    ContextPrecisionUnranked(),
+    ContextRecall(),
+    ContextUtilizationClaims(),
+    NoiseSensitivityRelevant(),
+    NoiseSensitivityIrrelevant(),
+    Hallucination(),
+    SelfKnowledge(),
+    AnswerRelevancy(),
+    ContextRelevanceSentences(),
+    ContextEntityRecall(),
+    *ASPECTS,
+)
 
 FAMILIES: Mapping[str, Sequence[Metric]] = {
     "What was retrieved": _RETRIEVAL,
     "The answer": _ANSWERS,
     "Form and behaviour": _FORM,
+    "By a judge": _JUDGED,
 }
 """Every metric with its default options, by what it is about."""
 

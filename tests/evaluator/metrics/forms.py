@@ -3,9 +3,10 @@
 from evaluator.metrics import REGISTRY
 from evaluator.metrics.options import options_of
 
-OF_MODELS = [name for name, metric in REGISTRY.items() if "models" in options_of(metric)]
-PLAIN = [name for name in REGISTRY if name not in OF_MODELS]
-"""Metrics that need no model."""
+JUDGED = [name for name, metric in REGISTRY.items() if metric.judge == "llm"]
+OF_MODELS = [name for name, metric in REGISTRY.items() if "models" in options_of(metric) and name not in JUDGED]
+PLAIN = [name for name in REGISTRY if name not in (*OF_MODELS, *JUDGED)]
+"""Metrics that need neither a model nor a judge."""
 
 FORMS_OF_MODELS = [
     *OF_MODELS,
@@ -18,4 +19,4 @@ FORMS = [
     *("facts_recall_statement", "facts_f1_trimmed@1", "facts_ndcg_exact", "rouge1_recall_any_script"),
     *(f"{name}_any_script" for name in PLAIN if "tokenisation" in options_of(REGISTRY[name])),
 ]
-"""The same, without those of models."""
+"""The same, without those of models and judges."""

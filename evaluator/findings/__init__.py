@@ -1,0 +1,22 @@
+"""What a judge finds in one row: the facts of answer and reference answer, with verdicts and contexts.
+
+All metrics of claims are arithmetic on these findings. They take one call a row, and a second one where there is a
+reference answer.
+"""
+
+from evaluator.findings.answer import AnswerFindings, Fact
+from evaluator.findings.asking import PROMPTS, Findings, find
+from evaluator.findings.reference import ReferenceFact, ReferenceFindings
+from evaluator.findings.row import Row, sentences_of
+
+__all__ = [
+    "PROMPTS",
+    "AnswerFindings",
+    "Fact",
+    "Findings",
+    "ReferenceFact",
+    "ReferenceFindings",
+    "Row",
+    "find",
+    "sentences_of",
+]
