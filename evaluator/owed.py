@@ -17,7 +17,7 @@ from evaluator.late_contexts import with_late_contexts
 from evaluator.metrics import Metric
 from evaluator.scores import ScoreCounts, Scorer, answers_at_once, held_score_ids
 from evaluator.tables import DeploymentTables
-from lake import PASSES, SCORES
+from lake import PASSES, SCORES, Table
 
 AGE = timedelta(days=1)
 """Answers that are older are left to a backfill: their scores would be of the past."""
@@ -92,6 +92,16 @@ class OwedScores:
         if rows.num_rows:
             tables.scores.append(rows, progress={PASSES: passes + 1})
         return counts, len(debts) > counts.total
+
+
+def owed_probabilities(scores: Table, metrics: Sequence[Metric], where: ds.Expression) -> dict[str, float]:
+    """Read the `event_id` of answers that judges owe, or owed, scores of, each with how likely it was in the sample."""
+    names = [metric.name for metric in metrics if asks_judge(metric)]
+    if not names:
+        return {}
+    is_owed = ds.field("reason").isin(sorted(TRANSIENT)) & ds.field("metric").isin(names)
+    rows = scores.read(["event_id", "sampling_probability"], where & is_owed)
+    return dict(zip(rows["event_id"].to_pylist(), rows["sampling_probability"].to_pylist(), strict=True))
 
 
 def _recent(now: datetime) -> ds.Expression:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -45,10 +45,14 @@ ALL = SamplingSettings()
 
 @dataclass(frozen=True)
 class Sampling:
-    """The settings, and the share of them, in (0, 1], that the judge's budget allows."""
+    """The settings, and the share of them, in (0, 1], that the judge's budget allows.
+
+    `known` answers, by their `event_id`, are in the sample since an earlier time, when that was so likely.
+    """
 
     settings: SamplingSettings = ALL
     share: float = 1.0
+    known: Mapping[str, float] = field(default_factory=dict)
 
     def probability(self, *, flagged: bool) -> float:
         """Give how likely an answer is to be in the sample."""
@@ -63,7 +67,8 @@ class Sampling:
         an answer without a conversation is one of its own.
         """
         drawn = ((answer, self.probability(flagged=answer.event_id in flagged)) for answer in some)
-        return {answer.event_id: p for answer, p in drawn if is_sampled(answer.chat_id or answer.event_id, p)}
+        sample = {answer.event_id: p for answer, p in drawn if is_sampled(answer.chat_id or answer.event_id, p)}
+        return sample | {answer.event_id: self.known[answer.event_id] for answer in some if answer.event_id in self.known}
 
 
 def flagged(some: Sequence[Answer], scored: Sequence[dict[str, Any]], signals: Table) -> set[str]:

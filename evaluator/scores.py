@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 class ScoreCounts:
     """What came of answers: scores with a value, without one by reason, and answers a metric left out by its name.
 
-    `still_owed` counts the scores that a judge owed before and still owes. `not_sampled` counts the answers that no
+    `still_owed` counts, by reason, the scores that a judge owed before and still owes. `not_sampled` counts the answers that no
     judge was asked about, `judged` the others; `expected` is how many of all the whole sample would have, and `spend`
     what it took.
     """
@@ -41,7 +41,7 @@ class ScoreCounts:
     scored: int = 0
     unscored: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
-    still_owed: int = 0
+    still_owed: Counter[str] = field(default_factory=Counter)
     not_sampled: int = 0
     judged: int = 0
     expected: float = 0.0
@@ -66,7 +66,13 @@ class ScoreCounts:
     @property
     def owed(self) -> int:
         """Scores that a judge did not give now, and may give later."""
-        return self.still_owed + sum(number for reason, number in self.unscored.items() if reason in TRANSIENT)
+        new = sum(number for reason, number in self.unscored.items() if reason in TRANSIENT)
+        return new + self.still_owed.total()
+
+    @property
+    def is_budget_spent(self) -> bool:
+        """Whether a judge's budget did not do."""
+        return bool(self.unscored["judge_budget"] or self.still_owed["judge_budget"])
 
 
 @dataclass(frozen=True)
@@ -272,7 +278,7 @@ class _Batch:
         for row in _rows(work, scores, self.now, self.probabilities):
             self.counts.spend += row.pop("spend")
             if row["score_id"] in self.held:
-                self.counts.still_owed += 1
+                self.counts.still_owed[row["reason"]] += 1
                 continue
             self.counts.scored += row["value"] is not None
             self.counts.unscored.update([row["reason"]] if row["value"] is None else [])

@@ -104,6 +104,14 @@ class Calls:
         """Give what a judge's calls of this hour and of this day did cost, or may have where they are not finished."""
         return self._spent(judge, self._clock())
 
+    def completion_tokens(self, judge: str) -> float | None:
+        """Give how many tokens the replies of a judge have on average; None where none of them counts them."""
+        row = self._database.execute(
+            "SELECT avg(json_extract(reply, '$.completion_tokens')) FROM calls WHERE judge = ? AND reply IS NOT NULL",
+            (judge,),
+        ).fetchone()
+        return None if row[0] is None else float(row[0])
+
     def prune(self, days: float) -> int:
         """Forget the calls that began so many days ago or earlier, and give how many; the budgets stay right."""
         now = self._clock()

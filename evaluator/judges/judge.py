@@ -196,7 +196,7 @@ class Judge:
                 return reply, spend + paid
 
     def _call(self, key: str, body: Mapping[str, Any], shape: str) -> _Call:
-        tokens = _tokens(shape, *(message["content"] for message in body["messages"]))
+        tokens = token_bound(shape, *(message["content"] for message in body["messages"]))
         return _Call(key, body, tokens, self._settings.cost(tokens, self._settings.max_tokens))
 
     async def _make(self, call: _Call) -> tuple[Reply, Spend]:
@@ -271,7 +271,7 @@ def _raise_if_none(reply: Reply, settings: JudgeSettings, spend: Spend) -> None:
         raise JudgeError("judge_failed", message, spend)
 
 
-def _tokens(*texts: str) -> int:
-    """An upper bound for most text; for the rare one of more tokens, the true cost is what counts in the end."""
+def token_bound(*texts: str) -> int:
+    """Give the most tokens that most texts have; for the rare one of more, the true cost is what counts in the end."""
     size = sum(len(text.encode("utf-8", "replace")) + _BYTES_AROUND_A_TEXT for text in texts)
     return -(-size // _BYTES_A_TOKEN)
