@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evaluator.asking import forget_replies
     from evaluator.backfill import Backfill, Backfilled, BackfillResult
     from evaluator.backfill_estimate import Estimate, MetricEstimate, estimate
     from evaluator.old_answers import Period
@@ -25,9 +26,11 @@ __all__ = [
     "PassResult",
     "Period",
     "estimate",
+    "forget_replies",
 ]
 
 _HOMES = {
+    "asking": ("forget_replies",),
     "backfill": ("Backfill", "BackfillResult", "Backfilled"),
     "backfill_estimate": ("Estimate", "MetricEstimate", "estimate"),
     "old_answers": ("Period",),

@@ -105,6 +105,19 @@ class Judges:
         return opened_calls(self._path)
 
 
+def forget_replies(calls: Path) -> int | None:
+    """Forget all replies of judges that a file keeps, and give how many; None where there is no such file.
+
+    A reply may quote an answer, and does not say which: so an erasure forgets them all, which costs no more than new
+    calls. Raises JudgeCallsError.
+    """
+    path = calls.expanduser()
+    if not path.exists():
+        return None
+    with closing(opened_calls(path)) as opened:
+        return opened.forget_replies()
+
+
 def opened_calls(path: Path) -> Calls:
     """Open the file of calls; raises JudgeCallsError."""
     from evaluator.judges import Calls

@@ -53,6 +53,7 @@ class Calls:
         self._database = sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = NORMAL")
+        self._database.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
         self._database.executescript(_TABLES)
 
     def close(self) -> None:
@@ -103,6 +104,13 @@ class Calls:
     def spent(self, judge: str) -> tuple[float, float]:
         """Give what a judge's calls of this hour and of this day did cost, or may have where they are not finished."""
         return self._spent(judge, self._clock())
+
+    def forget_replies(self) -> int:
+        """Forget every reply, and give how many; the budgets stay right. Its bytes are gone from the file."""
+        with self._transaction():
+            gone = self._database.execute("DELETE FROM calls WHERE reply IS NOT NULL").rowcount
+        self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return gone
 
     def completion_tokens(self, judge: str) -> float | None:
         """Give how many tokens the replies of a judge have on average; None where none of them counts them."""
