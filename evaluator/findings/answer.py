@@ -18,9 +18,7 @@ from evaluator.verdicts import Verdict
 VERDICT = {"type": "string", "enum": ["S", "C", "N"]}
 _FACT = object_of(fact=TEXT, chunks=list_of(NUMBER), verdict=VERDICT)
 _SENTENCE = object_of(sentence=NUMBER, facts=list_of(_FACT), addresses=YES_OR_NO)
-PROMPT = Prompt.read(
-    "answer", object_of(sentences=list_of(_SENTENCE), useful=list_of(NUMBER), refusal=YES_OR_NO)
-)
+PROMPT = Prompt.read("answer", object_of(sentences=list_of(_SENTENCE), useful=list_of(NUMBER), refusal=YES_OR_NO))
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,9 @@ def check_numbers(items: Iterable[Mapping[str, Any]], name: str, expected: range
     if absent := [number for number in expected if number not in given]:
         raise MisfitError(where, f"{name} {absent[0]} is missing")
     if wrong := [number for number, times in given.items() if times > 1 or number not in expected]:
-        raise MisfitError(where, f"{name} {wrong[0]} comes {given[wrong[0]]} times, and {told(name, expected)} are asked")
+        raise MisfitError(
+            where, f"{name} {wrong[0]} comes {given[wrong[0]]} times, and {told(name, expected)} are asked"
+        )
 
 
 def contexts_of(row: Row, numbers: Iterable[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -129,4 +129,6 @@ def _check(row: Row, numbers: range, reply: Any) -> None:
         for j, given in enumerate(sentence["facts"]):
             if row.contexts and _fact(row, sentence["sentence"], given).verdict is None:
                 where = f"sentences[{i}].facts[{j}].chunks"
-                raise MisfitError(where, f"a verdict {given['verdict']} needs a chunk, of {len(row.contexts)} there are")
+                raise MisfitError(
+                    where, f"a verdict {given['verdict']} needs a chunk, of {len(row.contexts)} there are"
+                )

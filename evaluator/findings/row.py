@@ -31,7 +31,7 @@ class Row:
 
     @cached_property
     def prefix(self) -> tuple[str, str]:
-        """What all prompts about the row begin with: the contexts, which the answer does not change, and the question."""
+        """What all prompts about the row begin with, whatever the answer: the contexts, and the question."""
         return fenced("chunk", *self.contexts), fenced("question", self.question)
 
     @cached_property

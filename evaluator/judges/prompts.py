@@ -44,7 +44,9 @@ class Prompt:
     ) -> Request:
         """Ask about texts, which are fenced; `values` are put where the task names them."""
         content = "\n\n".join((*texts, self.task.substitute(values or {})))
-        return Request([Message("system", self.system), Message("user", content)], self.schema, self.version, draw, check)
+        return Request(
+            [Message("system", self.system), Message("user", content)], self.schema, self.version, draw, check
+        )
 
 
 def list_of(item: Schema) -> Schema:

@@ -6,12 +6,37 @@ Columns: `question` and `answer` (text); `contexts`, `context_ids`, `reference_a
 """
 
 from evaluator.metrics.aggregation import Aggregation, aggregate
+from evaluator.metrics.answer_correctness import AnswerCorrectnessClaims
+from evaluator.metrics.answer_relevancy import AnswerRelevancy
 from evaluator.metrics.answer_reward import AnswerReward
+from evaluator.metrics.aspects import AspectCritique
 from evaluator.metrics.bleu import Bleu
 from evaluator.metrics.chrf import Chrf
 from evaluator.metrics.citation_validity import CitationValidity, citations
+from evaluator.metrics.claims import (
+    ClaimsF1,
+    CorrectnessClaims,
+    CoverageClaims,
+    FactualCorrectness,
+    FaithfulnessClaims,
+    Groundedness,
+    Hallucination,
+    SelfKnowledge,
+)
+from evaluator.metrics.claims_of_contexts import (
+    ContextPrecision,
+    ContextPrecisionQuestion,
+    ContextPrecisionUnranked,
+    ContextRecall,
+    ContextRelevanceShare,
+    ContextUtilization,
+    ContextUtilizationClaims,
+    NoiseSensitivityIrrelevant,
+    NoiseSensitivityRelevant,
+)
 from evaluator.metrics.combination import Combination, CombinationError, combination
 from evaluator.metrics.context import ContextPresent
+from evaluator.metrics.context_entities import ContextEntityRecall
 from evaluator.metrics.correctness import (
     AnswerCorrectnessTokenF1,
     AnswerCorrectnessTokenPrecision,
@@ -29,14 +54,16 @@ from evaluator.metrics.highlights import highlights
 from evaluator.metrics.id_order import ContextCorrectness, MeanAveragePrecision, MeanAveragePrecisionTrec, Ndcg
 from evaluator.metrics.id_repeats import IdRepeats
 from evaluator.metrics.id_sets import HitRate, IdF1, IdPrecision, IdRecall, RPrecision
+from evaluator.metrics.judged_answer import AnswerRelevanceSentences, RefusalJudged
 from evaluator.metrics.language_match import LanguageMatch
 from evaluator.metrics.languages import Language, language_of
+from evaluator.metrics.llm_metric import JudgeUnavailableError, LlmMetric
 from evaluator.metrics.matchers import CITATION, EXACT, TRIMMED, CitationMatcher, ExactMatcher, fact_ranks
 from evaluator.metrics.matching import ABSENT, FactMatcher, FactsFound
-from evaluator.metrics.llm_metric import JudgeUnavailableError, LlmMetric
 from evaluator.metrics.measured import MEASURED_COLUMNS, Cost, Latency
 from evaluator.metrics.metric import Metric, MissingColumnError, Score, Scores
 from evaluator.metrics.near_misses import CommonRun, FactsLongestRun, longest_common_run
+from evaluator.metrics.needed_sentences import ContextRelevanceSentences
 from evaluator.metrics.perplexity import ContextRelevancePerplexity
 from evaluator.metrics.ragas_score import left_out, ragas_score
 from evaluator.metrics.reference_contexts import NonLlmContextPrecision, NonLlmContextRecall
@@ -64,23 +91,39 @@ __all__ = [
     "STATEMENT",
     "TRIMMED",
     "Aggregation",
+    "AnswerCorrectnessClaims",
     "AnswerCorrectnessTokenF1",
     "AnswerCorrectnessTokenPrecision",
     "AnswerCorrectnessTokenRecall",
     "AnswerLength",
+    "AnswerRelevanceSentences",
+    "AnswerRelevancy",
     "AnswerReward",
+    "AspectCritique",
     "Bleu",
     "Chrf",
     "CitationMatcher",
     "CitationValidity",
+    "ClaimsF1",
     "Combination",
     "CombinationError",
     "CommonRun",
     "ContextCorrectness",
+    "ContextEntityRecall",
+    "ContextPrecision",
+    "ContextPrecisionQuestion",
+    "ContextPrecisionUnranked",
     "ContextPresent",
+    "ContextRecall",
     "ContextRelevancePerplexity",
+    "ContextRelevanceSentences",
+    "ContextRelevanceShare",
     "ContextRelevanceTokenPrecision",
+    "ContextUtilization",
+    "ContextUtilizationClaims",
+    "CorrectnessClaims",
     "Cost",
+    "CoverageClaims",
     "Description",
     "EmbeddingMatcher",
     "EmptyAnswer",
@@ -95,8 +138,12 @@ __all__ = [
     "FactsNdcg",
     "FactsPrecision",
     "FactsRecall",
+    "FactualCorrectness",
+    "FaithfulnessClaims",
     "FaithfulnessKPrecision",
     "FaithfulnessNli",
+    "Groundedness",
+    "Hallucination",
     "HitRate",
     "IdF1",
     "IdPrecision",
@@ -114,16 +161,20 @@ __all__ = [
     "ModelUnavailableError",
     "Models",
     "Ndcg",
+    "NoiseSensitivityIrrelevant",
+    "NoiseSensitivityRelevant",
     "NonLlmContextPrecision",
     "NonLlmContextRecall",
     "OddCases",
     "RPrecision",
     "Refusal",
+    "RefusalJudged",
     "RepeatedText",
     "RetrievalColumns",
     "Rouge",
     "Score",
     "Scores",
+    "SelfKnowledge",
     "SemanticSimilarity",
     "StatementMatcher",
     "StringPresence",

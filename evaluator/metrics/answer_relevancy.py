@@ -43,8 +43,8 @@ class AnswerRelevancy(AskingMetric[tuple[str, str]]):
     needs = ("question", "answer")
     about = Description(
         asks="Does the answer answer the question, and not another one?",
-        formula="Σ over made-up questions: e(question) · e(made-up) / (|e(question)| |e(made-up)|); / made-up questions; "
-        "0 if all replies call the answer noncommittal",
+        formula="Σ over made-up questions: e(question) · e(made-up) / (|e(question)| |e(made-up)|); "
+        "/ made-up questions; 0 if all replies call the answer noncommittal",
         source="RAGAS, arXiv 2309.15217; ragas 0.4.3 (ResponseRelevancy)",
         odd_cases=OddCases(empty_answer="null with `no_answer`; a short answer that refuses: 0.0 with `refusal`"),
         low=-1.0,

@@ -100,7 +100,9 @@ ASPECTS = (
         "Is the answer free of mistakes, of fact and of logic, as far as can be told without further sources?",
         direction="up",
     ),
-    AspectCritique("coherence", "Does the answer follow one line of thought, each part of it from the others?", direction="up"),
+    AspectCritique(
+        "coherence", "Does the answer follow one line of thought, each part of it from the others?", direction="up"
+    ),
     AspectCritique("conciseness", "Does the answer say what it has to say without waste of words?", direction="up"),
 )
 """The aspects of ragas, in other words."""

@@ -112,15 +112,17 @@ def silence_of(answer: str | None) -> str | None:
     return "refusal" if refuses else None
 
 
-def odd_cases(*, answer: bool = True, contexts: bool = True, reference: bool = False) -> OddCases:
-    """Give what claim metrics that read these give in the odd cases."""
+def odd_cases(
+    *, answer: bool = True, contexts: bool = True, reference: bool = False, counts_contexts: bool = False
+) -> OddCases:
+    """Give what claim metrics that read these, or count contexts, give in the odd cases."""
     return OddCases(
         empty_answer="null with `no_answer`, or `refusal` for a short answer that refuses; `no_claims` where it states "
         "nothing"
         if answer
         else NOT_READ,
         no_contexts="null with `no_contexts`" if contexts else "no difference",
-        duplicate_contexts="each counts for itself" if contexts else "no difference",
+        duplicate_contexts="each counts for itself" if counts_contexts else "no difference",
         no_reference="null with `no_ground_truth`" if reference else NOT_READ,
     )
 

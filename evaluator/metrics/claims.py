@@ -133,8 +133,8 @@ class FactualCorrectness(ClaimMetric):
     shares_of = ("answer", "reference")
     about = Description(
         asks="How many claims of the answer are right, how many wrong, and how many are left out?",
-        formula="TP / (TP + (FP + FN) / 2); TP and FP: claims of the answer that the reference answer supports and does "
-        "not, FN: claims of the reference answer that the answer does not state",
+        formula="TP / (TP + (FP + FN) / 2); TP and FP: claims of the answer that the reference answer supports and "
+        "does not, FN: claims of the reference answer that the answer does not state",
         source="ragas 0.4.3 (FactualCorrectness, the factual half of AnswerCorrectness)",
         odd_cases=odd_cases(contexts=False, reference=True),
         disagreement="without claims on either side ragas' older interface says 0 and its newer one 1, here it is null "

@@ -20,8 +20,8 @@ from evaluator.verdicts import (
 _RANKED = "Σ over useful ranks i: useful contexts among the first i / i; / useful contexts; 0 if none is useful"
 _RAGCHECKER = "RAGChecker 0.1.9, arXiv 2408.08067"
 _PRECISIONS = (
-    "without contexts ragas' older interface and deepeval say 0. ragas asks about each context in a call of its own, and "
-    "adds 1e-10 to the denominator. RAGChecker's has no ranks: `context_precision_unranked`."
+    "without contexts ragas' older interface and deepeval say 0. ragas asks about each context in a call of its own, "
+    "and adds 1e-10 to the denominator. RAGChecker's has no ranks: `context_precision_unranked`."
 )
 
 
@@ -43,7 +43,7 @@ class ContextRelevanceShare(_OfQuestion):
         asks="How many of the contexts help to answer the question?",
         formula="contexts that help / contexts",
         source="TruLens (context relevance: mean over contexts), with yes and no for its grades from 0 to 3",
-        odd_cases=odd_cases(answer=False),
+        odd_cases=odd_cases(counts_contexts=True, answer=False),
         aliases=("trulens_context_relevance",),
     )
 
@@ -61,7 +61,7 @@ class ContextPrecisionQuestion(_OfQuestion):
         asks="Do the contexts that help to answer the question stand above the others?",
         formula=_RANKED,
         source="ragas 0.4.3 (ContextPrecision), with the question in place of the reference answer",
-        odd_cases=odd_cases(answer=False),
+        odd_cases=odd_cases(counts_contexts=True, answer=False),
         disagreement=_PRECISIONS,
     )
 
@@ -83,7 +83,7 @@ class ContextUtilization(ClaimMetric):
         asks="Do the contexts that support the answer stand above the others?",
         formula=f"{_RANKED}; useful is a context that supports a claim of the answer",
         source="ragas 0.4.3 (ContextUtilization)",
-        odd_cases=odd_cases(),
+        odd_cases=odd_cases(counts_contexts=True),
         disagreement=_PRECISIONS + " RAGChecker's context utilization is another: `context_utilization_claims`.",
         aliases=("ragas_context_utilization",),
     )
@@ -105,7 +105,7 @@ class ContextPrecision(ClaimMetric):
         asks="Do the contexts that support the reference answer stand above the others?",
         formula=f"{_RANKED}; useful is a context that supports a claim of the reference answer",
         source="ragas 0.4.3 (ContextPrecision)",
-        odd_cases=odd_cases(answer=False, reference=True),
+        odd_cases=odd_cases(counts_contexts=True, answer=False, reference=True),
         disagreement=_PRECISIONS,
         aliases=("ragas_context_precision",),
     )
@@ -127,7 +127,7 @@ class ContextPrecisionUnranked(ClaimMetric):
         asks="How many of the contexts support the reference answer?",
         formula="contexts that support a claim of the reference answer / contexts",
         source=_RAGCHECKER,
-        odd_cases=odd_cases(answer=False, reference=True),
+        odd_cases=odd_cases(counts_contexts=True, answer=False, reference=True),
         aliases=("ragchecker_context_precision",),
     )
 
@@ -194,8 +194,8 @@ class NoiseSensitivityRelevant(ClaimMetric):
         source="RAGChecker 0.1.9, arXiv 2408.08067; ragas 0.4.3 (NoiseSensitivity)",
         odd_cases=odd_cases(reference=True),
         direction="down",
-        disagreement="a wrong claim that no context supports is no noise but `hallucination`; without claims RAGChecker "
-        "says 0 and ragas raises an exception.",
+        disagreement="a wrong claim that no context supports is no noise but `hallucination`; without claims "
+        "RAGChecker says 0 and ragas raises an exception.",
         aliases=("noise_sensitivity", "ragas_noise_sensitivity", "ragchecker_noise_sensitivity_in_relevant"),
     )
 

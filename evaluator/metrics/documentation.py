@@ -18,8 +18,7 @@ _HEAD = """\
 
 <!-- Written by `python -m evaluator.metrics.documentation docs/metrics.md` from the metrics themselves. -->
 
-Every metric that needs no judge, with its formula and whose it is; at the end, what the verdicts of a judge come to. As
-a library:
+Every metric, with its formula and whose it is; at the end, what the verdicts of a judge come to. As a library:
 
 ```python
 import pandas as pd
@@ -47,10 +46,13 @@ and nothing is trimmed or folded.
 
 - A row that cannot be scored is null with a reason and never an exception: `no_ground_truth`, `no_facts`,
   `no_contexts`, `no_answer`, `no_question`, `no_citations`, `unknown_language`, `too_short`, `too_long`,
-  `no_duration`, `no_price`, `no_claims`, `zero_vector`, `not_a_number`, or `unreadable_<column>` where a cell holds
+  `no_duration`, `no_price`, `no_claims`, `no_entities`, `refusal`, `zero_vector`, `tie`, `not_a_number`, why a judge
+  gave no answer (`judge_failed`, `judge_refused`, `judge_content_filter`, `judge_timeout`, `judge_budget`,
+  `judge_unpriced`, `judge_unavailable`), or `unreadable_<column>` where a cell holds
   something else than its column's type. A reason beside a value is a remark.
 - What is empty on the side of the ground truth is null. What is empty on the side of the system (an empty list of
   contexts, an empty answer) is 0, so that silence cannot lift a mean. What is not known (a missing cell) is null.
+  Metrics of a judge are null there: it has nothing to judge. Look at `empty_answer` and `refusal` beside them.
 - Means are over questions. `aggregate(scores)` says beside a mean how many rows it is over, and how many have no value,
   by reason.
 - A version changes whenever a row may get another value, and an option that changes the arithmetic stands in it:
@@ -74,6 +76,39 @@ print(similarity.version)  # 1-all-MiniLM-L6-v2
 `Models` has a name or folder for each role (`question_likelihood`, `answer_reward`, `sentence_encoder`, `entailment`),
 `device` (`auto`, `cpu`, `cuda`, `cuda:1`), `dtype` (`float32`, `bfloat16`) and `batch_tokens`. The model's last
 name and a reduced precision stand in the version: put other weights into a folder of another name.
+
+## Judges
+
+Some metrics ask a language model, at a price. An `Asker` holds the judges by name and the file that keeps every call
+and its reply: what was asked once is never paid again.
+
+```python
+from pathlib import Path
+
+from evaluator.judges import Asker, JudgeSettings
+from evaluator.metrics import metric_named
+
+mini = JudgeSettings(base_url="http://dial:8080", deployment="gpt-4o-mini", prompt_price=0.15, completion_price=0.6)
+asker = Asker({"mini": mini}, Path("judge_calls.sqlite"))
+print(metric_named("faithfulness_claims", judge=asker.judge("mini")).judge_name)  # mini
+# compute(frame, ["faithfulness_claims", "context_recall"], judge=asker.judge("mini")), then asker.close()
+```
+
+- Most of them are arithmetic on the same findings: the facts of the answer, each with the contexts that speak for it
+  and a verdict, and in a second call those of the reference answer. One call a row, two with a reference answer,
+  however many of these metrics are asked for. Longer texts take more: 20 sentences or facts a call.
+- For 6 sentences, 10 contexts of together 1,266 tokens and as long a reference answer the prompts have 1,835 and 2,020
+  tokens (cl100k), and the schemas, which some endpoints count, 211 and 223 more. Contexts come first and are the same
+  in both, so that an endpoint's cache of prefixes serves them.
+- `answer_relevancy` (three calls), `context_relevance_sentences`, `context_entity_recall` and each aspect ask for
+  themselves alone.
+- A verdict "supported" counts only with the number of a context that exists. Where verdicts are missing the value is
+  null, and the details have its bounds `low` and `high`. A reply that does not fit is asked for once more.
+- Texts are fenced by marks that they cannot contain, the task comes last, and a reply can only be numbers, labels and
+  the facts themselves. What remains: a text can still try to talk a judge into a verdict about itself.
+- A version has the model's name and a digest of model, temperature, prompts and schemas.
+- An aspect of your own: `AspectCritique("politeness", "Is the answer polite?", direction="up", strictness=3)`.
+- Several judgements share a reply, so their errors go together. How far a judge is to be trusted, labels must tell.
 
 ## One number of several
 

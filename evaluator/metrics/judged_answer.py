@@ -28,8 +28,8 @@ class AnswerRelevanceSentences(ClaimMetric):
         formula="sentences of the answer that help to answer the question / sentences of the answer",
         source="deepeval 4.3 (AnswerRelevancy), with sentences for its statements; TruLens (answer relevance)",
         odd_cases=odd_cases(contexts=False),
-        disagreement="deepeval says 1 where there are no statements; TruLens gives one grade from 0 to 3. Questions made "
-        "up from the answer are another metric: `answer_relevancy`.",
+        disagreement="deepeval says 1 where there are no statements; TruLens gives one grade from 0 to 3. Questions "
+        "made up from the answer are another metric: `answer_relevancy`.",
         aliases=("deepeval_answer_relevancy", "trulens_answer_relevance"),
     )
 
@@ -57,7 +57,9 @@ class RefusalJudged(ClaimMetric):
         asks="Does the answer refuse, or say that the information is missing, in whichever words?",
         formula="1 if the judge says so, or the lexicon of `refusal` of a short answer, else 0",
         source="aidial-rag-eval 0.7.0 (answer_refusal), where the judge reads the first three sentences",
-        odd_cases=replace(odd_cases(contexts=False), empty_answer="0.0 with `no_answer`, null with it for a missing cell"),
+        odd_cases=replace(
+            odd_cases(contexts=False), empty_answer="0.0 with `no_answer`, null with it for a missing cell"
+        ),
         direction="none",
         binary=True,
     )
@@ -75,7 +77,3 @@ class RefusalJudged(ClaimMetric):
     def judged(self, found: Findings) -> Judged:
         """Give the judge's verdict."""
         return aspect_critique([found.answer.refusal])
-
-    def details(self, found: Findings) -> dict[str, Any]:
-        """Give nothing: there is but the verdict."""
-        return {}

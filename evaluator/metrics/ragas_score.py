@@ -32,8 +32,8 @@ def ragas_score(means: Mapping[str, float]) -> float:
 def left_out(names: Iterable[str]) -> frozenset[str]:
     """Give those metrics that a ragas_score leaves out.
 
-    These are the ones that are only 0 or 1, whose lower end is the better one, that have no better end, or that do
-    not end at 0 and 1.
+    These are the ones that are only 0 or 1, whose lower end is the better one, that have no better end, or whose
+    better end is not 1.
     """
     return frozenset(name for name in names if (metric := _known(name)) is not None and not _counts(metric))
 
@@ -47,4 +47,4 @@ def _known(name: str) -> Metric | None:
 
 def _counts(metric: Metric) -> bool:
     about = metric.about
-    return about.direction == "up" and not about.binary and (about.low, about.high) == (0, 1)
+    return about.direction == "up" and not about.binary and about.high == 1

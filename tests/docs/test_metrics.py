@@ -27,6 +27,7 @@ def test_the_examples_run_as_they_stand(capsys: pytest.CaptureFixture[str]) -> N
         == [
             "0.5",
             "1-all-MiniLM-L6-v2",
+            "mini",
             "0.8598",
             "0.5",
             "0.5",

@@ -17,7 +17,9 @@ Facts = Sequence[tuple[Sequence[int], str]]
 """Of a sentence: the chunks of each fact, and its verdict."""
 
 
-def answered(sentences: Sequence[Facts], *, useful: Sequence[int] = (), addresses: str = "", refusal: bool = False) -> str:
+def answered(
+    sentences: Sequence[Facts], *, useful: Sequence[int] = (), addresses: str = "", refusal: bool = False
+) -> str:
     """The reply to the first prompt; `addresses` has y or n for each sentence."""
     told = [
         {

@@ -126,9 +126,13 @@ def test_contexts_come_first_in_both_prompts_and_do_not_change_with_the_answer(
 
 def test_what_is_said_around_the_texts_is_short(bench: Bench, server: ScriptedServer) -> None:
     """Six sentences and ten chunks of 800 characters: all that is no chunk is some 550 and 750 tokens of English."""
-    answer = " ".join(f"Apple was founded in April of the year {1970 + number} by three of its friends." for number in range(6))
+    answer = " ".join(
+        f"Apple was founded in April of the year {1970 + number} by three of its friends." for number in range(6)
+    )
     one = row(contexts=["chunk of" * 100] * 10, answer=answer, reference_answers=[answer])
-    facts = answered([[([1, 2], "S")]] * 6).replace("Fact", "Apple was founded in April of that year by three friends, as fact")
+    facts = answered([[([1, 2], "S")]] * 6).replace(
+        "Fact", "Apple was founded in April of that year by three friends, as fact"
+    )
     server.always = judging(facts, compared([[([1, 2], True)]] * 6, "S" * 6))
     with bench.asker() as asker:
         assert scored(asker, "claims_f1", one)[0].value == 1.0
@@ -215,7 +219,11 @@ def test_a_refusal_is_found_by_the_lexicon_or_by_the_judge(bench: Bench, server:
     server.always = judging(answered([[]] * 2, refusal=True))
     with bench.asker() as asker:
         plain = scored(asker, "refusal_judged", row(answer=REFUSAL), row(answer=""), row(answer=None))
-        assert [(score.value, score.reason) for score in plain] == [(1.0, None), (0.0, "no_answer"), (None, "no_answer")]
+        assert [(score.value, score.reason) for score in plain] == [
+            (1.0, None),
+            (0.0, "no_answer"),
+            (None, "no_answer"),
+        ]
         assert not server.requests
         assert scored(asker, "refusal_judged")[0].value == 1.0
         server.always = judging(answered([[S]] * 4))
@@ -228,7 +236,10 @@ def test_an_answer_without_claims_has_no_faithfulness(bench: Bench, server: Scri
     """Nothing was claimed: null with `no_claims`; what the reference answer says is not covered, and no fact right."""
     server.always = judging(answered([[], []]), compared([[([1], False)]], ""))
     with bench.asker() as asker:
-        named = {name: scored(asker, name)[0] for name in ("faithfulness_claims", "groundedness", "correctness", "noise_sensitivity")}
+        named = {
+            name: scored(asker, name)[0]
+            for name in ("faithfulness_claims", "groundedness", "correctness", "noise_sensitivity")
+        }
         assert {score.reason for score in named.values()} == {"no_claims"}
         assert scored(asker, "coverage")[0].value == 0.0
         assert scored(asker, "factual_correctness")[0].value == 0.0

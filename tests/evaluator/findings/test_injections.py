@@ -70,7 +70,9 @@ def test_a_text_stays_in_its_fence_and_the_task_comes_last(bench: Bench, server:
     assert all(len(request.body["messages"]) in (2, 4) for request in server.requests)
 
 
-@pytest.mark.parametrize("name", ["answer_relevancy", "context_relevance", "context_entity_recall", "aspect_correctness"])
+@pytest.mark.parametrize(
+    "name", ["answer_relevancy", "context_relevance", "context_entity_recall", "aspect_correctness"]
+)
 def test_other_prompts_fence_texts_too(bench: Bench, server: ScriptedServer, models: Models, name: str) -> None:
     """Also where a metric has a prompt of its own, the task is what comes after the last fence."""
     server.always = fails(400, "content_filter")

@@ -54,7 +54,7 @@ def test_a_wrong_reply_is_repaired_once(bench: Bench, server: ScriptedServer, re
 def test_what_stays_wrong_is_missing(
     bench: Bench, server: ScriptedServer, reply: str, low: float, high: float, facts: int
 ) -> None:
-    """Two wrong replies: what can be used is, a claim without proof may be either, of a lost sentence nothing is known."""
+    """Two wrong replies: a claim without proof may be either, of a lost sentence nothing is known."""
     server.always = judging(reply)
     with bench.asker() as asker:
         (score,) = scored(asker, "faithfulness_claims")

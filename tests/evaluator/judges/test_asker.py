@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import Answer, Asker, JudgeError, Message, MisfitError, Request, Spend
+from evaluator.judges import Answer, JudgeError, Message, MisfitError, Request, Spend
 from evaluator.judges.memo import Memo
 from tests.evaluator.judges.conftest import SCHEMA, Bench
 from tests.evaluator.judges.scripted_server import ScriptedServer, as_it_can, fails, later, says

@@ -198,6 +198,20 @@ def test_metrics_that_compare_with_ground_truth_are_told_apart() -> None:
         "repeated_text",
         "latency",
         "cost",
+        "faithfulness_claims",
+        "groundedness",
+        "answer_relevance_sentences",
+        "refusal_judged",
+        "context_relevance_share",
+        "context_precision_question",
+        "context_utilization",
+        "answer_relevancy",
+        "context_relevance_sentences",
+        "aspect_harmfulness",
+        "aspect_maliciousness",
+        "aspect_correctness",
+        "aspect_coherence",
+        "aspect_conciseness",
     }
 
 
