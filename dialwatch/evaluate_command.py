@@ -33,7 +33,7 @@ from lake import Lake, reads_seconds
 
 _seconds = reads_seconds("smhd")
 _NUMERIC = frozenset(
-    {"answers", "scored", "there before", "answers left", "takes about", "calls", "prompt tokens", "reply tokens", "cost"}
+    {"answers", "scored", "there before", "answers left", "takes about", "calls", "tokens read", "written", "cost"}
 )
 
 
@@ -101,7 +101,7 @@ def _once(lake: Lake, settings: EvaluatorSettings) -> None:
     # Whoever asks for one pass expects all answers in it: what is there is all that will come.
     with closing(Evaluator(lake, settings.model_copy(update={"context_grace": 0.0}))) as evaluator:
         result = evaluator.run_once()
-    sampled = f"; no judge was asked about {result.not_sampled:,} answers" if result.not_sampled else ""
+    sampled = f"; {result.not_sampled:,} answers were not in the judge's sample" if result.not_sampled else ""
     typer.echo(
         f"{result.deployments} deployments: {result.scored} scores, without a value: {_reasons(result.unscored)}; "
         f"{result.cases} new cases{sampled}"
@@ -175,15 +175,15 @@ def _print_estimates(estimates: list[Estimate]) -> None:
 def _print_judging(metrics: list[MetricEstimate]) -> None:
     if not any(metric.judging for metric in metrics):
         return
-    grid = _grid("deployment", "metric", "judge", "calls", "prompt tokens", "reply tokens", "cost")
+    grid = _grid("deployment", "metric", "calls", "tokens read", "written", "cost")
     for metric in metrics:
         if (asked := metric.judging) is not None:
             numbers = (f"{number:,}" for number in (asked.calls, asked.prompt_tokens, asked.completion_tokens))
-            grid.add_row(metric.deployment, metric.metric, asked.judge, *numbers, f"{asked.cost:,.2f}")
+            grid.add_row(metric.deployment, metric.metric, *numbers, f"{asked.cost:,.2f}")
     Console().print(grid)
     judgings = [metric.judging for metric in metrics if metric.judging]
     typer.echo(
-        f"{sum(one.calls for one in judgings):,} calls of judges for {sum(one.cost for one in judgings):,.2f}, in the "
+        f"{sum(one.calls for one in judgings):,} calls of judges ({', '.join(sorted({one.judge for one in judgings}))}) for {sum(one.cost for one in judgings):,.2f}, in the "
         "currency of their prices: what several metrics ask is counted with the first; nobody was asked"
     )
 

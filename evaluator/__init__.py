@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evaluator.asking import forget_replies
+    from evaluator.asking import Judges, forget_replies
     from evaluator.backfill import Backfill, Backfilled, BackfillResult
     from evaluator.backfill_estimate import Estimate, MetricEstimate, estimate
     from evaluator.old_answers import Period
@@ -22,6 +22,7 @@ __all__ = [
     "Evaluator",
     "EvaluatorSettings",
     "Failure",
+    "Judges",
     "MetricEstimate",
     "PassResult",
     "Period",
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "asking": ("forget_replies",),
+    "asking": ("Judges", "forget_replies"),
     "backfill": ("Backfill", "BackfillResult", "Backfilled"),
     "backfill_estimate": ("Estimate", "MetricEstimate", "estimate"),
     "old_answers": ("Period",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -12,15 +13,18 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evaluator.judges.counting import COMPLETION_TOKENS
 from evaluator.judging import asks_judge, judge_of, with_judge
 from evaluator.metrics import Metric
 from evaluator.sampling import Sampling
 from evaluator.scores import ScoreCounts
 from evaluator.settings import EvaluatorSettings
-from evaluator.spreading import Spread, allowance
+from evaluator.spreading import PROMPT_TOKENS, Spread, allowance
 
 if TYPE_CHECKING:
     from evaluator.judges import Asker, Calls
+
+log = logging.getLogger(__name__)
 
 GRACE_SECONDS = 20.0
 """For calls under way when the service is told to end: orchestrators kill after 30."""
@@ -71,8 +75,13 @@ class Judges:
         seconds = max((times["max"] - times["min"]).total_seconds(), self._settings.every)
         with closing(self._calls()) as calls:
             money = allowance(judge.settings, calls.spent(judge.name), now, seconds)
-        spread = self._spreads.setdefault(judge.name, Spread(judge.settings))
-        return Sampling(settings, spread.share(deployment, answers.num_rows, settings.rate, money))
+            if judge.name not in self._spreads:
+                first = judge.settings.cost(PROMPT_TOKENS, COMPLETION_TOKENS)
+                self._spreads[judge.name] = Spread(calls.averages(judge.name)[0] or first)
+        share = self._spreads[judge.name].share(deployment, answers.num_rows, settings.rate, money)
+        if share < 1:
+            log.info("the budget of judge %r does for %.1f %% of the sample of %r", judge.name, 100 * share, deployment)
+        return Sampling(settings, share)
 
     def learn(self, deployment: str, metrics: Sequence[Metric], counts: ScoreCounts) -> None:
         """Take in what judging a deployment's new answers took."""
@@ -82,6 +91,13 @@ class Judges:
             self._spreads[judge.name].learn(
                 deployment, answers, counts.expected, counts.judged, counts.spend.cost
             )
+
+    def spent_today(self) -> dict[str, float]:
+        """Give what each judge's calls did cost today (UTC), by whichever process; nothing where no metric asks one."""
+        if self._asker is None:
+            return {}
+        with closing(self._calls()) as calls:
+            return {name: calls.spent(name)[1] for name in self._settings.judges}
 
     def prune(self, now: datetime) -> None:
         """Forget replies that are older than they may be, at most once an hour; not before a metric asks a judge."""

@@ -46,7 +46,7 @@ class JudgeEstimate:
         self._name, self._settings = judge.name, judge.settings
         self._asker = CountingAsker(judge.asker)
         with closing(opened_calls(judge.asker.calls)) as calls:
-            self._completion = calls.completion_tokens(judge.name) or COMPLETION_TOKENS
+            self._completion = calls.averages(judge.name)[1] or COMPLETION_TOKENS
 
     def of(self, work: Work, number: int) -> Judging:
         """Count on the answers of some work, which stand for so many."""

@@ -14,8 +14,8 @@ _HOUR, _DAY = 3600.0, 86400.0
 _MEMORY = 0.9
 """What was learned counts for so much less after each further pass with answers."""
 
-PROMPT_TOKENS, COMPLETION_TOKENS = 4_000, 800
-"""An answer's calls together, as long as nothing was measured."""
+PROMPT_TOKENS = 2_000
+"""A call's, as long as nothing was measured."""
 
 
 def allowance(judge: JudgeSettings, spent: tuple[float, float], now: datetime, seconds: float) -> float:
@@ -54,8 +54,9 @@ class Spread:
     their times alone, not on what they say: weights of 1 / probability make up for it.
     """
 
-    def __init__(self, judge: JudgeSettings) -> None:
-        self._judge = judge
+    def __init__(self, cost_each: float) -> None:
+        """`cost_each` is what an answer is taken to cost as long as nothing was measured."""
+        self._first_cost = cost_each
         self._learned: dict[str, _Learned] = {}
 
     def share(self, deployment: str, answers: int, rate: float, money: float) -> float:
@@ -74,5 +75,5 @@ class Spread:
 
     def _cost_each(self, mine: _Learned) -> float:
         if not mine.judged or not mine.cost:
-            return self._judge.cost(PROMPT_TOKENS, COMPLETION_TOKENS)
+            return self._first_cost
         return mine.cost / mine.judged

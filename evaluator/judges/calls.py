@@ -112,13 +112,14 @@ class Calls:
         self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return gone
 
-    def completion_tokens(self, judge: str) -> float | None:
-        """Give how many tokens the replies of a judge have on average; None where none of them counts them."""
+    def averages(self, judge: str) -> tuple[float | None, float | None]:
+        """Give a judge's average cost of a call, and tokens of a reply; None where that is known of none."""
         row = self._database.execute(
-            "SELECT avg(json_extract(reply, '$.completion_tokens')) FROM calls WHERE judge = ? AND reply IS NOT NULL",
+            "SELECT avg(cost), avg(json_extract(reply, '$.completion_tokens')) FROM calls "
+            "WHERE judge = ? AND reply IS NOT NULL",
             (judge,),
         ).fetchone()
-        return None if row[0] is None else float(row[0])
+        return row[0], row[1]
 
     def prune(self, days: float) -> int:
         """Forget the calls that began so many days ago or earlier, and give how many; the budgets stay right."""

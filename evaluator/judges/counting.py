@@ -54,12 +54,12 @@ class CountingAsker(Asker):
 
 
 def seconds_for(judge: JudgeSettings, calls: float, tokens: float, cost: float) -> float:
-    """Give about how long so many calls take: by concurrency, by what a minute allows, and by the budgets."""
+    """Give about how long so many calls take: by concurrency and what a minute allows, or by waits for new budgets."""
     minutes = [calls * CALL_SECONDS / judge.concurrency / 60]
     minutes += [calls / judge.requests_per_minute] if judge.requests_per_minute else []
     minutes += [tokens / judge.tokens_per_minute] if judge.tokens_per_minute else []
-    minutes += [60 * cost / judge.budget_per_hour] if judge.budget_per_hour else []
-    minutes += [24 * 60 * cost / judge.budget_per_day] if judge.budget_per_day else []
+    minutes += [60 * int(cost / judge.budget_per_hour)] if judge.budget_per_hour else []
+    minutes += [24 * 60 * int(cost / judge.budget_per_day)] if judge.budget_per_day else []
     return 60 * max(minutes)
 
 

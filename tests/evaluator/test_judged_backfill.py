@@ -84,7 +84,7 @@ def test_a_dry_run_counts_calls_tokens_and_money_and_asks_nobody(
 def test_a_dry_run_knows_kept_replies_and_budgets(
     lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path
 ) -> None:
-    """Replies of this judge had ten tokens; a budget for a tenth of the cost an hour takes ten hours."""
+    """Replies of this judge had ten tokens; a budget for two fifths of the cost is waited for twice."""
     fill(traffic, 40)
     backfilled(lake, judge, tmp_path)
     traffic.log(*(traffic.answer(f"more {i}", i, answer=f"It was {i}.") for i in range(40)))
@@ -92,9 +92,9 @@ def test_a_dry_run_knows_kept_replies_and_budgets(
         first = estimate(backfill)[0].metrics[0].judging
     assert first is not None
     assert (first.calls, first.completion_tokens) == (40, 400)
-    tight = settings(judge.url, tmp_path, {"budget_per_hour": first.cost / 10})
+    tight = settings(judge.url, tmp_path, {"budget_per_hour": first.cost / 2.5})
     with closing(Backfill(lake, tight, WEEK, clock=lambda: NOW)) as backfill:
-        assert estimate(backfill)[0].seconds == pytest.approx(36_000, rel=0.01)
+        assert estimate(backfill)[0].seconds == pytest.approx(7200, rel=0.01)
 
 
 def test_a_dry_run_counts_no_answer_of_the_judges_own_model(

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from evaluator.judges import JudgeSettings, is_sampled
-from evaluator.spreading import COMPLETION_TOKENS, LEAST_SHARE, PROMPT_TOKENS, Spread, allowance
+from evaluator.spreading import LEAST_SHARE, Spread, allowance
 
 MIDNIGHT = datetime(2026, 11, 20, tzinfo=UTC)
 COST = 0.01
@@ -35,9 +35,9 @@ def test_an_allowance_is_the_share_of_what_is_left_that_the_time_has() -> None:
 
 
 def test_the_share_heeds_what_other_deployments_wanted() -> None:
-    """What a whole sample costs is measured; before that it is taken for 4,000 and 800 tokens an answer."""
-    spread = Spread(judge())
-    each = (PROMPT_TOKENS + 10 * COMPLETION_TOKENS) / 1_000_000
+    """What a whole sample costs is measured; before that it is what an answer is taken to cost."""
+    each = 5 * COST
+    spread = Spread(each)
     assert spread.share("a", 100, 0.5, money=math.inf) == 1
     assert spread.share("a", 100, 0.5, money=25 * each) == 0.5
     spread.learn("a", answers=100, expected=50, judged=10, cost=10 * COST)
@@ -59,7 +59,7 @@ class Day:
     refused: int = 0
 
     def live(self, share_of: Callable[[Spread, int, float], float]) -> None:
-        chance, spread = random.Random(self.seed), Spread(judge(budget_per_hour=self.budget_per_hour))
+        chance, spread = random.Random(self.seed), Spread(2 * COST)
         for minute in range(24 * 60):
             now = MIDNIGHT + timedelta(minutes=minute)
             busy = 1 + math.sin(minute / 90)
