@@ -182,9 +182,11 @@ def _print_judging(metrics: list[MetricEstimate]) -> None:
             grid.add_row(metric.deployment, metric.metric, *numbers, f"{asked.cost:,.2f}")
     Console().print(grid)
     judgings = [metric.judging for metric in metrics if metric.judging]
+    names = ", ".join(sorted({one.judge for one in judgings}))
     typer.echo(
-        f"{sum(one.calls for one in judgings):,} calls of judges ({', '.join(sorted({one.judge for one in judgings}))}) for {sum(one.cost for one in judgings):,.2f}, in the "
-        "currency of their prices: what several metrics ask is counted with the first; nobody was asked"
+        f"{sum(one.calls for one in judgings):,} calls of judges ({names}) for "
+        f"{sum(one.cost for one in judgings):,.2f}, in the currency of their prices: what several metrics ask is "
+        "counted with the first; nobody was asked"
     )
 
 

@@ -148,8 +148,8 @@ def _forget_replies(settings: Settings, *, dry_run: bool) -> None:
         typer.echo(f"{forgotten:,} kept replies of judges, which may quote answers of anybody, were forgotten: {path}")
     elif settings.evaluator.judges and not dry_run:
         typer.echo(
-            f"no replies of judges are kept here ({path}); where the evaluator runs on another machine, erase there too, "
-            "or they go after evaluator.judge_calls_retention"
+            f"no replies of judges are kept here ({path}); where the evaluator runs on another machine, erase there "
+            "too, or they go after evaluator.judge_calls_retention"
         )
 
 

@@ -65,7 +65,9 @@ def monitoring(settings: Settings, lake: Lake, stop: threading.Event | None = No
     Gives the address of the pages.
     """
     stop = stop or threading.Event()
-    watch = Monitor(lake, settings.monitor, lambda: datetime.now(UTC))
+    judges = settings.evaluator.judges.items()
+    budgets = {name: judge.budget_per_day for name, judge in judges if judge.budget_per_day is not None}
+    watch = Monitor(lake, settings.monitor, lambda: datetime.now(UTC), budgets)
     app = monitor.create_app(watch)
     with (
         watch.telling(),

@@ -39,7 +39,8 @@ def score(
     webhook_url: Annotated[str | None, typer.Option("--webhook", help="URL that the means are sent to.")] = None,
     webhook_secret_file: Annotated[Path | None, typer.Option(help="File with the secret that signs them.")] = None,
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="dialwatch.yaml, for evaluator.models, evaluator.judges and lake.storage.")
+        Path | None,
+        typer.Option("--config", "-c", help="dialwatch.yaml, for evaluator.models, evaluator.judges and lake.storage."),
     ] = None,
 ) -> None:
     """Score a table of answers, against a table of ground truth if there is one.

@@ -88,9 +88,7 @@ class Judges:
         judge = next(filter(None, map(judge_of, metrics)), None)
         if judge is not None and judge.name in self._spreads:
             answers = counts.judged + counts.not_sampled
-            self._spreads[judge.name].learn(
-                deployment, answers, counts.expected, counts.judged, counts.spend.cost
-            )
+            self._spreads[judge.name].learn(deployment, answers, counts.expected, counts.judged, counts.spend.cost)
 
     def spent_today(self) -> dict[str, float]:
         """Give what each judge's calls did cost today (UTC), by whichever process; nothing where no metric asks one."""

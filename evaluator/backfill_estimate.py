@@ -133,7 +133,7 @@ class _Timing:
         return self._seconds / max(self._rows, 1) * number
 
     def metric(self, metric: Metric, number: int, sample: _Sample, asking: JudgeEstimate) -> MetricEstimate:
-        """Time a metric on a sample of the answers, so many in all, that it is to score; count where it asks a judge."""
+        """Time a metric on a sample of the answers, so many in all, that it is to score; count what asks a judge."""
         deployment = self._task.deployment
         try:
             for work in work_on(self._answers(sample), [metric], self._cases):

@@ -21,8 +21,8 @@ class Judging:
     """What a metric asks of a judge, about so many answers.
 
     `prompt_tokens` are an upper bound for most texts. `completion_tokens` are the average of the replies that are kept,
-    or 300 a call. `seconds` take a call for 5 and heed the judge's limits and budgets. Requests that were answered before cost nothing and count all the same;
-    replies that do not fit and are asked for again do not.
+    or 300 a call. `seconds` take a call for 5 and heed the judge's limits and budgets. Requests that were answered
+    before cost nothing and count all the same; replies that do not fit and are asked for again do not.
     """
 
     judge: str

@@ -68,7 +68,9 @@ class Sampling:
         """
         drawn = ((answer, self.probability(flagged=answer.event_id in flagged)) for answer in some)
         sample = {answer.event_id: p for answer, p in drawn if is_sampled(answer.chat_id or answer.event_id, p)}
-        return sample | {answer.event_id: self.known[answer.event_id] for answer in some if answer.event_id in self.known}
+        return sample | {
+            answer.event_id: self.known[answer.event_id] for answer in some if answer.event_id in self.known
+        }
 
 
 def flagged(some: Sequence[Answer], scored: Sequence[dict[str, Any]], signals: Table) -> set[str]:

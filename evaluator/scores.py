@@ -33,9 +33,9 @@ log = logging.getLogger(__name__)
 class ScoreCounts:
     """What came of answers: scores with a value, without one by reason, and answers a metric left out by its name.
 
-    `still_owed` counts, by reason, the scores that a judge owed before and still owes. `not_sampled` counts the answers that no
-    judge was asked about, `judged` the others; `expected` is how many of all the whole sample would have, and `spend`
-    what it took.
+    `still_owed` counts, by reason, the scores that a judge owed before and still owes. `not_sampled` counts the answers
+    that no judge was asked about, `judged` the others; `expected` is how many of all the whole sample would have, and
+    `spend` what it took.
     """
 
     scored: int = 0

@@ -39,7 +39,7 @@ class CountingAsker(Asker):
         self.asked = Asked()
         self._seen: set[str] = set()
 
-    def ask_all(self, name: str, requests: Iterable[Request]) -> list[Answer | JudgeError]:
+    def ask_all(self, name: str, requests: Iterable[Request]) -> list[Answer | JudgeError]:  # noqa: ARG002
         """Count."""
         return [self._counted(request) for request in requests]
 

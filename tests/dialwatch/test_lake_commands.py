@@ -145,7 +145,9 @@ def test_erase_forgets_the_replies_of_judges(lake: Lake, tmp_path: Path, monkeyp
     assert "judges" not in run(lake, "erase", "--user", "ann").stdout
 
 
-def test_erase_tells_where_replies_of_judges_may_be(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_erase_tells_where_replies_of_judges_may_be(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where judges are configured and their calls are not here, another machine has them."""
     monkeypatch.setenv("DIALWATCH_EVALUATOR__JUDGE_CALLS", str(tmp_path / "none.sqlite"))
     judges = '{"strict": {"base_url": "http://judge", "model": "m"}}'

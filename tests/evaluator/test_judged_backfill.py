@@ -11,7 +11,7 @@ import pytest
 
 from evaluator import Backfill, Backfilled, Evaluator, Period, estimate
 from lake import Lake
-from tests.evaluator.judged import JUDGED, settings
+from tests.evaluator.judged import settings
 from tests.evaluator.judges.scripted_server import ScriptedServer, fails
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

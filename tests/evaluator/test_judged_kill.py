@@ -24,6 +24,7 @@ from tests.servers import free_port, wait_for_url
 NOW = datetime(2026, 11, 20, 13, tzinfo=UTC)
 ANSWERS, AT_ONCE = 120, 4
 
+
 def run(root: str, url: str, folder: str) -> None:
     """One pass, as a process of its own makes it, that commits after each batch of a few answers."""
     from evaluator import scoring
@@ -52,7 +53,9 @@ def url() -> Iterator[str]:
 def child(*arguments: str) -> BaseProcess:
     # From a server that has imported all already: fifty times that, and little else would be done.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.evaluator.test_judged_kill", "openai", "deltalake", "pandas", "evaluator.metrics"])
+    context.set_forkserver_preload(
+        ["tests.evaluator.test_judged_kill", "openai", "deltalake", "pandas", "evaluator.metrics"]
+    )
     process = context.Process(target=run, args=arguments)
     process.start()
     return process

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from evaluator.judges import JudgeSettings, is_sampled
 from evaluator.spreading import LEAST_SHARE, Spread, allowance
 
