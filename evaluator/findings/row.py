@@ -53,7 +53,7 @@ def portions(count: int) -> Iterator[range]:
 
 def told(what: str, numbers: range) -> str:
     """Give the words for some numbered things: `sentences 1 to 6`."""
-    return f"{what} {numbers[0]} to {numbers[-1]}" if numbers else f"no {what} (leave it empty)"
+    return f"{what} {numbers[0]} to {numbers[-1]}" if numbers else f"no {what} (an empty list)"
 
 
 def sentences_of(text: str) -> tuple[str, ...]:

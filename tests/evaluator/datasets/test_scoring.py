@@ -101,6 +101,14 @@ def test_all_stands_for_what_the_columns_allow(tmp_path: Path, models: Models) -
     assert versions == {name: metric_named(name, models).version for name in unpaid}
 
 
+def test_a_metric_of_a_judge_without_a_judge_is_told(tmp_path: Path) -> None:
+    """It is left out by name, as one whose model is missing, and the others are scored."""
+    answers = table(tmp_path, "answers", ANSWER)
+    report = score_dataset(answers, None, str(tmp_path / "out.parquet"), ["faithfulness_claims", "context_present"])
+    assert list(report.aggregate.index) == ["context_present"]
+    assert "evaluator.judges" in report.unavailable["faithfulness_claims"]
+
+
 def test_several_processes_write_the_same_table(tmp_path: Path) -> None:
     """The rows keep their order, and the metadata and means are the same."""
     rows = [ANSWER | {"question": f"Q{number}?", "answer": "blue sky " * (number % 7)} for number in range(50)]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evaluator.judges import Asker
-from evaluator.metrics import REGISTRY, JudgeUnavailableError, compute, metric_named
+from evaluator.metrics import REGISTRY, JudgeUnavailableError, combination, compute, metric_named
 from evaluator.metrics.claim_metric import ClaimMetric
 from evaluator.metrics.options import options_of
 from evaluator.models import Models
@@ -97,6 +97,16 @@ def test_ragas_six_are_two_calls_and_three_are_one(bench: Bench, server: Scripte
     with bench.asker() as asker:
         compute(rows, RAGAS_SIX, judge=asker.judge("strict"))
     assert len(server.requests) == 4
+
+
+def test_a_combination_asks_the_judge_of_its_parts(bench: Bench, server: ScriptedServer) -> None:
+    """Its score has what all of its parts took."""
+    server.always = judging(answered([[S, N], [S]]), compared([[([1], True)]], "SSS"))
+    with bench.asker() as asker:
+        parts = {"faithfulness_claims": 1, "context_recall": 1}
+        scores = combination("trust", parts, judge=asker.judge("strict")).score(frame(row()))
+    assert scores.values.iloc[0] == pytest.approx((2 / 3 + 1) / 2)
+    assert scores.spends.iloc[0].calls == len(server.requests) == 2
 
 
 def test_the_first_metric_pays_and_the_sum_is_what_was_paid(bench: Bench, server: ScriptedServer) -> None:

@@ -87,6 +87,14 @@ def test_a_file_of_calls_that_cannot_be_opened_is_told_each_time(bench: Bench) -
         assert isinstance(asker.judge("strict").ask_all(requests(1))[0], Answer)
 
 
+def test_a_schema_that_cannot_be_checked_is_an_error(bench: Bench, server: ScriptedServer) -> None:
+    """A mistake in the code is raised where the request was made, and the asker goes on."""
+    with bench.asker() as asker:
+        with pytest.raises(ValueError, match="must have type object"):
+            asker.judge("strict").ask_all([Request([], {"type": "array"}, "1"), *requests(40)])
+        assert len(asker.judge("strict").ask_all(requests(40))) == 40
+
+
 def test_an_unknown_judge_is_told_with_the_known_ones(bench: Bench) -> None:
     """A typing error in a configuration."""
     with pytest.raises(LookupError, match="'strickt'; known: strict"):
