@@ -145,6 +145,8 @@ def _print_result(result: BackfillResult) -> None:
     Console().print(grid)
     scored = sum(one.counts.scored for one in result.deployments)
     typer.echo(f"{scored:,} scores, {sum(one.held for one in result.deployments):,} were there before")
+    if not_sampled := sum(one.counts.not_sampled for one in result.deployments):
+        typer.echo(f"{not_sampled:,} answers were not in the judge's sample (evaluator.sampling)")
     _tell_left(sum(one.left for one in result.deployments))
     if stopped := [one.deployment for one in result.deployments if one.budget_spent]:
         typer.echo(

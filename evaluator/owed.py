@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,6 +19,8 @@ from evaluator.metrics import Metric
 from evaluator.scores import ScoreCounts, Scorer, answers_at_once, held_score_ids
 from evaluator.tables import DeploymentTables
 from lake import PASSES, SCORES, Table
+
+log = logging.getLogger(__name__)
 
 AGE = timedelta(days=1)
 """Answers that are older are left to a backfill: their scores would be of the past."""
@@ -42,7 +45,10 @@ class OwedScores:
         self._due: dict[str, datetime | None] = {}
 
     def expect(self, deployment: str, counts: ScoreCounts, now: datetime) -> None:
-        """Look again in ten minutes where a pass was left without scores."""
+        """Look again in ten minutes where a pass was left without scores, and tell of it."""
+        if counts.owed:
+            reasons = ", ".join(f"{counts.unscored[one]} {one}" for one in sorted(TRANSIENT) if counts.unscored[one])
+            log.warning("a judge owes scores of deployment %r (%s); it is asked again for a day", deployment, reasons)
         if counts.owed and self._due.get(deployment) is None:
             self._due[deployment] = now + _AGAIN_AFTER
 

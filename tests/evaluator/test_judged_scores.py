@@ -117,7 +117,7 @@ def test_what_the_judge_owes_is_asked_again_later_and_paid_once(
 
 
 def test_a_running_evaluator_asks_again_after_ten_minutes(
-    lake: Lake, traffic: Any, judge: ScriptedServer, clock: Clock, tmp_path: Path
+    lake: Lake, traffic: Any, judge: ScriptedServer, clock: Clock, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not in each pass: a judge that is down is left alone; what it still owes is not told twice."""
     judge.always = fails(401)
@@ -130,6 +130,7 @@ def test_a_running_evaluator_asks_again_after_ten_minutes(
             asked.append(len(judge.requests))
         assert asked == [1, 1, 2]
         assert len(judged(traffic)) == 1
+        assert [one.getMessage().count("(1 judge_unavailable)") for one in caplog.records] == [1]
         judge.always = says()
         clock.now += timedelta(minutes=10)
         assert evaluator.run_once().scored == 1
