@@ -91,7 +91,7 @@ class Day:
         return mean - sum(self.values) / len(self.values)
 
 
-def errors(share_of: Callable[[Spread, int, float], float], days: int = 30) -> tuple[float, float, list[Day]]:
+def errors(share_of: Callable[[Spread, int, float], float], days: int = 20) -> tuple[float, float, list[Day]]:
     """Mean error, its standard error, and the days; the budget pays for a fifth of the answers."""
     lived = [Day(seed, budget_per_hour=60 * 5 * COST / 5) for seed in range(days)]
     for day in lived:
@@ -103,7 +103,7 @@ def errors(share_of: Callable[[Spread, int, float], float], days: int = 30) -> t
 
 
 def test_a_budget_for_a_fifth_leaves_the_weighted_mean_without_bias() -> None:
-    """Where quality falls with traffic: the error of 30 days is noise, hardly a call is refused, the budget is used."""
+    """Where quality falls with traffic: the error of 20 days is noise, hardly a call is refused, the budget is used."""
     mean, noise, days = errors(lambda spread, answers, money: spread.share("a", answers, 1.0, money))
     assert abs(mean) < 3 * noise
     assert noise < 0.01
