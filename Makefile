@@ -57,6 +57,8 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.regression
 	$(BIN)/python -m benchmarks.metrics
 	$(BIN)/python -m benchmarks.models
+	$(BIN)/python -m benchmarks.judges
+	$(BIN)/python -m benchmarks.calibration
 
 clean:
 	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist

@@ -13,10 +13,11 @@ from botocore.exceptions import BotoCoreError
 from deltalake.exceptions import DeltaError
 
 from collector import WorkerError
-from dialwatch import evaluate_command, lake_commands, running, score_command, webhook_command
+from dialwatch import evaluate_command, judge_command, lake_commands, running, score_command, webhook_command
 from dialwatch.collecting import collect_once, collecting
 from dialwatch.config import ConfigError, Settings, load_settings
 from dialwatch.serving import AddressError
+from evaluator.calibration import CalibrationError
 from evaluator.datasets import DatasetError
 from evaluator.metrics import UnknownMetricError
 from lake import LostRaceError
@@ -26,11 +27,13 @@ collect_app = typer.Typer(no_args_is_help=True, help="Bring DIAL Core's log line
 app.add_typer(collect_app, name="collect")
 app.add_typer(lake_commands.app, name="lake")
 app.add_typer(webhook_command.app, name="webhook")
+app.add_typer(judge_command.app, name="judge")
 app.command("evaluate")(evaluate_command.evaluate)
 app.command("score")(score_command.score)
 
 _MENDABLE = (
     AddressError,
+    CalibrationError,
     ConfigError,
     DatasetError,
     DeltaError,

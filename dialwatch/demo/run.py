@@ -17,7 +17,7 @@ from collector import Collector
 from dialwatch import running
 from dialwatch.collecting import collecting
 from dialwatch.config import Settings
-from dialwatch.demo.checks import ScoredAnswers, check_all
+from dialwatch.demo.checks import ScoredAnswers, all_delivered, check_all
 from dialwatch.demo.core import CoreLog
 from dialwatch.demo.display import Display
 from dialwatch.demo.receiver import Receiver
@@ -62,7 +62,7 @@ def run_demo(*, once: bool, keep: Path | None) -> int:
         url = stack.enter_context(running.monitoring(settings, lake))
         log = folder / "logs" / f"aidial-{now:%Y-%m-%d}.0.log"
         with CoreLog(log, traffic, DAY.total_seconds() / WRITING_SECONDS) as core, display:
-            _watch(display, plan, core, collector, lake, receiver)
+            _watch(display, plan, core, collector, lake)
         checks = check_all(plan, collector.totals, lake, receiver.received)
         display.checked(checks)
         display.say("It served, while it ran:" if once else "Serving until Ctrl+C:")
@@ -97,7 +97,7 @@ def _settings(folder: Path, webhook: str, secret: str) -> Settings:
     )
 
 
-def _watch(display: Display, plan: Plan, core: CoreLog, collector: Collector, lake: Lake, receiver: Receiver) -> None:
+def _watch(display: Display, plan: Plan, core: CoreLog, collector: Collector, lake: Lake) -> None:
     """Show what happens until all is done and nothing more has come for a while, or until it takes too long."""
     scored = ScoredAnswers(lake)
     dropped = False
@@ -111,6 +111,6 @@ def _watch(display: Display, plan: Plan, core: CoreLog, collector: Collector, la
         if not dropped and core.now is not None and core.now >= plan.drop_at:
             dropped = True
             display.dropped(plan.degraded_deployment, plan.drop_at)
-        done = core.written == plan.lines and answers >= plan.answers and receiver.received
+        done = core.written == plan.lines and answers >= plan.answers and all_delivered(lake)
         quiet_since = min(quiet_since, now) if done else give_up
         time.sleep(POLL_SECONDS)

@@ -111,7 +111,9 @@ def test_the_undisturbed_run_accounts_for_every_line(undisturbed: tuple[Path, in
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("share", [0.0, 0.2, 0.45, 0.7, 1.0])
+@pytest.mark.parametrize(
+    "share", [0.0, 0.45, 1.0, pytest.param(0.2, marks=pytest.mark.slow), pytest.param(0.7, marks=pytest.mark.slow)]
+)
 def test_killed_around_a_commit(
     logs: Path, undisturbed: tuple[Path, int], tmp_path: Path, share: float, moment: str
 ) -> None:

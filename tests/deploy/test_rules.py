@@ -237,36 +237,38 @@ def test_every_rule_is_tested_both_ways() -> None:
 
 def test_each_rule_fires_when_it_should_and_only_then(promtool: str, tmp_path: Path) -> None:
     """Series of two hours go through the rules as Prometheus evaluates them."""
-    # An alert's annotations need not be written again for each case: `for` and `expr` are what is tested.
-    stripped = [{**rule, "annotations": {}, "labels": {}} for rule in rules()]
-    groups = [{"name": "all", "rules": [*rules("record"), *stripped]}]
-    (tmp_path / "rules.yml").write_text(yaml.safe_dump({"groups": groups}))
-    tests = [
-        {
-            "name": f"{number} {case.alert} {'fires' if case.fires else 'is silent'}",
-            "interval": "1m",
-            "input_series": [{"series": name, "values": values} for name, values in case.series.items()],
-            "promql_expr_test": [
-                {
-                    "expr": f'count(ALERTS{{alertname="{case.alert}",alertstate="firing"}}) > bool 0 or vector(0)',
-                    "eval_time": f"{case.hours}h",
-                    "exp_samples": [{"labels": "{}", "value": int(case.fires)}],
-                }
-            ],
-        }
-        for number, case in enumerate(CASES)
-    ]
-    long = [test for test, case in zip(tests, CASES, strict=True) if case.hours > 2]
-    promtool_tests(promtool, tmp_path, [test for test in tests if test not in long])
-    promtool_tests(promtool, tmp_path, long, every="10m")
+    plans = []
+    for rule in rules():
+        # An alert's annotations need not be written again for each case: `for` and `expr` are what is tested.
+        groups = [{"name": "all", "rules": [*rules("record"), {**rule, "annotations": {}, "labels": {}}]}]
+        cases = [case for case in CASES if case.alert == rule["alert"]]
+        for long in {case.hours > 2 for case in cases}:
+            tests = [rule_test(case) for case in cases if (case.hours > 2) == long]
+            every = "10m" if long else "1m"
+            plans.append(plan(tmp_path, f"{rule['alert']}{'-long' if long else ''}", groups, tests, every))
+    promtool_tests(promtool, plans)
+
+
+def rule_test(case: Case) -> dict[str, Any]:
+    return {
+        "name": f"{case.alert} {'fires' if case.fires else 'is silent'}",
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values} for name, values in case.series.items()],
+        "promql_expr_test": [
+            {
+                "expr": f'count(ALERTS{{alertname="{case.alert}",alertstate="firing"}}) > bool 0 or vector(0)',
+                "eval_time": f"{case.hours}h",
+                "exp_samples": [{"labels": "{}", "value": int(case.fires)}],
+            }
+        ],
+    }
 
 
 def test_each_recording_rule_gives_what_its_name_says(promtool: str, tmp_path: Path) -> None:
     """Each is tested, and absent, rather than 0 or nothing divided by nothing, while nothing happens."""
     assert RECORDED.keys() == {rule["record"] for rule in rules("record")}
     groups = [{"name": "all", "rules": rules("record")}]
-    (tmp_path / "rules.yml").write_text(yaml.safe_dump({"groups": groups}))
-    tests = []
+    tests: list[dict[str, Any]] = []
     for name, (series, labels, value) in RECORDED.items():
         of = name if labels == "{}" else name + labels
         samples = {"moving": (series, [{"labels": of, "value": value}])}
@@ -281,15 +283,19 @@ def test_each_recording_rule_gives_what_its_name_says(promtool: str, tmp_path: P
                     "promql_expr_test": [{"expr": name, "eval_time": "2h", "exp_samples": expected}],
                 }
             )
-    promtool_tests(promtool, tmp_path, tests)
+    promtool_tests(promtool, [plan(tmp_path, "recorded", groups, tests)])
 
 
-def promtool_tests(promtool: str, folder: Path, tests: list[dict[str, Any]], every: str = "1m") -> None:
-    plan = {"rule_files": ["rules.yml"], "evaluation_interval": every, "tests": tests}
-    (folder / "tests.yml").write_text(yaml.safe_dump(plan, sort_keys=False))
-    result = subprocess.run(
-        [promtool, "test", "rules", str(folder / "tests.yml")], capture_output=True, text=True, timeout=60
-    )
+def plan(folder: Path, name: str, groups: list[dict[str, Any]], tests: list[dict[str, Any]], every: str = "1m") -> str:
+    """Write rules and their tests: few rules in a file, as promtool evaluates all of a file for each test."""
+    (folder / f"{name}.rules.yml").write_text(yaml.safe_dump({"groups": groups}))
+    written = {"rule_files": [f"{name}.rules.yml"], "evaluation_interval": every, "tests": tests}
+    (folder / f"{name}.yml").write_text(yaml.safe_dump(written, sort_keys=False))
+    return str(folder / f"{name}.yml")
+
+
+def promtool_tests(promtool: str, plans: list[str]) -> None:
+    result = subprocess.run([promtool, "test", "rules", *plans], capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stdout + result.stderr
 
 

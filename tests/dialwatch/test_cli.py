@@ -15,6 +15,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from lake import PARSED_LOGS, SCORES, Lake
+from tests import commands
 from tests.collector.lines import chat_line, rating_line
 from tests.servers import free_port
 
@@ -75,19 +76,19 @@ def test_from_a_log_file_to_scores(logs: Path, tmp_path: Path) -> None:
 def test_old_answers_are_scored_on_request(logs: Path, tmp_path: Path) -> None:
     """`evaluate --backfill` by a metric that came later: a dry run that writes nothing, then the scores, once."""
     root = str(tmp_path / "lake")
-    dialwatch("collect", "files", logs, "--lake", root)
-    dialwatch("evaluate", "--once", "--lake", root)
+    commands.dialwatch("collect", "files", logs, "--lake", root)
+    commands.dialwatch("evaluate", "--once", "--lake", root)
     lake = Lake(root)
     (deployment,) = lake.deployments()
     scores = lake.table(SCORES, deployment)
     version, since = scores.version(), "2000-01-01"
     backfill = ("evaluate", "--lake", root, "--backfill", "--since", since, "--metrics", "refusal,empty_answer")
-    told = dialwatch(*backfill, "--dry-run")
+    told = commands.dialwatch(*backfill, "--dry-run")
     assert told.returncode == 0, told.stderr
     assert "2 scores of 1 answers, which takes about 1 s" in told.stdout
     assert scores.version() == version
     for before, says in [(0, "2 scores, 0 were there before"), (2, "0 scores, 2 were there before")]:
-        done = dialwatch(*backfill, "--deployment", deployment)
+        done = commands.dialwatch(*backfill, "--deployment", deployment)
         assert (done.returncode, done.stderr) == (0, "")
         assert says in done.stdout, before
     names = scores.read(["metric", "is_backfill"]).filter(ds.field("is_backfill"))["metric"].to_pylist()
@@ -109,7 +110,7 @@ def test_old_answers_are_scored_on_request(logs: Path, tmp_path: Path) -> None:
 )
 def test_an_error_is_a_message_and_not_a_trace(arguments: tuple[str, ...], says: str, tmp_path: Path) -> None:
     """What a person can mend is said in a line, with exit code 2."""
-    done = dialwatch(*(argument.replace("LAKE", str(tmp_path)) for argument in arguments))
+    done = commands.dialwatch(*(argument.replace("LAKE", str(tmp_path)) for argument in arguments))
     assert done.returncode == 2
     assert says in done.stderr
     assert "Traceback" not in done.stderr
@@ -124,7 +125,7 @@ def test_a_mistyped_lake_is_noticed(tmp_path: Path) -> None:
 
 def test_the_version_is_printed() -> None:
     """`--version` gives the version of the distribution and nothing else."""
-    assert dialwatch("--version").stdout == version("dialwatch") + "\n"
+    assert commands.dialwatch("--version").stdout == version("dialwatch") + "\n"
 
 
 def test_the_address_of_the_file_counts_where_no_flag_is_given(tmp_path: Path) -> None:

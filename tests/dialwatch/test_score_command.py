@@ -21,15 +21,14 @@ from standardwebhooks import Webhook
 from dialwatch.score_page import bars
 from evaluator.judges.counting import least
 from evaluator.models import Models
+from tests.commands import Done, dialwatch
 from tests.evaluator.judges.scripted_server import Request, Send, says, serving
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
 
 
-def score(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dialwatch", "score", *arguments]
-    environment = {"PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "140", "PATH": ""} | variables
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
+def score(folder: Path, *arguments: str, **variables: str) -> Done:
+    return dialwatch("score", *arguments, folder=folder, **variables)
 
 
 @pytest.fixture

@@ -291,7 +291,7 @@ def test_a_collector_and_readers_at_work(lake: Lake) -> None:
     for thread in threads:
         thread.start()
     try:
-        for _ in range(4):
+        for _ in range(2):
             erase(lake, Subject(user="planted-user"), datetime.now(UTC))
             put(lake, PARSED_LOGS, call(f"p{len(appended)}", user_id="planted-user", question=QUESTION))
     finally:

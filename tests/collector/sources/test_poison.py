@@ -112,7 +112,7 @@ def test_no_line_keeps_the_others_out(collector: Collector, client: httpx.Client
         max_size=2,
     )
 )
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_no_signal_keeps_the_others_out(collector: Collector, client: httpx.Client, odd: dict[str, Any]) -> None:
     """Whatever an item holds, it is a row or a rejection, and the one behind it is stored."""
     before = collector.totals

@@ -29,6 +29,7 @@ PLAN = Plan(
 )
 COUNTS = Counts(lines=13, stored=10, signals=2, rejected=1)
 ALERT = {"deployment": "rag-app", "metric": METRIC, "change": "firing", "change_id": "c", "since": DROP}
+DELIVERED = {"deployment": "rag-app", "metric": METRIC, "change": "delivered", "change_id": "s", "delivery_of": "c"}
 DELIVERY = Delivery("c", verified=True, body={})
 
 
@@ -48,13 +49,19 @@ def broken(plan: Plan, counts: Counts, lake: Lake, *deliveries: Delivery) -> lis
 
 def test_a_good_run_keeps_all_promises(lake: Lake) -> None:
     """Each check holds when each stage did its work."""
-    lake.table(ALERTS, "rag-app").append(ALERTS.rows([ALERT]))
+    lake.table(ALERTS, "rag-app").append(ALERTS.rows([ALERT, DELIVERED]))
     assert broken(PLAN, COUNTS, lake, DELIVERY) == []
+
+
+def test_a_change_that_has_not_been_delivered_breaks_the_promise(lake: Lake) -> None:
+    """An alert that becomes a page is told again, and what came before is not enough."""
+    lake.table(ALERTS, "rag-app").append(ALERTS.rows([ALERT, DELIVERED, ALERT | {"change_id": "d"}]))
+    assert broken(PLAN, COUNTS, lake, DELIVERY) == ["its webhook arrives, signed"]
 
 
 def test_each_promise_can_be_broken(lake: Lake) -> None:
     """A lost line, a lost rating, an answer without a score and an unsigned webhook are each seen."""
-    lake.table(ALERTS, "rag-app").append(ALERTS.rows([ALERT]))
+    lake.table(ALERTS, "rag-app").append(ALERTS.rows([ALERT, DELIVERED]))
     assert broken(PLAN, replace(COUNTS, stored=9), lake, DELIVERY) == ["all 13 lines are accounted for"]
     assert broken(PLAN, replace(COUNTS, signals=1, stored=11), lake, DELIVERY) == ["all 2 ratings are signals"]
     assert broken(replace(PLAN, answers=3), COUNTS, lake, DELIVERY) == ["all 3 answers are scored"]

@@ -1,0 +1,113 @@
+"""`dialwatch judge`: see how far a judge can be trusted."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import jinja2
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as Grid
+
+from dialwatch.config import load_settings
+from dialwatch.judge_report import Report, report
+from evaluator.calibration import CalibrationError, calibrate, scored_answers, with_labels, with_likes
+from lake import Lake
+
+app = typer.Typer(no_args_is_help=True, help="See how far a judge can be trusted.")
+
+
+@app.callback()
+def judge() -> None:
+    """See how far a judge can be trusted."""
+
+
+@app.command("calibrate")
+def calibrate_judge(
+    labels: Annotated[
+        Path | None,
+        typer.Argument(help="Labels: .csv, .jsonl or .parquet with label (0 to 1), and score or response_id."),
+    ] = None,
+    lake: Annotated[str | None, typer.Option("--lake", help="Folder or URI of the lake that holds the scores.")] = None,
+    config: Annotated[Path | None, typer.Option("--config", "-c", help="dialwatch.yaml.")] = None,
+    deployment: Annotated[str | None, typer.Option(help="Whose scores; without it the file has them.")] = None,
+    metric: Annotated[str, typer.Option(help="Which scores of the deployment.")] = "faithfulness",
+    likes: Annotated[bool, typer.Option("--likes", help="Take people's likes and dislikes as labels.")] = False,
+    compare: Annotated[
+        str | None, typer.Option(help="Column of the file, or metric of the deployment, to compare the scores with.")
+    ] = None,
+    page: Annotated[Path | None, typer.Option(help="Page of HTML to write.")] = None,
+) -> None:
+    """Compare a judge's scores with people's labels, and correct its mean by them.
+
+    Label 100 to 300 answers drawn at random; the scores of all the others then take part in the corrected mean.
+    """
+    if likes == (labels is not None):
+        raise typer.BadParameter("give a file of labels, or --likes")
+    if likes and deployment is None:
+        raise typer.BadParameter("--likes needs --deployment: people's signals are in its tables")
+    table = None if labels is None else _read(labels)
+    if deployment is not None:
+        opened = load_settings(config, {"lake": {"root": lake}} if lake else {}).lake.open()
+        table = _of_deployment(opened, deployment, metric, table, compare)
+    assert table is not None  # noqa: S101 - for the type: the file or the deployment gave it
+    other = None if compare is None else _scores(table, compare)
+    found = calibrate(table, self_selected=likes, other=other)
+    title = labels.name if labels is not None and deployment is None else f"{metric} of {deployment}"
+    shown = report(found, compare)
+    _print(title, shown)
+    if page is not None:
+        environment = jinja2.Environment(loader=jinja2.PackageLoader("dialwatch"), autoescape=True)
+        template = environment.get_template("calibration.html")
+        page.write_text(template.render(title=title, report=shown, version=version("dialwatch")), encoding="utf-8")
+        typer.echo(f"written to {page}")
+
+
+def _read(path: Path) -> pd.DataFrame:
+    if path.suffix == ".csv":
+        return pd.read_csv(path)
+    if path.suffix == ".jsonl":
+        return pd.read_json(path, lines=True)
+    if path.suffix == ".parquet":
+        return pd.read_parquet(path)
+    raise CalibrationError(f"{path} must end in .csv, .jsonl or .parquet")
+
+
+def _of_deployment(
+    lake: Lake, deployment: str, metric: str, labels: pd.DataFrame | None, compare: str | None
+) -> pd.DataFrame:
+    scored = scored_answers(lake, deployment, metric)
+    if compare is not None:
+        other = scored_answers(lake, deployment, compare)[["event_id", "score"]]
+        scored = scored.merge(other.rename(columns={"score": compare}), on="event_id", how="left")
+    if labels is None:
+        return with_likes(lake, deployment, scored)
+    return with_labels(lake, deployment, scored, labels)
+
+
+def _scores(table: pd.DataFrame, column: str) -> npt.NDArray[np.float64]:
+    if column not in table.columns:
+        raise CalibrationError(f"there is no column {column!r} to compare with; it has {', '.join(table.columns)}")
+    return pd.to_numeric(table[column], errors="coerce").to_numpy(dtype=np.float64)
+
+
+def _print(title: str, shown: Report) -> None:
+    console = Console()
+    console.print(f"[bold]{escape(title)}[/bold]: {escape(shown.summary)}")
+    for section in shown.sections:
+        grid = Grid(title=section.title, title_justify="left", show_header=False, box=None, pad_edge=False)
+        grid.add_column(no_wrap=True)
+        grid.add_column(justify="right", no_wrap=True)
+        grid.add_column(no_wrap=True)
+        grid.add_column()
+        for line in section.lines:
+            grid.add_row(line.name, line.value, line.interval, line.meaning)
+        console.print(grid)
+    for advice in shown.advice:
+        console.print(f"- {escape(advice)}")

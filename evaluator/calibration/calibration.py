@@ -1,0 +1,60 @@
+"""All that a table of scores and labels says of a judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from evaluator.calibration.agreement import Agreement, Difference, agreement, difference
+from evaluator.calibration.biases import Repeatability, length_bias, repeatability
+from evaluator.calibration.bootstrap import Estimate
+from evaluator.calibration.corrected_mean import Means, MoreLabels, means, more_labels
+from evaluator.calibration.labelled import CalibrationError, Floats, rows_of
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How far a judge can be trusted.
+
+    `means` is None where the labels are self-selected: they then say nothing of the answers that nobody rated. What
+    was not measured is None.
+    """
+
+    scored: int
+    agreement: Agreement
+    means: Means | None
+    more_labels: tuple[MoreLabels, ...]
+    length_bias: Estimate
+    repeated: Repeatability | None
+    compared: Difference | None
+
+
+def calibrate(
+    frame: pd.DataFrame,
+    *,
+    self_selected: bool = False,
+    draws: Floats | None = None,
+    other: Floats | None = None,
+    seed: int = 0,
+) -> Calibration:
+    """Say what a table with `score` and `label` (see `rows_of`) says of whoever gave the scores.
+
+    `self_selected` says that people chose what to label, as with likes. `draws` (answers, draws) are further scores
+    of the same rows, `other` (answers) are those of another judge. Raises CalibrationError where there is no label.
+    """
+    rows = rows_of(frame)
+    kept = pd.to_numeric(frame["score"], errors="coerce").notna().to_numpy()
+    agreed = agreement(rows, seed)
+    if not agreed.answers:
+        raise CalibrationError("no answer has both a score and a label; label some of the answers that were scored")
+    found = None if self_selected else means(rows, agreed)
+    return Calibration(
+        scored=len(rows),
+        agreement=agreed,
+        means=found,
+        more_labels=() if found is None else tuple(more_labels(rows, found)),
+        length_bias=length_bias(rows, seed),
+        repeated=None if draws is None else repeatability(rows, draws[kept], seed),
+        compared=None if other is None else difference(rows, other[kept], seed),
+    )

@@ -1,0 +1,93 @@
+"""What is to be calibrated: a judge's scores, and people's labels on some of the same answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+Floats = npt.NDArray[np.float64]
+
+PASSES = 0.5
+"""A score or label of at least this much is a yes."""
+
+
+class CalibrationError(ValueError):
+    """The table cannot be used; the message says which column or row is wrong and what it should be."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some answers: arrays with a value an answer.
+
+    `score` is the judge's and `label` the person's, both from 0 to 1; a label is NaN where nobody gave one. `question`
+    is the number of the answer's question: answers to one question are no independent evidence. `weight` is the
+    inverse of the probability that the answer was drawn. `length` is the number of words, NaN where it is unknown.
+    """
+
+    score: Floats
+    label: Floats
+    question: npt.NDArray[np.int64]
+    weight: Floats
+    length: Floats
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> Rows:
+        """Give some of them, their questions numbered anew from 0."""
+        question = np.unique(self.question[chosen], return_inverse=True)[1].astype(np.int64)
+        return Rows(self.score[chosen], self.label[chosen], question, self.weight[chosen], self.length[chosen])
+
+    @property
+    def questions(self) -> int:
+        """How many questions there are."""
+        return int(self.question.max()) + 1 if len(self) else 0
+
+
+def rows_of(frame: pd.DataFrame) -> Rows:
+    """Read a table; rows without a score are left out.
+
+    Columns: `score` and `label` from 0 to 1 (or bool), a label null where there is none; and, if they are there,
+    `question` (any value; each answer is a question of its own where it is absent or null), `weight` (above 0; 1
+    where it is absent) and `answer` (text).
+
+    Raises CalibrationError where a column is missing or a value is out of its range.
+    """
+    for name in ("score", "label"):
+        if name not in frame.columns:
+            raise CalibrationError(f"the table has no column {name!r}; it has {', '.join(map(str, frame.columns))}")
+    frame = frame.reset_index(drop=True)
+    score, label = _numbers(frame, "score", 0.0, 1.0), _numbers(frame, "label", 0.0, 1.0)
+    weight = _numbers(frame, "weight", 1e-9, np.inf) if "weight" in frame.columns else np.ones(len(frame))
+    rows = Rows(score, label, _questions(frame), np.where(np.isnan(weight), 1.0, weight), _lengths(frame))
+    return rows.where(~np.isnan(score))
+
+
+def _numbers(frame: pd.DataFrame, name: str, low: float, high: float) -> Floats:
+    cells = pd.to_numeric(frame[name], errors="coerce")
+    unreadable = cells.isna() & frame[name].notna()
+    outside = (cells < low) | (cells > high)
+    for bad in np.flatnonzero(unreadable | outside)[:1]:
+        limits = f"a number from {low:g} to {high:g}" if np.isfinite(high) else "a number above 0"
+        raise CalibrationError(f"row {bad + 1} has the {name} {frame[name].iloc[bad]}; it must be {limits}")
+    return cells.to_numpy(dtype=np.float64)
+
+
+def _questions(frame: pd.DataFrame) -> npt.NDArray[np.int64]:
+    if "question" not in frame.columns:
+        return np.arange(len(frame), dtype=np.int64)
+    asked = frame["question"]
+    codes = pd.factorize(asked.where(asked.notna(), None))[0].astype(np.int64)
+    alone = codes < 0
+    codes[alone] = len(frame) + np.flatnonzero(alone)
+    return codes
+
+
+def _lengths(frame: pd.DataFrame) -> Floats:
+    if "answer" not in frame.columns:
+        return np.full(len(frame), np.nan)
+    words = [len(text.split()) if isinstance(text, str) else np.nan for text in frame["answer"]]
+    return np.array(words, dtype=np.float64)

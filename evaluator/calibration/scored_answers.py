@@ -1,0 +1,106 @@
+"""Scores and people's opinions as they are in the lake, as a table that can be calibrated."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from evaluator.calibration.labelled import CalibrationError
+from evaluator.likes import IS_OPINION, OPINION_COLUMNS, answers_with
+from lake import PARSED_LOGS, SCORES, USER_SIGNALS, Lake, fold_signals
+
+_COLUMNS = ("event_id", "chat_id", "value", "sampling_probability", "metric_version", "scored_at")
+_KEYS = ("response_id", "event_id")
+
+
+def scored_answers(lake: Lake, deployment: str, metric: str) -> pd.DataFrame:
+    """Give all scores of a metric's newest version: `event_id`, `score`, `question`, `weight`.
+
+    `question` is the conversation, since answers of one are not independent, `weight` the inverse of the probability
+    with which the answer was chosen to be scored. Raises CalibrationError where there are none, and where the metric's
+    values are not from 0 to 1.
+    """
+    has_value = (ds.field("metric") == metric) & ds.field("value").is_valid()
+    found = lake.table(SCORES, deployment).read([*_COLUMNS, "low", "high"], has_value)
+    if not found.num_rows:
+        raise CalibrationError(
+            f"{deployment} has no scores of {metric!r}; `dialwatch evaluate --backfill` makes some, `lake ls` names "
+            "the deployments"
+        )
+    newest = found["metric_version"][pc.index(found["scored_at"], pc.max(found["scored_at"])).as_py()]
+    rows = found.filter(pc.equal(found["metric_version"], newest)).to_pandas()
+    if not rows["value"].between(0, 1).all():
+        raise CalibrationError(f"{metric!r} has values outside of 0 to 1, and labels are from 0 to 1")
+    return pd.DataFrame(
+        {
+            "event_id": rows["event_id"],
+            "score": rows["value"],
+            "question": rows["chat_id"].where(rows["chat_id"].notna(), rows["event_id"]),
+            "weight": 1.0 / rows["sampling_probability"].fillna(1.0).clip(lower=1e-9),
+        }
+    )
+
+
+def with_labels(lake: Lake, deployment: str, scored: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
+    """Join people's labels with scores, by `response_id` or `event_id`; where an answer has several the last counts.
+
+    Raises CalibrationError where the labels carry neither, and where none is of an answer that was scored.
+    """
+    if "label" not in labels.columns or not set(_KEYS) & set(labels.columns):
+        names = ", ".join(map(str, labels.columns))
+        raise CalibrationError(f"labels need the column label, and response_id or event_id; the table has {names}")
+    if "event_id" not in labels.columns:
+        labels = _with_event_ids(lake, deployment, labels)
+    given = int(labels["label"].notna().sum())
+    labels = labels.dropna(subset=["event_id", "label"]).drop_duplicates("event_id", keep="last")
+    joined = scored.merge(labels[["event_id", "label"]], on="event_id", how="left")
+    if not joined["label"].notna().any():
+        raise CalibrationError(f"none of the {given} labels is of an answer of {deployment} that was scored")
+    return _with_answers(lake, deployment, joined)
+
+
+def with_likes(lake: Lake, deployment: str, scored: pd.DataFrame) -> pd.DataFrame:
+    """Take what people's signals come to as labels: 1 where it is above 0 and 0 where it is below.
+
+    The weight of a label is how sure the signals are, from 0 to 1. Raises CalibrationError where nobody has said
+    anything of an answer that was scored.
+    """
+    joined = scored.merge(_opinions(lake, deployment), on="event_id", how="left")
+    if not joined["label"].notna().any():
+        raise CalibrationError(f"nobody has rated an answer of {deployment} that was scored")
+    joined["weight"] = np.where(joined["label"].notna(), joined["sureness"], joined["weight"])
+    return _with_answers(lake, deployment, joined.drop(columns="sureness"))
+
+
+def _opinions(lake: Lake, deployment: str) -> pd.DataFrame:
+    signals = lake.table(USER_SIGNALS, deployment).read(OPINION_COLUMNS, IS_OPINION)
+    by_response: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for signal in signals.to_pylist():
+        by_response[signal["response_id"]].append(signal)
+    found = []
+    for row in answers_with(lake.table(PARSED_LOGS, deployment), signals["response_id"]).to_pylist():
+        folded = fold_signals([signal for known in set(row["response_ids"]) for signal in by_response.get(known, ())])
+        if folded:
+            found.append((row["event_id"], float(folded > 0), abs(folded)))
+    return pd.DataFrame(found, columns=["event_id", "label", "sureness"])
+
+
+def _with_event_ids(lake: Lake, deployment: str, labels: pd.DataFrame) -> pd.DataFrame:
+    ids = pa.chunked_array([pa.array(labels["response_id"].dropna().astype(str).unique(), pa.string())])
+    answers = answers_with(lake.table(PARSED_LOGS, deployment), ids).to_pylist()
+    events = {known: row["event_id"] for row in answers for known in row["response_ids"]}
+    return labels.assign(event_id=labels["response_id"].map(events))
+
+
+def _with_answers(lake: Lake, deployment: str, joined: pd.DataFrame) -> pd.DataFrame:
+    """Add the texts of the labelled answers, whose lengths matter."""
+    labelled: Sequence[str] = joined.loc[joined["label"].notna(), "event_id"].tolist()
+    rows = lake.table(PARSED_LOGS, deployment).read(["event_id", "answer"], ds.field("event_id").isin(labelled))
+    return joined.merge(rows.to_pandas().drop_duplicates("event_id"), on="event_id", how="left")

@@ -1,0 +1,120 @@
+"""`dialwatch judge calibrate`."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from dialwatch.cli import app
+from evaluator.calibration import CalibrationError
+from lake import PARSED_LOGS, SCORES, USER_SIGNALS, Lake
+
+AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["judge", "calibrate", *arguments], env={"COLUMNS": "140"})
+
+
+def labelled(seed: int, answers: int, labels: int) -> pd.DataFrame:
+    """Answers of which 70 % are good, scored by a judge with TPR 0.95 and TNR 0.7."""
+    chance = np.random.default_rng(seed)
+    good = chance.random(answers) < 0.7
+    score = np.where(good, chance.random(answers) < 0.95, chance.random(answers) < 0.3).astype(float)
+    return pd.DataFrame({"score": score, "label": np.where(np.arange(answers) < labels, good.astype(float), np.nan)})
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """Four hundred scored answers, of two versions of the metric and one of another; the first 200 are rated."""
+    lake = Lake(str(tmp_path / "lake"))
+    table = labelled(5, 400, 200)
+    logs, scores, signals = [], [], []
+    for i, (score, label) in enumerate(table.itertuples(index=False)):
+        logs.append({"event_id": f"e{i}", "response_ids": [f"r{i}", f"x{i}"], "date": date(2026, 11, 20)})
+        logs[-1] |= {"kind": "chat_completion", "is_entry": True, "status": 200, "answer": "word " * (i % 7)}
+        row: dict[str, Any] = {"event_id": f"e{i}", "chat_id": f"c{i // 2}", "metric": "faithfulness", "value": score}
+        row |= {"date": date(2026, 11, 20), "sampling_probability": 0.5, "scored_at": AT, "metric_version": "2"}
+        scores += [row, row | {"metric_version": "1", "value": 1.0 - score, "scored_at": AT.replace(hour=1)}]
+        scores.append(row | {"metric": "cheap", "value": score if i % 50 else 1.0 - score})
+        if label == label:
+            signal = {"signal_id": f"s{i}", "response_id": f"x{i}", "signal": "like", "value": 2 * label - 1}
+            signals.append(signal | {"confidence": 1.0, "origin": "explicit", "date": date(2026, 11, 20)})
+    lake.table(PARSED_LOGS, "rag").append(PARSED_LOGS.rows(logs))
+    lake.table(SCORES, "rag").append(SCORES.rows(scores))
+    lake.table(USER_SIGNALS, "rag").append(USER_SIGNALS.rows(signals))
+    return lake
+
+
+def test_a_file_of_scores_and_labels_is_reported(tmp_path: Path) -> None:
+    """The report gives agreement, the three means, what more labels bring, and the page holds the same."""
+    file, page = tmp_path / "labels.csv", tmp_path / "page.html"
+    labelled(1, 2000, 150).to_csv(file, index=False)
+    done = run(str(file), "--page", str(page))
+    assert done.exit_code == 0, done.output
+    assert "150 of 2,000 scored answers are labelled; agreement beyond chance is usable" in done.output
+    for name in ("kappa", "TPR", "TNR", "AUROC", "judge alone", "labels alone", "corrected", "300 labels"):
+        assert name in done.output
+        assert f">{name}</th>" in page.read_text()
+    assert "The judge's own mean is outside of the corrected interval" in done.output
+
+
+def test_labels_are_joined_with_the_scores_of_a_deployment(lake: Lake, tmp_path: Path) -> None:
+    """Labels by any of an answer's response ids meet the newest version's scores; conversations are the unit."""
+    table = labelled(5, 400, 200).dropna()
+    labels = pd.DataFrame({"response_id": [f"r{i}" for i in range(200)], "label": table["label"]})
+    labels.to_json(tmp_path / "labels.jsonl", orient="records", lines=True)
+    given = [str(tmp_path / "labels.jsonl"), "--lake", lake.root, "--deployment", "rag"]
+    done = run(*given, "--compare", "cheap")
+    assert done.exit_code == 0, done.output
+    assert "faithfulness of rag: 200 of 400 scored answers are labelled" in done.output
+    assert "labelled, of 100 questions" in done.output
+    expected = float((table["score"] == table["label"]).mean())
+    assert f"accuracy        {expected:.3f}" in done.output
+    assert "cheap instead" in done.output
+    assert "length" in done.output
+
+
+def test_likes_tell_of_agreement_but_of_no_mean(lake: Lake) -> None:
+    """People choose what to rate, so there is no corrected mean, and the report says why."""
+    done = run("--likes", "--lake", lake.root, "--deployment", "rag")
+    assert done.exit_code == 0, done.output
+    assert "200 of 400 scored answers are labelled" in done.output
+    assert "corrected  " not in done.output
+    assert "People chose what to rate" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--likes", "--deployment", "rag", "--metric", "none"], "rag has no scores of 'none'"),
+        (["labels.csv", "--deployment", "rag"], "none of the 1 labels is of an answer of rag that was scored"),
+        (["labels.csv"], "no column 'score'"),
+        (["labels.txt"], "must end in .csv, .jsonl or .parquet"),
+        (["whole.csv", "--compare", "other"], "no column 'other' to compare with"),
+        (["nobody.csv"], "no answer has both a score and a label"),
+    ],
+)
+def test_what_cannot_be_calibrated_is_told(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    """The error says what is wrong, and the command line shows it without a trace."""
+    monkeypatch.chdir(tmp_path)
+    Path("labels.csv").write_text("response_id,label\nunknown,1\n")
+    Path("labels.txt").write_text("")
+    Path("whole.csv").write_text("score,label\n1,1\n")
+    Path("nobody.csv").write_text("score,label\n1,\n")
+    with pytest.raises(CalibrationError, match=message):
+        CliRunner().invoke(app, ["judge", "calibrate", *arguments, "--lake", lake.root], catch_exceptions=False)
+
+
+def test_labels_or_likes_but_not_both(tmp_path: Path) -> None:
+    """Without either, with both, and with likes of no deployment, the command says what to give."""
+    assert "give a file of labels, or --likes" in run().output
+    assert "--likes needs --deployment" in run("--likes").output
