@@ -4,9 +4,9 @@
 
 A server in a process of its own answers each call after 200 ms, however many there are, and 64 are asked at once: it
 could answer 320 a second. Prompts have 16,000 characters, about 4,000 tokens. The bare client is `openai` with a
-semaphore and nothing else: no cache, no ledger, no check of the reply. Each round times both, one after the other, so
-that what else the machine does hits both; shown is the median. CPU is that of the asking process. The second run asks
-for the same again and makes no call.
+semaphore and nothing else: no cache, no ledger, no check of the reply, and the transport that it has by default. Each
+round times both, one after the other, so that what else the machine does hits both; shown is the median. CPU is that of
+the asking process. The second run asks for the same again and makes no call.
 """
 
 from __future__ import annotations

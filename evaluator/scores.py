@@ -23,6 +23,7 @@ from evaluator.judges import Spend
 from evaluator.judging import JUDGE_IS_THE_MODEL, TRANSIENT, asks_judge, judge_named, judges_itself, split
 from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, Score, Scores, needs_ground_truth
 from evaluator.sampling import Sampling, flagged
+from evaluator.segments import segment_of
 from evaluator.tables import DeploymentTables
 from lake import SCORES, Table
 
@@ -262,6 +263,7 @@ class _Batch:
     held: Collection[str]
     is_backfill: bool
     probabilities: dict[str, float] = field(default_factory=dict)
+    segments: dict[str, str] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
     counts: ScoreCounts = field(default_factory=ScoreCounts)
 
@@ -275,14 +277,18 @@ class _Batch:
 
     def add(self, work: Work, scores: Scores) -> None:
         """Take the scores of a metric."""
-        for row in _rows(work, scores, self.now, self.probabilities):
+        rows = _rows(work, scores, self.now, self.probabilities)
+        for row, (answer, _) in zip(rows, work.pairs, strict=True):
+            if answer.event_id not in self.segments:
+                self.segments[answer.event_id] = segment_of(answer)
             self.counts.spend += row.pop("spend")
             if row["score_id"] in self.held:
                 self.counts.still_owed[row["reason"]] += 1
                 continue
             self.counts.scored += row["value"] is not None
             self.counts.unscored.update([row["reason"]] if row["value"] is None else [])
-            self.rows.append(row | {"is_backfill": self.is_backfill})
+            segment = self.segments[answer.event_id]
+            self.rows.append(row | {"segment": segment, "is_backfill": self.is_backfill})
 
 
 def _rows(work: Work, scores: Scores, now: datetime, probabilities: Mapping[str, float]) -> Iterator[dict[str, Any]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from evaluator.anchors import Rescoring
 from evaluator.asking import Judges
 from evaluator.ground_truth import propose_cases
 from evaluator.owed import OwedScores
@@ -81,6 +82,7 @@ class Evaluator:
         self._scorer = Scorer()
         self._judges = Judges(settings)
         self._owed = OwedScores(self._scorer)
+        self._rescoring = Rescoring(settings.anchors, self._scorer)
         self._told_missing: set[str] = set()
         self._children = ChildContexts(lake)
         self._uncommitted = Uncommitted()
@@ -135,6 +137,7 @@ class Evaluator:
         self._judges.learn(deployment, metrics, counts)
         tally.counts.add(counts)
         self._owed.expect(deployment, counts, now)
+        self._rescoring.run(tables, metrics, self._clock(), is_stopping)
         tally.deployments += 1
 
     def _tell_missing(self, deployments: Collection[str]) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from evaluator.anchors.settings import AnchorSettings
 from evaluator.judges import JudgeSettings
 from evaluator.judging import asks_judge, without_prices
 from evaluator.metrics import Metric, Models, UnknownMetricError, combination, metric_named
@@ -75,6 +76,8 @@ class EvaluatorSettings(BaseModel):
     `{"quality": {"faithfulness_kprecision": 2, "context_present": 1}}`, or with `weights` and `mean` where that is
     the harmonic one.
 
+    `anchors` are answers that are scored again to see whether a judge has changed.
+
     `models` says which local models the metrics use that use one. `judges` are the language models that may be asked,
     by name, `judge` is the one that is; where there is one alone, it need not be named. `sampling` says about which
     answers. `judge_calls` is the file of its calls, on a local disk, and how long their replies are kept is
@@ -99,6 +102,7 @@ class EvaluatorSettings(BaseModel):
     deployments: Mapping[str, DeploymentSettings] = Field(default_factory=dict)
     every: Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)] = 60.0
     context_grace: Annotated[float, BeforeValidator(_seconds), Field(ge=0, allow_inf_nan=False)] = 120.0
+    anchors: AnchorSettings = AnchorSettings()
 
     def chosen_metrics(self, deployment: str) -> list[Metric]:
         """Give the metrics that score a deployment, combinations among them."""

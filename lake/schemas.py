@@ -166,7 +166,7 @@ SCORES = TableSpec(
         ("date", pa.date32(), "UTC date of the response. Partition."),
         ("requested_at", TIMESTAMP, "When the scored request started."),
         ("chat_id", pa.string(), "As in parsed_logs: answers of one conversation are not independent."),
-        ("segment", pa.string(), "JSON object of the traffic class."),
+        ("segment", pa.string(), "JSON object of the traffic class: language, model, contexts, question_length."),
         ("metric", pa.string(), "Name in evaluator.metrics.REGISTRY."),
         ("metric_version", pa.string(), "Version of the metric; scores of two versions are never compared."),
         ("value", pa.float64(), "The score; null where it cannot be computed."),
@@ -189,6 +189,29 @@ SCORES = TableSpec(
     ),
     long_text=("details",),
 )
+
+ANCHORS = TableSpec(
+    "anchors",
+    "One row a scoring of an anchor: an answer that is scored again and again to see whether the judge has changed.",
+    _schema(
+        ("event_id", pa.string(), "Row of parsed_logs that is the anchor."),
+        ("response_id", pa.string(), "As in parsed_logs."),
+        ("deployment", pa.string(), "As in parsed_logs."),
+        ("date", pa.date32(), "UTC date of the response. Partition."),
+        ("chat_id", pa.string(), "As in parsed_logs; a conversation has one anchor of a metric at most."),
+        ("metric", pa.string(), "As in scores."),
+        ("metric_version", pa.string(), "As in scores; a new version scores the anchors of the one before."),
+        ("draw", pa.int64(), "Which scoring: 0 and 1 are the first two, others the time when it was due, in seconds "
+         "since 1970; -1 for an answer that was scored by two versions, once by each, and is no anchor."),
+        ("value", pa.float64(), "The score; null where it could not be computed."),
+        ("reason", pa.string(), "Why `value` is null, as in scores."),
+        ("cost", pa.float64(), "Price of the judge's calls."),
+        ("scored_at", TIMESTAMP, "When the score was made."),
+        ("direction", pa.string(), "As in scores."),
+        ("low", pa.float64(), "As in scores."),
+        ("high", pa.float64(), "As in scores."),
+    ),
+)  # fmt: skip
 
 GROUND_TRUTH = TableSpec(
     "ground_truth",
@@ -241,8 +264,12 @@ ALERTS = TableSpec(
         ("change_id", pa.string(), "Unique; the webhook's id, so that a receiver can drop what it has had."),
         ("alert_id", pa.string(), "The same for all changes of one alert."),
         ("deployment", pa.string(), "As in parsed_logs."),
-        ("metric", pa.string(), "Metric that got worse."),
-        ("metric_version", pa.string(), "Its version."),
+        (
+            "metric",
+            pa.string(),
+            "Metric that got worse, or the floor: errors, empty_answers, refusals, unscored, no_data.",
+        ),
+        ("metric_version", pa.string(), "Its version; `floor` for a floor."),
         ("segment", pa.string(), "JSON object of the traffic class; null for all traffic."),
         (
             "change",
@@ -252,7 +279,7 @@ ALERTS = TableSpec(
         ("changed_at", TIMESTAMP, "When this change happened."),
         ("since", TIMESTAMP, "Since when quality is worse, as estimated."),
         ("reference_mean", pa.float64(), "Mean of the reference window."),
-        ("current_mean", pa.float64(), "Mean since `since`."),
+        ("current_mean", pa.float64(), "Mean since `since`; of a floor the share."),
         ("current_lower", pa.float64(), "Lower end of its interval."),
         ("current_upper", pa.float64(), "Upper end of its interval."),
         ("log_evidence", pa.float64(), "Natural logarithm of the evidence at this change."),
@@ -305,6 +332,7 @@ BATCHES = TableSpec(
 )  # fmt: skip
 
 TABLES = {
-    spec.name: spec for spec in (PARSED_LOGS, USER_SIGNALS, SCORES, GROUND_TRUTH, REPLAYS, ALERTS, REJECTED, BATCHES)
+    spec.name: spec
+    for spec in (PARSED_LOGS, USER_SIGNALS, SCORES, ANCHORS, GROUND_TRUTH, REPLAYS, ALERTS, REJECTED, BATCHES)
 }
 """Every table by its folder's name."""

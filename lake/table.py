@@ -233,21 +233,35 @@ class Table:
         return ds.dataset(self.spec.schema.empty_table()) if delta is None else self._dataset_of(delta)
 
     def read_since(
-        self, version: int | None, columns: Sequence[str] | None = None, newest: datetime | None = None
+        self,
+        version: int | None,
+        columns: Sequence[str] | Mapping[str, ds.Expression] | None = None,
+        newest: datetime | None = None,
+        where: ds.Expression | None = None,
     ) -> Change:
         """Read the rows that were added after `version`, oldest commit first; a compaction adds none.
+
+        `columns` may be expressions by the names of what they give, for who needs to know something of a text and not
+        the text. `where` lets only some rows through; of days that it does not ask for no file is opened.
 
         None is for a reader that knows nothing yet: it gets all rows, in no particular order. A reader that comes so
         late that the log no longer tells what is new, or that the files are gone, gets the rows with `ingested_at` from
         `newest` (of its last `Change`) less `OVERLAP`, all rows without it, and `repeats` is then true. Raises
         TableReplacedError for a `version` that the table has not reached: it is of a table that stood here before.
         """
-        return self._undisturbed(lambda: self._read_since(version, self._names(columns), newest))
+        wanted = columns if isinstance(columns, Mapping) else {name: ds.field(name) for name in self._names(columns)}
+        return self._undisturbed(lambda: self._read_since(version, wanted, newest, where))
 
-    def _read_since(self, version: int | None, names: list[str], newest: datetime | None) -> Change:
-        delta = self._refresh_or_open()
+    def _read_since(
+        self,
+        version: int | None,
+        wanted: Mapping[str, ds.Expression],
+        newest: datetime | None,
+        where: ds.Expression | None,
+    ) -> Change:
+        delta, names = self._refresh_or_open(), list(wanted)
         if delta is None:
-            return Change(self._empty(names), None)
+            return Change(self._empty(wanted), None)
         latest = int(delta.version())
         if version is not None and version > latest:
             raise TableReplacedError(
@@ -255,18 +269,19 @@ class Table:
                 "forget the version and read all of it"
             )
         if version == latest:
-            return Change(self._empty(names), version, newest)
-        columns = list(dict.fromkeys([*names, *self._arrived()]))
+            return Change(self._empty(wanted), version, newest)
+        columns = {name: ds.field(name) for name in self._arrived()} | dict(wanted)
         if version is None:
             # The rows themselves, not their history: that may begin with files that are gone by now.
-            return self._change(self._dataset_of(delta).to_table(columns=columns), names, latest, None)
+            return self._change(self._dataset_of(delta).to_table(columns=columns, filter=where), names, latest, None)
         try:
             files = added_files(self.files(), version + 1, latest)
-            rows = scan(self.files(), files, self.spec.schema).to_table(columns=columns)
+            rows = scan(self.files(), files, self.spec.schema).to_table(columns=columns, filter=where)
             return self._change(rows, names, latest, newest)
         except FileNotFoundError:
             late = pc.field(_ARRIVED) >= newest - OVERLAP if newest is not None and self._arrived() else None
-            rows = self._dataset_of(delta).to_table(columns=columns, filter=late)
+            only = where if late is None else late if where is None else late & where
+            rows = self._dataset_of(delta).to_table(columns=columns, filter=only)
             return self._change(rows, names, latest, newest, repeats=True)
 
     def _change(
@@ -298,11 +313,13 @@ class Table:
     def _names(self, columns: Sequence[str] | None) -> list[str]:
         return list(self.spec.schema.names if columns is None else columns)
 
-    def _empty(self, names: list[str]) -> pa.Table:
-        return self.spec.schema.empty_table().select(names)
+    def _empty(self, wanted: Mapping[str, ds.Expression]) -> pa.Table:
+        return self._conform(ds.dataset(self.spec.schema.empty_table()).to_table(columns=dict(wanted)), list(wanted))
 
     def _conform(self, rows: pa.Table, names: list[str]) -> pa.Table:
-        return rows.select(names).cast(pa.schema([self.spec.schema.field(name) for name in names]))
+        kept = rows.select(names)
+        known = set(self.spec.schema.names)
+        return kept.cast(pa.schema([self.spec.schema.field(f.name) if f.name in known else f for f in kept.schema]))
 
     def _refresh(self) -> DeltaTable | None:
         if self._delta is not None:

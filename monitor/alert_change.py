@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -9,11 +11,15 @@ from typing import Any, Literal
 
 import msgspec
 
-from monitor.regression import StreamKey, Tier
+from monitor.floors import Finding
+from monitor.regression import SegmentChange, StreamKey, Tier, Verdict
 
 DeliveryKind = Literal["delivered", "undeliverable", "silenced"]
 ChangeKind = Literal["firing", "resolved"] | DeliveryKind
 DELIVERIES: tuple[DeliveryKind, ...] = ("delivered", "undeliverable", "silenced")
+
+FLOOR = "floor"
+"""Stands for the metric's version in an alert of a floor, whose metric is the floor's name."""
 
 _log = logging.getLogger(__name__)
 
@@ -42,9 +48,24 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     drop_upper: float | None = None
     """How much worse than the reference, with its 90 % interval."""
     false_alarm_every_seconds: float | None = None
+    can_drift: bool = True
+    """Whether the metric has a judge, which might have changed."""
+    judge_shift: float | None = None
+    judge_shift_lower: float | None = None
+    judge_shift_upper: float | None = None
+    """By how much the judge scores its anchors higher since then, with its 95 % interval."""
     observations: int | None = None
     """Conversations in the latest window."""
+    within: float | None = None
+    mix: float | None = None
+    """Of the change of the mean: what comes from the segments' own means, and what from their shares."""
+    segments: tuple[SegmentChange, ...] = ()
+    """The segments of the traffic before and since; empty where they are not told apart."""
+    most_worsened: SegmentChange | None = None
+    """The one with the greatest part in the worsening."""
     worst: tuple[WorstAnswer, ...] = ()
+    floor: Finding | None = None
+    """For a floor: its numbers."""
     receiver: str | None = None
     """For a delivery: who was told, could not be, or was not to be."""
     until: datetime | None = None
@@ -69,6 +90,8 @@ class AlertChange:
     current_upper: float | None = None
     log_evidence: float | None = None
     log_threshold: float | None = None
+    verdict: Verdict | None = None
+    """What has changed; None for a delivery."""
     delivery_of: str | None = None
 
     @property
@@ -77,23 +100,36 @@ class AlertChange:
         return self.details.fired_at or self.changed_at
 
     @property
+    def is_floor(self) -> bool:
+        """Whether a floor was passed, not a regression found."""
+        return self.key.metric_version == FLOOR
+
+    @property
     def tier(self) -> Tier:
         """`page` once the evidence is what the whole fleet's promise needs."""
         return self.details.tier or "warn"
+
+    @property
+    def pages(self) -> bool:
+        """Whether it is to wake someone: not where all that changed is the judge."""
+        return self.tier == "page" and self.verdict != "judge"
 
 
 _SAME_COLUMNS = [column.name for column in fields(AlertChange) if column.name not in ("key", "details")]
 
 
+def digest(*parts: str) -> str:
+    """Make an id of what it is an id of: the same for the same parts."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+
 def to_row(change: AlertChange) -> dict[str, Any]:
     """Give the change as a row of `alerts`."""
-    key, told = change.key, change.change in DELIVERIES
+    key = change.key
     return {name: getattr(change, name) for name in _SAME_COLUMNS} | {
         "deployment": key.deployment,
         "metric": key.metric,
         "metric_version": key.metric_version,
-        # Whether the judge is what changed is not looked into.
-        "verdict": None if told else "undecided",
         "details": msgspec.json.encode(change.details).decode(),
     }
 

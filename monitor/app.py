@@ -1,4 +1,4 @@
-"""The monitor's pages over HTTP: `/`, `/metrics` and `/healthz`."""
+"""The monitor's pages over HTTP: `/`, `/deployment?name=...`, `/metrics` and `/healthz`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from monitor.exporter import registry_of
-from monitor.overview import overview_of
+from monitor.notify.link import page_of
+from monitor.notify.text import summary
+from monitor.overview import card_of, overview_of
 from monitor.service import Monitor
 from monitor.wording import FILTERS
 
@@ -40,7 +42,7 @@ def create_app(monitor: Monitor) -> FastAPI:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters.update(FILTERS)
+    templates.filters.update(FILTERS | {"page_of": page_of})
     registry = registry_of(lambda: monitor.snapshot)
 
     @app.middleware("http")
@@ -64,9 +66,19 @@ def create_app(monitor: Monitor) -> FastAPI:
         snapshot = monitor.snapshot
         page = overview_of(snapshot) if snapshot else None
         text = templates.get_template("overview.html").render(
-            page=page, books=snapshot.books if snapshot else None, health=monitor.health()
+            page=page, books=snapshot.books if snapshot else None, health=monitor.health(), summary=summary
         )
         return HTMLResponse(text)
+
+    @app.get("/deployment")
+    def deployment(name: str) -> HTMLResponse:
+        snapshot = monitor.snapshot
+        figures = snapshot.deployments.get(name) if snapshot else None
+        card, axis = card_of(name, figures) if figures else (None, None)
+        text = templates.get_template("deployment_page.html").render(
+            name=name, card=card, axis=axis, snapshot=snapshot, summary=summary
+        )
+        return HTMLResponse(text, status_code=404 if snapshot and not figures else 200)
 
     return app
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import version
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
     HistogramMetricFamily,
     InfoMetricFamily,
     Metric,
@@ -19,7 +16,8 @@ from prometheus_client.samples import Exemplar
 
 from monitor.amounts import PER_UNIT
 from monitor.books import Books
-from monitor.regression import Reading, Status
+from monitor.families import counter, gauge
+from monitor.found_metrics import found_in
 from monitor.scores import BUCKETS, Histogram
 from monitor.snapshot import Figures, Snapshot
 from monitor.totals import Counts, Totals
@@ -49,27 +47,10 @@ class _SnapshotCollector(Collector):
         yield from _traffic(snapshot.deployments)
         yield from _scores(snapshot.deployments)
         yield from _evaluator(snapshot.deployments, snapshot.totals, snapshot.judge_budgets_left)
-        yield from _readings(snapshot.deployments)
-        yield from _alerts(snapshot.deployments)
+        yield from found_in(snapshot.deployments)
         yield from _webhooks(snapshot)
         yield from _collector(snapshot.books, snapshot.totals)
         yield from _monitor(snapshot)
-
-
-def _counter(name: str, text: str, samples: Iterable[tuple[tuple[str, ...], float]], *labels: str) -> Metric:
-    family = CounterMetricFamily(name, text, labels=labels)
-    for values, number in samples:
-        family.add_metric(values, number)
-    return family
-
-
-def _gauge(name: str, text: str, samples: Iterable[tuple[tuple[str, ...], float | None]], *labels: str) -> Metric:
-    """A gauge without the samples that are unknown: no series says so better than a made-up number."""
-    family = GaugeMetricFamily(name, text, labels=labels)
-    for values, number in samples:
-        if number is not None:
-            family.add_metric(values, number)
-    return family
 
 
 def _by_label(counts: Counts) -> Iterable[tuple[tuple[str, ...], int]]:
@@ -78,14 +59,14 @@ def _by_label(counts: Counts) -> Iterable[tuple[tuple[str, ...], int]]:
 
 def _traffic(deployments: _Deployments) -> Iterator[Metric]:
     traffic = [(name, figures.traffic) for name, figures in deployments.items()]
-    yield _counter(
+    yield counter(
         "dialwatch_responses_total",
         "Requests of every kind that DIAL answered, by HTTP status.",
         (((name, status), number) for name, t in traffic for status, number in t.responses.items()),
         "deployment",
         "status",
     )
-    yield _counter(
+    yield counter(
         "dialwatch_signals_total",
         "Signs of what people thought of an answer: like, dislike, regenerate and so on.",
         (((name, signal), number) for name, t in traffic for signal, number in t.signals.items()),
@@ -98,7 +79,7 @@ def _traffic(deployments: _Deployments) -> Iterator[Metric]:
         if t.requests
         for direction, number in (("prompt", t.prompt_tokens), ("completion", t.completion_tokens))
     ]
-    yield _counter(
+    yield counter(
         "dialwatch_tokens_total",
         "Tokens read (prompt) and written (completion). An application's include those of the models it called, so "
         "a sum over deployments counts them twice.",
@@ -106,7 +87,7 @@ def _traffic(deployments: _Deployments) -> Iterator[Metric]:
         "deployment",
         "direction",
     )
-    yield _counter(
+    yield counter(
         "dialwatch_cost_total",
         "Price of the deployment's own calls, without the calls that it made in turn, in the currency of DIAL's "
         "price table. Sums over deployments count nothing twice.",
@@ -140,30 +121,30 @@ def _buckets(histogram: Histogram) -> list[tuple[str, float] | tuple[str, float,
 
 def _evaluator(deployments: _Deployments, totals: Totals, budgets_left: Mapping[str, float]) -> Iterator[Metric]:
     scores = {name: figures.scores for name, figures in deployments.items()}
-    yield _counter(
+    yield counter(
         "dialwatch_evaluations_total",
         "Answers that a metric was applied to, one each, with or without a score; without those of backfills.",
         (((), number) for number in totals.evaluations.values()),
     )
-    yield _counter(
+    yield counter(
         "dialwatch_evaluation_skips_total",
         "Evaluations that gave no score, by the reason why it could not be computed.",
         _by_label(totals.skips),
         "reason",
     )
-    yield _gauge(
+    yield gauge(
         "dialwatch_evaluation_last_success_timestamp_seconds",
         "When the evaluator last scored an answer of the deployment, in seconds since 1970.",
         (((name,), one.last_scored_at.timestamp()) for name, one in scores.items() if one.last_scored_at),
         "deployment",
     )
-    yield _counter(
+    yield counter(
         "dialwatch_judge_cost_total",
         "Price of each judge's calls, for backfills too, in the currency of its prices.",
         (((judge,), amount / PER_UNIT) for judge, amount in totals.judge_amounts.items()),
         "judge",
     )
-    yield _gauge(
+    yield gauge(
         "dialwatch_judge_budget_remaining",
         "What is left of the judge's budget of the day (UTC) by the costs in the tables, in its prices' currency; "
         "calls that gave no row are not in them.",
@@ -179,99 +160,8 @@ def _evaluator(deployments: _Deployments, totals: Totals, budgets_left: Mapping[
     yield info
 
 
-_READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
-    (
-        "dialwatch_score_mean",
-        "Weighted mean score of the latest conversations, in the metric's own units.",
-        lambda reading: reading.mean,
-    ),
-    (
-        "dialwatch_score_mean_lower",
-        "Lower end of the 95 % confidence interval of the mean score, in the metric's own units.",
-        lambda reading: reading.mean_lower,
-    ),
-    (
-        "dialwatch_score_mean_upper",
-        "Upper end of the 95 % confidence interval of the mean score, in the metric's own units.",
-        lambda reading: reading.mean_upper,
-    ),
-    (
-        "dialwatch_score_reference_mean",
-        "Mean score of the reference that a regression is measured against, in the metric's own units.",
-        lambda reading: reading.reference_mean,
-    ),
-    (
-        "dialwatch_score_window_observations",
-        "Conversations behind the mean score.",
-        lambda reading: reading.observations,
-    ),
-    (
-        "dialwatch_regression_active",
-        "1 while the mean score is taken to be worse than its reference, else 0.",
-        lambda reading: float(reading.status is Status.REGRESSED),
-    ),
-    (
-        "dialwatch_regression_page",
-        "1 while a regression is active whose evidence is enough to wake someone, else 0.",
-        lambda reading: float(reading.tier == "page"),
-    ),
-    (
-        "dialwatch_improvement_active",
-        "1 while the mean score is taken to be better than its reference, else 0.",
-        lambda reading: float(reading.improved),
-    ),
-    (
-        "dialwatch_regression_smallest_drop",
-        "Smallest drop of the mean score that would be found within a week at the traffic of now, in its own units.",
-        lambda reading: reading.smallest_drop,
-    ),
-    (
-        "dialwatch_regression_delay_seconds",
-        "Seconds after which a drop by a tenth of the metric's range would be found at the traffic of now.",
-        lambda reading: None if reading.delay is None else reading.delay.total_seconds(),
-    ),
-    (
-        "dialwatch_regression_log_evidence",
-        "Natural logarithm of the evidence that the mean score has got worse.",
-        lambda reading: reading.log_evidence if math.isfinite(reading.log_evidence) else None,
-    ),
-    (
-        "dialwatch_regression_log_threshold",
-        "Natural logarithm of the evidence at which a regression fires.",
-        lambda reading: reading.log_threshold,
-    ),
-    (
-        "dialwatch_regression_log_page_threshold",
-        "Natural logarithm of the evidence at which a regression pages; it grows with the number of streams.",
-        lambda reading: reading.log_page_threshold,
-    ),
-)
-
-
-def _readings(deployments: _Deployments) -> Iterator[Metric]:
-    readings = [
-        ((name, metric), reading)
-        for name, figures in deployments.items()
-        for metric, reading in figures.readings.items()
-    ]
-    for family, text, number in _READINGS:
-        yield _gauge(family, text, ((labels, number(r)) for labels, r in readings), "deployment", "metric")
-
-
-def _alerts(deployments: _Deployments) -> Iterator[Metric]:
-    alerts = {name: figures.alerts for name, figures in deployments.items()}
-    yield _counter(
-        "dialwatch_regressions_total",
-        "Regressions that fired, by what is held to have changed: system, judge, both or undecided.",
-        (((name, *key), number) for name, one in alerts.items() for key, number in one.regressions.items()),
-        "deployment",
-        "metric",
-        "verdict",
-    )
-
-
 def _webhooks(snapshot: Snapshot) -> Iterator[Metric]:
-    yield _counter(
+    yield counter(
         "dialwatch_webhook_deliveries_total",
         "Changes of alerts that a receiver has accepted (delivered), that were given up (undeliverable), that a "
         "silence held back (silenced), and, since the monitor started, attempts to send a message or to record what "
@@ -279,7 +169,7 @@ def _webhooks(snapshot: Snapshot) -> Iterator[Metric]:
         [*_by_label(snapshot.totals.deliveries), (("failed",), snapshot.failed_deliveries)],
         "outcome",
     )
-    yield _gauge(
+    yield gauge(
         "dialwatch_webhook_disabled",
         "1 where the receiver answered 410 and is told nothing more until the monitor starts again, else 0.",
         (((name,), float(gone)) for name, gone in sorted(snapshot.disabled_webhooks.items())),
@@ -288,29 +178,29 @@ def _webhooks(snapshot: Snapshot) -> Iterator[Metric]:
 
 
 def _collector(books: Books, totals: Totals) -> Iterator[Metric]:
-    yield _counter(
+    yield counter(
         "dialwatch_lines_total",
         "Log lines that the collector was handed, by what became of them; the outcomes add up to all lines.",
         _by_label(totals.lines),
         "outcome",
     )
-    yield _counter(
+    yield counter(
         "dialwatch_rejected_lines_total",
         "Log lines that could not be read, by reason; their bytes are in the lake's table _rejected.",
         _by_label(totals.rejected),
         "reason",
     )
-    yield _gauge(
+    yield gauge(
         "dialwatch_unaccounted_lines",
         "Log lines that the collector was handed and that became nothing that it counts; 0 unless there is a defect.",
         [((), books.unaccounted if books.last_commit else None)],
     )
-    yield _gauge(
+    yield gauge(
         "dialwatch_collector_lag_seconds",
         "Seconds from the newest request of the collector's latest batch to the batch's commit.",
         [((), books.lag_seconds)],
     )
-    yield _gauge(
+    yield gauge(
         "dialwatch_collector_last_commit_timestamp_seconds",
         "When the collector last committed a batch, in seconds since 1970; it stands still while no lines come, and "
         "where the collector is dead.",
@@ -319,17 +209,17 @@ def _collector(books: Books, totals: Totals) -> Iterator[Metric]:
 
 
 def _monitor(snapshot: Snapshot) -> Iterator[Metric]:
-    yield _gauge(
+    yield gauge(
         "dialwatch_monitor_last_refresh_timestamp_seconds",
         "When the monitor last looked at the lake, in seconds since 1970.",
         [((), snapshot.taken_at.timestamp())],
     )
-    yield _gauge(
+    yield gauge(
         "dialwatch_monitor_refresh_duration_seconds",
         "Seconds that the last look at the lake took.",
         [((), snapshot.refresh_seconds)],
     )
-    yield _counter(
+    yield counter(
         "dialwatch_monitor_failures_total",
         "What went wrong in the monitor since it started, by the step that failed; its log says more.",
         (((reason,), number) for reason, number in sorted(snapshot.failures.items())),

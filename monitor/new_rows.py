@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from lake import Lake, Table, TableReplacedError, TableSpec
 
@@ -18,17 +19,21 @@ class _Place:
 
 
 class NewRows:
-    """Remembers, in memory, up to which version each table of the lake has been taken in."""
+    """Remembers, in memory, up to which version each table of the lake has been taken in.
 
-    def __init__(self, lake: Lake) -> None:
+    With `where` only the rows that it lets through are.
+    """
+
+    def __init__(self, lake: Lake, where: ds.Expression | None = None) -> None:
         self._lake = lake
+        self._where = where
         self._places: dict[tuple[str, str | None], _Place] = {}
 
     def take(
         self,
         spec: TableSpec,
         deployment: str | None,
-        columns: Sequence[str],
+        columns: Sequence[str] | Mapping[str, ds.Expression],
         into: Callable[[pa.Table], None],
     ) -> None:
         """Hand the rows that are new to `into`; they count as taken once it returns.
@@ -40,7 +45,7 @@ class NewRows:
         key = (spec.name, deployment)
         place = self._places.setdefault(key, _Place(self._lake.table(spec, deployment)))
         try:
-            change = place.table.read_since(place.version, columns)
+            change = place.table.read_since(place.version, columns, where=self._where)
         except Exception:
             # The handle may be what is broken, for one whose table was removed and made again.
             place.table = self._lake.table(spec, deployment)

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from monitor.alert_change import AlertChange
 from monitor.charts import TimeAxis, axis_of, bars, height_of, line
-from monitor.regression import Reading, Scale, Status
+from monitor.floors import FloorReading
+from monitor.regression import UNDECIDED, Judgement, JudgeReading, Reading, Scale, Status
 from monitor.scores import MetricScores
 from monitor.snapshot import Figures, Snapshot
 from monitor.timeline import Timeline
@@ -26,6 +28,8 @@ class Row:
     scale: Scale | None
     trend: str
     reference_height: float | None
+    anchors: JudgeReading | None
+    judgement: Judgement
 
     @property
     def can_be_watched(self) -> bool:
@@ -36,6 +40,12 @@ class Row:
     def tenth(self) -> float:
         """A tenth of the metric's range."""
         return abs(self.scale.best - self.scale.worst) / 10 if self.scale else 0.0
+
+    @property
+    def mix(self) -> float | None:
+        """What another mix of traffic has changed the mean by; None where that is less than a 50th of the range."""
+        mix = self.reading.mix if self.reading else None
+        return mix if mix is not None and abs(mix) >= self.tenth / 5 else None
 
     @property
     def regressed(self) -> bool:
@@ -59,6 +69,11 @@ class Card:
         return any(row.regressed for row in self.rows)
 
     @property
+    def urgent(self) -> bool:
+        """Whether any metric has an active regression, or a limit is passed."""
+        return self.regressed or bool(self.figures.passed)
+
+    @property
     def other_signals(self) -> Mapping[str, int]:
         """All signals that are neither a like nor a dislike."""
         signals = self.figures.traffic.signals
@@ -72,6 +87,7 @@ class ActiveRegression:
     deployment: str
     metric: str
     reading: Reading
+    judgement: Judgement
 
     @property
     def mean(self) -> float | None:
@@ -101,6 +117,8 @@ class Overview:
     cards: tuple[Card, ...]
     left_out: int
     regressions: tuple[ActiveRegression, ...]
+    passed: tuple[tuple[AlertChange, FloorReading | None], ...]
+    """Limits that are passed, and how they stand now."""
     watching: int
     learning: int
 
@@ -110,33 +128,48 @@ def overview_of(snapshot: Snapshot) -> Overview:
     axis = axis_of(_timelines(snapshot.deployments))
     ordered = sorted(snapshot.deployments.items(), key=lambda item: (*_urgency(item[1]), item[0]))
     readings = [(name, metric, reading) for name, figures in ordered for metric, reading in figures.readings.items()]
-    regressions = [ActiveRegression(*found) for found in readings if found[2].status is Status.REGRESSED]
+    regressions = [
+        ActiveRegression(*found, snapshot.deployments[found[0]].judgements.get(found[1], UNDECIDED))
+        for found in readings
+        if found[2].status is Status.REGRESSED
+    ]
     return Overview(
         taken_at=snapshot.taken_at,
         axis=axis,
         cards=tuple(_card(name, figures, axis) for name, figures in ordered[:_MOST_CARDS]),
         left_out=max(0, len(ordered) - _MOST_CARDS),
         regressions=tuple(regressions),
+        passed=tuple((c, _floor_of(c, figures)) for _, figures in ordered for c in figures.passed),
         watching=sum(reading.status is Status.WATCHING for _, _, reading in readings),
         learning=sum(reading.status is Status.LEARNING for _, _, reading in readings),
     )
 
 
+def card_of(name: str, figures: Figures) -> tuple[Card, TimeAxis | None]:
+    """Work out the card of one deployment alone, and the axis of its charts."""
+    axis = axis_of(_timelines({name: figures}))
+    return _card(name, figures, axis), axis
+
+
+def _floor_of(change: AlertChange, figures: Figures) -> FloorReading | None:
+    return next((reading for floor, reading in figures.floors.items() if floor == change.key.metric), None)
+
+
 def _timelines(deployments: Mapping[str, Figures]) -> Iterator[Timeline]:
     for figures in deployments.values():
         yield figures.traffic.answers_over_time
-        for scores in figures.scores.metrics.values():
+        for scores in figures.watched.values():
             yield scores.values_over_time
 
 
 def _urgency(figures: Figures) -> tuple[bool, bool, int]:
     regressed = any(reading.status is Status.REGRESSED for reading in figures.readings.values())
-    return (not regressed, not figures.scores.metrics, -figures.traffic.requests)
+    return (not (regressed or figures.passed), not figures.scores.metrics, -figures.traffic.requests)
 
 
 def _card(name: str, figures: Figures, axis: TimeAxis | None) -> Card:
     answers = [weight for weight, _ in axis.sums(figures.traffic.answers_over_time)] if axis else []
-    rows = tuple(_row(metric, scores, figures, axis) for metric, scores in figures.scores.metrics.items())
+    rows = tuple(_row(metric, scores, figures, axis) for metric, scores in figures.watched.items())
     return Card(name, figures, rows, bars(answers), int(max(answers, default=0)))
 
 
@@ -152,4 +185,6 @@ def _row(metric: str, scores: MetricScores, figures: Figures, axis: TimeAxis | N
         scale=scores.scale,
         trend=line([value / weight if weight else None for weight, value in sums]),
         reference_height=None if reference is None else height_of(reference),
+        anchors=figures.judges.get(metric),
+        judgement=figures.judgements.get(metric, UNDECIDED),
     )

@@ -9,12 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
 from lake import (
     ALERTS,
+    ANCHORS,
     BATCHES,
     PARSED_LOGS,
     REJECTED,
@@ -25,20 +29,37 @@ from lake import (
     TableReplacedError,
     TableSpec,
 )
+from monitor.alert_change import AlertChange
 from monitor.alert_totals import ALERT_COLUMNS
 from monitor.alerts import AlertBook
 from monitor.books import BATCH_COLUMNS, REJECTED_COLUMNS, Books
+from monitor.floor_alerts import last_changes
+from monitor.floors import ANSWER_COLUMNS, KEPT, FloorChange, FloorName, FloorReading, Floors
 from monitor.new_rows import NewRows
 from monitor.notify import Notifier
-from monitor.regression import Reading, StreamKey, Streams, Transition
+from monitor.ratings import RATING_COLUMNS, Ratings
+from monitor.regression import (
+    ANCHOR_COLUMNS,
+    MEASURED,
+    Anchors,
+    Judgement,
+    Reading,
+    Status,
+    StreamKey,
+    Streams,
+    Transition,
+    judgement_of,
+)
 from monitor.scores import SCORE_COLUMNS
 from monitor.settings import MonitorSettings
 from monitor.snapshot import Figures, Snapshot
 from monitor.totals import SUMMED, RisingTotals, Totals, totals_of
-from monitor.traffic import LOG_COLUMNS, SIGNAL_COLUMNS
+from monitor.traffic import LOG_COLUMNS
 
 _STALE_AFTER_REFRESHES = 5
 _STALE_AFTER_AT_LEAST = timedelta(minutes=1)
+_CANNOT_DRIFT = ("lexical", "ratings")
+"""What `scores.judge` has where no model judges, and people's word for themselves."""
 
 _log = logging.getLogger(__name__)
 
@@ -133,7 +154,13 @@ class Monitor:
 
     def _begin(self) -> None:
         self._new_rows = NewRows(self._lake)
+        # Whether an answer is empty is asked for floors alone, and so not of the answers of years.
+        self._new_answers = NewRows(self._lake, ds.field("date") >= (self._clock() - KEPT).date())
         self._streams = Streams(self.settings.regression)
+        self._ratings = Ratings(self.settings.regression.batch, self.settings.regression.grace)
+        self._floors = Floors(self.settings.floors)
+        self._floor_readings: Mapping[str, Mapping[FloorName, FloorReading]] = {}
+        self._anchors = Anchors(self.settings.regression.tolerance)
         self._books = Books()
         self._figures: dict[str, Figures] = {}
         self._known: set[str | None] = set()
@@ -157,13 +184,15 @@ class Monitor:
         for deployment in deployments:
             if is_stopping():
                 return
-            self._take_deployment(deployment, scores)
+            self._take_deployment(deployment, scores, now)
+        scores.append(self._settled_ratings(now))
         found = self._try("find_regressions", lambda: self._streams.feed(pa.concat_tables(scores), now))
         streams = self._streams.readings()
-        self._try("record_alerts", lambda: self._record(found or [], streams, now))
-        readings = self._newest_versions(streams)
+        judgements = {k: self._judgement(k, r) for k, r in streams.items() if r.status is Status.REGRESSED}
+        self._try("record_alerts", lambda: self._record(found or [], streams, judgements, now))
+        self._look_at_floors(now)
         self._take_alerts(deployments)
-        self._publish(now, readings)
+        self._publish(now, streams, judgements)
         self._notifier.wake()
 
     def _take_books(self) -> None:
@@ -176,25 +205,53 @@ class Monitor:
         self._take(BATCHES, None, BATCH_COLUMNS, batches)
         self._take(REJECTED, None, REJECTED_COLUMNS, rejected)
 
-    def _take_deployment(self, deployment: str | None, new_scores: list[pa.Table]) -> None:
+    def _take_deployment(self, deployment: str | None, new_scores: list[pa.Table], now: datetime) -> None:
         name = UNASSIGNED if deployment is None else deployment
 
         def logs(rows: pa.Table) -> None:
             held = self._held(name)
+            if deployment is not None:
+                self._floors.add_logs(name, rows, now)
             self._figures[name] = replace(held, traffic=held.traffic.with_logs(rows))
 
         def signals(rows: pa.Table) -> None:
             held = self._held(name)
+            self._ratings.add(rows)
             self._figures[name] = replace(held, traffic=held.traffic.with_signals(rows))
 
         def scores(rows: pa.Table) -> None:
             held = self._held(name)
+            self._floors.add_scores(name, rows, now)
             self._figures[name] = replace(held, scores=held.scores.with_scores(rows))
             new_scores.append(rows)
 
         self._take(PARSED_LOGS, deployment, LOG_COLUMNS, logs)
-        self._take(USER_SIGNALS, deployment, SIGNAL_COLUMNS, signals)
+        if deployment is not None:
+            answers = partial(self._floors.add_answers, deployment, now=now)
+            self._take(PARSED_LOGS, deployment, ANSWER_COLUMNS, answers, self._new_answers)
+        self._take(USER_SIGNALS, deployment, RATING_COLUMNS, signals)
         self._take(SCORES, deployment, SCORE_COLUMNS, scores)
+        self._take(ANCHORS, deployment, ANCHOR_COLUMNS, self._anchors.feed)
+
+    def _settled_ratings(self, now: datetime) -> pa.Table:
+        settled = self._ratings.settled(now)
+        for name in settled["deployment"].unique().to_pylist():
+            held = self._held(name)
+            ratings = held.ratings.with_scores(settled.filter(pc.equal(settled["deployment"], name)))
+            self._figures[name] = replace(held, ratings=ratings)
+        return settled
+
+    def _look_at_floors(self, now: datetime) -> None:
+        looked = self._try("find_floors", lambda: self._floors.look(last_changes(self._alert_book.changes()), now))
+        if looked is None:
+            return
+        changes, self._floor_readings = looked
+        found: dict[str, list[FloorChange]] = {}
+        for change in changes:
+            found.setdefault(change.deployment, []).append(change)
+        for deployment, mine in found.items():
+            record = partial(self._alert_book.record_floors, deployment, mine, now)
+            self._try("record_alerts", record, f"alerts of {deployment!r}")
 
     def _take_alerts(self, deployments: Sequence[str | None]) -> None:
         for deployment in deployments:
@@ -209,28 +266,49 @@ class Monitor:
         return self._figures.get(name, Figures())
 
     def _take(
-        self, spec: TableSpec, deployment: str | None, columns: tuple[str, ...], into: Callable[[pa.Table], None]
+        self,
+        spec: TableSpec,
+        deployment: str | None,
+        columns: tuple[str, ...] | Mapping[str, ds.Expression],
+        into: Callable[[pa.Table], None],
+        new_rows: NewRows | None = None,
     ) -> None:
         what = spec.name if deployment is None else f"{spec.name} of {deployment!r}"
 
         def take() -> None:
             try:
-                self._new_rows.take(spec, deployment, columns, into)
+                (new_rows or self._new_rows).take(spec, deployment, columns, into)
             except TableReplacedError:
                 self._table_was_replaced = True
                 raise
 
         self._try(f"read_{spec.name}", take, what)
 
-    def _record(self, found: Sequence[Transition], streams: Mapping[StreamKey, Reading], now: datetime) -> None:
+    def _record(
+        self,
+        found: Sequence[Transition],
+        streams: Mapping[StreamKey, Reading],
+        judgements: Mapping[StreamKey, Judgement],
+        now: datetime,
+    ) -> None:
+        judged = [replace(one, judgement=self._judgement(one.key, one.reading)) for one in found]
         # Called with nothing found too: the book still holds what the lake would not take last time.
-        self._alert_book.record(found, now)
+        self._alert_book.record(judged, now)
+        self._alert_book.decide(judgements, streams, now)
         newest = {
             StreamKey(name, metric, scores.version)
             for name, figures in self._figures.items()
-            for metric, scores in figures.scores.metrics.items()
+            for metric, scores in figures.watched.items()
         }
         self._alert_book.settle(streams, newest, now)
+
+    def _judgement(self, key: StreamKey, reading: Reading) -> Judgement:
+        figures = self._figures.get(key.deployment)
+        metric = figures.watched.get(key.metric) if figures else None
+        if metric is not None and metric.judge in _CANNOT_DRIFT and metric.version == key.metric_version:
+            return MEASURED
+        since = reading.since_latest or reading.since
+        return judgement_of(reading, self._anchors.shift(key, since) if since else None)
 
     def _try(self, reason: str, step: Callable[[], T], what: str = "the lake") -> T | None:
         """Do one step; if it fails, count it, log it and go on with the others."""
@@ -242,11 +320,27 @@ class Monitor:
             _log.warning("%s failed for %s; tried again at the next refresh. %s", reason, what, error)
             return None
 
-    def _publish(self, now: datetime, readings: Mapping[str, Mapping[str, Reading]]) -> None:
+    def _publish(
+        self, now: datetime, streams: Mapping[StreamKey, Reading], judgements: Mapping[StreamKey, Judgement]
+    ) -> None:
+        changes: dict[str, list[AlertChange]] = {}
+        for change in reversed(self._alert_book.changes()):
+            if change.change in ("firing", "resolved"):
+                changes.setdefault(change.key.deployment, []).append(change)
+        readings, judged = self._newest_versions(streams), self._newest_versions(judgements)
+        judges = self._newest_versions(self._anchors.readings())
         self._snapshot = Snapshot(
             taken_at=now,
             deployments={
-                name: replace(self._figures[name], readings=readings.get(name, {})) for name in sorted(self._figures)
+                name: replace(
+                    self._figures[name],
+                    readings=readings.get(name, {}),
+                    floors=self._floor_readings.get(name, {}),
+                    changes=tuple(changes.get(name, ())),
+                    judges=judges.get(name, {}),
+                    judgements=judged.get(name, {}),
+                )
+                for name in sorted(self._figures)
             },
             books=self._books,
             failures=dict(self._failures),
@@ -273,12 +367,12 @@ class Monitor:
         if self._snapshot is not None:
             self._snapshot = replace(self._snapshot, failures=dict(self._failures))
 
-    def _newest_versions(self, streams: Mapping[StreamKey, Reading]) -> Mapping[str, Mapping[str, Reading]]:
+    def _newest_versions(self, streams: Mapping[StreamKey, T]) -> Mapping[str, Mapping[str, T]]:
         """By deployment and metric, of the version that was scored last: older versions are over."""
-        chosen: dict[str, dict[str, Reading]] = {}
+        chosen: dict[str, dict[str, T]] = {}
         for key, reading in streams.items():
             figures = self._figures.get(key.deployment)
-            metric = figures.scores.metrics.get(key.metric) if figures else None
+            metric = figures.watched.get(key.metric) if figures else None
             if metric is not None and metric.version == key.metric_version:
                 chosen.setdefault(key.deployment, {})[key.metric] = reading
         return chosen

@@ -7,6 +7,7 @@ from typing import Annotated, Self
 from annotated_types import Ge, Gt
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from monitor.floors import FloorSettings
 from monitor.notify import Silence, WebhookSettings
 from monitor.regression import RegressionSettings
 
@@ -21,6 +22,7 @@ class MonitorSettings(BaseModel):
     external_url: str = ""
     """Where people find the pages, for the links in webhooks; empty: no links."""
     regression: RegressionSettings = RegressionSettings()
+    floors: FloorSettings = FloorSettings()
     webhooks: tuple[WebhookSettings, ...] = ()
     internal_hosts: tuple[str, ...] = ()
     """Hosts, as in a webhook's url, that may be at a private address and be reached by plain http."""

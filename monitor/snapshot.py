@@ -6,22 +6,45 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from monitor.alert_change import AlertChange
 from monitor.alert_totals import AlertTotals
 from monitor.books import Books
-from monitor.regression import Reading
-from monitor.scores import Scores
+from monitor.floors import FloorName, FloorReading
+from monitor.regression import Judgement, JudgeReading, Reading
+from monitor.scores import MetricScores, Scores
 from monitor.totals import Totals
 from monitor.traffic import Traffic
 
 
 @dataclass(frozen=True)
 class Figures:
-    """One deployment. `readings` are those of the version of each metric that was scored last, by metric."""
+    """One deployment.
+
+    `readings`, `judges` and `judgements` are of each metric's version that was scored last: `judges` has the metrics
+    with anchors, `judgements` those with an active regression. `ratings` are people's likes and dislikes as scores.
+    `changes` are those of its alerts that fired or are over, newest first.
+    """
 
     traffic: Traffic = field(default_factory=Traffic)
     scores: Scores = field(default_factory=Scores)
     alerts: AlertTotals = field(default_factory=AlertTotals)
     readings: Mapping[str, Reading] = field(default_factory=dict)
+    judges: Mapping[str, JudgeReading] = field(default_factory=dict)
+    judgements: Mapping[str, Judgement] = field(default_factory=dict)
+    ratings: Scores = field(default_factory=Scores)
+    floors: Mapping[FloorName, FloorReading] = field(default_factory=dict)
+    changes: tuple[AlertChange, ...] = ()
+
+    @property
+    def watched(self) -> Mapping[str, MetricScores]:
+        """All metrics that have values: the evaluator's, and people's ratings."""
+        return {**self.scores.metrics, **self.ratings.metrics}
+
+    @property
+    def passed(self) -> tuple[AlertChange, ...]:
+        """The floors that fire, latest first."""
+        newest = {change.key: change for change in reversed(self.changes)}
+        return tuple(c for c in self.changes if c.is_floor and c.change == "firing" and newest[c.key] is c)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from monitor.amounts import PER_UNIT, added, counts, exact_sum, floats
 from monitor.timeline import Timeline
@@ -20,7 +21,6 @@ LOG_COLUMNS = (
     "completion_tokens",
     "deployment_price",
 )
-SIGNAL_COLUMNS = ("signal",)
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,13 @@ class Traffic:
 
     def with_logs(self, rows: pa.Table) -> Traffic:
         """Add rows of `parsed_logs` (columns LOG_COLUMNS)."""
-        status = floats(rows["status"])
-        failed = (status >= 400) | ~np.asarray(pc.is_null(rows["error"]))
         answered_at = rows["requested_at"].filter(pc.fill_null(rows["is_entry"], False)).drop_null()
         ones = np.ones(len(answered_at))
         return replace(
             self,
             responses=added(self.responses, counts(rows["status"], "unknown")),
             answers=self.answers + (pc.sum(rows["is_entry"]).as_py() or 0),
-            failed=self.failed + int(failed.sum()),
+            failed=self.failed + int(failed(rows).sum()),
             prompt_tokens=self.prompt_tokens + (pc.sum(rows["prompt_tokens"]).as_py() or 0),
             completion_tokens=self.completion_tokens + (pc.sum(rows["completion_tokens"]).as_py() or 0),
             cost_amount=self.cost_amount + exact_sum(floats(rows["deployment_price"])),
@@ -68,5 +66,11 @@ class Traffic:
         )
 
     def with_signals(self, rows: pa.Table) -> Traffic:
-        """Add rows of `user_signals` (columns SIGNAL_COLUMNS)."""
+        """Add rows of `user_signals` (column `signal`)."""
         return replace(self, signals=added(self.signals, counts(rows["signal"], "unknown")))
+
+
+def failed(rows: pa.Table) -> NDArray[np.bool_]:
+    """Tell of each row of `parsed_logs` (status, error) whether it has a status of 400 or more or no whole answer."""
+    has_error: NDArray[np.bool_] = np.asarray(pc.is_valid(rows["error"]), np.bool_)
+    return (floats(rows["status"]) >= 400) | has_error

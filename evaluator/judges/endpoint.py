@@ -71,8 +71,7 @@ class Endpoint:
         except openai.APIStatusError as error:
             raise EndpointError(self._failure(error), _told(error)) from None
         except openai.APIConnectionError as error:
-            sent = not isinstance(error.__cause__, httpx2.ConnectError)
-            failure = Failure("judge_unavailable", again=True, down=True, paid=sent)
+            failure = Failure("judge_unavailable", again=True, down=True, paid=_was_sent(error))
             raise EndpointError(failure, f"the connection failed: {error.__cause__!r}") from None
         try:
             return read_reply(response.content)
@@ -86,10 +85,7 @@ class Endpoint:
         await self._client.close()
 
     def _fail_late(self, error: Exception) -> NoReturn:
-        import httpx2
-
-        sent = not isinstance(error.__cause__, httpx2.ConnectTimeout | httpx2.PoolTimeout)
-        failure = Failure("judge_timeout", again=True, busy=True, down=True, paid=sent)
+        failure = Failure("judge_timeout", again=True, busy=True, down=True, paid=_was_sent(error))
         message = f"no whole reply within {self._settings.timeout:g} s; a longer `timeout` may help"
         raise EndpointError(failure, message) from None
 
@@ -122,6 +118,18 @@ class Endpoint:
         return 0.0 if date is None else max(0.0, email.utils.mktime_tz(date) - self._wall_clock())
 
 
+def _was_sent(error: BaseException) -> bool:
+    """Whether a request may have reached its endpoint: not where there was no connection to send it over."""
+    import aiohttp
+
+    # What openai and httpx2 make of it calls a connection that was cut one that could not be made in time.
+    unconnected = aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, unconnected):
+        cause = cause.__cause__
+    return cause is None
+
+
 def _client(settings: JudgeSettings) -> openai.AsyncOpenAI:
     import openai
 
@@ -129,6 +137,8 @@ def _client(settings: JudgeSettings) -> openai.AsyncOpenAI:
     key = settings.api_key.get_secret_value() if settings.api_key else _NO_KEY_IS_NEEDED
     address = settings.base_url.rstrip("/")
     common: dict[str, Any] = {"api_key": key, "timeout": settings.timeout, "max_retries": 0}
+    # Its own transport takes so much of the processor that 64 calls at once wait for each other.
+    common["http_client"] = openai.DefaultAioHttpClient(timeout=settings.timeout)
     if settings.deployment is None:
         return openai.AsyncOpenAI(base_url=address, **common)
     return openai.AsyncAzureOpenAI(

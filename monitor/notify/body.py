@@ -8,9 +8,12 @@ from datetime import UTC, datetime
 import msgspec
 
 from monitor.alert_change import AlertChange, WorstAnswer
+from monitor.floors import Finding
+from monitor.notify.link import link_to
 from monitor.notify.text import WORST, description, summary
+from monitor.regression import SegmentChange
 
-ALERT_NAME = "DialwatchRegression"
+ALERT_NAME, FLOOR_ALERT_NAME = "DialwatchRegression", "DialwatchFloor"
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
@@ -48,7 +51,17 @@ class Data(msgspec.Struct, frozen=True):
     changed_at: datetime
     log_evidence: float | None
     log_threshold: float | None
+    within: float | None
+    """Of the change of the mean, what comes from the segments' own means; `mix` is what comes from their shares."""
+    mix: float | None
+    segments: tuple[SegmentChange, ...]
+    verdict: str
+    judge_shift: Mean | None
     worst: tuple[WorstAnswer, ...]
+    link: str | None
+    """Where the deployment's page is."""
+    floor: Finding | None
+    """Of an alert of a floor: its numbers."""
 
 
 class Body(msgspec.Struct, frozen=True, rename="camel"):
@@ -73,7 +86,7 @@ def webhook_body(changes: Sequence[AlertChange], receiver: str, external_url: st
     `alerts` and `data` are in the order of `changes`; labels and annotations that all alerts share are common.
     `external_url` is where our pages are. The same changes always give the same bytes.
     """
-    group = {"alertname": ALERT_NAME, "deployment": changes[0].key.deployment}
+    group = {"alertname": _name(changes[0]), "deployment": changes[0].key.deployment}
     alerts = [alert_of(change, external_url) for change in changes]
     body = Body(
         group_key="{}:{" + ", ".join(f"{name}={_quoted(value)}" for name, value in group.items()) + "}",
@@ -84,7 +97,7 @@ def webhook_body(changes: Sequence[AlertChange], receiver: str, external_url: st
         common_annotations=_common([alert.annotations for alert in alerts]),
         external_url=external_url,
         alerts=alerts,
-        data=[_data(change) for change in changes],
+        data=[_data(change, external_url) for change in changes],
     )
     return msgspec.json.encode(body)
 
@@ -97,20 +110,23 @@ def alert_of(change: AlertChange, external_url: str) -> Alert:
         annotations={"summary": summary(change), "description": description(change, external_url)},
         starts_at=change.fired_at,
         ends_at=change.changed_at if change.change == "resolved" else _NEVER,
-        generator_url=external_url,
+        generator_url=link_to(change.key.deployment, external_url),
         fingerprint=change.alert_id[:16],
     )
 
 
 def labels_of(change: AlertChange) -> dict[str, str]:
-    """Give the labels of an alert; `severity` is `warning`, and `page` from the change on that says so."""
+    """Give the labels of an alert; `severity` is `warning`, and `page` from the change on that says so.
+
+    One that only says that the judge has changed is a warning, however sure it is.
+    """
     key = change.key
     return {
-        "alertname": ALERT_NAME,
+        "alertname": _name(change),
         "deployment": key.deployment,
         "metric": key.metric,
         "metric_version": key.metric_version,
-        "severity": "page" if change.tier == "page" else "warning",
+        "severity": "page" if change.pages else "warning",
     }
 
 
@@ -118,7 +134,13 @@ def _common(every: Sequence[dict[str, str]]) -> dict[str, str]:
     return {name: value for name, value in every[0].items() if all(one.get(name) == value for one in every)}
 
 
-def _data(change: AlertChange) -> Data:
+def _name(change: AlertChange) -> str:
+    return FLOOR_ALERT_NAME if change.is_floor else ALERT_NAME
+
+
+def _data(change: AlertChange, external_url: str) -> Data:
+    details = change.details
+    shift = details.judge_shift
     return Data(
         change_id=change.change_id,
         alert_id=change.alert_id,
@@ -131,7 +153,14 @@ def _data(change: AlertChange) -> Data:
         changed_at=change.changed_at,
         log_evidence=change.log_evidence,
         log_threshold=change.log_threshold,
-        worst=change.details.worst[:WORST],
+        within=details.within,
+        mix=details.mix,
+        segments=details.segments,
+        verdict=change.verdict or "undecided",
+        judge_shift=None if shift is None else Mean(shift, details.judge_shift_lower, details.judge_shift_upper),
+        worst=details.worst[:WORST],
+        link=link_to(change.key.deployment, external_url) or None,
+        floor=details.floor,
     )
 
 

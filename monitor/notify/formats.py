@@ -11,6 +11,7 @@ import msgspec
 
 from monitor.alert_change import AlertChange
 from monitor.notify.body import webhook_body
+from monitor.notify.link import link_to
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.text import description, summary
 
@@ -34,7 +35,10 @@ def title(changes: Sequence[AlertChange]) -> str:
     """Say in one line what the message is about."""
     if len(changes) == 1:
         return summary(changes[0])
-    verb = "got worse" if changes[0].change == "firing" else "are well again or no longer watched"
+    fires = changes[0].change == "firing"
+    if changes[0].is_floor:
+        return f"{changes[0].key.deployment}: {len(changes)} limits are {'passed' if fires else 'kept again'}"
+    verb = "got worse" if fires else "are well again or no longer watched"
     return f"{changes[0].key.deployment}: {len(changes)} metrics {verb}"
 
 
@@ -63,8 +67,8 @@ def _teams(changes: Sequence[AlertChange], external_url: str) -> dict[str, Any]:
         "version": "1.4",
         "body": body,
     }
-    if external_url:
-        content["actions"] = [{"type": "Action.OpenUrl", "title": "Open dialwatch", "url": external_url}]
+    if link := link_to(changes[0].key.deployment, external_url):
+        content["actions"] = [{"type": "Action.OpenUrl", "title": "Open dialwatch", "url": link}]
     card = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": content}
     return {"type": "message", "attachments": [card]}
 

@@ -13,7 +13,7 @@ from monitor.pending import recorded_at
 
 @dataclass(frozen=True)
 class Message:
-    """Changes of one deployment, all `firing` or all `resolved`; at least one."""
+    """Changes of one deployment, all `firing` or all `resolved`, of regressions or of floors; at least one."""
 
     changes: tuple[AlertChange, ...]
     ready_at: datetime
@@ -39,9 +39,9 @@ def messages(changes: Sequence[AlertChange], window: timedelta) -> list[Message]
     whole messages out, so that the others, and their ids, are the same after a restart.
     """
     groups: list[list[AlertChange]] = []
-    open_groups: dict[tuple[str, str], list[AlertChange]] = {}
+    open_groups: dict[tuple[str, str, bool], list[AlertChange]] = {}
     for change in sorted(changes, key=lambda change: (recorded_at(change), change.changed_at, change.change_id)):
-        of = (change.key.deployment, change.change)
+        of = (change.key.deployment, change.change, change.is_floor)
         group = open_groups.get(of)
         if group is not None and _belongs(change, group[0], window):
             group.append(change)

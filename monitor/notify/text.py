@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from monitor.alert_change import AlertChange
+from monitor.alert_change import AlertChange, AlertDetails
+from monitor.notify.floor_text import floor_lines, floor_summary
+from monitor.notify.link import link_to
+from monitor.notify.words import duration, time
+from monitor.ratings import DISLIKES
 
 WORST = 5
 """So many of the worst answers are told."""
@@ -12,50 +16,92 @@ WORST = 5
 
 def summary(change: AlertChange) -> str:
     """Say in one line what happened."""
+    if change.is_floor:
+        return floor_summary(change)
     where = f"{change.key.metric} of {change.key.deployment}"
     before, after = _number(change.reference_mean), _number(change.current_mean)
     if change.change == "firing":
-        return f"{where} {_moved(change)} from {before} to {after} since {_time(change.since)}"
+        judge = ": the judge changed, not the application" if change.verdict == "judge" else ""
+        return f"{where} {_moved(change)} from {before} to {after} since {time(change.since)}{judge}"
     return f"{where}: alert is over" if change.current_mean is None else f"{where} is back at {after}"
 
 
 def description(change: AlertChange, external_url: str) -> str:
     """Say in a few lines what a person who was just woken needs; `external_url` is where our pages are."""
-    lines = _resolved(change) if change.change == "resolved" else _firing(change)
-    return "\n".join([*lines, f"Look at: {external_url or 'the overview page of dialwatch'}"])
+    if change.is_floor:
+        lines = floor_lines(change)
+    else:
+        lines = _resolved(change) if change.change == "resolved" else _firing(change)
+    link = link_to(change.key.deployment, external_url)
+    return "\n".join([*lines, f"Look at: {link or 'the overview page of dialwatch'}"])
 
 
 def _firing(change: AlertChange) -> list[str]:
     key, details = change.key, change.details
+    which = "rated" if key.metric == DISLIKES else "scored"
     moved = _moved(change)
     better = "higher" if moved == "fell" else "lower"
     lines = [
         f"What: the mean of {key.metric} ({better} is better) {moved} from {_number(change.reference_mean)} in the "
         f"reference to {_number(change.current_mean)} (95 % interval {_interval(change)}).",
-        f"Since: about {_time(change.since)}{_between(change)}; found with the answers until "
-        f"{_time(change.changed_at)}.",
-        f"Where: deployment {key.deployment}, all of its scored answers; metric version {key.metric_version}.",
+        f"Since: about {time(change.since)}{_between(change)}; found with the answers until {time(change.changed_at)}.",
+        f"Where: deployment {key.deployment}, all of its {which} answers; metric version {key.metric_version}.",
     ]
+    lines += _segments(details)
+    if key.metric == DISLIKES:
+        lines.append(
+            "Who: only those who rate. They choose themselves, so this is not the share of all who are unhappy."
+        )
     if details.false_alarm_every_seconds is not None:
-        every = _duration(timedelta(seconds=details.false_alarm_every_seconds))
+        every = duration(timedelta(seconds=details.false_alarm_every_seconds))
         whole = ", of all that is watched together" if change.tier == "page" else ""
         lines.append(f"How sure: steady quality raises an alert like this at most once in {every} on average{whole}.")
+    lines.append(f"Cause: {_cause(change)}.")
     if details.worst:
         worst = ", ".join(f"{answer.response_id} ({_number(answer.value)})" for answer in details.worst[:WORST])
         lines.append(f"Worst answers since then: {worst}")
     return lines
 
 
+def _segments(details: AlertDetails) -> list[str]:
+    most, within, mix = details.most_worsened, details.within, details.mix
+    if most is None or within is None or mix is None:
+        return []
+    return [
+        f"Most in: {most.name}, {100 * most.share_after:.0f} % of the conversations, from "
+        f"{_number(most.mean_before)} to {_number(most.mean_after)}. Of the whole change {within:+.2f} is within such "
+        f"segments of the traffic, and {mix:+.2f} comes from another mix of them, which raises no alert."
+    ]
+
+
+def _cause(change: AlertChange) -> str:
+    """Say what has changed, and what that is known by."""
+    details = change.details
+    if not details.can_drift:
+        return "the application; this metric has no judge that might have changed"
+    if details.judge_shift is None:
+        return "undecided; the judge has not scored enough of its anchors since, so it may be what changed"
+    scored = (
+        f"it scores the same answers by {details.judge_shift:+.2f} otherwise than before (95 % interval "
+        f"{_signed(details.judge_shift_lower)} to {_signed(details.judge_shift_upper)})"
+    )
+    return {
+        "system": f"the application, not the judge: {scored}",
+        "judge": f"the judge, not the application: {scored}, which explains the change",
+        "both": f"the application and the judge: {scored}, which explains a part of the change",
+    }.get(change.verdict or "", f"undecided between the application and the judge: {scored}")
+
+
 def _resolved(change: AlertChange) -> list[str]:
     key = change.key
-    lines = [f"Over: the alert on {key.metric} of deployment {key.deployment} that began {_time(change.fired_at)}."]
+    lines = [f"Over: the alert on {key.metric} of deployment {key.deployment} that began {time(change.fired_at)}."]
     if change.current_mean is None:
         return [*lines, f"Why: {change.reason}."]
     return [
         *lines,
         f"What: the mean is {_number(change.current_mean)} again (95 % interval {_interval(change)}); "
         f"in the reference it was {_number(change.reference_mean)}.",
-        f"Found with the answers until {_time(change.changed_at)}.",
+        f"Found with the answers until {time(change.changed_at)}.",
     ]
 
 
@@ -67,7 +113,7 @@ def _moved(change: AlertChange) -> str:
 
 def _between(change: AlertChange) -> str:
     earliest, latest = change.details.since_earliest, change.details.since_latest
-    return "" if earliest is None or latest is None else f" (95 %: {_time(earliest)} to {_time(latest)})"
+    return "" if earliest is None or latest is None else f" (95 %: {time(earliest)} to {time(latest)})"
 
 
 def _interval(change: AlertChange) -> str:
@@ -78,13 +124,5 @@ def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.2f}"
 
 
-def _time(at: datetime | None) -> str:
-    return "an unknown time" if at is None else f"{at:%Y-%m-%d %H:%M} UTC"
-
-
-def _duration(length: timedelta) -> str:
-    if length >= timedelta(days=2):
-        return f"{length / timedelta(days=1):.0f} days"
-    if length >= timedelta(hours=2):
-        return f"{length / timedelta(hours=1):.0f} hours"
-    return f"{length / timedelta(minutes=1):.0f} minutes"
+def _signed(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:+.2f}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from monitor.regression.reading import Observation, WorstAnswers
+from monitor.regression.segments import Segment
 
 WORST_ANSWERS = 5
 _LARGEST_WEIGHT_RATIO = 10.0
@@ -24,6 +25,7 @@ class Score:
     response: str
     value: float
     weight: float
+    segment: Segment = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +79,21 @@ def observations(
 ) -> tuple[tuple[Observation, ...], float]:
     """Make one observation of each conversation in a batch that begins at `start`; gives the next batch's scale too.
 
-    An observation's value is the weighted mean of the conversation's scores. Its weight is their mean weight, cut at
-    `scale` and divided by it, so that it is in (0, 1] and no bet can lose more than it has. The scale is the largest
-    weight of the batch before, at most ten times the smallest one there: it must be known before the batch, as a scale
-    taken from the batch itself would depend on the values that are bet on. Only the first batch, which is always
-    part of the reference, is its own scale.
+    An observation's value is the weighted mean of the conversation's scores, and its segment that of the first. Its
+    weight is their mean weight, cut at `scale` and divided by it, so that it is in (0, 1] and no bet can lose more than
+    it has. The scale is the largest weight of the batch before, at most ten times the smallest one there: it must be
+    known before the batch, as a scale taken from the batch itself would depend on the values that are bet on. Only the
+    first batch, which is always part of the reference, is its own scale.
     """
     conversations: dict[str, list[Score]] = defaultdict(list)
     for score in scores:
         conversations[score.conversation].append(score)
     means = [_mean(conversations[name], start) for name in sorted(conversations)]
-    weights = [weight for _, _, weight in means]
+    weights = [one[2] for one in means]
     next_scale = min(max(weights), _LARGEST_WEIGHT_RATIO * min(weights))
     scale = next_scale if scale is None else scale
-    return tuple(Observation(at, value, min(weight, scale) / scale) for at, value, weight in means), next_scale
+    found = (Observation(at, value, min(weight, scale) / scale, segment) for at, value, weight, segment in means)
+    return tuple(found), next_scale
 
 
 def worst_answers(scores: Iterable[Score]) -> WorstAnswers:
@@ -103,8 +106,8 @@ def worst_of(answers: Iterable[tuple[str, float]]) -> WorstAnswers:
     return tuple(heapq.nsmallest(WORST_ANSWERS, answers, key=lambda answer: (answer[1], answer[0])))
 
 
-def _mean(scores: Sequence[Score], start: datetime) -> tuple[datetime, float, float]:
+def _mean(scores: Sequence[Score], start: datetime) -> tuple[datetime, float, float, Segment]:
     ordered = sorted(scores, key=lambda score: (score.at, score.response, score.value))
     weight = sum(score.weight for score in ordered)
     value = sum(score.value * score.weight for score in ordered) / weight
-    return max(start, ordered[0].at), min(1.0, max(0.0, value)), weight / len(ordered)
+    return max(start, ordered[0].at), min(1.0, max(0.0, value)), weight / len(ordered), ordered[0].segment

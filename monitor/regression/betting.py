@@ -24,13 +24,13 @@ class Interval:
     upper: float
 
 
-def log_capital(values: Floats, weights: Floats, mean: float, counts: Floats | None = None) -> Floats:
+def log_capital(values: Floats, weights: Floats, mean: Floats | float, counts: Floats | None = None) -> Floats:
     """Log of what each of `BETS` has made of 1 by betting that the true mean is above `mean`; shape (bets,).
 
     A bet c on a value x with weight w pays `1 + c * w * (x / mean - 1)`, which is positive for x and w in
     [0, 1]. Whatever the distribution, the capital is a test supermartingale as long as the true mean is at
-    most `mean` (Waudby-Smith and Ramdas, arXiv 2010.09686). `mean` may be above 1: no bet then wins. `counts` says
-    how often each value came, once by default.
+    most `mean` (Waudby-Smith and Ramdas, arXiv 2010.09686), which may be one of all or one of each. `mean` may be
+    above 1: no bet then wins. `counts` says how often each value came, once by default.
     """
     logs = np.log1p(np.outer(BETS, weights * (values / mean - 1.0)))
     return np.asarray(logs.sum(axis=1) if counts is None else logs @ counts)

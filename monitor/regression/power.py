@@ -18,18 +18,18 @@ class Power:
     A drop is imagined as a share of the conversations that get the worst score; of all drops of the mean that is the
     hardest to see. The evidence is then taken to grow as it does on average, so that the delay is about the median.
 
-    `values` and `weights` are those of conversations while all is well, `baseline` is `m0` in (0, 1), and `per_batch`
-    the number of conversations of a batch.
+    `values` and `weights` are those of conversations while all is well, `baselines` is the `m0` in (0, 1) of each, and
+    `per_batch` the number of conversations of a batch.
     """
 
     def __init__(
-        self, values: Floats, weights: Floats, baseline: float, per_batch: float, log_threshold: float
+        self, values: Floats, weights: Floats, baselines: Floats, per_batch: float, log_threshold: float
     ) -> None:
-        level = 1.0 - baseline
+        levels = 1.0 - baselines
         self._mean = weighted_mean(values, weights)
         self._log_threshold = log_threshold
-        self._usual = per_batch * np.log1p(np.outer(BETS, weights * ((1.0 - values) / level - 1.0))).mean(axis=1)
-        self._worst = per_batch * np.log1p(np.outer(BETS, weights * (1.0 / level - 1.0))).mean(axis=1)
+        self._usual = per_batch * np.log1p(np.outer(BETS, weights * ((1.0 - values) / levels - 1.0))).mean(axis=1)
+        self._worst = per_batch * np.log1p(np.outer(BETS, weights * (1.0 / levels - 1.0))).mean(axis=1)
 
     def delay(self, mean: float) -> float:
         """Batches until a fall to `mean` is found; infinite where that takes more than 10,000 of them."""

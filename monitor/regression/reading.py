@@ -7,7 +7,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal
 
+from monitor.regression.judge import UNDECIDED, Judgement
+from monitor.regression.mix import SegmentChange
 from monitor.regression.scale import Scale
+from monitor.regression.segments import Segment
 
 WorstAnswers = tuple[tuple[str, float], ...]
 """(response_id, score) of the worst answers, worst first."""
@@ -27,11 +30,15 @@ class StreamKey:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One conversation in one batch: the weighted mean of its scores, in [0, 1], and its weight, in (0, 1]."""
+    """One conversation in one batch: the weighted mean of its scores, in [0, 1], and its weight, in (0, 1].
+
+    `segment` is the class of traffic of its first score.
+    """
 
     at: datetime
     value: float
     weight: float = 1.0
+    segment: Segment = ()
 
     def __post_init__(self) -> None:
         if not (0.0 <= self.value <= 1.0 and 0.0 < self.weight <= 1.0):
@@ -101,6 +108,16 @@ class Reading:
     """Smallest drop that would be found within a week at the traffic of now; None where none would."""
     delay: timedelta | None
     """After how long a drop by a tenth of the metric's range would be found; None where it would not."""
+    within: float | None = None
+    mix: float | None = None
+    """Change of the mean since the start of a regression, or of `mean`, against the reference: what comes from the
+    segments' own means, and what from their shares of the traffic. Nothing is found by the second."""
+    segments: tuple[SegmentChange, ...] = ()
+    """The segments in that change; empty where there is one segment."""
+    most_worsened: SegmentChange | None = None
+    """The one of them with the greatest part in a worsening; None where none is worse."""
+    not_learned: int = 0
+    """Conversations of the last `observations` that are of no segment with a reference: nothing is found in them."""
 
     def on(self, scale: Scale) -> Reading:
         """Give it in a metric's own values, where it was in those from 0 (worst) to 1 (best)."""
@@ -112,10 +129,20 @@ class Reading:
         for name in ("drop", "drop_lower", "drop_upper", "smallest_drop"):
             drop = getattr(self, name)
             points[name] = None if drop is None else drop * width
+        for name in ("within", "mix"):
+            change = getattr(self, name)
+            points[name] = None if change is None else change * (scale.best - scale.worst)
+        points["segments"] = tuple(_segment_on(scale, one) for one in self.segments)
+        points["most_worsened"] = self.most_worsened and _segment_on(scale, self.most_worsened)
         return replace(self, **points)
 
 
 _POINTS = ("reference_mean", "baseline", "mean", "since_mean")
+
+
+def _segment_on(scale: Scale, segment: SegmentChange) -> SegmentChange:
+    before, after = _value(scale, segment.mean_before), _value(scale, segment.mean_after)
+    return replace(segment, mean_before=before, mean_after=after)
 
 
 def _value(scale: Scale, quality: float | None) -> float | None:
@@ -134,3 +161,5 @@ class Transition:
     at: datetime
     reading: Reading
     worst: WorstAnswers
+    judgement: Judgement = UNDECIDED
+    """Of a regression that begins or reaches the tier `page`: what has changed."""

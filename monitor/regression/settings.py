@@ -30,6 +30,10 @@ class RegressionSettings(BaseModel):
     reference_time: Annotated[timedelta, Ge(timedelta(0))] = timedelta(days=1)
     """How long a stream learns at the least: a day has both day and night in it."""
 
+    segment_by: tuple[str, ...] = ("language", "question_length")
+    """What of `scores.segment` traffic may be told apart by. What the application decides itself (`model`, `contexts`)
+    is not a part of it by default: a turn to a worse model, or to answers without contexts, would be no regression."""
+
     @model_validator(mode="after")
     def _more_than_one_batch(self) -> Self:
         if self.false_alarm_every <= self.batch:

@@ -16,6 +16,7 @@ from monitor.regression.batches import Batch, Batches, Score, worst_of
 from monitor.regression.detector import Detector
 from monitor.regression.reading import Reading, Status, StreamKey, Transition, TransitionKind, WorstAnswers
 from monitor.regression.scale import Scale
+from monitor.regression.segments import segment_of
 from monitor.regression.settings import RegressionSettings
 
 LeftOut = Literal[
@@ -38,6 +39,7 @@ _COLUMNS = (
     "direction",
     "low",
     "high",
+    "segment",
 )
 _EXPECTED: frozenset[LeftOut] = frozenset({"backfill", "no_value", "no_scale"})
 _REMEMBERED_BATCHES = 500
@@ -71,6 +73,8 @@ class Streams:
     - A score without a value is left out. So are rows that cannot be used, such as a value outside [0, 1] or a time
       in the future; `left_out` counts them by reason, and the first of each reason is logged.
     - A sampling probability of null counts as 1.
+    - A conversation is of the class of traffic (`segment`) of its first score in the batch; one that cannot be read is
+      none, so that its score counts like one of an unknown class.
     - A metric's range is laid on the scale from 0 (worst) to 1 (best), see `Scale`; one that has no better end or no
       two ends is not watched (`no_scale`). A metric whose range or direction changes is a new stream.
     - Batches of all streams are taken in by their ends. The evidence that pages grows with the number of metrics of
@@ -128,7 +132,9 @@ class Streams:
     def _sort_in(self, scores: pa.Table, now: datetime) -> None:
         columns = [scores.column(name).to_pylist() for name in _COLUMNS]
         for row in zip(*columns, strict=True):
-            deployment, metric, version, at, chat, response, event, value, probability, is_backfill, *ends = row
+            deployment, metric, version, at, chat, response, event, value, probability, is_backfill, *ends, segment = (
+                row
+            )
             reason = "backfill" if is_backfill else self._reason_to_ignore(deployment, metric, at, now)
             if reason is not None:
                 self._leave_out(reason, event)
@@ -147,7 +153,8 @@ class Streams:
             weight = 1.0 if probability is None else 1.0 / max(probability, _SMALLEST_PROBABILITY)
             # A chat and an answer may have the same id; they are still two conversations.
             conversation = f"chat {chat}" if chat else f"answer {event or answer}"
-            stream.batches.add(Score(at, conversation, answer, quality, weight))
+            kind = segment_of(segment, self._settings.segment_by)
+            stream.batches.add(Score(at, conversation, answer, quality, weight, kind))
 
     def _stream(self, key: StreamKey, scale: Scale, at: datetime, now: datetime) -> _Stream:
         stream = self._streams.get((key, scale))

@@ -24,9 +24,13 @@ COLLECTOR = '{job="dialwatch-collector",instance="c:8080"}'
 MONITOR = '{job="dialwatch",instance="m:9464"}'
 LAG = '{job="dialwatch-collector",instance="c:8080",topic="t",partition="0"}'
 
+REGRESSION = {'dialwatch_regression_active{deployment="a",metric="m"}': "1x120"}
 EVALUATIONS = f"dialwatch_evaluations_total{MONITOR}"
 OWED = 'dialwatch_evaluation_skips_total{{job="dialwatch",instance="m:9464",reason="{}"}}'
 SKIPS = 'dialwatch_evaluation_skips_total{job="dialwatch",instance="m:9464",reason="no_answer"}'
+
+
+ERRORS = '{deployment="a",floor="errors"}'
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,14 @@ class Case:
 
 def lines(outcome: str) -> str:
     return f'dialwatch_lines_total{{job="dialwatch",instance="m:9464",outcome="{outcome}"}}'
+
+
+def floor(share: str, active: str) -> dict[str, str]:
+    return {
+        f"dialwatch_floor_share{ERRORS}": share,
+        f"dialwatch_floor_limit{ERRORS}": "0.3x120",
+        f"dialwatch_floor_active{ERRORS}": active,
+    }
 
 
 CASES = [
@@ -188,6 +200,45 @@ CASES = [
     Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="delivered"}': "0+1x120"}, False),
     Case("DialwatchRegression", {'dialwatch_regression_active{deployment="a",metric="m"}': "0x110 1x10"}, True),
     Case("DialwatchRegression", {'dialwatch_regression_active{deployment="a",metric="m"}': "1x110 0x10"}, False),
+    Case("DialwatchFloor", {f"dialwatch_floor_active{ERRORS}": "0x110 1x10"}, True),
+    Case("DialwatchFloor", {f"dialwatch_floor_active{ERRORS}": "1x110 0x10"}, False),
+    Case("DialwatchNearFloor", floor("0.2x120", "0x120"), True),
+    # Below half the limit, near it for half an hour only, and where it has been passed, which is another alert.
+    Case("DialwatchNearFloor", floor("0.1x120", "0x120"), False),
+    Case("DialwatchNearFloor", floor("0.1x90 0.2x30", "0x120"), False),
+    Case("DialwatchNearFloor", floor("0.4x120", "1x120"), False),
+    Case(
+        "DialwatchRegression",
+        REGRESSION | {'dialwatch_regression_verdict{deployment="a",metric="m",verdict="system"}': "1x120"},
+        True,
+    ),
+    Case(
+        "DialwatchRegression",
+        REGRESSION | {'dialwatch_regression_verdict{deployment="a",metric="m",verdict="judge"}': "1x120"},
+        False,
+    ),
+    Case(
+        "DialwatchRegression",
+        REGRESSION | {'dialwatch_regression_verdict{deployment="a",metric="n",verdict="judge"}': "1x120"},
+        True,
+    ),
+    Case(
+        "DialwatchJudgeDrift",
+        {
+            'dialwatch_judge_drift_active{deployment="a",metric="m"}': "0x110 1x10",
+            'dialwatch_judge_drift{deployment="a",metric="m"}': "-0.2x120",
+        },
+        True,
+    ),
+    Case("DialwatchJudgeDrift", {'dialwatch_judge_drift_active{deployment="a",metric="m"}': "1x120"}, True),
+    Case(
+        "DialwatchJudgeDrift",
+        {
+            'dialwatch_judge_drift_active{deployment="a",metric="m"}': "0x120",
+            'dialwatch_judge_drift{deployment="a",metric="m"}': "-0.2x120",
+        },
+        False,
+    ),
 ]
 
 

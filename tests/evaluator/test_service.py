@@ -12,6 +12,7 @@ from evaluator import Evaluator, EvaluatorSettings, PassResult
 from lake import GROUND_TRUTH, SCORES, USER_SIGNALS, Lake, Table, TableSpec
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
+SEGMENT = '{"language":"en","model":null,"contexts":true,"question_length":"short"}'
 KPRECISION, PRESENT = "faithfulness_kprecision", "context_present"
 FACTS, RECALL = "facts_recall", "answer_correctness_token_recall"
 
@@ -36,7 +37,7 @@ def test_an_answer_gets_one_row_a_metric_with_all_that_the_monitor_needs(evaluat
     expected = {name: asked.get(name) for name in ("response_id", "event_id", "deployment", "date", "requested_at")}
     expected |= {"chat_id": "chat-1", "metric": KPRECISION, "metric_version": "1", "value": 1.0, "judge": "lexical"}
     expected |= {"prompt_tokens": 0, "completion_tokens": 0, "cost": 0.0, "sampling_probability": 1.0}
-    expected |= {"reason": None, "details": None, "segment": None, "scored_at": NOW, "score_id": row["score_id"]}
+    expected |= {"reason": None, "details": None, "segment": SEGMENT, "scored_at": NOW, "score_id": row["score_id"]}
     expected |= {"is_backfill": False, "direction": "up", "low": 0.0, "high": 1.0}
     assert row == expected
     assert traffic.values(PRESENT) == {"a": 1.0}

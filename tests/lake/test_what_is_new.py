@@ -8,6 +8,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow.compute as pc
 from deltalake import DeltaTable
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -128,3 +129,28 @@ def test_on_a_store_too(bucket: Bucket) -> None:
     forget_history(table, datetime.now(UTC) + timedelta(hours=1))
     late.look()
     assert (sorted(late.taken), late.fell_behind) == (["a", "b"], 1)
+
+
+def test_what_is_new_may_be_asked_of_a_text_and_of_some_days_only(tmp_path: Path) -> None:
+    """An expression is worked out where the rows are read; a day that is not asked for gives none."""
+    table = Lake(str(tmp_path)).table(PARSED_LOGS, "rag-app")
+    asked = {"event_id": pc.field("event_id"), "says": pc.is_valid(pc.field("answer"))}
+    today = pc.field("date") >= START.date()
+
+    def look(version: int | None) -> Change:
+        return table.read_since(version, asked, where=today)
+
+    assert look(None).version is None
+    for number, day in enumerate([-1, 0, 0]):
+        at = START + timedelta(days=day)
+        row = {"event_id": str(number), "date": at.date(), "ingested_at": at, "answer": "secret" if number else None}
+        table.append(PARSED_LOGS.rows([row, row | {"event_id": f"{number} silent", "answer": None}]))
+    both = [{"event_id": name, "says": says} for name, says in (("1", True), ("1 silent", False))]
+    last = [{"event_id": name, "says": says} for name, says in (("2", True), ("2 silent", False))]
+    assert sorted(look(None).rows.to_pylist(), key=lambda row: row["event_id"]) == [*both, *last]
+    newest = look(None).version
+    assert newest is not None
+    assert look(newest - 1).rows.to_pylist() == last
+    assert look(newest - 3).rows.to_pylist() == [*both, *last]
+    assert look(newest).rows.to_pylist() == []
+    assert look(newest).rows.schema == look(newest - 1).rows.schema

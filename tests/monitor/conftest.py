@@ -51,6 +51,7 @@ class Rows:
             "kind": "chat_completion",
             "status": 200,
             "is_entry": True,
+            "answer": "It is so.",
             "prompt_tokens": 100,
             "completion_tokens": 20,
             "deployment_price": 0.001,
@@ -60,6 +61,7 @@ class Rows:
     def signals(self, deployment: str, *signals: str) -> None:
         rows = [
             {"signal_id": str(n), "deployment": deployment, "date": NOW.date(), "signaled_at": NOW, "signal": signal}
+            | {"response_id": f"answer-{n}", "origin": "explicit" if signal.endswith("like") else "implicit"}
             for n, signal in enumerate(signals)
         ]
         self.lake.table(USER_SIGNALS, deployment).append(USER_SIGNALS.rows(rows))

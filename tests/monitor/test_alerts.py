@@ -9,7 +9,19 @@ from lake import ALERTS, SCORES, Lake, Table
 from monitor.alert_change import AlertChange
 from monitor.alert_totals import AlertTotals
 from monitor.alerts import AlertBook
-from monitor.regression import Reading, RegressionSettings, Status, StreamKey, Streams, Transition
+from monitor.regression import (
+    Judgement,
+    Reading,
+    RegressionSettings,
+    SegmentChange,
+    Shift,
+    Status,
+    StreamKey,
+    Streams,
+    Tier,
+    Transition,
+    Verdict,
+)
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -84,6 +96,17 @@ def test_a_change_is_a_row_with_what_is_known_of_it(lake: Lake) -> None:
     )
     assert (row["log_evidence"], row["log_threshold"]) == (7.1, 6.6)
     assert "answer-1" in row["details"]
+
+
+def test_the_segments_of_a_change_are_read_back_as_they_were(lake: Lake) -> None:
+    """After a restart an alert still knows which segment fell most."""
+    most = SegmentChange("language ru", 0.2, 0.25, 0.6, 0.2)
+    segments = (SegmentChange("language en", 0.8, 0.75, None, 0.9), most)
+    reading = replace(READING, within=-0.1, mix=-0.05, segments=segments, most_worsened=most)
+    AlertBook(lake).record([replace(fired(), reading=reading)], NOW)
+    (change,) = AlertBook(lake).changes()
+    assert (change.details.within, change.details.mix) == (-0.1, -0.05)
+    assert (change.details.segments, change.details.most_worsened) == (segments, most)
 
 
 def test_one_alert_lives_from_firing_to_resolved(lake: Lake) -> None:
@@ -313,3 +336,50 @@ def test_a_restart_in_the_middle_changes_nothing_in_the_table(lake: Lake, score_
     assert {(row["change"], row["changed_at"]) for row in rows_of(lake)} == {(t.change, t.at) for t in whole}
     assert len(rows_of(lake)) == 3
     assert [t.change for t in whole] == ["firing", "firing", "resolved"]
+
+
+def judged(verdict: Verdict, tier: Tier = "warn") -> Transition:
+    return replace(
+        fired(12 if tier == "page" else 10),
+        reading=replace(READING, tier=tier),
+        judgement=Judgement(verdict, Shift(-0.4, -0.5, -0.3, 200)),
+    )
+
+
+def verdicts(book: AlertBook) -> list[tuple[str, str | None]]:
+    return [(change.change, change.verdict) for change in book.changes()]
+
+
+def test_a_verdict_that_comes_later_fires_once_more(lake: Lake) -> None:
+    """An undecided alert is told again when it is decided, once, over restarts; its end has the verdict too."""
+    judgement, readings = {KEY: judged("judge").judgement}, {KEY: READING}
+    AlertBook(lake).record([fired()], NOW)
+    for minute in range(3):
+        AlertBook(lake).decide(judgement, readings, NOW + timedelta(minutes=minute))
+    AlertBook(lake).record([resolved()], NOW)
+    book = AlertBook(lake)
+    assert verdicts(book) == [("firing", "undecided"), ("firing", "judge"), ("resolved", "judge")]
+    assert book.changes()[1].details.judge_shift_lower == -0.5
+    assert len({change.alert_id for change in book.changes()}) == 1
+    assert AlertTotals().with_alerts(lake.table(ALERTS, KEY.deployment).read()).regressions == {
+        (KEY.metric, "undecided"): 1,
+        (KEY.metric, "judge"): 1,
+    }
+
+
+def test_what_was_decided_is_told_again_only_where_the_application_changed_too(lake: Lake) -> None:
+    """After `judge` comes `both`; after `system` nothing."""
+    book, readings = AlertBook(lake), {KEY: READING}
+    book.record([judged("judge")], NOW)
+    for verdict in ("undecided", "both", "judge", "system"):
+        book.decide({KEY: judged(verdict).judgement}, readings, NOW)
+    assert verdicts(book) == [("firing", "judge"), ("firing", "both")]
+
+
+def test_a_judge_that_changed_pages_nobody(lake: Lake) -> None:
+    """With the evidence of a page it stays a warning, also where its verdict cannot be told any more."""
+    book = AlertBook(lake)
+    book.record([judged("judge"), judged("undecided", "page")], NOW)
+    warning, page = book.changes()
+    assert (warning.pages, page.tier, page.verdict, page.pages) == (False, "page", "judge", False)
+    assert replace(page, verdict="both").pages

@@ -1,13 +1,21 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
+from lake import Lake
+from monitor.alerts import AlertBook
 from monitor.app import create_app
+from monitor.notify.text import description
 from monitor.service import Monitor
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 Open = Callable[..., httpx.Response]
 
@@ -53,7 +61,11 @@ def test_the_page_says_what_got_worse(open_page: Open, monitor: Monitor):
     monitor.refresh()
     text = open_page("/").text
     assert "1 active regression" in text
-    assert text.index("1 active regression") < text.index("rag-search</bdi></h2>") < text.index("gpt-4o</bdi></h2>")
+    assert (
+        text.index("1 active regression")
+        < text.index("rag-search</bdi></a></h2>")
+        < text.index("gpt-4o</bdi></a></h2>")
+    )
     assert "REGRESSED" in text
     assert "learning" in text
     assert "3,014 log lines" in text
@@ -99,3 +111,37 @@ def test_the_page_needs_nothing_from_elsewhere(open_page: Open, monitor: Monitor
     assert "://" not in text
     assert open_page("/static/dialwatch.css").headers["content-type"].startswith("text/css")
     assert open_page("/static/icon.svg").status_code == 200
+
+
+def languages(rows: Any, hours: int, share_of_german: Callable[[int], float], mean_of_german: Callable[[int], float]):
+    random = np.random.default_rng(1)
+    found = []
+    for left in range(hours, 0, -1):
+        for minute in range(0, 60, 3):
+            german = random.uniform() < share_of_german(left)
+            value = float(np.clip(random.normal(mean_of_german(left) if german else 0.85, 0.1), 0, 1))
+            at = NOW - timedelta(hours=left) + timedelta(minutes=minute)
+            segment = f'{{"language":"{"de" if german else "en"}"}}'
+            found.append({"requested_at": at, "date": at.date(), "value": value, "segment": segment})
+    rows.scores("rag", *found)
+
+
+def test_the_page_names_the_segment_that_fell(open_page: Open, monitor: Monitor, rows: Any, lake: Lake):
+    """German answers fell two days after the start: the page says so beside the whole, and so does the alert."""
+    languages(rows, 60, lambda left: 0.3, lambda left: 0.3 if left <= 12 else 0.65)
+    monitor.refresh()
+    page = open_page("/").text
+    assert "1 active regression" in page
+    assert re.search(r"Most in <bdi>language de</bdi>: from 0\.64 to 0\.29\.", page)
+    (change, *_) = AlertBook(lake).active()
+    assert "Most in: language de" in description(change, "")
+
+
+def test_another_mix_of_traffic_is_told_and_no_regression(open_page: Open, monitor: Monitor, rows: Any):
+    """German goes from a third to nine tenths: no alarm, but the page and a gauge say what that does to the mean."""
+    languages(rows, 60, lambda left: 0.9 if left <= 12 else 0.3, lambda left: 0.65)
+    monitor.refresh()
+    page = open_page("/").text
+    assert "No active regression" in page
+    assert re.search(r"another mix of traffic: -0\.09", page)
+    assert re.search(r'dialwatch_score_mix_change\{deployment="rag",.*\} -0\.0[89]', open_page("/metrics").text)

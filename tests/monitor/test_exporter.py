@@ -32,6 +32,9 @@ NAMES = {
     "dialwatch_evaluation_skips_total",
     "dialwatch_evaluations_total",
     "dialwatch_evaluator_info",
+    "dialwatch_floor_active",
+    "dialwatch_floor_limit",
+    "dialwatch_floor_share",
     "dialwatch_judge_cost_total",
     "dialwatch_lines_total",
     "dialwatch_monitor_last_refresh_timestamp_seconds",
@@ -54,7 +57,8 @@ NAMES = {
     "dialwatch_webhook_deliveries_total",
 }
 LABELS = {
-    "deployment", "metric", "signal", "status", "direction", "reason", "verdict", "outcome", "le", "version", "judge"
+    "deployment", "metric", "floor", "signal", "status", "direction", "reason", "verdict", "outcome", "le", "version",
+    "judge",
 }  # fmt: skip
 
 
@@ -173,11 +177,11 @@ def failing_for(spec: TableSpec, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     """One table of the kind cannot be read, or the first of them."""
     read_since, failed = Table.read_since, []
 
-    def read(table: Table, version: int | None, columns: Any = None) -> Any:
+    def read(table: Table, version: int | None, columns: Any = None, **more: Any) -> Any:
         if table.spec is spec and failed in ([], [table.uri]):
             failed[:] = [table.uri]
             raise OSError("503 SlowDown")
-        return read_since(table, version, columns)
+        return read_since(table, version, columns, **more)
 
     with monkeypatch.context() as broken:
         broken.setattr(Table, "read_since", read)

@@ -43,7 +43,7 @@ def test_a_table_that_is_gone_is_not_an_empty_one(rows: Any, lake: Lake, monkeyp
     rows.scores("a", {"response_id": "one"})
     take(new_rows)
 
-    def fail(*arguments: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise OSError("503 SlowDown")
 
     with monkeypatch.context() as broken:

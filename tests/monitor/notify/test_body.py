@@ -2,8 +2,11 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from msgspec import structs
+
 from monitor.alert_change import AlertChange
 from monitor.notify import webhook_body
+from monitor.regression import SegmentChange
 
 
 def test_a_body_has_alertmanagers_shape_and_our_data(firing: AlertChange) -> None:
@@ -35,7 +38,7 @@ def test_a_body_has_alertmanagers_shape_and_our_data(firing: AlertChange) -> Non
                 "annotations": annotations,
                 "startsAt": "2026-11-20T12:00:00Z",
                 "endsAt": "0001-01-01T00:00:00Z",
-                "generatorURL": "https://watch.example/",
+                "generatorURL": "https://watch.example/deployment?name=apps/rag",
                 "fingerprint": "alert-1-01234567",
             }
         ],
@@ -52,7 +55,14 @@ def test_a_body_has_alertmanagers_shape_and_our_data(firing: AlertChange) -> Non
                 "changed_at": "2026-11-20T12:00:00Z",
                 "log_evidence": 7.1,
                 "log_threshold": 6.6,
+                "within": None,
+                "mix": None,
+                "segments": [],
+                "verdict": "undecided",
+                "judge_shift": None,
                 "worst": [{"response_id": "chatcmpl-1", "value": 0.0}, {"response_id": "chatcmpl-2", "value": 0.1}],
+                "link": "https://watch.example/deployment?name=apps/rag",
+                "floor": None,
             }
         ],
     }
@@ -81,3 +91,16 @@ def test_a_message_of_several_metrics_has_an_alert_and_data_for_each(firing: Ale
     assert "metric" not in body["commonLabels"]
     assert body["commonLabels"]["deployment"] == "apps/rag"
     assert body["commonAnnotations"] == {}
+
+
+def test_the_data_have_the_segments_before_and_since(firing: AlertChange) -> None:
+    """Each with its name, shares and means, and beside them what is of the segments and what of their mix."""
+    segments = (SegmentChange("language ru", 0.2, 0.3, 0.6, 0.2), SegmentChange("other", 0.0, 0.1, None, 0.5))
+    told = structs.replace(firing.details, within=-0.3, mix=-0.09, segments=segments, most_worsened=segments[0])
+    (data,) = json.loads(webhook_body([replace(firing, details=told)], "pager", ""))["data"]
+    assert (data["within"], data["mix"]) == (-0.3, -0.09)
+    names = ("name", "share_before", "share_after", "mean_before", "mean_after")
+    assert data["segments"] == [
+        dict(zip(names, ("language ru", 0.2, 0.3, 0.6, 0.2), strict=True)),
+        dict(zip(names, ("other", 0.0, 0.1, None, 0.5), strict=True)),
+    ]

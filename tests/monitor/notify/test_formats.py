@@ -53,7 +53,7 @@ def test_teams_gets_an_adaptive_card_with_a_button(firing: AlertChange) -> None:
     assert headline["color"] == "attention"
     assert what["text"].startswith("What: the mean of faithfulness\\_kprecision")
     assert card["actions"] == [
-        {"type": "Action.OpenUrl", "title": "Open dialwatch", "url": "https://watch.example/"},
+        {"type": "Action.OpenUrl", "title": "Open dialwatch", "url": "https://watch.example/deployment?name=apps/rag"},
     ]
     assert "actions" not in message([firing], "teams", "")["attachments"][0]["content"]
 

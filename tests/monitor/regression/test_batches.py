@@ -91,3 +91,11 @@ def test_every_score_is_in_exactly_one_batch(minutes: list[int], step: int) -> N
     closed += batches.close(START + 1000 * HOUR)
     assert sum(len(batch.observations) for batch in closed) == len(minutes)
     assert [batch.start for batch in closed] == sorted({batch.start for batch in closed})
+
+
+def test_a_conversation_is_of_the_class_of_its_first_score() -> None:
+    """One that begins with an English question and goes on with a German one is English."""
+    english, german = (("language", "en"),), (("language", "de"),)
+    later = Score(START + 2 * MINUTE, "a", "answer 2", 0.5, 1.0, german)
+    (one,), _ = observations([later, Score(START + MINUTE, "a", "answer 1", 0.5, 1.0, english)], START)
+    assert one.segment == english

@@ -44,3 +44,13 @@ def test_the_bound_is_that_of_the_values_and_never_above_it() -> None:
     assert reference.interval is not None
     assert exact.lower - 1 / 1024 <= reference.interval.lower <= exact.lower
     assert reference.mean == pytest.approx(values.mean())
+
+
+def test_a_busy_stream_completes_its_reference_after_a_day() -> None:
+    """Where the first day has more conversations than the largest reference, it is complete with the day."""
+    reference = Reference(RegressionSettings(reference_observations=10, reference_time=timedelta(days=1)))
+    for hour in range(25):
+        assert reference.interval is None
+        add(reference, np.tile([0.7, 0.9], 20), hour)
+    assert reference.interval is not None
+    assert reference.observations == 1000

@@ -190,3 +190,37 @@ def test_an_odd_sampling_probability_is_bearable(probability: float | None) -> N
     rows = [row(START, 0.5, sampling_probability=probability), row(START + 3 * HOUR, 0.5)]
     streams, _ = feed_all(rows)
     assert streams.readings()[KEY].mean == pytest.approx(0.5)
+
+
+def two_languages(hours: int, worse_from: int) -> list[dict[str, Any]]:
+    """Twelve scores an hour, half of them in German, which are lower, and lower still from some hour on."""
+    random, rows = np.random.default_rng(7), []
+    for hour in range(hours):
+        for i in range(12):
+            language = "de" if i % 2 else "en"
+            mean = 0.85 if language == "en" else 0.3 if hour >= worse_from else 0.6
+            segment = f'{{"language":"{language}","model":"m"}}'
+            at = START + hour * HOUR + i * HOUR / 12
+            rows.append(row(at, float(random.beta(6 * mean, 6 * (1 - mean))), segment=segment))
+    return rows
+
+
+@settings(max_examples=5)
+@given(st.lists(st.integers(0, 800), max_size=5))
+def test_a_segment_that_fell_is_named_and_a_restart_comes_to_the_same(cuts: list[int]) -> None:
+    """Read at once or in any portions, the column `segment` of the rows gives the same alarm about German."""
+    rows = two_languages(70, 40)
+    whole, expected = feed_all(rows)
+    assert expected[0].reading.most_worsened is not None
+    assert expected[0].reading.most_worsened.name == "language de"
+    parts, transitions = feed_all(rows, cuts)
+    assert transitions == expected
+    assert parts.readings() == whole.readings()
+
+
+def test_a_segment_that_cannot_be_read_is_an_unknown_class() -> None:
+    """The row takes part like any other."""
+    rows = [one | {"segment": "{not JSON"} for one in traffic(40, 20)]
+    streams, transitions = feed_all(rows)
+    assert streams.left_out == {}
+    assert transitions == feed_all(traffic(40, 20))[1]

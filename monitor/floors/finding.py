@@ -1,0 +1,56 @@
+"""What floors find."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, get_args
+
+import msgspec
+
+FloorName = Literal["errors", "empty_answers", "refusals", "unscored", "no_data"]
+FLOORS: tuple[FloorName, ...] = get_args(FloorName)
+
+
+class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The numbers behind a change; of a share all but the last three, of silence these."""
+
+    share: float | None = None
+    limit: float | None = None
+    ends_at: float | None = None
+    """Share at which the alert is over."""
+    requests: int | None = None
+    """All that the share is of: requests, answers or evaluations."""
+    bad: int | None = None
+    window_seconds: float | None = None
+    """Length of the stretch of event time."""
+    mostly: str | None = None
+    """The most frequent reason: a status, or a word."""
+    limit_seconds: float | None = None
+    """Silence that fires."""
+    usual_seconds: float | None = None
+    """Longest pause that is usual."""
+    all_silent: bool = False
+    """Whether no other deployment was heard later."""
+
+
+@dataclass(frozen=True)
+class FloorChange:
+    """An alert of a floor begins or is over; `at` and `since` are event times."""
+
+    deployment: str
+    floor: FloorName
+    change: Literal["firing", "resolved"]
+    at: datetime
+    reason: str
+    since: datetime | None = None
+    finding: Finding | None = None
+
+
+@dataclass(frozen=True)
+class FloorReading:
+    """How a floor stands: the share now and its limit (None for silence, and where too little is known)."""
+
+    active: bool
+    share: float | None = None
+    limit: float | None = None

@@ -1,0 +1,129 @@
+"""All floors of all deployments: new rows in, alerts that begin or end out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from monitor.amounts import floats
+from monitor.floors.finding import FloorChange, FloorName, FloorReading
+from monitor.floors.minutes import KEPT, Minutes
+from monitor.floors.settings import FloorSettings
+from monitor.floors.shares import ShareFloor
+from monitor.floors.silence import Heard, Silences
+from monitor.traffic import failed
+
+ANSWER_COLUMNS = {name: pc.field(name) for name in ("requested_at", "status", "error", "is_entry", "finish_reason")} | {
+    "has_text": pc.match_substring_regex(pc.field("answer"), r"[^\s\p{Cc}\p{Cf}\p{Z}]")
+}
+"""Of `parsed_logs`; whether an answer has a visible character is asked, never its text."""
+_CALLS = ("tool_calls", "function_call")
+"""Reasons to finish of an answer that says nothing because it asks a tool."""
+_REFUSAL = "refusal"
+_NO_JUDGE = ("lexical", "embedding", "model")
+_BUDGET = "judge_budget"
+"""The reason of an evaluation that was not made because the money for it is spent, as configured."""
+Last = Mapping[tuple[str, FloorName], tuple[bool, datetime]]
+"""Of each floor that has had an alert: whether it is open, and when its last change happened, in event time."""
+
+
+@dataclass
+class _Counts:
+    """What is known of one deployment."""
+
+    minutes: dict[FloorName, Minutes] = field(default_factory=lambda: defaultdict(Minutes))
+    heard: Heard = field(default_factory=Heard)
+    answered_since: datetime | None = None
+    """First request that was answered: before it, and without one, nothing is a catastrophe (anybody can ask for a
+    deployment that there is not)."""
+
+
+class Floors:
+    """Counts what comes in by minute of event time, and finds shares and silences that are a catastrophe.
+
+    It is a function of the rows of the last days, the last recorded change of each alert and the clock, so that it
+    does not matter in which portions rows come, late ones included, or how often the process begins again.
+    """
+
+    def __init__(self, settings: FloorSettings) -> None:
+        self._settings = settings
+        self._counts: dict[str, _Counts] = defaultdict(_Counts)
+        self._silences = Silences()
+
+    def add_logs(self, deployment: str, rows: pa.Table, now: datetime) -> None:
+        """Count rows of `parsed_logs` (columns of `monitor.traffic.LOG_COLUMNS`)."""
+        rows = rows.filter(pc.is_valid(rows["requested_at"]))
+        counts = self._counts[deployment]
+        bad = failed(rows)
+        answered = pc.min(rows["requested_at"].filter(pa.array(~bad))).as_py()
+        counts.answered_since = min(filter(None, (counts.answered_since, answered)), default=None)
+        counts.heard.add(rows["requested_at"], now)
+        recent = pc.greater_equal(rows["requested_at"], pa.scalar(now - KEPT, rows["requested_at"].type))
+        rows, bad = rows.filter(recent), bad[np.asarray(recent)]
+        status = rows["status"].cast(pa.string())
+        why = pc.if_else(pc.fill_null(pc.greater_equal(rows["status"], 400), False), status, "no whole answer")
+        counts.minutes["errors"].add(rows["requested_at"], bad, why, now)
+
+    def add_answers(self, deployment: str, rows: pa.Table, now: datetime) -> None:
+        """Count rows of `parsed_logs` (columns ANSWER_COLUMNS) that are whole answers to a person."""
+        is_call = pc.is_in(rows["finish_reason"], pa.array(_CALLS))
+        whole = pc.and_(pc.fill_null(rows["is_entry"], False), pc.invert(is_call))
+        rows = rows.filter(pc.and_(pc.and_(whole, pc.is_valid(rows["requested_at"])), pa.array(~failed(rows))))
+        why = pc.binary_join_element_wise("finish_reason", rows["finish_reason"], " ")
+        is_empty = ~np.asarray(pc.fill_null(rows["has_text"], False))
+        self._counts[deployment].minutes["empty_answers"].add(rows["requested_at"], is_empty, why, now)
+
+    def add_scores(self, deployment: str, rows: pa.Table, now: datetime) -> None:
+        """Count rows of `scores` (columns of `monitor.scores.SCORE_COLUMNS`), but those of a backfill."""
+        rows = rows.filter(pc.invert(pc.fill_null(rows["is_backfill"], False)))
+        minutes = self._counts[deployment].minutes
+        valid = pc.and_(pc.is_valid(rows["requested_at"]), pc.is_valid(rows["value"]))
+        refusals = rows.filter(pc.and_(pc.fill_null(pc.equal(rows["metric"], _REFUSAL), False), valid))
+        minutes["refusals"].add(refusals["requested_at"], floats(refusals["value"]) > 0, refusals["reason"], now)
+        asked = pc.invert(pc.is_in(rows["judge"], pa.array([*_NO_JUDGE, None], pa.string())))
+        judged = rows.filter(pc.and_(asked, pc.is_valid(rows["scored_at"])))
+        of_judge = pc.and_(pc.starts_with(judged["reason"], "judge_"), pc.not_equal(judged["reason"], _BUDGET))
+        bad = np.asarray(pc.and_(pc.is_null(judged["value"]), pc.fill_null(of_judge, False)))
+        minutes["unscored"].add(judged["scored_at"], bad, judged["reason"], now)
+
+    def look(
+        self, last: Last, now: datetime
+    ) -> tuple[list[FloorChange], Mapping[str, Mapping[FloorName, FloorReading]]]:
+        """Give what began or ended since the last changes, and how each floor of each deployment stands."""
+        changes = [
+            FloorChange(name, floor, "resolved", now, "this floor is switched off")
+            for (name, floor), (is_open, _) in last.items()
+            if is_open and getattr(self._settings.of(name), floor) is None
+        ]
+        readings: dict[str, dict[FloorName, FloorReading]] = {name: {} for name in self._counts}
+        for name, counts in self._counts.items():
+            for floor, minutes in counts.minutes.items():
+                limit = getattr(self._settings.of(name), floor)
+                if limit is not None and counts.answered_since is not None:
+                    is_open, at = last.get((name, floor), (False, counts.answered_since))
+                    looked = ShareFloor(name, floor, limit, self._settings)
+                    found, readings[name][floor] = looked.look(minutes, at, is_open, now)
+                    changes += found
+        silences = self._look_for_silence(last, now)
+        for name, active in self._silent(last, silences).items():
+            readings[name]["no_data"] = FloorReading(active=active)
+        return [*changes, *silences], readings
+
+    def _look_for_silence(self, last: Last, now: datetime) -> list[FloorChange]:
+        opened = {name: at for (name, floor), (is_open, at) in last.items() if floor == "no_data" and is_open}
+        watched = {name: counts.heard for name, counts in self._counts.items() if counts.answered_since is not None}
+        return self._silences.look(watched, lambda name: self._settings.of(name).no_data, opened, now)
+
+    def _silent(self, last: Last, found: Sequence[FloorChange]) -> Mapping[str, bool]:
+        news = {change.deployment: change.change == "firing" for change in found}
+        return {
+            name: news.get(name, last.get((name, "no_data"), (False, None))[0])
+            for name, counts in self._counts.items()
+            if counts.heard.is_known and self._settings.of(name).no_data is not None
+        }

@@ -1,0 +1,107 @@
+"""How many there were and how many were bad, by minute of event time, for the last two days."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.int64]
+KEPT = timedelta(days=2)
+LONGEST = timedelta(days=1)
+"""A stretch is no longer, however few there are in it."""
+_MINUTE = timedelta(minutes=1)
+
+
+def minute_of(at: datetime) -> int:
+    """Whole minutes since 1970."""
+    return int(at.timestamp() // 60)
+
+
+def time_of(minute: int) -> datetime:
+    """When a minute began."""
+    return datetime.fromtimestamp(minute * 60, UTC)
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """For each minute with something in it the stretch that ends with it: its first minute, all, and the bad ones."""
+
+    ends: Numbers
+    firsts: Numbers
+    totals: Numbers
+    bad: Numbers
+
+
+class Minutes:
+    """Counts of one deployment; the same in whatever order the rows come."""
+
+    def __init__(self) -> None:
+        self._minutes = np.empty(0, np.int64)
+        self._totals = np.empty(0, np.int64)
+        self._bad = np.empty(0, np.int64)
+        self._why: dict[int, Counter[str]] = {}
+
+    def add(self, at: pa.ChunkedArray, bad: NDArray[np.bool_], why: pa.ChunkedArray, now: datetime) -> None:
+        """Count rows at the times `at` (none null), `bad` or not, with the reason, if known, of those that are."""
+        minutes = np.asarray(at.cast(pa.int64()).to_numpy(), np.int64) // 60_000_000
+        oldest = minute_of(now - KEPT)
+        recent = minutes >= oldest
+        if not recent.any():
+            return
+        for minute, reason in zip(
+            minutes[recent & bad].tolist(), why.filter(pa.array(recent & bad)).to_pylist(), strict=True
+        ):
+            known = self._why.setdefault(minute, Counter())
+            if reason is not None:
+                known[reason] += 1
+        self._merge(minutes[recent], bad[recent].astype(np.int64))
+        self._forget(oldest)
+
+    def stretches(self, window: timedelta, minimum: int, until: datetime) -> Stretches:
+        """Give the stretch that ends with each minute up to `until`.
+
+        It is as long as `window`, or so much longer that it holds `minimum`, but no longer than a day.
+        """
+        known = self._minutes <= minute_of(until)
+        ends, totals, bad = self._minutes[known], self._totals[known], self._bad[known]
+        before, bad_before = _sums(totals), _sums(bad)
+        by_time = np.searchsorted(ends, ends - window // _MINUTE + 1)
+        by_number = np.searchsorted(before, before[1:] - minimum, side="right") - 1
+        first = np.maximum(np.minimum(by_time, by_number), np.searchsorted(ends, ends - LONGEST // _MINUTE + 1))
+        return Stretches(ends, ends[first], before[1:] - before[first], bad_before[1:] - bad_before[first])
+
+    def reasons(self, first: int, last: int) -> Counter[str]:
+        """Count the reasons of the bad ones from one minute to another, both included."""
+        counted: Counter[str] = Counter()
+        for minute, reasons in self._why.items():
+            if first <= minute <= last:
+                counted += reasons
+        return counted
+
+    def first_bad(self, first: int, last: int) -> int:
+        """Give the first minute of these with a bad one; `first` where there is none."""
+        return min((minute for minute in self._why if first <= minute <= last), default=first)
+
+    def _merge(self, minutes: Numbers, bad: Numbers) -> None:
+        every = np.concatenate([self._minutes, minutes])
+        self._minutes, place = np.unique(every, return_inverse=True)
+        self._totals = _counted(place, np.concatenate([self._totals, np.ones_like(minutes)]))
+        self._bad = _counted(place, np.concatenate([self._bad, bad]))
+
+    def _forget(self, oldest: int) -> None:
+        kept = self._minutes >= oldest
+        self._minutes, self._totals, self._bad = self._minutes[kept], self._totals[kept], self._bad[kept]
+        self._why = {minute: reasons for minute, reasons in self._why.items() if minute >= oldest}
+
+
+def _counted(place: NDArray[np.intp], numbers: Numbers) -> Numbers:
+    return np.bincount(place, numbers).astype(np.int64)
+
+
+def _sums(numbers: Numbers) -> Numbers:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(numbers)])

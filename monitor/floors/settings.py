@@ -1,0 +1,46 @@
+"""What an installation may decide about floors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, Self
+
+from annotated_types import Ge, Gt, Le
+from pydantic import BaseModel, ConfigDict, Field
+
+Share = Annotated[float, Gt(0), Le(1)]
+
+
+class FloorLimits(BaseModel):
+    """At which share of all is it a catastrophe? None: never."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    errors: Share | None = 0.3
+    """Requests with a status of 400 or more, or without a whole answer."""
+    empty_answers: Share | None = 0.3
+    """Whole answers without a visible character."""
+    refusals: Share | None = 0.5
+    """Answers that the metric `refusal` has scored 1; where it does not run, nothing is known."""
+    unscored: Share | None = 0.5
+    """Evaluations that a judge should have made and did not."""
+    no_data: Annotated[float, Ge(1)] | None = 3.0
+    """Silence, as a multiple of the longest pause that is usual at its time of day."""
+
+
+class FloorSettings(FloorLimits):
+    """Limits for all deployments, over which stretch of time, and what is different for single ones."""
+
+    window: Annotated[timedelta, Ge(timedelta(minutes=1)), Le(timedelta(hours=12))] = timedelta(minutes=15)
+    """A share is one of this time at least; of longer where it has fewer than `minimum_requests`."""
+    minimum_requests: Annotated[int, Ge(1)] = 50
+    """Of fewer no share is taken."""
+    deployments: Mapping[str, FloorLimits] = Field(default_factory=dict)
+
+    def of(self, deployment: str) -> Self:
+        """Give the settings of one deployment: its own limits where it has some, else those of all."""
+        own = self.deployments.get(deployment)
+        return (
+            self if own is None else self.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
+        )

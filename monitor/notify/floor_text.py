@@ -1,0 +1,104 @@
+"""The words of a floor's alert."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from monitor.alert_change import AlertChange
+from monitor.floors import Finding
+from monitor.notify.words import duration, time
+
+
+@dataclass(frozen=True)
+class _Words:
+    of: str
+    """What the share is of."""
+    happened: str
+    what_next: str
+
+
+_SHARES: Mapping[str, _Words] = {
+    "errors": _Words(
+        "requests",
+        "failed",
+        "the logs of the deployment and of the models that it calls; status 429 is a limit, 401 and 403 are keys",
+    ),
+    "empty_answers": _Words(
+        "answers",
+        "are empty",
+        "the latest release of the deployment, and limits of tokens and filters of content",
+    ),
+    "refusals": _Words(
+        "answers",
+        "refuse or say that the information is missing",
+        "whether retrieval still finds documents, and what changed in the prompt",
+    ),
+    "unscored": _Words(
+        "evaluations",
+        "got no score of the judge",
+        "the judge's address, key and limits, and the evaluator's log",
+    ),
+}
+
+
+def floor_summary(change: AlertChange) -> str:
+    """Say in one line what happened."""
+    name, floor, finding = change.key.deployment, change.key.metric, change.details.floor
+    words = _SHARES.get(floor)
+    if words is None:
+        return _silence(change, finding) if change.change == "firing" else f"{name}: {change.reason}"
+    if finding is None:
+        return f"{floor} of {name}: alert is over, {change.reason}"
+    told = (
+        f"{_percent(finding.share)} of {finding.requests} {words.of} of {name} in the last "
+        f"{duration(timedelta(seconds=finding.window_seconds or 0))} {words.happened}"
+    )
+    if change.change == "resolved":
+        return f"{floor} of {name}: alert is over, only {told}"
+    mostly = f", mostly {finding.mostly}" if finding.mostly else ""
+    return f"{told}{mostly}; limit {_percent(finding.limit)}"
+
+
+def floor_lines(change: AlertChange) -> list[str]:
+    """Say in a few lines what a person who was just woken needs."""
+    name, floor, finding = change.key.deployment, change.key.metric, change.details.floor
+    if change.change == "resolved":
+        return [
+            f"Over: the alert on {floor} of deployment {name} that began {time(change.fired_at)}.",
+            f"Why: {change.reason}; found with what came until {time(change.changed_at)}.",
+        ]
+    lines = [
+        f"What: {floor_summary(change)}.",
+        f"Since: {time(change.since)}; found with what came until {time(change.changed_at)}.",
+    ]
+    words = _SHARES.get(floor)
+    if words is None or finding is None:
+        return [*lines, *_of_silence(finding)]
+    return [
+        *lines,
+        f"How sure: this is counted, not estimated. It is over at {_percent(finding.ends_at)}.",
+        f"What to do: look at {words.what_next}.",
+    ]
+
+
+def _silence(change: AlertChange, finding: Finding | None) -> str:
+    usual = timedelta(seconds=(finding.usual_seconds or 0) if finding else 0)
+    return (
+        f"{change.key.deployment} has had no request since {time(change.since)}; at this time of day its longest pause "
+        f"in four weeks was {duration(usual)}"
+    )
+
+
+def _of_silence(finding: Finding | None) -> list[str]:
+    if finding is not None and finding.all_silent:
+        return [
+            "What to do: no other deployment was heard later either. Look first whether the collector runs, and "
+            "whether DIAL Core still writes and ships its log."
+        ]
+    return ["What to do: other deployments are heard. Look whether people and programs still reach this one."]
+
+
+def _percent(share: float | None) -> str:
+    return "an unknown share" if share is None else f"{share * 100:.0f} %"

@@ -1,0 +1,74 @@
+"""What people who rate say of the answers, as scores that a detector watches."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake import SCORES
+from monitor.scores import SCORE_COLUMNS
+
+DISLIKES = "dislikes"
+"""The metric: 1 for an answer that was disliked, 0 for one that was liked."""
+_VERSION = "1"
+RATING_COLUMNS = ("signal_id", "response_id", "deployment", "signaled_at", "signal", "origin", "user_id", "chat_id")
+_VALUES = {"like": 0.0, "dislike": 1.0}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Ratings:
+    """Explicit likes and dislikes, handed on as rows of `scores` of the metric `dislikes` once their hour is over.
+
+    Of one person's ratings of one answer within a batch of event time the newest counts; all that name no person are
+    one. In a later batch a person may say something else of the answer: that is one more observation, and what was
+    handed on is not taken back. A rating that comes later than `grace` after the end of its batch is handed on at once.
+    """
+
+    def __init__(self, batch: timedelta, grace: timedelta) -> None:
+        self._batch, self._grace = batch, grace
+        self._held: dict[tuple[Any, ...], dict[str, Any]] = {}
+
+    def add(self, rows: pa.Table) -> None:
+        """Take in rows of `user_signals` (columns RATING_COLUMNS)."""
+        named = pc.and_(pc.is_valid(rows["response_id"]), pc.is_valid(rows["signaled_at"]))
+        rated = pc.and_(pc.equal(rows["origin"], "explicit"), pc.is_in(rows["signal"], pa.array(list(_VALUES))))
+        for row in rows.filter(pc.and_(named, pc.fill_null(rated, False))).to_pylist():
+            key = (self._start(row["signaled_at"]), row["deployment"], row["response_id"], row["user_id"])
+            held = self._held.get(key)
+            if held is None or _order(held) < _order(row):
+                self._held[key] = row
+
+    def settled(self, now: datetime) -> pa.Table:
+        """Give, once, the ratings whose batch ended at least `grace` ago (columns SCORE_COLUMNS)."""
+        due = [key for key in self._held if key[0] + self._batch + self._grace <= now]
+        return SCORES.rows([_score(self._held.pop(key)) for key in due]).select(SCORE_COLUMNS)
+
+    def _start(self, at: datetime) -> datetime:
+        return _EPOCH + (at - _EPOCH) // self._batch * self._batch
+
+
+def _order(row: dict[str, Any]) -> tuple[datetime, str]:
+    return row["signaled_at"], row["signal_id"] or ""
+
+
+def _score(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "event_id": row["response_id"],
+        "response_id": row["response_id"],
+        "deployment": row["deployment"],
+        "requested_at": row["signaled_at"],
+        "scored_at": row["signaled_at"],
+        "date": row["signaled_at"].date(),
+        "chat_id": row["chat_id"],
+        "metric": DISLIKES,
+        "metric_version": _VERSION,
+        "judge": "ratings",
+        "value": _VALUES[row["signal"]],
+        "sampling_probability": 1.0,
+        "direction": "down",
+        "low": 0.0,
+        "high": 1.0,
+    }

@@ -1,0 +1,92 @@
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from monitor.regression import RegressionSettings
+from monitor.regression.baselines import Baselines
+from monitor.regression.segments import Segment
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+SETTINGS = RegressionSettings(reference_observations=60, reference_time=0 * HOUR)
+MEANS = {"en": 0.9, "de": 0.5, "fr": 0.3}
+
+
+def classes(random: np.random.Generator, languages: list[str], number: int) -> list[Segment]:
+    return [(("language", str(one)),) for one in random.choice(languages, number)]
+
+
+def add(
+    baselines: Baselines, random: np.random.Generator, hours: range, languages: list[str], fallen: float = 0.0
+) -> None:
+    for hour in hours:
+        segments = classes(random, languages, 30)
+        means = np.array([MEANS[one[0][1]] - fallen for one in segments])
+        baselines.add(segments, random.binomial(1, means).astype(float), np.ones(30), START + hour * HOUR)
+
+
+def test_each_segment_gets_a_baseline_below_its_mean_once_the_reference_is_large() -> None:
+    """With 60 conversations there is one segment, with 240 there are two."""
+    baselines, random = Baselines(SETTINGS), np.random.default_rng(1)
+    add(baselines, random, range(2), ["en", "de"])
+    assert baselines.baseline is not None
+    assert len(baselines.levels) == 1
+    add(baselines, random, range(2, 8), ["en", "de"])
+    levels = dict(zip(baselines.partition.names, baselines.levels, strict=True))
+    assert 0.6 < levels["language en"] < 0.88
+    assert 0.2 < levels["language de"] < 0.48
+    assert np.isnan(levels["other"])
+    assert baselines.mean == pytest.approx(baselines.shares[:2] @ baselines.means[:2])
+
+
+def test_the_bounds_of_all_segments_hold_together() -> None:
+    """Of 150 references no more than 5 % have any segment, or the whole, whose lower end is above the true mean."""
+    wrong = divided = 0
+    for seed in range(150):
+        baselines, random = Baselines(SETTINGS), np.random.default_rng(seed)
+        add(baselines, random, range(9), ["en", "de", "de"])
+        true = np.array([MEANS[name.split()[-1]] for name in baselines.partition.names[:-1]])
+        if not len(true):
+            continue
+        divided += 1
+        whole = baselines.whole.interval
+        assert whole is not None
+        lower = baselines.levels[:2] + SETTINGS.tolerance
+        wrong += bool((lower > true).any() or whole.lower > baselines.whole_shares[:2] @ true)
+    assert divided > 100
+    assert wrong <= 7
+
+
+def test_a_fall_under_way_puts_the_choice_of_segments_off() -> None:
+    """A look that does not raise the bound of the whole chooses none; the next one may."""
+    baselines, random = Baselines(SETTINGS), np.random.default_rng(3)
+    add(baselines, random, range(2), ["en", "de"])
+    first = baselines.baseline
+    add(baselines, random, range(2, 8), ["en", "de"], fallen=0.25)
+    assert (len(baselines.levels), baselines.baseline) == (1, first)
+    add(baselines, random, range(8, 32), ["en", "de"])
+    assert len(baselines.levels) == 3
+
+
+def test_the_baselines_of_segments_only_rise() -> None:
+    """A slow fall during the growth of the reference lowers none of them."""
+    baselines, random = Baselines(SETTINGS), np.random.default_rng(4)
+    add(baselines, random, range(8), ["en", "de"])
+    before = baselines.levels[:2]
+    add(baselines, random, range(8, 60), ["en", "de"], fallen=0.2)
+    assert (baselines.levels[:2] >= before).all()
+    steady = Baselines(SETTINGS)
+    add(steady, np.random.default_rng(4), range(60), ["en", "de"])
+    assert (steady.levels[:2] > before).all()
+
+
+def test_a_new_class_has_a_baseline_once_there_is_enough_of_it() -> None:
+    """French, which the reference has not seen, is of the others, and they are learned like a stream."""
+    baselines, random = Baselines(SETTINGS), np.random.default_rng(5)
+    add(baselines, random, range(8), ["en", "de"])
+    add(baselines, random, range(8, 10), ["fr", "en"])
+    assert np.isnan(baselines.levels[-1])
+    add(baselines, random, range(10, 40), ["fr", "en"])
+    assert baselines.levels[-1] < 0.3
+    assert baselines.shares[-1] == 0.0
