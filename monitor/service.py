@@ -83,8 +83,16 @@ class Monitor:
     again at the next refresh.
     """
 
-    def __init__(self, lake: Lake, settings: MonitorSettings, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        lake: Lake,
+        settings: MonitorSettings,
+        clock: Callable[[], datetime],
+        judge_budgets: Mapping[str, float] | None = None,
+    ) -> None:
+        """`judge_budgets` are what the evaluator's judges may cost a day (UTC), by their names."""
         self.settings = settings
+        self._judge_budgets = judge_budgets or {}
         self._lake = lake
         self._clock = clock
         self._alert_book = AlertBook(lake)
@@ -340,6 +348,10 @@ class Monitor:
             failed_deliveries=self._notifier.failed_attempts,
             disabled_webhooks=self._notifier.disabled,
             refresh_seconds=(self._clock() - now).total_seconds(),
+            judge_budgets_left={
+                judge: budget - sum(one.scores.judge_cost_on(judge, now.date()) for one in self._figures.values())
+                for judge, budget in self._judge_budgets.items()
+            },
             totals=self._summed_up(),
         )
 

@@ -54,7 +54,8 @@ class Snapshot:
     `deployments` is keyed by DIAL's name, `_unassigned` for rows that name none. Since the process began,
     `failures` counts what went wrong by reason and `failed_deliveries` the attempts at a webhook that did not
     deliver. `disabled_webhooks` says by name who wants no more messages. `refresh_seconds` is how long the last look
-    at the lake took. `totals` are sums over all deployments, those that have been erased since included.
+    at the lake took. `judge_budgets_left` is what is left of each judge's budget of the day, as far as rows of scores
+    tell. `totals` are sums over all deployments, those that have been erased since included.
     """
 
     taken_at: datetime
@@ -64,4 +65,5 @@ class Snapshot:
     failed_deliveries: int
     refresh_seconds: float
     disabled_webhooks: Mapping[str, bool] = field(default_factory=dict)
+    judge_budgets_left: Mapping[str, float] = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)

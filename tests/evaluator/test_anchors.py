@@ -37,7 +37,7 @@ class Judged:
     name: str = "judged"
     version: str = "1"
     needs: tuple[str, ...] = ("answer",)
-    judge: str = "llm"
+    judge: str = "model"
     about: Description = ABOUT
 
     def fresh(self, draw: int) -> Judged:
