@@ -55,6 +55,9 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.kafka
 	$(BIN)/python -m benchmarks.lake
 	$(BIN)/python -m benchmarks.regression
+	$(BIN)/python -m benchmarks.regression_shapes
+	$(BIN)/python -m benchmarks.regression_fleet
+	$(BIN)/python -m benchmarks.regression_year --deployments 20
 	$(BIN)/python -m benchmarks.metrics
 	$(BIN)/python -m benchmarks.models
 	$(BIN)/python -m benchmarks.judges

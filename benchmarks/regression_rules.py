@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.regression_streams import LEVELS, Floats, Kind
+from benchmarks.regression_streams import Floats, Kind
 from monitor.regression import RegressionSettings
 from monitor.regression.betting import BETS
 
@@ -29,6 +29,7 @@ class Answers:
     daily: Floats
     number: Floats
     usual: Floats
+    levels: Floats
 
     @classmethod
     def of(cls, counts: Counts, kind: Kind) -> Answers:
@@ -37,12 +38,18 @@ class Answers:
         daily = np.cumsum(hourly, axis=1, dtype=np.float64)
         daily[:, DAY:] -= daily[:, :-DAY].copy()
         usual = hourly[:, :WEEK].sum(axis=1)
-        return cls(hourly, daily, np.maximum(daily.sum(axis=2), 1.0), usual / usual.sum(axis=1, keepdims=True))
+        return cls(
+            hourly,
+            daily,
+            np.maximum(daily.sum(axis=2), 1.0),
+            usual / usual.sum(axis=1, keepdims=True),
+            np.array(kind.levels),
+        )
 
     @property
     def usual_mean(self) -> Floats:
         """Mean of the first week; shape (streams, 1)."""
-        return np.asarray(self.usual @ LEVELS)[:, None]
+        return np.asarray(self.usual @ self.levels)[:, None]
 
 
 def _watched(statistic: Floats) -> Floats:
@@ -54,14 +61,16 @@ def _watched(statistic: Floats) -> Floats:
 def hourly_mean(answers: Answers) -> Floats:
     """How far the hour's mean is below the first week's; threshold 0.05."""
     with np.errstate(invalid="ignore"):
-        return _watched(answers.usual_mean - answers.hourly @ LEVELS / answers.hourly.sum(axis=2))
+        return _watched(answers.usual_mean - answers.hourly @ answers.levels / answers.hourly.sum(axis=2))
 
 
 def rolling_z(answers: Answers) -> Floats:
     """Standard errors by which the last day's mean is below the first week's; threshold 3."""
     number = answers.number
-    variance = answers.usual @ LEVELS**2 - answers.usual_mean[:, 0] ** 2
-    return _watched((answers.usual_mean - answers.daily @ LEVELS / number) * np.sqrt(number / variance[:, None]))
+    variance = answers.usual @ answers.levels**2 - answers.usual_mean[:, 0] ** 2
+    return _watched(
+        (answers.usual_mean - answers.daily @ answers.levels / number) * np.sqrt(number / variance[:, None])
+    )
 
 
 def kolmogorov_smirnov(answers: Answers) -> Floats:
@@ -84,7 +93,7 @@ def population_stability(answers: Answers) -> Floats:
 
 def page_hinkley(answers: Answers) -> Floats:
     """Sum of what answers are below the first week's mean, less 0.005 each, never below 0; threshold 50 (river's)."""
-    lost = answers.hourly.sum(axis=2) * (answers.usual_mean - 0.005) - answers.hourly @ LEVELS
+    lost = answers.hourly.sum(axis=2) * (answers.usual_mean - 0.005) - answers.hourly @ answers.levels
     return _reflected(lost, begin=WEEK)
 
 
@@ -111,6 +120,8 @@ def ours(counts: Counts, kind: Kind, tolerance: float = SETTINGS.tolerance) -> F
     begins anew after each regression, while this one goes on.
     """
     values, index = np.unique(kind.means, return_inverse=True)
+    # A reference keeps values to a 1024th.
+    kept = np.floor(values * 1024) / 1024
     observed = counts @ np.eye(len(values), dtype=np.float32)[index]
     streams, hours, _ = observed.shape
     statistic, baseline = np.full((streams, hours), -np.inf), np.zeros(streams)
@@ -128,7 +139,7 @@ def ours(counts: Counts, kind: Kind, tolerance: float = SETTINGS.tolerance) -> F
         seen[learns] += observed[learns, hour]
         (due,) = np.nonzero(learns & (seen.sum(axis=1) >= next_look) & (hour >= DAY))
         if len(due):
-            baseline[due] = np.maximum(baseline[due], lower_bounds(seen[due], values) - tolerance)
+            baseline[due] = np.maximum(baseline[due], lower_bounds(seen[due], kept) - tolerance)
             level = 1.0 - baseline[due, None, None]
             gains[due] = np.log1p(BETS * ((1.0 - values[:, None]) / level - 1.0))
             while (next_look[due] <= seen[due].sum(axis=1)).any():

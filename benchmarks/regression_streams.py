@@ -28,31 +28,47 @@ TURNS, ICC = 4, 0.5
 
 def worse(law: Floats, drop: float) -> Floats:
     """The law whose mean is lower by `drop`: a share of the answers turns bad; shape (5,)."""
-    bad = ALL_BAD if law[1:-1].sum() == 0.0 else BAD
-    share = drop / float((law - bad) @ LEVELS)
+    return blend(law, ALL_BAD if law[1:-1].sum() == 0.0 else BAD, LEVELS, drop)
+
+
+def blend(law: Floats, bad: Floats, levels: Floats, drop: float) -> Floats:
+    """The law with so many answers from the law `bad` that its mean is lower by `drop`."""
+    share = drop / float((law - bad) @ levels)
     return (1.0 - share) * law + share * bad
+
+
+def by_night(law: Floats) -> Callable[[int], Floats]:
+    """The law of an hour where half of the nights' questions are hard (0.08 worse), and 30 % of the days'."""
+    hard = worse(law, 0.08)
+
+    def at(hour: int) -> Floats:
+        share = 0.3 if 8 <= hour % 24 < 20 else 0.5
+        return share * hard + (1.0 - share) * law
+
+    return at
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What conversations there can be: their answers at each level, and their mean.
+    """What conversations there can be: their answers at each level (scores, rising), and their mean.
 
     With one turn a conversation is an answer. With four, each answer is that of the conversation's own draw with
     probability sqrt(ICC) and a draw of its own otherwise, so that two of them correlate by ICC.
     """
 
     turns: int
+    levels: tuple[float, ...] = tuple(LEVELS)
 
     @property
     def answers(self) -> NDArray[np.int64]:
-        """Number of answers at each level; shape (types, 5)."""
-        types = combinations_with_replacement(range(len(LEVELS)), self.turns)
-        return np.array([np.bincount(one, minlength=len(LEVELS)) for one in types])
+        """Number of answers at each level; shape (types, levels)."""
+        types = combinations_with_replacement(range(len(self.levels)), self.turns)
+        return np.array([np.bincount(one, minlength=len(self.levels)) for one in types])
 
     @property
     def means(self) -> Floats:
         """Mean score of each type; shape (types,)."""
-        return np.asarray(self.answers @ LEVELS / self.turns)
+        return np.asarray(self.answers @ np.array(self.levels) / self.turns)
 
     def probabilities(self, law: Floats) -> Floats:
         """How likely each type is; shape (types,)."""

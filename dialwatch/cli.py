@@ -69,7 +69,7 @@ def dialwatch(
 def main() -> None:
     """Run the command line; an error that a person can mend is one message and exit code 2, not a trace."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    for noisy in ("httpx", "aiobotocore", "botocore"):
+    for noisy in ("httpx", "httpx2", "aiobotocore", "botocore"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     # A pass that is not begun while the one before still runs is no news.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)

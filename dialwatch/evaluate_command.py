@@ -6,6 +6,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
@@ -31,6 +32,9 @@ from evaluator import (
 from lake import Lake, reads_seconds
 
 _seconds = reads_seconds("smhd")
+_NUMERIC = frozenset(
+    {"answers", "scored", "there before", "answers left", "takes about", "calls", "tokens read", "written", "cost"}
+)
 
 
 def evaluate(
@@ -60,7 +64,8 @@ def evaluate(
     """Score the answers that are new, and turn liked ones into ground truth.
 
     With --backfill score old answers by metrics that have not scored them: the newest ones, which the service has not
-    reached, are left to it. The exit code is 1 where something failed or a metric could not run.
+    reached, are left to it. The exit code is 1 where something failed, a metric could not run, or a judge's budget was
+    spent before the end.
     """
     only_with = {"--since": since, "--until": until, "--metrics": metrics, "--deployment": deployment}
     if not backfill and (given := [*[name for name, value in only_with.items() if value], *_flag(dry_run)]):
@@ -74,7 +79,8 @@ def evaluate(
     opened = settings.lake.open()
     if since is not None:
         period = _period(since, until, datetime.now(UTC))
-        _backfill(_prepared(opened, settings.evaluator, period, metrics, deployment), dry_run=dry_run)
+        with closing(_prepared(opened, settings.evaluator, period, metrics, deployment)) as prepared:
+            _backfill(prepared, dry_run=dry_run)
     elif once:
         _once(opened, settings.evaluator)
     else:
@@ -93,10 +99,12 @@ def _until_stopped(settings: Settings, lake: Lake) -> None:
 def _once(lake: Lake, settings: EvaluatorSettings) -> None:
     _warn_if_empty(lake)
     # Whoever asks for one pass expects all answers in it: what is there is all that will come.
-    result = Evaluator(lake, settings.model_copy(update={"context_grace": 0.0})).run_once()
+    with closing(Evaluator(lake, settings.model_copy(update={"context_grace": 0.0}))) as evaluator:
+        result = evaluator.run_once()
+    sampled = f"; {result.not_sampled:,} answers were not in the judge's sample" if result.not_sampled else ""
     typer.echo(
         f"{result.deployments} deployments: {result.scored} scores, without a value: {_reasons(result.unscored)}; "
-        f"{result.cases} new cases"
+        f"{result.cases} new cases{sampled}"
     )
     _end(result.failures, result.left_out)
 
@@ -137,8 +145,18 @@ def _print_result(result: BackfillResult) -> None:
     Console().print(grid)
     scored = sum(one.counts.scored for one in result.deployments)
     typer.echo(f"{scored:,} scores, {sum(one.held for one in result.deployments):,} were there before")
+    if not_sampled := sum(one.counts.not_sampled for one in result.deployments):
+        typer.echo(f"{not_sampled:,} answers were not in the judge's sample (evaluator.sampling)")
     _tell_left(sum(one.left for one in result.deployments))
+    if stopped := [one.deployment for one in result.deployments if one.budget_spent]:
+        typer.echo(
+            f"stopped for {', '.join(stopped)}: the judge's budget is spent. Run the same command again in the next "
+            "hour, or day, of UTC: it goes on where it stopped, and nothing is paid twice",
+            err=True,
+        )
     _end(result.failures, left_out)
+    if stopped:
+        sys.exit(1)
 
 
 def _print_estimates(estimates: list[Estimate]) -> None:
@@ -146,6 +164,7 @@ def _print_estimates(estimates: list[Estimate]) -> None:
     for metric in (metric for one in estimates for metric in one.metrics):
         grid.add_row(metric.deployment, metric.metric, f"{metric.answers:,}", _how_long(metric))
     Console().print(grid)
+    _print_judging([metric for one in estimates for metric in one.metrics])
     scores = sum(metric.answers for one in estimates for metric in one.metrics)
     seconds = sum(one.seconds for one in estimates)
     typer.echo(
@@ -153,6 +172,24 @@ def _print_estimates(estimates: list[Estimate]) -> None:
         f"{_duration(seconds)} with the reading: an estimate from some of these answers; nothing was written"
     )
     _tell_left(sum(one.left for one in estimates))
+
+
+def _print_judging(metrics: list[MetricEstimate]) -> None:
+    if not any(metric.judging for metric in metrics):
+        return
+    grid = _grid("deployment", "metric", "calls", "tokens read", "written", "cost")
+    for metric in metrics:
+        if (asked := metric.judging) is not None:
+            numbers = (f"{number:,}" for number in (asked.calls, asked.prompt_tokens, asked.completion_tokens))
+            grid.add_row(metric.deployment, metric.metric, *numbers, f"{asked.cost:,.2f}")
+    Console().print(grid)
+    judgings = [metric.judging for metric in metrics if metric.judging]
+    names = ", ".join(sorted({one.judge for one in judgings}))
+    typer.echo(
+        f"{sum(one.calls for one in judgings):,} calls of judges ({names}) for "
+        f"{sum(one.cost for one in judgings):,.2f}, in the currency of their prices: what several metrics ask is "
+        "counted with the first; nobody was asked"
+    )
 
 
 def _how_long(metric: MetricEstimate) -> str:
@@ -183,7 +220,7 @@ def _reasons(unscored: Mapping[str, int]) -> str:
 def _grid(*columns: str) -> Grid:
     grid = Grid()
     for column in columns:
-        numeric = column in ("answers", "scored", "there before", "answers left", "takes about")
+        numeric = column in _NUMERIC
         grid.add_column(column, overflow="fold", justify="right" if numeric else "left")
     return grid
 

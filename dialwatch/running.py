@@ -50,7 +50,12 @@ def evaluating(settings: Settings, lake: Lake, stop: threading.Event | None = No
     evaluator = Evaluator(lake, settings.evaluator)
     with Schedule(lambda: evaluator.run_once(stop.is_set), settings.evaluator.every, stop):
         logger.info("evaluating every %g s", settings.evaluator.every)
-        yield
+        try:
+            yield
+        finally:
+            # First of all: the end of the schedule waits for a pass, and that for its judge.
+            stop.set()
+            evaluator.close()
 
 
 @contextmanager
@@ -60,7 +65,9 @@ def monitoring(settings: Settings, lake: Lake, stop: threading.Event | None = No
     Gives the address of the pages.
     """
     stop = stop or threading.Event()
-    watch = Monitor(lake, settings.monitor, lambda: datetime.now(UTC))
+    judges = settings.evaluator.judges.items()
+    budgets = {name: judge.budget_per_day for name, judge in judges if judge.budget_per_day is not None}
+    watch = Monitor(lake, settings.monitor, lambda: datetime.now(UTC), budgets)
     app = monitor.create_app(watch)
     with (
         watch.telling(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +12,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table as Grid
 
-from dialwatch.config import load_settings
+from dialwatch.config import ConfigError, load_settings
 from dialwatch.score_page import page_of
 from dialwatch.score_webhook import send, webhook
+from evaluator import Judges
 from evaluator.datasets import Report, score_dataset
 from evaluator.metrics import Metric, Models
 from lake import Storage
@@ -37,7 +39,8 @@ def score(
     webhook_url: Annotated[str | None, typer.Option("--webhook", help="URL that the means are sent to.")] = None,
     webhook_secret_file: Annotated[Path | None, typer.Option(help="File with the secret that signs them.")] = None,
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="dialwatch.yaml, for evaluator.models and lake.storage.")
+        Path | None,
+        typer.Option("--config", "-c", help="dialwatch.yaml, for evaluator.models, evaluator.judges and lake.storage."),
     ] = None,
 ) -> None:
     """Score a table of answers, against a table of ground truth if there is one.
@@ -51,9 +54,12 @@ def score(
     # Tables of one's own need no lake; its storage is theirs.
     settings = load_settings(config, {"lake": {"root": "."}})
     names, storage, evaluator = _names(metrics), settings.lake.storage.storage(), settings.evaluator
-    asked = None if names is None else [evaluator.metric(name) for name in names]
-    report = _scored(answers, ground_truth, output, asked, evaluator.models, storage, workers)
-    _print(report, with_ground_truth=ground_truth is not None)
+    with closing(Judges(evaluator)) as judges:
+        asked = None if names is None else _bound(judges, [evaluator.metric(name) for name in names])
+        report = _scored(answers, ground_truth, output, asked, evaluator.models, storage, workers)
+        _print(report, with_ground_truth=ground_truth is not None)
+        for judge, money in judges.spent_today().items():
+            typer.echo(f"judge {judge}: calls of today (UTC) for {money:,.4f}, in the currency of its prices")
     if html is not None:
         html.write_text(page_of(report, storage), encoding="utf-8")
     if receiver is not None:
@@ -70,6 +76,13 @@ def _names(metrics: str) -> list[str] | None:
     if not names:
         raise typer.BadParameter("--metrics: name at least one, or all")
     return None if names == ["all"] else names
+
+
+def _bound(judges: Judges, metrics: list[Metric]) -> list[Metric]:
+    try:
+        return judges.bound(metrics)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
 
 
 def _scored(

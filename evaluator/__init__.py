@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evaluator.asking import Judges, forget_replies
     from evaluator.backfill import Backfill, Backfilled, BackfillResult
     from evaluator.backfill_estimate import Estimate, MetricEstimate, estimate
     from evaluator.old_answers import Period
@@ -21,13 +22,16 @@ __all__ = [
     "Evaluator",
     "EvaluatorSettings",
     "Failure",
+    "Judges",
     "MetricEstimate",
     "PassResult",
     "Period",
     "estimate",
+    "forget_replies",
 ]
 
 _HOMES = {
+    "asking": ("Judges", "forget_replies"),
     "backfill": ("Backfill", "BackfillResult", "Backfilled"),
     "backfill_estimate": ("Estimate", "MetricEstimate", "estimate"),
     "old_answers": ("Period",),

@@ -23,6 +23,7 @@ ANSWER_COLUMNS = (
 """All that `answers` reads; the bodies stay where they are."""
 
 _TOOL_CALLS = frozenset({"tool_calls", "function_call", "tool_use"})
+_CUT = frozenset({"length", "content_filter"})
 AT_ONCE = 2_000
 """Answers at a time, for what is done with them in no time."""
 
@@ -36,7 +37,8 @@ class Answer:
     empty list where nothing was retrieved, and None where the log does not tell what was, or only images were.
     `cited_only` says that the chunks are those that the answer cited, not all that were retrieved. `call` is the trace
     and span of the answer where the prompt of a model call that it made would say more than its own contexts.
-    `price` is that of all calls that it took.
+    `price` is that of all calls that it took. `model` is what the log names as the model, `is_cut` whether the answer
+    ended before its end, or its line could not be read whole.
     """
 
     event_id: str
@@ -55,6 +57,7 @@ class Answer:
     duration_ms: int | None
     price: float | None
     model: str | None
+    is_cut: bool
 
 
 def answers(rows: pa.Table, at_once: int = AT_ONCE) -> Iterator[list[Answer]]:
@@ -82,6 +85,7 @@ def _answer(row: Mapping[str, Any]) -> Answer:
         duration_ms=row["duration_ms"],
         price=row["price"],
         model=row["model"],
+        is_cut=row["error"] is not None or row["finish_reason"] in _CUT,
     )
 
 

@@ -10,10 +10,13 @@ from functools import partial
 from typing import TypeVar
 
 from evaluator.answers import answers
+from evaluator.asking import Judges
 from evaluator.cases import CaseBook
 from evaluator.late_contexts import with_late_contexts
 from evaluator.metrics import Metric
 from evaluator.old_answers import Period, Place, answers_a_day, old_answers
+from evaluator.owed import owed_probabilities
+from evaluator.sampling import ALL, Sampling, SamplingSettings
 from evaluator.scores import ScoreCounts, Scorer, answers_at_once, held_score_ids
 from evaluator.service import Failure
 from evaluator.settings import EvaluatorSettings
@@ -38,6 +41,7 @@ class Backfilled:
 
     `answers` is how many the period has, `counts` what was written, `held` how many scores were there before, `left`
     how many answers were left to the service, which has yet to read them or lets them wait for their contexts.
+    `budget_spent` says that it stopped early for want of money; run again later, it goes on from there.
     """
 
     deployment: str
@@ -45,6 +49,7 @@ class Backfilled:
     counts: ScoreCounts = field(default_factory=ScoreCounts)
     held: int = 0
     left: int = 0
+    budget_spent: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,11 @@ class Backfill:
     written once, also where this is run again, cut off, or run beside the service, whose place in the logs it does not
     move. Cases of ground truth are those of now, and compared with as the service does.
 
+    Judges are asked about the sample that is configured, and where a budget is spent, a deployment's part stops there.
+    Where metrics ask judges, it must be closed.
+
     Raises UnknownDeploymentError for a deployment that the lake does not hold, UnknownMetricError and ValueError for
-    metrics that cannot be used.
+    metrics that cannot be used, and JudgeCallsError where the calls of judges cannot be kept.
     """
 
     def __init__(
@@ -80,17 +88,24 @@ class Backfill:
         self._metrics = None if metrics is None else settings.metrics_named(metrics)
         self._scorer = Scorer()
         self._clock = clock
+        self._judges = Judges(settings)
         self.period = period
         self.deployments = _known(lake, deployments)
+        for deployment in self.deployments:
+            self._metrics_of(deployment)
+
+    def close(self) -> None:
+        """End the judges' part."""
+        self._judges.close()
 
     def tasks(self) -> Iterator[DeploymentBackfill]:
         """Give what there is to do, deployment by deployment; nothing is written yet."""
         children = ChildContexts(self._lake)
         for deployment in self.deployments:
-            metrics = self._settings.chosen_metrics(deployment) if self._metrics is None else self._metrics
             tables = DeploymentTables.of(self._lake, deployment, children)
-            grace = self._settings.context_grace
-            yield DeploymentBackfill(tables, metrics, self.period, self._scorer, grace, self._clock)
+            metrics, grace = self._metrics_of(deployment), self._settings.context_grace
+            sampling = self._settings.sampling_of(deployment)
+            yield DeploymentBackfill(tables, metrics, self.period, self._scorer, grace, self._clock, sampling)
 
     def run(self, on_progress: Progress | None = None) -> BackfillResult:
         """Do it, day by day from the latest on; a deployment that fails does not stop the others."""
@@ -104,6 +119,10 @@ class Backfill:
             results += [] if done is None else [done]
             begun += sum(task.days.values())
         return BackfillResult(tuple(results), tuple(failures))
+
+    def _metrics_of(self, deployment: str) -> list[Metric]:
+        chosen = self._settings.chosen_metrics(deployment) if self._metrics is None else self._metrics
+        return self._judges.bound(chosen, deployment)
 
     def _try(self, task: DeploymentBackfill, step: Callable[[], T], failures: list[Failure]) -> T | None:
         try:
@@ -125,12 +144,14 @@ class DeploymentBackfill:
         scorer: Scorer,
         context_grace: float,
         clock: Callable[[], datetime],
+        sampling: SamplingSettings = ALL,
     ) -> None:
         self.deployment = tables.deployment
         self.tables = tables
         self.metrics = metrics
         self.period = period
         self.days: dict[date, int] = {}
+        self.sampling = sampling
         self._scorer = scorer
         self._context_grace = context_grace
         self._clock = clock
@@ -153,6 +174,9 @@ class DeploymentBackfill:
         for day, number in self.days.items():
             self._run_day(day, done, _from(begun, on_progress))
             begun += number
+            if done.counts.is_budget_spent:
+                done.budget_spent = True
+                break
         return done
 
     def _run_day(self, day: date, done: Backfilled, on_progress: Callable[[int], None]) -> None:
@@ -164,6 +188,7 @@ class DeploymentBackfill:
                 log.info("the answers of %r of %s are looked at again: %s", self.deployment, day, error)
                 # Those that a metric left out are then counted anew.
                 written.left_out.clear()
+                written.not_sampled = 0
                 attempts = attempts + 1 if written.total == before else 0
                 before = written.total
                 continue
@@ -185,16 +210,20 @@ class DeploymentBackfill:
         cases = CaseBook.read(self.tables)
         commits, seen, left = 0, 0, 0
         were_held = max(0, len(held) - written.total)
+        known = owed_probabilities(self.tables.scores, self.metrics, self.period.requests(day))
+        sampling = Sampling(self.sampling, known=known)
         for batch in old_answers(self.tables, self.period, day, place):
             for found in answers(batch.rows, answers_at_once(self.metrics)):
                 some = with_late_contexts(self.tables, found)
                 rows, counts = self._scorer.rows(
-                    self.tables, some, self.metrics, cases, now, held=held, is_backfill=True
+                    self.tables, some, self.metrics, cases, now, held=held, is_backfill=True, sampling=sampling
                 )
                 if rows.num_rows:
                     self.tables.scores.append(rows, progress=place.ahead(commits))
                     commits += 1
                 written.add(counts)
+                if counts.is_budget_spent:
+                    return were_held, left
             left += batch.left
             seen += batch.rows.num_rows + batch.left
             on_progress(seen)

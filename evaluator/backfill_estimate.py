@@ -14,6 +14,8 @@ import pyarrow as pa
 from evaluator.answers import ANSWER_COLUMNS, Answer, answers
 from evaluator.backfill import Backfill, DeploymentBackfill
 from evaluator.cases import CaseBook
+from evaluator.judge_estimate import JudgeEstimate, Judging
+from evaluator.judging import asks_judge
 from evaluator.late_contexts import with_late_contexts
 from evaluator.metrics import Metric, ModelUnavailableError
 from evaluator.old_answers import Place, old_answers
@@ -33,7 +35,7 @@ Timer = Callable[[], float]
 class MetricEstimate:
     """How many answers a metric would be applied to, and in about how many seconds.
 
-    Where it cannot run, `seconds` is None and `problem` says why.
+    Where it cannot run, `seconds` is None and `problem` says why. `judging` is what it asks of a judge.
     """
 
     deployment: str
@@ -41,6 +43,7 @@ class MetricEstimate:
     answers: int
     seconds: float | None
     problem: str | None = None
+    judging: Judging | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ def estimate(backfill: Backfill, timer: Timer = time.perf_counter) -> list[Estim
     """Count what a backfill would score and time each metric on some of these very answers; write nothing.
 
     A metric is timed on at most 200 answers and, after the first one, some seconds. Loading its model is not counted.
+    No judge is asked: see `judge_estimate`.
     """
     return [_of_deployment(task, timer) for task in backfill.tasks()]
 
@@ -95,8 +99,9 @@ def _of_deployment(task: DeploymentBackfill, timer: Timer) -> Estimate:
                     samples.setdefault(work.metric.name, _Sample(day, frozenset(ids)))
                     counted[work.metric.name] += len(work.pairs)
     timed = _Timing(task, place, cases, timer)
+    asking = JudgeEstimate(task.metrics, task.sampling, task.tables.signals)
     metrics = [
-        timed.metric(metric, counted[metric.name], samples[metric.name])
+        timed.metric(metric, counted[metric.name], samples[metric.name], asking)
         if counted[metric.name]
         else MetricEstimate(task.deployment, metric.name, 0, 0.0)
         for metric in task.metrics
@@ -127,11 +132,14 @@ class _Timing:
         """Give about how long it takes to read so many answers, by those that were read."""
         return self._seconds / max(self._rows, 1) * number
 
-    def metric(self, metric: Metric, number: int, sample: _Sample) -> MetricEstimate:
-        """Time a metric on a sample of the answers, so many in all, that it is to score."""
+    def metric(self, metric: Metric, number: int, sample: _Sample, asking: JudgeEstimate) -> MetricEstimate:
+        """Time a metric on a sample of the answers, so many in all, that it is to score; count what asks a judge."""
         deployment = self._task.deployment
         try:
             for work in work_on(self._answers(sample), [metric], self._cases):
+                if asks_judge(metric):
+                    judging = asking.of(work, number)
+                    return MetricEstimate(deployment, metric.name, judging.answers, judging.seconds, judging=judging)
                 seconds = self._seconds_each(metric, work.frame) * number
                 return MetricEstimate(deployment, metric.name, number, seconds)
         except ModelUnavailableError as error:

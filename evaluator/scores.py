@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import traceback
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -19,7 +19,10 @@ import pyarrow.dataset as ds
 from evaluator.answers import AT_ONCE, Answer
 from evaluator.cases import Case, CaseBook
 from evaluator.identity import identity
-from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, Scores, needs_ground_truth
+from evaluator.judges import Spend
+from evaluator.judging import JUDGE_IS_THE_MODEL, TRANSIENT, asks_judge, judge_named, judges_itself, split
+from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, Score, Scores, needs_ground_truth
+from evaluator.sampling import Sampling, flagged
 from evaluator.segments import segment_of
 from evaluator.tables import DeploymentTables
 from lake import SCORES, Table
@@ -29,11 +32,21 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class ScoreCounts:
-    """What came of answers: scores with a value, without one by reason, and answers a metric left out by its name."""
+    """What came of answers: scores with a value, without one by reason, and answers a metric left out by its name.
+
+    `still_owed` counts, by reason, the scores that a judge owed before and still owes. `not_sampled` counts the answers
+    that no judge was asked about, `judged` the others; `expected` is how many of all the whole sample would have, and
+    `spend` what it took.
+    """
 
     scored: int = 0
     unscored: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
+    still_owed: Counter[str] = field(default_factory=Counter)
+    not_sampled: int = 0
+    judged: int = 0
+    expected: float = 0.0
+    spend: Spend = field(default_factory=Spend)
 
     @property
     def total(self) -> int:
@@ -45,6 +58,22 @@ class ScoreCounts:
         self.scored += other.scored
         self.unscored += other.unscored
         self.left_out += other.left_out
+        self.still_owed += other.still_owed
+        self.not_sampled += other.not_sampled
+        self.judged += other.judged
+        self.expected += other.expected
+        self.spend += other.spend
+
+    @property
+    def owed(self) -> int:
+        """Scores that a judge did not give now, and may give later."""
+        new = sum(number for reason, number in self.unscored.items() if reason in TRANSIENT)
+        return new + self.still_owed.total()
+
+    @property
+    def is_budget_spent(self) -> bool:
+        """Whether a judge's budget did not do."""
+        return bool(self.unscored["judge_budget"] or self.still_owed["judge_budget"])
 
 
 @dataclass(frozen=True)
@@ -64,6 +93,11 @@ def answers_at_once(metrics: Sequence[Metric]) -> int:
 def score_id(answer: Answer, metric: Metric) -> str:
     """Give the id that the one score of an answer by a version of a metric has."""
     return identity(answer.event_id, metric.name, metric.version)
+
+
+def owed_id(event_id: str, metric: str, version: str) -> str:
+    """Give the id of the row that says that a judge owes a score; the score itself comes later under its own id."""
+    return identity(event_id, metric, version, "owed")
 
 
 def held_score_ids(scores: Table, metrics: Sequence[Metric], where: ds.Expression | None = None) -> frozenset[str]:
@@ -141,20 +175,46 @@ class Scorer:
         *,
         held: Collection[str] = (),
         is_backfill: bool = False,
+        sampling: Sampling | None = None,
     ) -> tuple[pa.Table, ScoreCounts]:
-        """Give the rows of `scores` that these answers lack, `held` being the ids of those that are there."""
-        counts, rows = ScoreCounts(), []
-        segments = {answer.event_id: segment_of(answer) for answer in some}
-        for work in work_on(some, metrics, cases, held):
-            scores = self._scores(work, tables.deployment)
-            if scores is None:
-                counts.left_out[work.metric.name] += len(work.pairs)
-                continue
-            for row in _rows(work, scores, now):
-                counts.scored += row["value"] is not None
-                counts.unscored.update([row["reason"]] if row["value"] is None else [])
-                rows.append(row | {"segment": segments[row["event_id"]], "is_backfill": is_backfill})
-        return SCORES.rows(rows), counts
+        """Give the rows of `scores` that these answers lack, `held` being the ids of those that are there.
+
+        A judge is asked about those of the answers that are in the sample.
+        """
+        batch = _Batch(tables.deployment, cases, now, held, is_backfill)
+        free, judged = split(metrics)
+        self._add(batch, some, free)
+        if judged:
+            sampling = sampling or Sampling()
+            amiss = flagged(some, batch.rows, tables.signals) if sampling.settings.heeds_flags else set()
+            batch.count_sample(sampling, some, amiss)
+            self._add(batch, [answer for answer in some if answer.event_id in batch.probabilities], judged)
+        return SCORES.rows(batch.rows), batch.counts
+
+    def owed_rows(
+        self,
+        tables: DeploymentTables,
+        some: Sequence[Answer],
+        metric: Metric,
+        cases: CaseBook,
+        now: datetime,
+        probabilities: Mapping[str, float],
+        held: Collection[str],
+    ) -> tuple[pa.Table, ScoreCounts]:
+        """Give the rows that a judge owed; `probabilities` are those with which the answers were in the sample."""
+        batch = _Batch(tables.deployment, cases, now, held, is_backfill=False)
+        batch.probabilities.update(probabilities)
+        self._add(batch, some, [metric])
+        return SCORES.rows(batch.rows), batch.counts
+
+    def _add(self, batch: _Batch, some: Sequence[Answer], metrics: Sequence[Metric]) -> None:
+        for whole in work_on(some, metrics, batch.cases, batch.held):
+            for work, refused in _without_own_model(whole):
+                scores = refused or self._scores(work, batch.deployment)
+                if scores is None:
+                    batch.counts.left_out[work.metric.name] += len(work.pairs)
+                else:
+                    batch.add(work, scores)
 
     def _scores(self, work: Work, deployment: str) -> Scores | None:
         metric, told = work.metric, {"deployment": deployment, "metric": work.metric.name}
@@ -180,17 +240,70 @@ _MEND = (
 )
 
 
-def _rows(work: Work, scores: Scores, now: datetime) -> Iterator[dict[str, Any]]:
-    metric = work.metric
+def _without_own_model(work: Work) -> Iterator[tuple[Work, Scores | None]]:
+    """Give the work, and apart from it, with its scores, that on answers of the judge's own model."""
+    own = [judges_itself(work.metric, answer) for answer, _ in work.pairs]
+    if not any(own):
+        yield work, None
+        return
+    for is_own in sorted(set(own)):
+        places = [i for i, one in enumerate(own) if one is is_own]
+        part = Work(work.metric, work.frame.iloc[places], [work.pairs[i] for i in places])
+        refused = Scores.of([Score(None, JUDGE_IS_THE_MODEL)] * len(places), part.frame.index)
+        yield part, refused if is_own else None
+
+
+@dataclass
+class _Batch:
+    """The rows that some answers of a deployment get, and what came of them."""
+
+    deployment: str
+    cases: CaseBook
+    now: datetime
+    held: Collection[str]
+    is_backfill: bool
+    probabilities: dict[str, float] = field(default_factory=dict)
+    segments: dict[str, str] = field(default_factory=dict)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    counts: ScoreCounts = field(default_factory=ScoreCounts)
+
+    def count_sample(self, sampling: Sampling, some: Sequence[Answer], amiss: Collection[str]) -> None:
+        """Draw the sample."""
+        self.probabilities = sampling.probabilities(some, amiss)
+        self.counts.judged = len(self.probabilities)
+        self.counts.not_sampled = len(some) - len(self.probabilities)
+        whole = Sampling(sampling.settings)
+        self.counts.expected = sum(whole.probability(flagged=answer.event_id in amiss) for answer in some)
+
+    def add(self, work: Work, scores: Scores) -> None:
+        """Take the scores of a metric."""
+        rows = _rows(work, scores, self.now, self.probabilities)
+        for row, (answer, _) in zip(rows, work.pairs, strict=True):
+            if answer.event_id not in self.segments:
+                self.segments[answer.event_id] = segment_of(answer)
+            self.counts.spend += row.pop("spend")
+            if row["score_id"] in self.held:
+                self.counts.still_owed[row["reason"]] += 1
+                continue
+            self.counts.scored += row["value"] is not None
+            self.counts.unscored.update([row["reason"]] if row["value"] is None else [])
+            segment = self.segments[answer.event_id]
+            self.rows.append(row | {"segment": segment, "is_backfill": self.is_backfill})
+
+
+def _rows(work: Work, scores: Scores, now: datetime, probabilities: Mapping[str, float]) -> Iterator[dict[str, Any]]:
+    metric, judge, is_judged = work.metric, judge_named(work.metric), asks_judge(work.metric)
     is_measured = MEASURED_COLUMNS.issuperset(metric.needs)
-    results = zip(scores.values, scores.reasons, scores.details, work.pairs, strict=True)
-    for value, reason, details, (answer, case) in results:
+    results = zip(scores.values, scores.reasons, scores.details, scores.spends, work.pairs, strict=True)
+    for value, reason, details, spend, (answer, case) in results:
         # What the log does not hold was not seen, and so not even "nothing was retrieved" can be said of it.
         seen = is_measured or answer.text is not None
         known = seen and value == value
         told = dict(details) | ({"case_id": case.case_id} if case else {})
+        reason = None if known else (reason if seen else "no_answer")
+        is_owed = is_judged and reason in TRANSIENT
         yield {
-            "score_id": score_id(answer, metric),
+            "score_id": owed_id(answer.event_id, metric.name, metric.version) if is_owed else score_id(answer, metric),
             "response_id": answer.response_id,
             "event_id": answer.event_id,
             "deployment": answer.deployment,
@@ -200,15 +313,16 @@ def _rows(work: Work, scores: Scores, now: datetime) -> Iterator[dict[str, Any]]
             "metric": metric.name,
             "metric_version": metric.version,
             "value": value if known else None,
-            "reason": None if known else (reason if seen else "no_answer"),
+            "reason": reason,
             "details": orjson.dumps(told).decode() if told else None,
-            "judge": metric.judge,
-            "cost": 0.0,
-            "prompt_tokens": 0,
-            "completion_tokens": 0,
-            "sampling_probability": 1.0,
+            "judge": judge,
+            "cost": spend.cost,
+            "prompt_tokens": spend.prompt_tokens,
+            "completion_tokens": spend.completion_tokens,
+            "sampling_probability": probabilities[answer.event_id] if is_judged else 1.0,
             "scored_at": now,
             "direction": metric.about.direction,
             "low": metric.about.low,
             "high": metric.about.high,
+            "spend": spend,
         }

@@ -14,6 +14,7 @@ from evaluator.late_contexts import Grace, with_late_contexts
 from evaluator.metrics import Metric
 from evaluator.new_answers import FROM_LOGS, POSITIONS, WAITED_UNTIL, new_answers
 from evaluator.positions import is_far
+from evaluator.sampling import Sampling
 from evaluator.scores import ScoreCounts, Scorer, answers_at_once, held_score_ids
 from evaluator.tables import DeploymentTables
 from lake import PASSES, SCORES
@@ -31,6 +32,7 @@ def score_new_answers(
     context_grace: float,
     now: datetime,
     is_stopping: Callable[[], bool] = lambda: False,
+    sampling_of: Callable[[pa.Table], Sampling] = lambda _: Sampling(),
 ) -> ScoreCounts:
     """Score the answers that were logged since the last time, and remember that, in one commit.
 
@@ -42,7 +44,8 @@ def score_new_answers(
     `context_grace` seconds.
 
     Metrics that need ground truth score only answers to a question for which there is an earlier case. A metric that
-    cannot run is left out, and the answers count as done.
+    cannot run is left out, and the answers count as done. `sampling_of` is given the answers before any of them is
+    looked at, and says which of them judges are asked about.
 
     Raises LostRaceError where another evaluator has just done so.
     """
@@ -65,12 +68,13 @@ def score_new_answers(
     may_be_held = FROM_LOGS not in committed or new.repeats or committed.get(CUT, 0) % 2
     held = held_score_ids(tables.scores, metrics) if may_be_held else frozenset()
     commits = _Commits(tables, passes, committed.get(CUT, 0))
+    sampling = sampling_of(ready)
     for found in answers(ready, answers_at_once(metrics)):
         if is_stopping():
             commits.cut()
             return counts
         some = with_late_contexts(tables, found)
-        rows, of_some = scorer.rows(tables, some, metrics, cases, now, held=held)
+        rows, of_some = scorer.rows(tables, some, metrics, cases, now, held=held, sampling=sampling)
         counts.add(of_some)
         commits.add(rows)
     commits.end({name: position for name, position in reached.items() if position != committed.get(name)})

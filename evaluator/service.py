@@ -7,7 +7,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from evaluator.anchors import Rescoring
+from evaluator.asking import Judges
 from evaluator.ground_truth import propose_cases
+from evaluator.owed import OwedScores
 from evaluator.positions import Uncommitted
 from evaluator.scores import ScoreCounts, Scorer
 from evaluator.scoring import score_new_answers
@@ -37,7 +40,8 @@ class PassResult:
 
     `deployments` counts those that went well, `scored` the scores with a value, `unscored` those without one by
     reason, `cases` the new cases of ground truth. `left_out` counts, by a metric's name, the answers without its score
-    because it could not run; a backfill scores them once it can.
+    because it could not run; a backfill scores them once it can. `not_sampled` counts the answers that no judge was
+    asked about.
     """
 
     deployments: int = 0
@@ -46,6 +50,7 @@ class PassResult:
     cases: int = 0
     failures: tuple[Failure, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
+    not_sampled: int = 0
 
 
 @dataclass
@@ -57,11 +62,17 @@ class _Tally:
 
     def result(self) -> PassResult:
         made, failures = self.counts, tuple(self.failures)
-        return PassResult(self.deployments, made.scored, dict(made.unscored), self.cases, failures, dict(made.left_out))
+        left_out = dict(made.left_out)
+        return PassResult(
+            self.deployments, made.scored, dict(made.unscored), self.cases, failures, left_out, made.not_sampled
+        )
 
 
 class Evaluator:
-    """Scores the answers of every deployment in the lake, each at most once per metric version."""
+    """Scores the answers of every deployment in the lake, each at most once per metric version.
+
+    Where metrics ask judges, it must be closed. Raises JudgeCallsError where their calls cannot be kept.
+    """
 
     def __init__(
         self, lake: Lake, settings: EvaluatorSettings, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -69,10 +80,19 @@ class Evaluator:
         self._lake = lake
         self._settings = settings
         self._scorer = Scorer()
+        self._judges = Judges(settings)
+        self._owed = OwedScores(self._scorer)
+        self._rescoring = Rescoring(settings.anchors, self._scorer)
         self._told_missing: set[str] = set()
         self._children = ChildContexts(lake)
         self._uncommitted = Uncommitted()
         self._clock = clock
+        for deployment in (None, *settings.deployments):
+            self._judges.bound(settings.chosen_metrics(deployment or ""), deployment)
+
+    def close(self) -> None:
+        """Let the judges' calls under way end, for some seconds; a pass that is running then ends soon."""
+        self._judges.close()
 
     def run_once(self, is_stopping: Callable[[], bool] = lambda: False) -> PassResult:
         """Do all that is new, deployment by deployment; one that fails does not stop the others.
@@ -82,6 +102,7 @@ class Evaluator:
         """
         tally = _Tally()
         self._children.forget()
+        self._judges.prune(self._clock())
         # Calls that name no deployment are calls of global routes: nobody's answers.
         deployments = [name for name in self._lake.deployments() if name is not None]
         self._tell_missing(deployments)
@@ -101,8 +122,22 @@ class Evaluator:
         # Cases first, so that an answer can be compared with a case from the same stretch of the log.
         tables = DeploymentTables.of(self._lake, deployment, self._children, self._uncommitted)
         tally.cases += propose_cases(tables, self._clock())
-        metrics, grace = self._settings.chosen_metrics(deployment), self._settings.context_grace
-        tally.counts.add(score_new_answers(tables, metrics, self._scorer, grace, self._clock(), is_stopping))
+        metrics = self._judges.bound(self._settings.chosen_metrics(deployment), deployment)
+        now, grace = self._clock(), self._settings.context_grace
+        tally.counts.add(self._owed.score(tables, metrics, now, is_stopping))
+        counts = score_new_answers(
+            tables,
+            metrics,
+            self._scorer,
+            grace,
+            now,
+            is_stopping,
+            lambda ready: self._judges.sampling(deployment, metrics, ready, now),
+        )
+        self._judges.learn(deployment, metrics, counts)
+        tally.counts.add(counts)
+        self._owed.expect(deployment, counts, now)
+        self._rescoring.run(tables, metrics, self._clock(), is_stopping)
         tally.deployments += 1
 
     def _tell_missing(self, deployments: Collection[str]) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from evaluator.anchors.settings import AnchorSettings
 from evaluator.judges import JudgeSettings
+from evaluator.judging import asks_judge, without_prices
 from evaluator.metrics import Metric, Models, UnknownMetricError, combination, metric_named
+from evaluator.sampling import SamplingSettings
 from lake import reads_seconds
 
 DEFAULT_METRICS = (
@@ -25,6 +30,12 @@ LOGGED_COLUMNS = frozenset({"question", "answer", "contexts", "facts", "referenc
 
 _COMBINATION_NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 _seconds = reads_seconds("smh")
+_days = reads_seconds("hd")
+
+
+def _judge_calls() -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state) / "dialwatch" / "judge_calls.sqlite"
 
 
 class CombinationSettings(BaseModel):
@@ -46,11 +57,13 @@ Combinations = Mapping[str, CombinationSettings]
 
 
 class DeploymentSettings(BaseModel):
-    """What is different for one deployment: `metrics` stand in the place of the evaluator's own."""
+    """What is different for one deployment: each key stands in the place of the evaluator's own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    metrics: tuple[str, ...]
+    metrics: tuple[str, ...] | None = None
+    judge: str | None = None
+    sampling: SamplingSettings | None = None
 
 
 class EvaluatorSettings(BaseModel):
@@ -63,27 +76,66 @@ class EvaluatorSettings(BaseModel):
     `{"quality": {"faithfulness_kprecision": 2, "context_present": 1}}`, or with `weights` and `mean` where that is
     the harmonic one.
 
-    `deployments` says by a deployment's name which metrics score it in the place of `metrics`. `models` says which
-    local models the metrics use that use one. `judges` are the language models that may be asked, by name.
+    `anchors` are answers that are scored again to see whether a judge has changed.
 
-    Raises pydantic's ValidationError for a key that does not exist, and for a metric that does not, with a list of
-    those that do.
+    `models` says which local models the metrics use that use one. `judges` are the language models that may be asked,
+    by name, `judge` is the one that is; where there is one alone, it need not be named. `sampling` says about which
+    answers. `judge_calls` is the file of its calls, on a local disk, and how long their replies are kept is
+    `judge_calls_retention`.
+
+    `deployments` says by a deployment's name what stands in the place of `metrics`, `judge` and `sampling` there.
+
+    Raises pydantic's ValidationError for a key that does not exist, for a metric that does not, with a list of those
+    that do, and for a metric that asks a judge where none may be asked.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     models: Models = Models()
     judges: Mapping[str, JudgeSettings] = Field(default_factory=dict)
+    judge: str | None = None
+    judge_calls: Path = Field(default_factory=_judge_calls)
+    judge_calls_retention: Annotated[float, BeforeValidator(_days), Field(ge=86400, allow_inf_nan=False)] = 30 * 86400.0
+    sampling: SamplingSettings = SamplingSettings()
     combinations: Combinations = Field(default_factory=dict)
     metrics: tuple[str, ...] = DEFAULT_METRICS
     deployments: Mapping[str, DeploymentSettings] = Field(default_factory=dict)
     every: Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)] = 60.0
     context_grace: Annotated[float, BeforeValidator(_seconds), Field(ge=0, allow_inf_nan=False)] = 120.0
+    anchors: AnchorSettings = AnchorSettings()
 
     def chosen_metrics(self, deployment: str) -> list[Metric]:
         """Give the metrics that score a deployment, combinations among them."""
         own = self.deployments.get(deployment)
-        return self.metrics_named(self.metrics if own is None else own.metrics)
+        return self.metrics_named(self.metrics if own is None or own.metrics is None else own.metrics)
+
+    def judge_of(self, deployment: str | None) -> str | None:
+        """Give the name of the judge that metrics of a deployment ask, of no particular one for None."""
+        own = self.deployments.get(deployment or "")
+        if own is not None and own.judge is not None:
+            return own.judge
+        return self.judge or (next(iter(self.judges)) if len(self.judges) == 1 else None)
+
+    def sampling_of(self, deployment: str) -> SamplingSettings:
+        """Give which answers of a deployment a judge is asked about."""
+        own = self.deployments.get(deployment)
+        return self.sampling if own is None or own.sampling is None else own.sampling
+
+    def check_judge(self, metrics: Iterable[Metric], deployment: str | None) -> None:
+        """Raise ValueError where one of the metrics asks a judge, and there is none, or one without prices."""
+        asking = next((metric.name for metric in metrics if asks_judge(metric)), None)
+        if asking is None:
+            return
+        name = self.judge_of(deployment)
+        if name is None:
+            several = f"say which of {', '.join(sorted(self.judges))} in evaluator.judge"
+            none = "configure one under evaluator.judges.<name>"
+            raise ValueError(f"metric {asking!r} asks a judge; {several if self.judges else none}")
+        if without_prices(self.judges[name]):
+            raise ValueError(
+                f"metric {asking!r} asks the judge {name!r}, and it is not known what a call costs; give prompt_price "
+                f"and completion_price (0 for a model that costs nothing), or allow_unpriced"
+            )
 
     def metrics_named(self, names: Iterable[str]) -> list[Metric]:
         """Give metrics by their names, each once, combinations among them.
@@ -94,7 +146,10 @@ class EvaluatorSettings(BaseModel):
         return list({metric.name: metric for metric in _scorable(names, self.combinations, self.models)}.values())
 
     def metric(self, name: str) -> Metric:
-        """Give any metric or combination by its name, with the models that are set; raises UnknownMetricError."""
+        """Give any metric or combination by its name, with the models that are set; raises UnknownMetricError.
+
+        It has no judge yet: see `evaluator.judging`.
+        """
         return _chosen(name, self.combinations, self.models)
 
     @field_validator("combinations")
@@ -120,10 +175,24 @@ class EvaluatorSettings(BaseModel):
     ) -> Mapping[str, DeploymentSettings]:
         return {name: _checked(name, own, info.data.get("combinations", {})) for name, own in deployments.items()}
 
+    @model_validator(mode="after")
+    def _has_judges(self) -> EvaluatorSettings:
+        for name in (self.judge, *(own.judge for own in self.deployments.values())):
+            if name is not None and name not in self.judges:
+                known = ", ".join(sorted(self.judges)) or "none"
+                raise ValueError(f"there is no judge {name!r}; known: {known}. Configure it under evaluator.judges")
+        for deployment in (None, *self.deployments):
+            self.check_judge(self.chosen_metrics(deployment or ""), deployment)
+        return self
+
 
 def _checked(deployment: str, own: DeploymentSettings, combinations: Combinations) -> DeploymentSettings:
+    if own == DeploymentSettings():
+        raise ValueError(f"deployment {deployment!r} says nothing; give metrics, judge or sampling, or leave it out")
+    if own.metrics is None:
+        return own
     try:
-        return DeploymentSettings(metrics=_own_names(own.metrics, combinations))
+        return own.model_copy(update={"metrics": _own_names(own.metrics, combinations)})
     except ValueError as error:
         raise ValueError(f"deployment {deployment!r}: {error}") from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evaluator.positions import Uncommitted
-from lake import GROUND_TRUTH, PARSED_LOGS, SCORES, USER_SIGNALS, ChildContexts, Lake, Table
+from lake import ALERTS, ANCHORS, GROUND_TRUTH, PARSED_LOGS, SCORES, USER_SIGNALS, ChildContexts, Lake, Table
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class DeploymentTables:
     signals: Table
     truth: Table
     scores: Table
+    anchors: Table
+    alerts: Table
     children: ChildContexts
     uncommitted: Uncommitted
 
@@ -28,7 +30,7 @@ class DeploymentTables:
         cls, lake: Lake, deployment: str, children: ChildContexts | None = None, uncommitted: Uncommitted | None = None
     ) -> DeploymentTables:
         """Open the tables of a deployment; none of them need exist."""
-        specs = (PARSED_LOGS, USER_SIGNALS, GROUND_TRUTH, SCORES)
-        logs, signals, truth, scores = (lake.table(spec, deployment) for spec in specs)
+        specs = (PARSED_LOGS, USER_SIGNALS, GROUND_TRUTH, SCORES, ANCHORS, ALERTS)
+        logs, signals, truth, scores, anchors, alerts = (lake.table(spec, deployment) for spec in specs)
         children, uncommitted = children or ChildContexts(lake), uncommitted or Uncommitted()
-        return cls(deployment, logs, signals, truth, scores, children, uncommitted)
+        return cls(deployment, logs, signals, truth, scores, anchors, alerts, children, uncommitted)

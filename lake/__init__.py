@@ -13,6 +13,7 @@ from lake.positions import read_new
 from lake.retention import Forgotten, forget_before
 from lake.schemas import (
     ALERTS,
+    ANCHORS,
     ANSWERING_KINDS,
     BATCHES,
     GROUND_TRUTH,
@@ -32,6 +33,7 @@ from lake.table import OVERLAP, Change, LostRaceError, Table, TableReplacedError
 
 __all__ = [
     "ALERTS",
+    "ANCHORS",
     "ANSWERING_KINDS",
     "BACKFILLS",
     "BATCHES",

@@ -11,8 +11,7 @@ from datetime import UTC, datetime, timedelta
 from deltalake import DeltaTable
 from pyarrow import fs
 
-from lake.history import LOG, removed_paths
-from lake.rewriting import live_files
+from lake.history import LOG, live_files, removed_paths
 from lake.table import Table
 
 LOG_RETENTION = timedelta(days=7)

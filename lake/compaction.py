@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from lake.history import DataFile
-from lake.rewriting import batches, live_files, replace
+from lake.history import DataFile, live_files
+from lake.rewriting import batches, replace
 from lake.table import LostRaceError, Table
 from lake.writing import DENSE
 

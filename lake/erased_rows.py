@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from lake.belongings import Belongings, is_in
 from lake.schemas import (
     ALERTS,
+    ANCHORS,
     GROUND_TRUTH,
     REJECTED,
     REPLAYS,
@@ -88,6 +89,7 @@ def of_calls(event_ids: frozenset[str]) -> Rule:
 RULES: dict[str, Rule] = {
     USER_SIGNALS.name: Rule(("signal_id", "response_id", "chat_id", "user_id"), _signal_goes),
     SCORES.name: Rule(("event_id", "response_id", "chat_id", "details"), _score_goes, _mend_score),
+    ANCHORS.name: Rule(("event_id", "response_id", "chat_id"), _score_goes),
     GROUND_TRUTH.name: Rule(("case_id",), lambda batch, _, cases: is_in(batch["case_id"], cases)),
     REPLAYS.name: Rule(
         ("case_id", "response_id"),

@@ -12,12 +12,13 @@ import pyarrow.compute as pc
 from lake.belongings import Belongings, Subject, find_belongings, is_in
 from lake.cleaning import forget_history
 from lake.erased_rows import RULES, Rule, of_calls
-from lake.history import DataFile, scan
+from lake.history import DataFile, live_files, scan
 from lake.lake import Lake
 from lake.quotations import SHORTEST_ID, SHORTEST_TEXT
-from lake.rewriting import batches, live_files, replace
+from lake.rewriting import batches, replace
 from lake.schemas import (
     ALERTS,
+    ANCHORS,
     GROUND_TRUTH,
     PARSED_LOGS,
     REJECTED,
@@ -31,8 +32,8 @@ from lake.table import LostRaceError, Table
 PASSES = "passes"
 """The `app_id` that every pass over a table carries when it appends what it made of other tables, one more each time.
 
-A pass asks for it (`Table.progress`) before it reads. An erasure moves it in `scores`, `ground_truth` and `replays`
-when the rows are gone, so that a pass that has read them is refused with LostRaceError.
+A pass asks for it (`Table.progress`) before it reads. An erasure moves it in `scores`, `anchors`, `ground_truth` and
+`replays` when the rows are gone, so that a pass that has read them is refused with LostRaceError.
 """
 
 BACKFILLS = "backfills"
@@ -42,9 +43,9 @@ An erasure moves it wherever it moves `PASSES`.
 """
 
 _ATTEMPTS = 20
-_MADE_OF_LOGS = (USER_SIGNALS, SCORES, REPLAYS, GROUND_TRUTH, ALERTS)
+_MADE_OF_LOGS = (USER_SIGNALS, SCORES, ANCHORS, REPLAYS, GROUND_TRUTH, ALERTS)
 """Cases tell which replays and scores go, so they go after them."""
-_MADE_BY_PASSES = (SCORES, GROUND_TRUTH, REPLAYS)
+_MADE_BY_PASSES = (SCORES, ANCHORS, GROUND_TRUTH, REPLAYS)
 _CANNOT_KNOW = (
     "Lines of this subject that arrive from now on, or are sent again, are stored again; so are signals that the "
     "collector read from its calls just before they went (ids, no text). Erase again later to remove them.",

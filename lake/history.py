@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.dataset as ds
+from deltalake import DeltaTable
 from pyarrow import fs
 
 LOG = "_delta_log"
@@ -43,6 +44,15 @@ def removed_paths(filesystem: fs.FileSystem, names: Iterable[str]) -> set[str]:
     """Paths of all files that these commits (names of files in the log) removed."""
     actions = (action for name in names for action in _actions(_read_all(filesystem, f"{LOG}/{name}")))
     return {unquote(action["remove"]["path"]) for action in actions if "remove" in action}
+
+
+def live_files(delta: DeltaTable) -> list[DataFile]:
+    """Give the files that the table's rows are in now, the oldest first."""
+    files = pa.table(delta.get_add_actions(flatten=True))
+    days = files["partition.date"].to_pylist() if "partition.date" in files.column_names else [None] * files.num_rows
+    columns = [files[name].to_pylist() for name in ("modification_time", "path", "size_bytes")]
+    found = sorted(zip(*columns, days, strict=True), key=lambda row: row[:2])
+    return [DataFile(path, None if day is None else str(day), size) for _, path, size, day in found]
 
 
 def scan(filesystem: fs.FileSystem, files: Sequence[DataFile], schema: pa.Schema) -> ds.Dataset:

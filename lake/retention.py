@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from lake.history import DataFile
-from lake.rewriting import batches, live_files, replace
+from lake.history import DataFile, live_files
+from lake.rewriting import batches, replace
 from lake.schemas import BATCHES
 from lake.table import LostRaceError, Table
 

@@ -10,21 +10,12 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
-from lake.history import DataFile, scan
+from lake.history import DataFile, live_files, scan
 from lake.table import LostRaceError, Table
 from lake.writing import NewFile
 
 _APP_ID = "dialwatch:rewrite"
 _ROWS_AT_ONCE = 512
-
-
-def live_files(delta: DeltaTable) -> list[DataFile]:
-    """Give the files that the table's rows are in now, the oldest first."""
-    files = pa.table(delta.get_add_actions(flatten=True))
-    days = files["partition.date"].to_pylist() if "partition.date" in files.column_names else [None] * files.num_rows
-    columns = [files[name].to_pylist() for name in ("modification_time", "path", "size_bytes")]
-    found = sorted(zip(*columns, days, strict=True), key=lambda row: row[:2])
-    return [DataFile(path, None if day is None else str(day), size) for _, path, size, day in found]
 
 
 def batches(table: Table, files: Sequence[DataFile]) -> Iterator[pa.RecordBatch]:

@@ -155,7 +155,11 @@ SCORES = TableSpec(
     "scores",
     "One row a response and metric.",
     _schema(
-        ("score_id", pa.string(), "Hash of (event_id, metric, metric_version). Unique."),
+        (
+            "score_id",
+            pa.string(),
+            "Hash of (event_id, metric, metric_version), another one where a judge owes the score. Unique.",
+        ),
         ("response_id", pa.string(), "As in parsed_logs."),
         ("event_id", pa.string(), "Row of parsed_logs that was scored."),
         ("deployment", pa.string(), "As in parsed_logs."),
@@ -166,12 +170,16 @@ SCORES = TableSpec(
         ("metric", pa.string(), "Name in evaluator.metrics.REGISTRY."),
         ("metric_version", pa.string(), "Version of the metric; scores of two versions are never compared."),
         ("value", pa.float64(), "The score; null where it cannot be computed."),
-        ("reason", pa.string(), "Why `value` is null: no_answer, no_contexts, no_ground_truth ..."),
+        (
+            "reason",
+            pa.string(),
+            "Why `value` is null: no_answer, no_contexts, no_ground_truth ... A judge owes it: judge_budget ...",
+        ),
         ("details", pa.string(), "JSON object: claims and verdicts, ranks, highlights, the case compared with."),
-        ("judge", pa.string(), "What judged: lexical, or the name of a model."),
+        ("judge", pa.string(), "What judged: lexical, embedding, model, or the name of the judge that was asked."),
         ("prompt_tokens", pa.int64(), "Tokens that the judge read."),
         ("completion_tokens", pa.int64(), "Tokens that the judge wrote."),
-        ("cost", pa.float64(), "Price of the judge's calls."),
+        ("cost", pa.float64(), "Price of the judge's calls; what several metrics share is with the first."),
         ("sampling_probability", pa.float64(), "How likely the response was to be scored; weight by its inverse."),
         ("scored_at", TIMESTAMP, "When the score was made."),
         ("is_backfill", pa.bool_(), "Whether a backfill made it, long after the answer; null is false."),
@@ -181,6 +189,29 @@ SCORES = TableSpec(
     ),
     long_text=("details",),
 )
+
+ANCHORS = TableSpec(
+    "anchors",
+    "One row a scoring of an anchor: an answer that is scored again and again to see whether the judge has changed.",
+    _schema(
+        ("event_id", pa.string(), "Row of parsed_logs that is the anchor."),
+        ("response_id", pa.string(), "As in parsed_logs."),
+        ("deployment", pa.string(), "As in parsed_logs."),
+        ("date", pa.date32(), "UTC date of the response. Partition."),
+        ("chat_id", pa.string(), "As in parsed_logs; a conversation has one anchor of a metric at most."),
+        ("metric", pa.string(), "As in scores."),
+        ("metric_version", pa.string(), "As in scores; a new version scores the anchors of the one before."),
+        ("draw", pa.int64(), "Which scoring: 0 and 1 are the first two, others the time when it was due, in seconds "
+         "since 1970; -1 for an answer that was scored by two versions, once by each, and is no anchor."),
+        ("value", pa.float64(), "The score; null where it could not be computed."),
+        ("reason", pa.string(), "Why `value` is null, as in scores."),
+        ("cost", pa.float64(), "Price of the judge's calls."),
+        ("scored_at", TIMESTAMP, "When the score was made."),
+        ("direction", pa.string(), "As in scores."),
+        ("low", pa.float64(), "As in scores."),
+        ("high", pa.float64(), "As in scores."),
+    ),
+)  # fmt: skip
 
 GROUND_TRUTH = TableSpec(
     "ground_truth",
@@ -301,6 +332,7 @@ BATCHES = TableSpec(
 )  # fmt: skip
 
 TABLES = {
-    spec.name: spec for spec in (PARSED_LOGS, USER_SIGNALS, SCORES, GROUND_TRUTH, REPLAYS, ALERTS, REJECTED, BATCHES)
+    spec.name: spec
+    for spec in (PARSED_LOGS, USER_SIGNALS, SCORES, ANCHORS, GROUND_TRUTH, REPLAYS, ALERTS, REJECTED, BATCHES)
 }
 """Every table by its folder's name."""

@@ -17,7 +17,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from pyarrow import fs
 
-from lake.history import added_files, scan
+from lake.history import added_files, live_files, scan
 from lake.older_tables import add_missing_columns
 from lake.schemas import TableSpec
 from lake.storage import Storage, is_remote
@@ -273,7 +273,9 @@ class Table:
         columns = {name: ds.field(name) for name in self._arrived()} | dict(wanted)
         if version is None:
             # The rows themselves, not their history: that may begin with files that are gone by now.
-            return self._change(self._dataset_of(delta).to_table(columns=columns, filter=where), names, latest, None)
+            # Not deltalake's dataset: it looks at the statistics of each file, for a filter that there is not.
+            rows = scan(self.files(), live_files(delta), self.spec.schema).to_table(columns=columns, filter=where)
+            return self._change(rows, names, latest, None)
         try:
             files = added_files(self.files(), version + 1, latest)
             rows = scan(self.files(), files, self.spec.schema).to_table(columns=columns, filter=where)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from monitor.floors import Finding
-from monitor.regression import SegmentChange, StreamKey, Tier
+from monitor.regression import SegmentChange, StreamKey, Tier, Verdict
 
 DeliveryKind = Literal["delivered", "undeliverable", "silenced"]
 ChangeKind = Literal["firing", "resolved"] | DeliveryKind
@@ -48,6 +48,12 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     drop_upper: float | None = None
     """How much worse than the reference, with its 90 % interval."""
     false_alarm_every_seconds: float | None = None
+    can_drift: bool = True
+    """Whether the metric has a judge, which might have changed."""
+    judge_shift: float | None = None
+    judge_shift_lower: float | None = None
+    judge_shift_upper: float | None = None
+    """By how much the judge scores its anchors higher since then, with its 95 % interval."""
     observations: int | None = None
     """Conversations in the latest window."""
     within: float | None = None
@@ -84,6 +90,8 @@ class AlertChange:
     current_upper: float | None = None
     log_evidence: float | None = None
     log_threshold: float | None = None
+    verdict: Verdict | None = None
+    """What has changed; None for a delivery."""
     delivery_of: str | None = None
 
     @property
@@ -101,6 +109,11 @@ class AlertChange:
         """`page` once the evidence is what the whole fleet's promise needs."""
         return self.details.tier or "warn"
 
+    @property
+    def pages(self) -> bool:
+        """Whether it is to wake someone: not where all that changed is the judge."""
+        return self.tier == "page" and self.verdict != "judge"
+
 
 _SAME_COLUMNS = [column.name for column in fields(AlertChange) if column.name not in ("key", "details")]
 
@@ -112,13 +125,11 @@ def digest(*parts: str) -> str:
 
 def to_row(change: AlertChange) -> dict[str, Any]:
     """Give the change as a row of `alerts`."""
-    key, told = change.key, change.change in DELIVERIES
+    key = change.key
     return {name: getattr(change, name) for name in _SAME_COLUMNS} | {
         "deployment": key.deployment,
         "metric": key.metric,
         "metric_version": key.metric_version,
-        # Whether the judge is what changed is not looked into.
-        "verdict": None if told or change.is_floor else "undecided",
         "details": msgspec.json.encode(change.details).decode(),
     }
 

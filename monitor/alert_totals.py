@@ -16,23 +16,24 @@ ALERT_COLUMNS = ("alert_id", "metric", "metric_version", "change", "verdict")
 class AlertTotals:
     """Totals since the first row.
 
-    `regressions` counts alerts that fired, without those of floors, by (metric, verdict); `deliveries` webhooks by how
-    they ended.
+    `regressions` counts alerts that fired, without those of floors, by (metric, verdict): one whose verdict changes
+    counts again by the new one. `deliveries` counts webhooks by how they ended.
     """
 
     regressions: Mapping[tuple[str, str], int] = field(default_factory=dict)
     deliveries: Mapping[str, int] = field(default_factory=dict)
-    fired: frozenset[str] = frozenset()
-    """Ids of the alerts that fired: one that reaches a higher tier fires again, and is one regression."""
+    fired: frozenset[tuple[str, str]] = frozenset()
+    """(alert_id, verdict) of the alerts that fired: one that reaches a higher tier fires again, and is no other one."""
 
     def with_alerts(self, rows: pa.Table) -> AlertTotals:
         """Add rows of `alerts` (columns ALERT_COLUMNS)."""
         regressions, deliveries, fired = dict(self.regressions), dict(self.deliveries), set(self.fired)
         for row in rows.to_pylist():
-            is_news = row["metric_version"] != FLOOR and row["alert_id"] not in fired
+            verdict = row["verdict"] or "undecided"
+            is_news = row["metric_version"] != FLOOR and (row["alert_id"], verdict) not in fired
             if row["change"] == "firing" and is_news:
-                fired.add(row["alert_id"])
-                key = (row["metric"] or "unknown", row["verdict"] or "undecided")
+                fired.add((row["alert_id"], verdict))
+                key = (row["metric"] or "unknown", verdict)
                 regressions[key] = regressions.get(key, 0) + 1
             elif row["change"] in DELIVERIES:
                 deliveries[row["change"]] = deliveries.get(row["change"], 0) + 1

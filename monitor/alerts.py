@@ -5,19 +5,28 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
+
+import msgspec
 
 from lake import ALERTS, Lake, LostRaceError, Table
 from monitor.alert_change import AlertChange, AlertDetails, DeliveryKind, WorstAnswer, digest, from_row, to_row
 from monitor.floor_alerts import floor_news
 from monitor.floors import FloorChange
 from monitor.pending import ended_in_silence, pending
-from monitor.regression import Reading, Status, StreamKey, Transition
+from monitor.regression import Judgement, Reading, Status, StreamKey, Transition, Verdict
 
 _APP_ID = "alerts"
 _ATTEMPTS = 10
+_MOMENT = timedelta(microseconds=1)
+_NEWS_AFTER: Mapping[Verdict, tuple[Verdict, ...]] = {
+    "undecided": ("system", "judge", "both"),
+    "judge": ("system", "both"),
+}
+"""Which verdicts are told after which."""
 _log = logging.getLogger(__name__)
 
 
@@ -99,6 +108,22 @@ class AlertBook:
                 if change is not None:
                     resolved += self._append(self._shelf(alert.key.deployment), partial(_new, changes=[change]))
             return resolved
+
+    def decide(
+        self, judgements: Mapping[StreamKey, Judgement], readings: Mapping[StreamKey, Reading], now: datetime
+    ) -> list[AlertChange]:
+        """Say, by one more `firing` change, what an open alert whose verdict was undecided turned out to be.
+
+        So too where the judge was what had changed, and now the application has.
+        """
+        with self._lock:
+            decided: list[AlertChange] = []
+            for alert in self.active():
+                judgement = judgements.get(alert.key)
+                if judgement and judgement.verdict in _NEWS_AFTER.get(alert.verdict or "undecided", ()):
+                    change = _decided(alert, judgement, readings[alert.key], now)
+                    decided += self._append(self._shelf(alert.key.deployment), partial(_new, changes=[change]))
+            return decided
 
     def record_deliveries(
         self,
@@ -226,6 +251,7 @@ def _change(transition: Transition, opened: AlertChange | None, now: datetime) -
         current_upper=reading.since_upper,
         log_evidence=reading.log_evidence,
         log_threshold=reading.log_threshold,
+        verdict=_verdict(transition, opened),
         reason=f"the evidence of a regression reached the threshold of the tier {reading.tier or 'warn'}"
         if transition.change == "firing"
         else "the evidence that quality is back reached the threshold",
@@ -244,9 +270,17 @@ def _change(transition: Transition, opened: AlertChange | None, now: datetime) -
             mix=reading.mix,
             segments=reading.segments,
             most_worsened=reading.most_worsened,
+            **_told(transition.judgement),
             worst=tuple(WorstAnswer(*answer) for answer in transition.worst),
         ),
     )
+
+
+def _verdict(transition: Transition, opened: AlertChange | None) -> Verdict:
+    """What was known before stays so where nothing is known now, and where it is over."""
+    found = transition.judgement.verdict
+    known = opened.verdict if opened else None
+    return known if known and (found == "undecided" or transition.change == "resolved") else found
 
 
 def _withdrawn(
@@ -270,5 +304,25 @@ def _withdrawn(
         since=alert.since,
         reference_mean=alert.reference_mean,
         reason=reason,
+        verdict=alert.verdict,
         details=AlertDetails(fired_at=alert.fired_at, tier=alert.details.tier, recorded_at=now),
     )
+
+
+def _decided(alert: AlertChange, judgement: Judgement, reading: Reading, now: datetime) -> AlertChange:
+    return replace(
+        alert,
+        change_id=digest(alert.alert_id, "firing", judgement.verdict),
+        # After the change that it adds to, and before the end of the next batch.
+        changed_at=max(alert.changed_at + _MOMENT, reading.latest or alert.changed_at),
+        verdict=judgement.verdict,
+        reason=f"the verdict was {alert.verdict or 'undecided'} and is now {judgement.verdict}",
+        details=msgspec.structs.replace(alert.details, recorded_at=now, **_told(judgement)),
+    )
+
+
+def _told(judgement: Judgement) -> dict[str, Any]:
+    shift = judgement.shift
+    ends = (shift.mean, shift.lower, shift.upper) if shift else (None, None, None)
+    names = ("judge_shift", "judge_shift_lower", "judge_shift_upper")
+    return {"can_drift": judgement.can_drift} | dict(zip(names, ends, strict=True))

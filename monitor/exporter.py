@@ -46,7 +46,7 @@ class _SnapshotCollector(Collector):
             return
         yield from _traffic(snapshot.deployments)
         yield from _scores(snapshot.deployments)
-        yield from _evaluator(snapshot.deployments, snapshot.totals)
+        yield from _evaluator(snapshot.deployments, snapshot.totals, snapshot.judge_budgets_left)
         yield from found_in(snapshot.deployments)
         yield from _webhooks(snapshot)
         yield from _collector(snapshot.books, snapshot.totals)
@@ -119,7 +119,7 @@ def _buckets(histogram: Histogram) -> list[tuple[str, float] | tuple[str, float,
     return buckets
 
 
-def _evaluator(deployments: _Deployments, totals: Totals) -> Iterator[Metric]:
+def _evaluator(deployments: _Deployments, totals: Totals, budgets_left: Mapping[str, float]) -> Iterator[Metric]:
     scores = {name: figures.scores for name, figures in deployments.items()}
     yield counter(
         "dialwatch_evaluations_total",
@@ -140,8 +140,16 @@ def _evaluator(deployments: _Deployments, totals: Totals) -> Iterator[Metric]:
     )
     yield counter(
         "dialwatch_judge_cost_total",
-        "Price of all calls of the judge, for backfills too, in the currency of the evaluator's price table.",
-        (((), amount / PER_UNIT) for amount in totals.judge_amounts.values()),
+        "Price of each judge's calls, for backfills too, in the currency of its prices.",
+        (((judge,), amount / PER_UNIT) for judge, amount in totals.judge_amounts.items()),
+        "judge",
+    )
+    yield gauge(
+        "dialwatch_judge_budget_remaining",
+        "What is left of the judge's budget of the day (UTC) by the costs in the tables, in its prices' currency; "
+        "calls that gave no row are not in them.",
+        (((judge,), left) for judge, left in budgets_left.items()),
+        "judge",
     )
     info = InfoMetricFamily(
         "dialwatch_evaluator", "Version and judge behind each metric's newest scores; the value is always 1."

@@ -109,6 +109,7 @@ _FLOORS: tuple[tuple[str, str, Callable[[FloorReading], float | None]], ...] = (
 def found_in(deployments: Mapping[str, Figures]) -> Iterator[Metric]:
     """What detectors and floors have found."""
     yield from _readings(deployments)
+    yield from _judges(deployments)
     yield from _alerts(deployments)
     yield from _floors(deployments)
 
@@ -121,6 +122,44 @@ def _readings(deployments: Mapping[str, Figures]) -> Iterator[Metric]:
     ]
     for family, text, number in _READINGS:
         yield gauge(family, text, ((labels, number(r)) for labels, r in readings), "deployment", "metric")
+
+
+def _judges(deployments: Mapping[str, Figures]) -> Iterator[Metric]:
+    judges = [((name, metric), judge) for name, one in deployments.items() for metric, judge in one.judges.items()]
+    yield gauge(
+        "dialwatch_judge_drift",
+        "By how much the judge scores its anchors higher than at first, in the metric's own units: since it changed, "
+        "else in its latest scorings.",
+        ((labels, judge.shift.mean if judge.shift else None) for labels, judge in judges),
+        "deployment",
+        "metric",
+    )
+    yield gauge(
+        "dialwatch_judge_drift_active",
+        "1 while the judge is taken to have changed, as it scores its anchors otherwise than at first, else 0.",
+        ((labels, float(judge.active)) for labels, judge in judges),
+        "deployment",
+        "metric",
+    )
+    yield gauge(
+        "dialwatch_judge_offset",
+        "By how much the metric's version scores the same answers higher than the version before, in its own units.",
+        ((labels, judge.offset.mean if judge.offset else None) for labels, judge in judges),
+        "deployment",
+        "metric",
+    )
+    yield gauge(
+        "dialwatch_regression_verdict",
+        "What is held to have changed where a regression is active: system, judge, both or undecided; the value is 1.",
+        (
+            ((name, metric, judgement.verdict), 1.0)
+            for name, one in deployments.items()
+            for metric, judgement in one.judgements.items()
+        ),
+        "deployment",
+        "metric",
+        "verdict",
+    )
 
 
 def _alerts(deployments: Mapping[str, Figures]) -> Iterator[Metric]:

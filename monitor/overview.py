@@ -9,7 +9,7 @@ from datetime import datetime
 from monitor.alert_change import AlertChange
 from monitor.charts import TimeAxis, axis_of, bars, height_of, line
 from monitor.floors import FloorReading
-from monitor.regression import Reading, Scale, Status
+from monitor.regression import UNDECIDED, Judgement, JudgeReading, Reading, Scale, Status
 from monitor.scores import MetricScores
 from monitor.snapshot import Figures, Snapshot
 from monitor.timeline import Timeline
@@ -28,6 +28,8 @@ class Row:
     scale: Scale | None
     trend: str
     reference_height: float | None
+    anchors: JudgeReading | None
+    judgement: Judgement
 
     @property
     def can_be_watched(self) -> bool:
@@ -85,6 +87,7 @@ class ActiveRegression:
     deployment: str
     metric: str
     reading: Reading
+    judgement: Judgement
 
     @property
     def mean(self) -> float | None:
@@ -125,7 +128,11 @@ def overview_of(snapshot: Snapshot) -> Overview:
     axis = axis_of(_timelines(snapshot.deployments))
     ordered = sorted(snapshot.deployments.items(), key=lambda item: (*_urgency(item[1]), item[0]))
     readings = [(name, metric, reading) for name, figures in ordered for metric, reading in figures.readings.items()]
-    regressions = [ActiveRegression(*found) for found in readings if found[2].status is Status.REGRESSED]
+    regressions = [
+        ActiveRegression(*found, snapshot.deployments[found[0]].judgements.get(found[1], UNDECIDED))
+        for found in readings
+        if found[2].status is Status.REGRESSED
+    ]
     return Overview(
         taken_at=snapshot.taken_at,
         axis=axis,
@@ -178,4 +185,6 @@ def _row(metric: str, scores: MetricScores, figures: Figures, axis: TimeAxis | N
         scale=scores.scale,
         trend=line([value / weight if weight else None for weight, value in sums]),
         reference_height=None if reference is None else height_of(reference),
+        anchors=figures.judges.get(metric),
+        judgement=figures.judgements.get(metric, UNDECIDED),
     )

@@ -18,6 +18,7 @@ import pyarrow.dataset as ds
 
 from lake import (
     ALERTS,
+    ANCHORS,
     BATCHES,
     PARSED_LOGS,
     REJECTED,
@@ -37,7 +38,18 @@ from monitor.floors import ANSWER_COLUMNS, KEPT, FloorChange, FloorName, FloorRe
 from monitor.new_rows import NewRows
 from monitor.notify import Notifier
 from monitor.ratings import RATING_COLUMNS, Ratings
-from monitor.regression import Reading, StreamKey, Streams, Transition
+from monitor.regression import (
+    ANCHOR_COLUMNS,
+    MEASURED,
+    Anchors,
+    Judgement,
+    Reading,
+    Status,
+    StreamKey,
+    Streams,
+    Transition,
+    judgement_of,
+)
 from monitor.scores import SCORE_COLUMNS
 from monitor.settings import MonitorSettings
 from monitor.snapshot import Figures, Snapshot
@@ -46,6 +58,8 @@ from monitor.traffic import LOG_COLUMNS
 
 _STALE_AFTER_REFRESHES = 5
 _STALE_AFTER_AT_LEAST = timedelta(minutes=1)
+_CANNOT_DRIFT = ("lexical", "ratings")
+"""What `scores.judge` has where no model judges, and people's word for themselves."""
 
 _log = logging.getLogger(__name__)
 
@@ -69,8 +83,16 @@ class Monitor:
     again at the next refresh.
     """
 
-    def __init__(self, lake: Lake, settings: MonitorSettings, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        lake: Lake,
+        settings: MonitorSettings,
+        clock: Callable[[], datetime],
+        judge_budgets: Mapping[str, float] | None = None,
+    ) -> None:
+        """`judge_budgets` are what the evaluator's judges may cost a day (UTC), by their names."""
         self.settings = settings
+        self._judge_budgets = judge_budgets or {}
         self._lake = lake
         self._clock = clock
         self._alert_book = AlertBook(lake)
@@ -138,6 +160,7 @@ class Monitor:
         self._ratings = Ratings(self.settings.regression.batch, self.settings.regression.grace)
         self._floors = Floors(self.settings.floors)
         self._floor_readings: Mapping[str, Mapping[FloorName, FloorReading]] = {}
+        self._anchors = Anchors(self.settings.regression.tolerance)
         self._books = Books()
         self._figures: dict[str, Figures] = {}
         self._known: set[str | None] = set()
@@ -157,19 +180,18 @@ class Monitor:
             self._start_over(deployments)
         self._known = set(deployments)
         self._take_books()
-        scores = [SCORES.schema.empty_table().select(SCORE_COLUMNS)]
         for deployment in deployments:
             if is_stopping():
                 return
-            self._take_deployment(deployment, scores, now)
-        scores.append(self._settled_ratings(now))
-        found = self._try("find_regressions", lambda: self._streams.feed(pa.concat_tables(scores), now))
+            self._take_deployment(deployment, now)
+        self._try("find_regressions", lambda: self._streams.add(self._settled_ratings(now), now))
+        found = self._try("find_regressions", lambda: self._streams.advance(now))
         streams = self._streams.readings()
-        self._try("record_alerts", lambda: self._record(found or [], streams, now))
+        judgements = {k: self._judgement(k, r) for k, r in streams.items() if r.status is Status.REGRESSED}
+        self._try("record_alerts", lambda: self._record(found or [], streams, judgements, now))
         self._look_at_floors(now)
-        readings = self._newest_versions(streams)
         self._take_alerts(deployments)
-        self._publish(now, readings)
+        self._publish(now, streams, judgements)
         self._notifier.wake()
 
     def _take_books(self) -> None:
@@ -182,7 +204,7 @@ class Monitor:
         self._take(BATCHES, None, BATCH_COLUMNS, batches)
         self._take(REJECTED, None, REJECTED_COLUMNS, rejected)
 
-    def _take_deployment(self, deployment: str | None, new_scores: list[pa.Table], now: datetime) -> None:
+    def _take_deployment(self, deployment: str | None, now: datetime) -> None:
         name = UNASSIGNED if deployment is None else deployment
 
         def logs(rows: pa.Table) -> None:
@@ -197,10 +219,12 @@ class Monitor:
             self._figures[name] = replace(held, traffic=held.traffic.with_signals(rows))
 
         def scores(rows: pa.Table) -> None:
+            # A year of small files is thousands of small chunks, each with its own cost in every step.
+            rows = rows.combine_chunks()
             held = self._held(name)
             self._floors.add_scores(name, rows, now)
             self._figures[name] = replace(held, scores=held.scores.with_scores(rows))
-            new_scores.append(rows)
+            self._try("find_regressions", lambda: self._streams.add(rows, now))
 
         self._take(PARSED_LOGS, deployment, LOG_COLUMNS, logs)
         if deployment is not None:
@@ -208,6 +232,7 @@ class Monitor:
             self._take(PARSED_LOGS, deployment, ANSWER_COLUMNS, answers, self._new_answers)
         self._take(USER_SIGNALS, deployment, RATING_COLUMNS, signals)
         self._take(SCORES, deployment, SCORE_COLUMNS, scores)
+        self._take(ANCHORS, deployment, ANCHOR_COLUMNS, self._anchors.feed)
 
     def _settled_ratings(self, now: datetime) -> pa.Table:
         settled = self._ratings.settled(now)
@@ -260,15 +285,31 @@ class Monitor:
 
         self._try(f"read_{spec.name}", take, what)
 
-    def _record(self, found: Sequence[Transition], streams: Mapping[StreamKey, Reading], now: datetime) -> None:
+    def _record(
+        self,
+        found: Sequence[Transition],
+        streams: Mapping[StreamKey, Reading],
+        judgements: Mapping[StreamKey, Judgement],
+        now: datetime,
+    ) -> None:
+        judged = [replace(one, judgement=self._judgement(one.key, one.reading)) for one in found]
         # Called with nothing found too: the book still holds what the lake would not take last time.
-        self._alert_book.record(found, now)
+        self._alert_book.record(judged, now)
+        self._alert_book.decide(judgements, streams, now)
         newest = {
             StreamKey(name, metric, scores.version)
             for name, figures in self._figures.items()
             for metric, scores in figures.watched.items()
         }
         self._alert_book.settle(streams, newest, now)
+
+    def _judgement(self, key: StreamKey, reading: Reading) -> Judgement:
+        figures = self._figures.get(key.deployment)
+        metric = figures.watched.get(key.metric) if figures else None
+        if metric is not None and metric.judge in _CANNOT_DRIFT and metric.version == key.metric_version:
+            return MEASURED
+        since = reading.since_latest or reading.since
+        return judgement_of(reading, self._anchors.shift(key, since) if since else None)
 
     def _try(self, reason: str, step: Callable[[], T], what: str = "the lake") -> T | None:
         """Do one step; if it fails, count it, log it and go on with the others."""
@@ -280,11 +321,15 @@ class Monitor:
             _log.warning("%s failed for %s; tried again at the next refresh. %s", reason, what, error)
             return None
 
-    def _publish(self, now: datetime, readings: Mapping[str, Mapping[str, Reading]]) -> None:
+    def _publish(
+        self, now: datetime, streams: Mapping[StreamKey, Reading], judgements: Mapping[StreamKey, Judgement]
+    ) -> None:
         changes: dict[str, list[AlertChange]] = {}
         for change in reversed(self._alert_book.changes()):
             if change.change in ("firing", "resolved"):
                 changes.setdefault(change.key.deployment, []).append(change)
+        readings, judged = self._newest_versions(streams), self._newest_versions(judgements)
+        judges = self._newest_versions(self._anchors.readings())
         self._snapshot = Snapshot(
             taken_at=now,
             deployments={
@@ -293,6 +338,8 @@ class Monitor:
                     readings=readings.get(name, {}),
                     floors=self._floor_readings.get(name, {}),
                     changes=tuple(changes.get(name, ())),
+                    judges=judges.get(name, {}),
+                    judgements=judged.get(name, {}),
                 )
                 for name in sorted(self._figures)
             },
@@ -301,6 +348,10 @@ class Monitor:
             failed_deliveries=self._notifier.failed_attempts,
             disabled_webhooks=self._notifier.disabled,
             refresh_seconds=(self._clock() - now).total_seconds(),
+            judge_budgets_left={
+                judge: budget - sum(one.scores.judge_cost_on(judge, now.date()) for one in self._figures.values())
+                for judge, budget in self._judge_budgets.items()
+            },
             totals=self._summed_up(),
         )
 
@@ -317,9 +368,9 @@ class Monitor:
         if self._snapshot is not None:
             self._snapshot = replace(self._snapshot, failures=dict(self._failures))
 
-    def _newest_versions(self, streams: Mapping[StreamKey, Reading]) -> Mapping[str, Mapping[str, Reading]]:
+    def _newest_versions(self, streams: Mapping[StreamKey, T]) -> Mapping[str, Mapping[str, T]]:
         """By deployment and metric, of the version that was scored last: older versions are over."""
-        chosen: dict[str, dict[str, Reading]] = {}
+        chosen: dict[str, dict[str, T]] = {}
         for key, reading in streams.items():
             figures = self._figures.get(key.deployment)
             metric = figures.watched.get(key.metric) if figures else None

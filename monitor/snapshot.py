@@ -10,7 +10,7 @@ from monitor.alert_change import AlertChange
 from monitor.alert_totals import AlertTotals
 from monitor.books import Books
 from monitor.floors import FloorName, FloorReading
-from monitor.regression import Reading
+from monitor.regression import Judgement, JudgeReading, Reading
 from monitor.scores import MetricScores, Scores
 from monitor.totals import Totals
 from monitor.traffic import Traffic
@@ -20,14 +20,17 @@ from monitor.traffic import Traffic
 class Figures:
     """One deployment.
 
-    `readings` are those of the version of each metric that was scored last, by metric. `ratings` are people's
-    likes and dislikes as scores. `changes` are those of its alerts that fired or are over, newest first.
+    `readings`, `judges` and `judgements` are of each metric's version that was scored last: `judges` has the metrics
+    with anchors, `judgements` those with an active regression. `ratings` are people's likes and dislikes as scores.
+    `changes` are those of its alerts that fired or are over, newest first.
     """
 
     traffic: Traffic = field(default_factory=Traffic)
     scores: Scores = field(default_factory=Scores)
     alerts: AlertTotals = field(default_factory=AlertTotals)
     readings: Mapping[str, Reading] = field(default_factory=dict)
+    judges: Mapping[str, JudgeReading] = field(default_factory=dict)
+    judgements: Mapping[str, Judgement] = field(default_factory=dict)
     ratings: Scores = field(default_factory=Scores)
     floors: Mapping[FloorName, FloorReading] = field(default_factory=dict)
     changes: tuple[AlertChange, ...] = ()
@@ -51,7 +54,8 @@ class Snapshot:
     `deployments` is keyed by DIAL's name, `_unassigned` for rows that name none. Since the process began,
     `failures` counts what went wrong by reason and `failed_deliveries` the attempts at a webhook that did not
     deliver. `disabled_webhooks` says by name who wants no more messages. `refresh_seconds` is how long the last look
-    at the lake took. `totals` are sums over all deployments, those that have been erased since included.
+    at the lake took. `judge_budgets_left` is what is left of each judge's budget of the day, as far as rows of scores
+    tell. `totals` are sums over all deployments, those that have been erased since included.
     """
 
     taken_at: datetime
@@ -61,4 +65,5 @@ class Snapshot:
     failed_deliveries: int
     refresh_seconds: float
     disabled_webhooks: Mapping[str, bool] = field(default_factory=dict)
+    judge_budgets_left: Mapping[str, float] = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)

@@ -18,7 +18,7 @@ Counts = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over all deployments; `judge_amounts` is in 10^-12 units of the evaluator's currency."""
+    """Sums over all deployments; `judge_amounts`, by judge, is in 10^-12 units of the evaluator's currency."""
 
     evaluations: Counts = field(default_factory=dict)
     skips: Counts = field(default_factory=dict)
@@ -42,15 +42,17 @@ SUMMED: Mapping[str, TableSpec] = {
 def totals_of(scores: Collection[Scores], alerts: Iterable[AlertTotals], books: Books) -> Totals:
     """Add up what each deployment has."""
     skips: dict[str, int] = {}
+    judge_amounts: dict[str, int] = {}
     for one in scores:
         skips = added(skips, one.skips)
+        judge_amounts = added(judge_amounts, one.judge_amounts)
     deliveries: dict[str, int] = dict.fromkeys(DELIVERIES, 0)
     for totals in alerts:
         deliveries = added(deliveries, dict(totals.deliveries))
     return Totals(
         evaluations={"": sum(one.evaluations for one in scores)},
         skips=skips,
-        judge_amounts={"": sum(one.judge_amount for one in scores)},
+        judge_amounts=judge_amounts,
         deliveries=deliveries,
         lines=books.lines,
         rejected=books.rejected,

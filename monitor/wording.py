@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 from markupsafe import Markup
 
+from monitor.regression import Shift
+
 _LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
 
 
@@ -62,6 +64,12 @@ def duration(time: timedelta) -> str:
     return "less than a minute"
 
 
+def shift(found: Shift) -> str:
+    """A difference with its sign and interval: -0.12 (95 %: -0.15 to -0.09)."""
+    return f"{found.mean:+.2f} (95 %: {found.lower:+.2f} to {found.upper:+.2f})"
+
+
 FILTERS: dict[str, Callable[..., str]] = {
-    function.__name__: function for function in (whole, short, money, score, moment, brief_moment, breakable, duration)
+    function.__name__: function
+    for function in (whole, short, money, score, moment, brief_moment, breakable, duration, shift)
 }

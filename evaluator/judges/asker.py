@@ -41,7 +41,7 @@ class Asker:
         """`calls` is the file of `Calls`, `grace` how many seconds calls under way get when the asker is closed."""
         self.judges = dict(judges)
         self.memo = Memo()
-        self._path = calls
+        self.calls = calls
         self._grace = grace
         self._sleep = sleep
         self._lock = threading.Lock()
@@ -51,7 +51,7 @@ class Asker:
         self._spent: defaultdict[str, Spend] = defaultdict(Spend)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made_anew, (self.judges, self._path, self._grace, self._sleep)
+        return _made_anew, (self.judges, self.calls, self._grace, self._sleep)
 
     def __enter__(self) -> Self:
         return self
@@ -106,7 +106,7 @@ class Asker:
     def _opened(self) -> _Room:
         if self._room is None:
             self._room = Future()
-            arguments = (self._path, self._grace, self._sleep, self._room)
+            arguments = (self.calls, self._grace, self._sleep, self._room)
             self._thread = threading.Thread(target=_live, args=arguments, name="judges", daemon=True)
             self._thread.start()
             if self._room.exception():

@@ -53,6 +53,7 @@ class Calls:
         self._database = sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = NORMAL")
+        self._database.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
         self._database.executescript(_TABLES)
 
     def close(self) -> None:
@@ -103,6 +104,22 @@ class Calls:
     def spent(self, judge: str) -> tuple[float, float]:
         """Give what a judge's calls of this hour and of this day did cost, or may have where they are not finished."""
         return self._spent(judge, self._clock())
+
+    def forget_replies(self) -> int:
+        """Forget every reply, and give how many; the budgets stay right. Its bytes are gone from the file."""
+        with self._transaction():
+            gone = self._database.execute("DELETE FROM calls WHERE reply IS NOT NULL").rowcount
+        self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return gone
+
+    def averages(self, judge: str) -> tuple[float | None, float | None]:
+        """Give a judge's average cost of a call, and tokens of a reply; None where that is known of none."""
+        row = self._database.execute(
+            "SELECT avg(cost), avg(json_extract(reply, '$.completion_tokens')) FROM calls "
+            "WHERE judge = ? AND reply IS NOT NULL",
+            (judge,),
+        ).fetchone()
+        return row[0], row[1]
 
     def prune(self, days: float) -> int:
         """Forget the calls that began so many days ago or earlier, and give how many; the budgets stay right."""

@@ -40,6 +40,8 @@ class _Call:
 class Judge:
     """A judge of one event loop, used in `async with`, which ends when the calls under way have ended.
 
+    A call that the budget refuses waits for those under way, which set free what they did not cost.
+
     A request that was answered before, by whichever process that shares `calls`, is answered from there. The same
     request asked twice at a time is one call. A call goes on where the caller is cancelled, as it is paid anyway.
     """
@@ -190,13 +192,16 @@ class Judge:
                     raise JudgeError(failure.reason, str(error), spend) from None
                 await self._sleep(self._chance.uniform(0, min(_LONGEST_BACKOFF_SECONDS, 2.0**attempt)))
             except JudgeError as error:
-                raise JudgeError(error.reason, str(error), spend) from None
+                if error.reason != "judge_budget" or self._closing or not self._sending:
+                    raise JudgeError(error.reason, str(error), spend) from None
+                # Those under way count at their upper bound, and will hardly cost that much.
+                await asyncio.wait(self._sending, return_when=asyncio.FIRST_COMPLETED)
             else:
                 self._forms.setdefault(shape, form)
                 return reply, spend + paid
 
     def _call(self, key: str, body: Mapping[str, Any], shape: str) -> _Call:
-        tokens = _tokens(shape, *(message["content"] for message in body["messages"]))
+        tokens = token_bound(shape, *(message["content"] for message in body["messages"]))
         return _Call(key, body, tokens, self._settings.cost(tokens, self._settings.max_tokens))
 
     async def _make(self, call: _Call) -> tuple[Reply, Spend]:
@@ -271,7 +276,7 @@ def _raise_if_none(reply: Reply, settings: JudgeSettings, spend: Spend) -> None:
         raise JudgeError("judge_failed", message, spend)
 
 
-def _tokens(*texts: str) -> int:
-    """An upper bound for most text; for the rare one of more tokens, the true cost is what counts in the end."""
+def token_bound(*texts: str) -> int:
+    """Give the most tokens that most texts have; for the rare one of more, the true cost is what counts in the end."""
     size = sum(len(text.encode("utf-8", "replace")) + _BYTES_AROUND_A_TEXT for text in texts)
     return -(-size // _BYTES_A_TOKEN)

@@ -28,6 +28,8 @@ class JudgeSettings(BaseModel):
 
     `temperature` null leaves it to the model, for those that take none. `timeout` is in seconds, for one call with all
     of its reply. `concurrency` is the most calls at once; there are fewer while the endpoint says that it is busy.
+
+    A judge is not asked about answers of its own model, as models favour their own text, unless `allow_own_model`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,6 +47,7 @@ class JudgeSettings(BaseModel):
     cached_prompt_price: _Price | None = None
     completion_price: _Price | None = None
     allow_unpriced: bool = False
+    allow_own_model: bool = False
     budget_per_hour: _Budget | None = None
     budget_per_day: _Budget | None = None
     concurrency: _Limit = 16

@@ -58,11 +58,14 @@ def _posted(change: AlertChange, external_url: str, unless_told: datetime) -> li
     newest = _as_posted(alert_of(change, external_url), unless_told if change.change == "firing" else over)
     if change.tier != "page" or change.is_floor:
         return [newest]
-    # By its labels the warning that it was before is another alert, which is over now.
-    return [newest, _as_posted(alert_of(_as_warning(change), external_url), over)]
+    # By its labels the warning, or the page, that it was before is another alert, which is over now.
+    return [newest, _as_posted(alert_of(_with_other_severity(change), external_url), over)]
 
 
-def _as_warning(change: AlertChange) -> AlertChange:
+def _with_other_severity(change: AlertChange) -> AlertChange:
+    """Give the page as the warning that it was; where it is told as a warning, as the page that it may have been."""
+    if change.verdict == "judge":
+        return replace(change, verdict="undecided")
     return replace(change, details=msgspec.structs.replace(change.details, tier="warn"))
 
 

@@ -55,6 +55,8 @@ class Data(msgspec.Struct, frozen=True):
     """Of the change of the mean, what comes from the segments' own means; `mix` is what comes from their shares."""
     mix: float | None
     segments: tuple[SegmentChange, ...]
+    verdict: str
+    judge_shift: Mean | None
     worst: tuple[WorstAnswer, ...]
     link: str | None
     """Where the deployment's page is."""
@@ -114,14 +116,17 @@ def alert_of(change: AlertChange, external_url: str) -> Alert:
 
 
 def labels_of(change: AlertChange) -> dict[str, str]:
-    """Give the labels of an alert; `severity` is `warning`, and `page` from the change on that says so."""
+    """Give the labels of an alert; `severity` is `warning`, and `page` from the change on that says so.
+
+    One that only says that the judge has changed is a warning, however sure it is.
+    """
     key = change.key
     return {
         "alertname": _name(change),
         "deployment": key.deployment,
         "metric": key.metric,
         "metric_version": key.metric_version,
-        "severity": "page" if change.tier == "page" else "warning",
+        "severity": "page" if change.pages else "warning",
     }
 
 
@@ -134,6 +139,8 @@ def _name(change: AlertChange) -> str:
 
 
 def _data(change: AlertChange, external_url: str) -> Data:
+    details = change.details
+    shift = details.judge_shift
     return Data(
         change_id=change.change_id,
         alert_id=change.alert_id,
@@ -146,12 +153,14 @@ def _data(change: AlertChange, external_url: str) -> Data:
         changed_at=change.changed_at,
         log_evidence=change.log_evidence,
         log_threshold=change.log_threshold,
-        within=change.details.within,
-        mix=change.details.mix,
-        segments=change.details.segments,
-        worst=change.details.worst[:WORST],
+        within=details.within,
+        mix=details.mix,
+        segments=details.segments,
+        verdict=change.verdict or "undecided",
+        judge_shift=None if shift is None else Mean(shift, details.judge_shift_lower, details.judge_shift_upper),
+        worst=details.worst[:WORST],
         link=link_to(change.key.deployment, external_url) or None,
-        floor=change.details.floor,
+        floor=details.floor,
     )
 
 

@@ -21,7 +21,8 @@ def summary(change: AlertChange) -> str:
     where = f"{change.key.metric} of {change.key.deployment}"
     before, after = _number(change.reference_mean), _number(change.current_mean)
     if change.change == "firing":
-        return f"{where} {_moved(change)} from {before} to {after} since {time(change.since)}"
+        judge = ": the judge changed, not the application" if change.verdict == "judge" else ""
+        return f"{where} {_moved(change)} from {before} to {after} since {time(change.since)}{judge}"
     return f"{where}: alert is over" if change.current_mean is None else f"{where} is back at {after}"
 
 
@@ -55,6 +56,7 @@ def _firing(change: AlertChange) -> list[str]:
         every = duration(timedelta(seconds=details.false_alarm_every_seconds))
         whole = ", of all that is watched together" if change.tier == "page" else ""
         lines.append(f"How sure: steady quality raises an alert like this at most once in {every} on average{whole}.")
+    lines.append(f"Cause: {_cause(change)}.")
     if details.worst:
         worst = ", ".join(f"{answer.response_id} ({_number(answer.value)})" for answer in details.worst[:WORST])
         lines.append(f"Worst answers since then: {worst}")
@@ -70,6 +72,24 @@ def _segments(details: AlertDetails) -> list[str]:
         f"{_number(most.mean_before)} to {_number(most.mean_after)}. Of the whole change {within:+.2f} is within such "
         f"segments of the traffic, and {mix:+.2f} comes from another mix of them, which raises no alert."
     ]
+
+
+def _cause(change: AlertChange) -> str:
+    """Say what has changed, and what that is known by."""
+    details = change.details
+    if not details.can_drift:
+        return "the application; this metric has no judge that might have changed"
+    if details.judge_shift is None:
+        return "undecided; the judge has not scored enough of its anchors since, so it may be what changed"
+    scored = (
+        f"it scores the same answers by {details.judge_shift:+.2f} otherwise than before (95 % interval "
+        f"{_signed(details.judge_shift_lower)} to {_signed(details.judge_shift_upper)})"
+    )
+    return {
+        "system": f"the application, not the judge: {scored}",
+        "judge": f"the judge, not the application: {scored}, which explains the change",
+        "both": f"the application and the judge: {scored}, which explains a part of the change",
+    }.get(change.verdict or "", f"undecided between the application and the judge: {scored}")
 
 
 def _resolved(change: AlertChange) -> list[str]:
@@ -102,3 +122,7 @@ def _interval(change: AlertChange) -> str:
 
 def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.2f}"
+
+
+def _signed(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:+.2f}"

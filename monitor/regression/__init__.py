@@ -1,25 +1,37 @@
 """Has the quality of a deployment's answers fallen, and since when? Pure code: no files, no network, no clock."""
 
+from monitor.regression.anchors import ANCHOR_COLUMNS, Anchors, JudgeReading
 from monitor.regression.betting import Interval, mean_interval
 from monitor.regression.detector import Detector
+from monitor.regression.judge import UNDECIDED, Judgement, Shift, Verdict
 from monitor.regression.mix import SegmentChange
 from monitor.regression.reading import Observation, Reading, Status, StreamKey, Tier, Transition
 from monitor.regression.scale import Scale
 from monitor.regression.settings import RegressionSettings
 from monitor.regression.streams import Streams
+from monitor.regression.verdict import MEASURED, judgement_of
 
 __all__ = [
+    "ANCHOR_COLUMNS",
+    "MEASURED",
+    "UNDECIDED",
+    "Anchors",
     "Detector",
     "Interval",
+    "JudgeReading",
+    "Judgement",
     "Observation",
     "Reading",
     "RegressionSettings",
     "Scale",
     "SegmentChange",
+    "Shift",
     "Status",
     "StreamKey",
     "Streams",
     "Tier",
     "Transition",
+    "Verdict",
+    "judgement_of",
     "mean_interval",
 ]

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from operator import attrgetter
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from monitor.regression.reading import Observation, WorstAnswers
 from monitor.regression.segments import Segment
@@ -14,6 +20,17 @@ from monitor.regression.segments import Segment
 WORST_ANSWERS = 5
 _LARGEST_WEIGHT_RATIO = 10.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def moment(microseconds: int) -> datetime:
+    """Give the time so long after 1970."""
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def microseconds(at: datetime) -> int:
+    """Give how long after 1970 a time is, the inverse of `moment`."""
+    return (at - _EPOCH) // _MICROSECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +43,46 @@ class Score:
     value: float
     weight: float
     segment: Segment = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Scores in columns, a fifth of the memory of so many `Score`.
+
+    `at` is in microseconds since 1970, `segments` are places in `kinds`.
+    """
+
+    at: NDArray[np.int64]
+    conversations: pa.DictionaryArray
+    responses: pa.DictionaryArray
+    values: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    segments: NDArray[np.intp]
+    kinds: tuple[Segment, ...]
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def where(self, chosen: NDArray[np.bool_]) -> Rows:
+        """Give some of them."""
+        if chosen.all():
+            return self
+        mask = pa.array(chosen)
+        conversations, responses = self.conversations.filter(mask), self.responses.filter(mask)
+        numbers = self.values[chosen], self.weights[chosen], self.segments[chosen]
+        return Rows(self.at[chosen], conversations, responses, *numbers, self.kinds)
+
+    def by_time(self) -> Iterator[Score]:
+        """Give each as a `Score`, in order of time."""
+        order = np.argsort(self.at, kind="stable")
+        columns = (
+            map(moment, self.at[order].tolist()),
+            *(_strings(ids)[order].tolist() for ids in (self.conversations, self.responses)),
+            self.values[order].tolist(),
+            self.weights[order].tolist(),
+            map(self.kinds.__getitem__, self.segments[order].tolist()),
+        )
+        return map(Score, *columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +108,41 @@ class Batches:
         self._length = length
         self._grace = grace
         self._closed_until: datetime | None = None
-        self._open: dict[datetime, list[Score]] = defaultdict(list)
+        self._open: list[Rows] = []
+        self._oldest: datetime | None = None
         self._scale: float | None = None
 
-    def add(self, score: Score) -> None:
-        """Put a score into its batch, or into the oldest open one if that is closed."""
-        start = self._start(score.at)
-        if self._closed_until is not None:
-            start = max(start, self._closed_until)
-        self._open[start].append(score)
+    def add(self, rows: Rows) -> None:
+        """Put scores into their batches, or into the oldest open one if theirs is closed."""
+        if not len(rows):
+            return
+        oldest = self._start(moment(int(rows.at.min())))
+        self._oldest = oldest if self._oldest is None else min(self._oldest, oldest)
+        self._open.append(rows)
 
     def close(self, watermark: datetime) -> Iterator[Batch]:
         """Give, in order of time, the batches that ended at least `grace` before `watermark`."""
         until = self._start(watermark - self._grace)
-        for start in sorted(start for start in self._open if start < until):
-            scores = self._open.pop(start)
+        if self._oldest is None or max(self._oldest, self._closed_until or self._oldest) >= until:
+            return
+        for start, found in groupby(self._take(until), key=self._batch_of()):
+            scores = list(found)
             self._closed_until = start + self._length
-            found, self._scale = observations(scores, start, self._scale)
-            yield Batch(start, self._closed_until, found, worst_answers(scores))
+            seen, self._scale = observations(scores, start, self._scale)
+            yield Batch(start, self._closed_until, seen, worst_answers(scores))
+
+    def _take(self, until: datetime) -> Iterator[Score]:
+        limit = microseconds(until)
+        closing = [rows.where(rows.at < limit) for rows in self._open]
+        self._open = [rest for rows in self._open if len(rest := rows.where(rows.at >= limit))]
+        self._oldest = min((self._start(moment(int(rows.at.min()))) for rows in self._open), default=None)
+        return heapq.merge(*(rows.by_time() for rows in closing), key=attrgetter("at"))
+
+    def _batch_of(self) -> Callable[[Score], datetime]:
+        oldest_open = self._closed_until
+        if oldest_open is None:
+            return lambda score: self._start(score.at)
+        return lambda score: max(self._start(score.at), oldest_open)
 
     def _start(self, at: datetime) -> datetime:
         return _EPOCH + (at - _EPOCH) // self._length * self._length
@@ -103,7 +177,11 @@ def worst_answers(scores: Iterable[Score]) -> WorstAnswers:
 
 def worst_of(answers: Iterable[tuple[str, float]]) -> WorstAnswers:
     """Keep the few worst of (response_id, value)."""
-    return tuple(heapq.nsmallest(WORST_ANSWERS, answers, key=lambda answer: (answer[1], answer[0])))
+    return tuple(sorted(answers, key=lambda answer: (answer[1], answer[0]))[:WORST_ANSWERS])
+
+
+def _strings(ids: pa.DictionaryArray) -> NDArray[np.object_]:
+    return np.asarray(ids.dictionary_decode().to_numpy(zero_copy_only=False), dtype=np.object_)
 
 
 def _mean(scores: Sequence[Score], start: datetime) -> tuple[datetime, float, float, Segment]:

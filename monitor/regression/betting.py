@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ Floats = NDArray[np.float64]
 BETS: Floats = np.geomspace(0.01, 0.95, 16)
 """Shares of the largest bet that can never lose all; a mixture over them needs no tuning."""
 
+_COLUMN = BETS[:, None]
 _BISECTIONS = 24
 
 
@@ -32,13 +34,13 @@ def log_capital(values: Floats, weights: Floats, mean: Floats | float, counts: F
     most `mean` (Waudby-Smith and Ramdas, arXiv 2010.09686), which may be one of all or one of each. `mean` may be
     above 1: no bet then wins. `counts` says how often each value came, once by default.
     """
-    logs = np.log1p(np.outer(BETS, weights * (values / mean - 1.0)))
+    logs = np.log1p(_COLUMN * (weights * (values / mean - 1.0)))
     return np.asarray(logs.sum(axis=1) if counts is None else logs @ counts)
 
 
 def log_mean_exp(logs: Floats) -> float:
     """Logarithm of the plain mean of `exp(logs)`, without overflow; -inf where all are -inf."""
-    return float(np.logaddexp.reduce(logs) - np.log(len(logs)))
+    return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
 
 
 def lower_bound(values: Floats, weights: Floats, confidence: float, counts: Floats | None = None) -> float:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal
 
+from monitor.regression.judge import UNDECIDED, Judgement
 from monitor.regression.mix import SegmentChange
 from monitor.regression.scale import Scale
 from monitor.regression.segments import Segment
@@ -160,3 +161,5 @@ class Transition:
     at: datetime
     reading: Reading
     worst: WorstAnswers
+    judgement: Judgement = UNDECIDED
+    """Of a regression that begins or reaches the tier `page`: what has changed."""

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Value = TypeVar("Value", float, NDArray[np.float64])
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +34,8 @@ class Scale:
             return None
         return {"up": cls(low, high), "down": cls(high, low)}.get(direction or "up")
 
-    def quality(self, value: float) -> float:
-        """Give where a value stands, from 0 (worst) to 1 (best); outside of that where it is out of the range."""
+    def quality(self, value: Value) -> Value:
+        """Give where a value or values stand, from 0 (worst) to 1 (best); outside of that where out of the range."""
         return (value - self.worst) / (self.best - self.worst)
 
     def value(self, quality: float) -> float:

@@ -2,49 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 from bisect import bisect_left
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
 
 import pyarrow as pa
 
-from monitor.regression.batches import Batch, Batches, Score, worst_of
+from monitor.regression.batches import Batch, Batches, worst_of
 from monitor.regression.detector import Detector
 from monitor.regression.reading import Reading, Status, StreamKey, Transition, TransitionKind, WorstAnswers
 from monitor.regression.scale import Scale
-from monitor.regression.segments import segment_of
 from monitor.regression.settings import RegressionSettings
+from monitor.regression.sorting import LeftOut, Sorter
 
-LeftOut = Literal[
-    "backfill", "no_value", "no_stream", "no_time", "future", "no_scale", "out_of_range", "bad_probability"
-]
-"""Why a row takes no part."""
-
-
-_COLUMNS = (
-    "deployment",
-    "metric",
-    "metric_version",
-    "requested_at",
-    "chat_id",
-    "response_id",
-    "event_id",
-    "value",
-    "sampling_probability",
-    "is_backfill",
-    "direction",
-    "low",
-    "high",
-    "segment",
-)
-_EXPECTED: frozenset[LeftOut] = frozenset({"backfill", "no_value", "no_scale"})
 _REMEMBERED_BATCHES = 500
-_SMALLEST_PROBABILITY = 1e-9
-_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -87,31 +60,43 @@ class Streams:
     def __init__(self, settings: RegressionSettings) -> None:
         self._settings = settings
         self._streams: dict[tuple[StreamKey, Scale], _Stream] = {}
-        self._left_out: Counter[LeftOut] = Counter()
+        self._sorter = Sorter(settings.segment_by)
 
     @property
     def left_out(self) -> Mapping[LeftOut, int]:
         """How many rows took no part, by reason."""
-        return dict(self._left_out)
+        return dict(self._sorter.left_out)
 
     def feed(self, scores: pa.Table, now: datetime) -> list[Transition]:
-        """Take in new rows of `scores`, in any order; returns what began or ended, in order of time.
+        """Take in new rows of `scores` and close batches: `add` and `advance` in one."""
+        self.add(scores, now)
+        return self.advance(now)
 
-        Call it with an empty table too: only so do the last batches of idle streams close.
+    def add(self, scores: pa.Table, now: datetime) -> None:
+        """Take in new rows of `scores`, in any order. All of them that are known are to be added before `advance`."""
+        # What is far in the future would close every batch until then.
+        for news in self._sorter.sort(scores, now + self._settings.grace):
+            stream = self._streams.get((news.key, news.scale))
+            if stream is None:
+                batches = Batches(self._settings.batch, self._settings.grace)
+                stream = _Stream(batches, Detector(self._settings), news.first, news.latest, now)
+                self._streams[news.key, news.scale] = stream
+            stream.first, stream.latest = min(stream.first, news.first), max(stream.latest, news.latest)
+            stream.fed_at = now
+            stream.batches.add(news.rows)
+
+    def advance(self, now: datetime) -> list[Transition]:
+        """Close batches; returns what began or ended, in order of time.
+
+        Call it where nothing was added too: only so do the last batches of idle streams close.
         """
-        self._sort_in(scores, now)
-        closed = [
-            (batch, *found)
-            for found in self._streams.items()
-            for batch in found[1].batches.close(self._watermark(found[1], now))
-        ]
-        closed.sort(key=lambda one: (one[0].end, one[1][0], one[1][1].is_reversed))
-        begun = self._begun()
-        return [
-            transition
-            for batch, (key, scale), stream in closed
-            if (transition := _advance(key, scale, stream, batch, max(1, bisect_left(begun, batch.end))))
-        ]
+        begun, found = self._begun(), []
+        for (key, scale), stream in self._streams.items():
+            for batch in stream.batches.close(self._watermark(stream, now)):
+                transition = _advance(key, scale, stream, batch, max(1, bisect_left(begun, batch.end)))
+                if transition is not None:
+                    found.append((transition, scale.is_reversed))
+        return [transition for transition, _ in sorted(found, key=lambda one: (one[0].at, one[0].key, one[1]))]
 
     def readings(self) -> Mapping[StreamKey, Reading]:
         """Give what is known of every stream; a few milliseconds for each that has news."""
@@ -129,61 +114,9 @@ class Streams:
             first[metric] = min(first.get(metric, stream.first), stream.first)
         return sorted(first.values())
 
-    def _sort_in(self, scores: pa.Table, now: datetime) -> None:
-        columns = [scores.column(name).to_pylist() for name in _COLUMNS]
-        for row in zip(*columns, strict=True):
-            deployment, metric, version, at, chat, response, event, value, probability, is_backfill, *ends, segment = (
-                row
-            )
-            reason = "backfill" if is_backfill else self._reason_to_ignore(deployment, metric, at, now)
-            if reason is not None:
-                self._leave_out(reason, event)
-                continue
-            scale = Scale.of(*ends)
-            if scale is None:
-                self._leave_out("no_scale", event)
-                continue
-            stream = self._stream(StreamKey(deployment, metric, version or ""), scale, at, now)
-            quality = None if value is None else scale.quality(value)
-            reason = _reason_to_leave_out(quality, probability)
-            if reason is not None or quality is None:
-                self._leave_out(reason or "no_value", event)
-                continue
-            answer = response or event or ""
-            weight = 1.0 if probability is None else 1.0 / max(probability, _SMALLEST_PROBABILITY)
-            # A chat and an answer may have the same id; they are still two conversations.
-            conversation = f"chat {chat}" if chat else f"answer {event or answer}"
-            kind = segment_of(segment, self._settings.segment_by)
-            stream.batches.add(Score(at, conversation, answer, quality, weight, kind))
-
-    def _stream(self, key: StreamKey, scale: Scale, at: datetime, now: datetime) -> _Stream:
-        stream = self._streams.get((key, scale))
-        if stream is None:
-            batches = Batches(self._settings.batch, self._settings.grace)
-            stream = self._streams[key, scale] = _Stream(batches, Detector(self._settings), at, at, now)
-        stream.first, stream.latest, stream.fed_at = min(stream.first, at), max(stream.latest, at), now
-        return stream
-
     def _watermark(self, stream: _Stream, now: datetime) -> datetime:
         idle = now - stream.fed_at >= self._settings.batch + self._settings.grace
         return now if idle else stream.latest
-
-    def _reason_to_ignore(
-        self, deployment: str | None, metric: str | None, at: datetime | None, now: datetime
-    ) -> LeftOut | None:
-        if deployment is None or metric is None:
-            return "no_stream"
-        if at is None:
-            return "no_time"
-        # One such row would close every batch until then.
-        return "future" if at > now + self._settings.grace else None
-
-    def _leave_out(self, reason: LeftOut, event: str | None) -> None:
-        self._left_out[reason] += 1
-        if self._left_out[reason] == 1 and reason not in _EXPECTED:
-            _log.warning(
-                "A score takes no part in finding regressions: %s, event_id %s. Its like are counted.", reason, event
-            )
 
 
 def _advance(key: StreamKey, scale: Scale, stream: _Stream, batch: Batch, streams: int) -> Transition | None:
@@ -194,16 +127,6 @@ def _advance(key: StreamKey, scale: Scale, stream: _Stream, batch: Batch, stream
     change: TransitionKind = "firing" if reading.status is Status.REGRESSED else "resolved"
     worst = tuple((answer, scale.value(quality)) for answer, quality in _worst_since(stream, reading.since))
     return Transition(key, change, batch.end, reading.on(scale), worst)
-
-
-def _reason_to_leave_out(quality: float | None, probability: float | None) -> LeftOut | None:
-    if quality is None:
-        return "no_value"
-    if not 0.0 <= quality <= 1.0:
-        return "out_of_range"
-    if probability is not None and not 0.0 < probability <= 1.0:
-        return "bad_probability"
-    return None
 
 
 def _worst_since(stream: _Stream, since: datetime | None) -> WorstAnswers:

@@ -2,21 +2,36 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from benchmarks.regression_fleet import bh_of_deployments, bh_of_streams, strongest, union
 from benchmarks.regression_rules import SETTINGS, lower_bounds, ours
-from benchmarks.regression_streams import LAWS, LEVELS, TURNS, Kind, simulate, worse
+from benchmarks.regression_streams import LAWS, LEVELS, TURNS, Floats, Kind, simulate, worse
+from benchmarks.regression_text import real_scores
 from monitor.regression import Detector, Observation, Reading, mean_interval
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("turns", [1, TURNS])
-@pytest.mark.parametrize("name", ["five levels", "binary"])
-def test_the_detector_of_the_benchmark_is_the_real_one(turns: int, name: str) -> None:
+REAL = real_scores()
+
+
+@pytest.mark.parametrize(
+    ("kind", "law", "fallen"),
+    [
+        *[
+            (Kind(turns), LAWS[name], worse(LAWS[name], 0.15))
+            for turns in (1, TURNS)
+            for name in ("five levels", "binary")
+        ],
+        (REAL.kind, REAL.usual, REAL.worse(0.15)),
+    ],
+)
+def test_the_detector_of_the_benchmark_is_the_real_one(kind: Kind, law: Floats, fallen: Floats) -> None:
     """On the same conversations it has the same evidence in every hour until the real one's first alarm."""
-    kind, law, hours = Kind(turns), LAWS[name], 12 * 24
-    fallen = worse(law, 0.15)
-    counts = simulate(np.random.default_rng(turns), 2, hours, kind, lambda hour: fallen if hour > 250 else law)
+    hours = 12 * 24
+    counts = simulate(np.random.default_rng(1), 2, hours, kind, lambda hour: fallen if hour > 250 else law)
     for stream, statistic in zip(counts, ours(counts, kind), strict=True):
         detector, fired = Detector(SETTINGS), None
         for hour, of_hour in enumerate(stream):
@@ -48,3 +63,28 @@ def test_simulated_conversations_have_the_law_that_they_should(name: str) -> Non
         expected = variance * (1 + 0.5 * (turns - 1)) / turns
         assert likely @ kind.means**2 - (likely @ kind.means) ** 2 == pytest.approx(expected)
     assert (law - worse(law, 0.05)) @ LEVELS == pytest.approx(0.05)
+
+
+def test_real_text_gets_worse_by_hallucinated_answers() -> None:
+    """Right answers score higher than hallucinated ones, and a drop of the mean is as large as it should be."""
+    levels = np.array(REAL.kind.levels)
+    assert REAL.usual @ levels > 0.9 > 0.6 > REAL.hallucinated @ levels
+    assert (REAL.usual - REAL.worse(0.05)) @ levels == pytest.approx(0.05)
+
+
+@given(st.lists(st.floats(-5, 12), min_size=1, max_size=12), st.floats(2, 50))
+def test_bh_pages_the_strongest_that_support_each_other(evidence: list[float], every: float) -> None:
+    """It takes the k largest, for the largest k of which all are at least every * tested / k."""
+    tested, falling = len(evidence), sorted(evidence, reverse=True)
+    number = max([k for k in range(1, tested + 1) if falling[k - 1] >= np.log(every * tested / k)], default=0)
+    paged = strongest(np.array(evidence)[:, None], every)[:, 0]
+    assert paged.tolist() == [number > 0 and one >= falling[number - 1] for one in evidence]
+
+
+def test_bh_never_pages_later_than_the_union_bound() -> None:
+    """Whatever the evidence, a deployment that the union bound pages is paged by both kinds of BH too."""
+    evidence = np.random.default_rng(3).normal(4, 4, (5, 4, 200))
+    by_union = union(evidence, 24)
+    assert 0 < by_union.sum() < bh_of_streams(evidence, 24).sum()
+    assert not (by_union & ~bh_of_streams(evidence, 24)).any()
+    assert not (by_union & ~bh_of_deployments(evidence, 24)).any()

@@ -24,7 +24,9 @@ COLLECTOR = '{job="dialwatch-collector",instance="c:8080"}'
 MONITOR = '{job="dialwatch",instance="m:9464"}'
 LAG = '{job="dialwatch-collector",instance="c:8080",topic="t",partition="0"}'
 
+REGRESSION = {'dialwatch_regression_active{deployment="a",metric="m"}': "1x120"}
 EVALUATIONS = f"dialwatch_evaluations_total{MONITOR}"
+OWED = 'dialwatch_evaluation_skips_total{{job="dialwatch",instance="m:9464",reason="{}"}}'
 SKIPS = 'dialwatch_evaluation_skips_total{job="dialwatch",instance="m:9464",reason="no_answer"}'
 
 
@@ -182,6 +184,15 @@ CASES = [
     Case("DialwatchUnscored", {EVALUATIONS: "0+60x1560", SKIPS: "0+3x1440 4323+20x120"}, True, hours=26),
     Case("DialwatchUnscored", {EVALUATIONS: "0+60x1560", SKIPS: "0+20x1560"}, False, hours=26),
     Case("DialwatchUnscored", {EVALUATIONS: "0+1x1560", SKIPS: "0x1440 0+1x120"}, False, hours=26),
+    Case("DialwatchJudgeBudgetSpent", {'dialwatch_judge_budget_remaining{judge="j"}': "5x100 0x20"}, True),
+    Case("DialwatchJudgeBudgetSpent", {OWED.format("judge_budget"): "0+1x120"}, True),
+    Case(
+        "DialwatchJudgeBudgetSpent",
+        {'dialwatch_judge_budget_remaining{judge="j"}': "5x120", OWED.format("judge_budget"): "0x110 10x10"},
+        False,
+    ),
+    Case("DialwatchJudgeAway", {OWED.format("judge_timeout"): "0+1x120"}, True),
+    Case("DialwatchJudgeAway", {OWED.format("judge_budget"): "0+1x120", OWED.format("no_answer"): "0+9x120"}, False),
     Case("DialwatchWebhookDisabled", {'dialwatch_webhook_disabled{receiver="team"}': "0x110 1x10"}, True),
     Case("DialwatchWebhookDisabled", {'dialwatch_webhook_disabled{receiver="team"}': "0x120"}, False),
     Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="failed"}': "0+1x120"}, True),
@@ -196,6 +207,38 @@ CASES = [
     Case("DialwatchNearFloor", floor("0.1x120", "0x120"), False),
     Case("DialwatchNearFloor", floor("0.1x90 0.2x30", "0x120"), False),
     Case("DialwatchNearFloor", floor("0.4x120", "1x120"), False),
+    Case(
+        "DialwatchRegression",
+        REGRESSION | {'dialwatch_regression_verdict{deployment="a",metric="m",verdict="system"}': "1x120"},
+        True,
+    ),
+    Case(
+        "DialwatchRegression",
+        REGRESSION | {'dialwatch_regression_verdict{deployment="a",metric="m",verdict="judge"}': "1x120"},
+        False,
+    ),
+    Case(
+        "DialwatchRegression",
+        REGRESSION | {'dialwatch_regression_verdict{deployment="a",metric="n",verdict="judge"}': "1x120"},
+        True,
+    ),
+    Case(
+        "DialwatchJudgeDrift",
+        {
+            'dialwatch_judge_drift_active{deployment="a",metric="m"}': "0x110 1x10",
+            'dialwatch_judge_drift{deployment="a",metric="m"}': "-0.2x120",
+        },
+        True,
+    ),
+    Case("DialwatchJudgeDrift", {'dialwatch_judge_drift_active{deployment="a",metric="m"}': "1x120"}, True),
+    Case(
+        "DialwatchJudgeDrift",
+        {
+            'dialwatch_judge_drift_active{deployment="a",metric="m"}': "0x120",
+            'dialwatch_judge_drift{deployment="a",metric="m"}': "-0.2x120",
+        },
+        False,
+    ),
 ]
 
 

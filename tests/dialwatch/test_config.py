@@ -152,7 +152,10 @@ def test_a_judges_key_comes_from_a_file_or_the_environment(config: Path, monkeyp
     config.write_text(judge % "api_key: abc")
     assert "evaluator.judges.strict.api_key: secrets do not belong" in explained(config)
     config.write_text(judge % "apikey: abc")
-    assert "evaluator.judges.strict.apikey: unknown key; known here: allow_unpriced, api_key" in explained(config)
+    assert (
+        "evaluator.judges.strict.apikey: unknown key; known here: allow_own_model, allow_unpriced, api_key"
+        in explained(config)
+    )
 
 
 def test_null_and_mappings_come_from_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> None:

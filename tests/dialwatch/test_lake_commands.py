@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 from collector.redaction import RedactionSettings, Redactor
 from dialwatch.lake_commands import app
+from evaluator.judges import Calls
 from lake import PARSED_LOGS, Lake
 
 NOW = datetime.now(UTC)
@@ -122,3 +124,33 @@ def test_names_are_never_cut(lake: Lake) -> None:
     row = {"event_id": "x", "date": NOW.date(), "deployment": name}
     lake.table(PARSED_LOGS, name).append(PARSED_LOGS.rows([row]))
     assert run(lake, "ls").stdout.count("x") >= 100
+
+
+def test_erase_forgets_the_replies_of_judges(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reply may quote anybody: all go, from the file's bytes too, and what was spent today stays known."""
+    path = tmp_path / "calls.sqlite"
+    monkeypatch.setenv("DIALWATCH_EVALUATOR__JUDGE_CALLS", str(path))
+    with closing(Calls(path)) as calls:
+        for number in range(200):
+            calls.finish(calls.begin("strict", f"{number}", 0.5), f"Ann lives in Delhi {number}", 0.25)
+        calls.begin("strict", "under way", 0.5)
+    assert "forgotten" not in run(lake, "erase", "--user", "ann", "--dry-run").stdout
+    assert b"Delhi" in path.read_bytes()
+    assert "200 kept replies of judges" in run(lake, "erase", "--user", "ann").stdout
+    assert not [one for one in tmp_path.glob("calls.sqlite*") if b"Delhi" in one.read_bytes()]
+    with closing(Calls(path)) as calls:
+        assert calls.spent("strict")[1] == 50.5
+        assert calls.find("7") is None
+    path.unlink()
+    assert "judges" not in run(lake, "erase", "--user", "ann").stdout
+
+
+def test_erase_tells_where_replies_of_judges_may_be(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where judges are configured and their calls are not here, another machine has them."""
+    monkeypatch.setenv("DIALWATCH_EVALUATOR__JUDGE_CALLS", str(tmp_path / "none.sqlite"))
+    judges = '{"strict": {"base_url": "http://judge", "model": "m"}}'
+    monkeypatch.setenv("DIALWATCH_EVALUATOR__JUDGES", judges)
+    assert "on another machine, erase there too" in run(lake, "erase", "--user", "ann").stdout
+    assert not (tmp_path / "none.sqlite").exists()

@@ -17,10 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from standardwebhooks import Webhook
-from tests.commands import Done, dialwatch
 
 from dialwatch.score_page import bars
+from evaluator.judges.counting import least
 from evaluator.models import Models
+from tests.commands import Done, dialwatch
+from tests.evaluator.judges.scripted_server import Request, Send, says, serving
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
 
@@ -186,6 +188,30 @@ def test_a_configured_combination_can_be_scored(folder: Path) -> None:
     ended = score(folder, *arguments, "--metrics", "quality")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert pq.read_table(folder / "out.parquet")["quality"][0].as_py() == 0.75
+
+
+def test_a_judge_is_asked_where_a_metric_is_named_that_asks_one(folder: Path) -> None:
+    """Several processes share the file of calls; what it took is told. Without a judge nothing is scored."""
+    arguments = ("answers.parquet", "-o", "out.parquet", "--metrics", "refusal_judged", "--workers", "2")
+    without = score(folder, *arguments)
+    assert (without.returncode, "configure one under evaluator.judges.<name>" in without.stderr) == (2, True)
+
+    async def smallest(request: Request, send: Send) -> None:
+        schema = request.body["response_format"]["json_schema"]["schema"]
+        await says(json.dumps(least(schema)))(request, send)
+
+    with serving() as stage:
+        server = stage.fresh()
+        server.always = smallest
+        judge = f"{{base_url: '{server.url}', model: m, prompt_price: 1, completion_price: 10}}"
+        (folder / "c.yaml").write_text(f"evaluator: {{judges: {{strict: {judge}}}, judge_calls: calls.sqlite}}\n")
+        ended = score(folder, *arguments, "-c", "c.yaml")
+        asked = len(server.requests)
+        again = score(folder, *arguments, "-c", "c.yaml")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert f"judge strict: calls of today (UTC) for {asked * 0.0002:.4f}" in ended.stdout
+    assert (again.returncode, len(server.requests)) == (0, asked)
+    assert pq.read_table(folder / "out.parquet")["refusal_judged"].to_pylist() == [0.0] * 3
 
 
 def test_a_model_of_another_kind_stops_no_other_metric(folder: Path, models: Models) -> None:

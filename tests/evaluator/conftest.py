@@ -1,6 +1,6 @@
 """A deployment's logs and signals, written as rows into a real lake."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from evaluator.metrics import registry
 from lake import GROUND_TRUTH, PARSED_LOGS, SCORES, USER_SIGNALS, Lake, TableSpec
+from tests.evaluator.judged import JUDGED, Addresses
+from tests.evaluator.judges.scripted_server import ScriptedServer, Stage, serving
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -93,3 +96,16 @@ def traffic(lake: Lake) -> Traffic:
 @pytest.fixture
 def other_traffic(lake: Lake) -> Traffic:
     return Traffic(lake, "applications/Ünïcode/bot")
+
+
+@pytest.fixture(scope="session")
+def judge_stage() -> Iterator[Stage]:
+    with serving() as stage:
+        yield stage
+
+
+@pytest.fixture
+def judge(judge_stage: Stage, monkeypatch: pytest.MonkeyPatch) -> ScriptedServer:
+    """A judge's endpoint, and a metric in the registry that asks a judge."""
+    monkeypatch.setitem(registry.REGISTRY, JUDGED, Addresses())  # type: ignore[arg-type]
+    return judge_stage.fresh()

@@ -9,7 +9,8 @@ from deltalake import DeltaTable
 
 import lake.compaction
 from lake import PARSED_LOGS, SCORES, Lake, LostRaceError, Table, compact, forget_before
-from lake.rewriting import batches, live_files, replace
+from lake.history import live_files
+from lake.rewriting import batches, replace
 from tests.servers import Bucket
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

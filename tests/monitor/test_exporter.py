@@ -19,6 +19,7 @@ from lake import ALERTS, BATCHES, REJECTED, SCORES, Lake, Table, TableSpec
 from monitor.books import Books
 from monitor.exporter import registry_of
 from monitor.service import Monitor
+from monitor.settings import MonitorSettings
 from monitor.snapshot import Figures, Snapshot
 from monitor.traffic import Traffic
 
@@ -100,11 +101,27 @@ def test_the_numbers_are_those_of_the_tables(monitor: Monitor, rows: Any):
     assert found["dialwatch_signals_total", labelled(deployment="a", signal="like")] == 2
     assert found["dialwatch_evaluations_total", ()] == 4
     assert found["dialwatch_evaluation_skips_total", labelled(reason="no_contexts")] == 1
-    assert found["dialwatch_judge_cost_total", ()] == 0.5
+    assert found["dialwatch_judge_cost_total", labelled(judge="lexical")] == 0.5
     assert found["dialwatch_lines_total", labelled(outcome="signal")] == 3
     assert found["dialwatch_lines_total", labelled(outcome="filtered")] == 4
     assert found["dialwatch_rejected_lines_total", labelled(reason="not_json")] == 1
     assert found["dialwatch_collector_lag_seconds", ()] == 0
+
+
+def test_what_is_left_of_a_judges_budget_is_told(lake: Lake, rows: Any, clock: Any) -> None:
+    """By the costs of today's rows, those of a combination too; a new day has its budget whole."""
+    monitor = Monitor(lake, MonitorSettings(), clock, {"strict": 2.0, "idle": 1.0})
+    rows.scores("a", {"judge": "strict", "cost": 0.5, "value": 1.0}, {"judge": "kind", "cost": 0.125})
+    rows.scores("b", {"judge": "lexical+strict", "cost": 0.25, "reason": "judge_timeout"})
+    monitor.refresh()
+    found = samples(monitor)
+    assert found["dialwatch_judge_budget_remaining", labelled(judge="strict")] == 1.25
+    assert found["dialwatch_judge_budget_remaining", labelled(judge="idle")] == 1.0
+    assert found["dialwatch_judge_cost_total", labelled(judge="kind")] == 0.125
+    clock.advance(days=1)
+    rows.scores("a", {"judge": "strict", "cost": 0.5, "value": 1.0, "requested_at": clock()})
+    monitor.refresh()
+    assert samples(monitor)["dialwatch_judge_budget_remaining", labelled(judge="strict")] == 1.5
 
 
 def test_a_collector_that_stands_still_is_seen(monitor: Monitor, rows: Any, clock: Any):
@@ -189,7 +206,7 @@ def test_a_counter_never_goes_down(monitor: Monitor, rows: Any, lake: Lake, monk
     assert {name: number - before.get(name, 0) for name, number in after.items() if number != before.get(name)} == {
         ("dialwatch_evaluations_total", ()): 2,
         ("dialwatch_evaluation_skips_total", labelled(reason="no_contexts")): 1,
-        ("dialwatch_judge_cost_total", ()): 0.5,
+        ("dialwatch_judge_cost_total", labelled(judge="lexical")): 0.5,
         ("dialwatch_lines_total", labelled(outcome="stored")): 2,
     }
 

@@ -74,7 +74,7 @@ def test_a_regression_is_told_once(lake: Lake, settings: MonitorSettings, clock:
         assert len(receiver.bodies) == 1
         assert monitor.snapshot is not None
         alerts = monitor.snapshot.deployments["rag-search"].alerts
-        assert alerts.regressions == {("faithfulness_kprecision", "undecided"): 1}
+        assert alerts.regressions == {("faithfulness_kprecision", "system"): 1}
         assert alerts.deliveries == {"delivered": 1}
         assert monitor.snapshot.failures == {}
 
@@ -97,7 +97,7 @@ def test_the_first_snapshot_after_a_restart_has_the_alerts(
     assert restarted.snapshot.totals.deliveries == {"delivered": 1, "undeliverable": 0, "silenced": 0}
     assert restarted.snapshot.disabled_webhooks == {"webhook": False}
     alerts = restarted.snapshot.deployments["rag-search"].alerts
-    assert alerts.regressions == {("faithfulness_kprecision", "undecided"): 1}
+    assert alerts.regressions == {("faithfulness_kprecision", "system"): 1}
 
 
 @pytest.mark.usefixtures("three_deployments")

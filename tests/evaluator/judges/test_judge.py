@@ -189,19 +189,20 @@ def test_a_judge_without_prices_is_not_called(bench: Bench, server: ScriptedServ
     assert bench.ask("other", prompt_price=0, completion_price=0).spend.cost == 0
 
 
-def test_a_budget_is_never_overspent(bench: Bench, server: ScriptedServer) -> None:
-    """Ten at once that may cost 0.0009 each, with 0.0033 left: one goes ahead, then three, as calls under way count."""
-    server.always = later(0.1)
+def test_a_budget_is_never_overspent_and_is_used(bench: Bench, server: ScriptedServer) -> None:
+    """Calls under way count as 0.0009 each: with 0.0033 left three at a time; others wait until nothing is set free."""
+    server.always = later(0.02)
 
-    async def ten(judge: Judge) -> list[Any]:
-        return await asyncio.gather(*(asked(judge, f"{i}") for i in range(10)), return_exceptions=True)
+    async def thirty(judge: Judge) -> list[Any]:
+        return await asyncio.gather(*(asked(judge, f"{i}") for i in range(30)), return_exceptions=True)
 
     bench.ask("probe", budget_per_day=0.0035, max_tokens=80)
-    answers = bench.run(ten, budget_per_day=0.0035, max_tokens=80)
+    answers = bench.run(thirty, budget_per_day=0.0035, max_tokens=80)
     refused = [answer for answer in answers if isinstance(answer, JudgeError)]
     assert {error.reason for error in refused} == {"judge_budget"}
-    assert (len(refused), len(server.requests)) == (6, 5)
-    assert bench.spent <= 0.0035
+    assert server.most_at_once == 3
+    assert 0.0035 - 0.0009 - 0.0002 < bench.spent <= 0.0035
+    assert len(server.requests) == 31 - len(refused)
     assert bench.refused(budget_per_hour=1e-9).reason == "judge_budget"
 
 

@@ -6,18 +6,19 @@ import json
 import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from lake import Lake
 from monitor.alert_change import AlertChange
 from monitor.alerts import AlertBook
 from monitor.notify import Notifier, WebhookSettings
-from monitor.notify.alertmanager import OUTLIVES, RESEND_EVERY, RESOLVED_FOR
+from monitor.notify.alertmanager import OUTLIVES, RESEND_EVERY, RESOLVED_FOR, _posted
 from tests.monitor.notify.test_notifier import transition
 from tests.servers import free_port, needed, wait_for, wait_for_url
 
@@ -205,3 +206,13 @@ def test_an_alert_that_began_and_ended_unseen_is_sent_as_over(
     assert datetime.fromisoformat(alerts["rag"]["endsAt"]) > START + timedelta(hours=1)
     assert datetime.fromisoformat(alerts["other"]["endsAt"]) <= START + timedelta(hours=2)
     assert len(delivered(book)) == 5
+
+
+def test_a_page_that_turns_out_to_be_the_judge_is_over_and_a_warning(firing: AlertChange) -> None:
+    """By its labels it is another alert from then on: the page is told to be over, the warning to fire."""
+    page = replace(firing, details=structs.replace(firing.details, tier="page"))
+    ends = START + timedelta(days=60)
+    for change, fires, over in ((page, "page", "warning"), (replace(page, verdict="judge"), "warning", "page")):
+        told = {alert.labels["severity"]: alert.ends_at for alert in _posted(change, "", ends)}
+        assert told[fires] == ends
+        assert told[over] < ends

@@ -58,6 +58,8 @@ def test_a_body_has_alertmanagers_shape_and_our_data(firing: AlertChange) -> Non
                 "within": None,
                 "mix": None,
                 "segments": [],
+                "verdict": "undecided",
+                "judge_shift": None,
                 "worst": [{"response_id": "chatcmpl-1", "value": 0.0}, {"response_id": "chatcmpl-2", "value": 0.1}],
                 "link": "https://watch.example/deployment?name=apps/rag",
                 "floor": None,

@@ -17,6 +17,7 @@ def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(f
         "Since: about 2026-11-20 09:30 UTC; found with the answers until 2026-11-20 12:00 UTC.",
         "Where: deployment apps/rag, all of its scored answers; metric version 1.",
         "How sure: steady quality raises an alert like this at most once in 30 days on average.",
+        "Cause: undecided; the judge has not scored enough of its anchors since, so it may be what changed.",
         "Worst answers since then: chatcmpl-1 (0.00), chatcmpl-2 (0.10)",
         "Look at: https://watch.example/deployment?name=apps/rag",
     ]
@@ -34,6 +35,27 @@ def test_a_page_and_a_metric_that_is_better_when_low_are_told_as_what_they_are(f
         "How sure: steady quality raises an alert like this at most once in 365 days on average, of all that is "
         "watched together."
     )
+
+
+def cause(change: AlertChange) -> str:
+    (line,) = [line for line in description(change, "").splitlines() if line.startswith("Cause: ")]
+    return line.removeprefix("Cause: ")
+
+
+def test_the_cause_is_told_with_what_it_is_known_by(firing: AlertChange) -> None:
+    """The verdict comes with the judge's shift and its interval; that the judge changed stands in the summary too."""
+    details = structs.replace(
+        firing.details, judge_shift=-0.3, judge_shift_lower=-0.36, judge_shift_upper=-0.24
+    )  # fmt: skip
+    shifted = "it scores the same answers by -0.30 otherwise than before (95 % interval -0.36 to -0.24)"
+    judge = replace(firing, verdict="judge", details=details)
+    assert cause(judge) == f"the judge, not the application: {shifted}, which explains the change."
+    assert summary(judge).endswith("since 2026-11-20 09:30 UTC: the judge changed, not the application")
+    assert cause(replace(judge, verdict="system")) == f"the application, not the judge: {shifted}."
+    assert cause(replace(judge, verdict="both")).startswith("the application and the judge: ")
+    assert cause(replace(judge, verdict="undecided")).startswith("undecided between the application and the judge: ")
+    measured = replace(firing, verdict="system", details=structs.replace(firing.details, can_drift=False))
+    assert cause(measured) == "the application; this metric has no judge that might have changed."
 
 
 def test_the_end_of_an_alert_says_how_good_it_is_again(firing: AlertChange) -> None:

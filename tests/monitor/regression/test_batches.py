@@ -1,10 +1,12 @@
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.regression.batches import Batches, Score, observations
+from monitor.regression.batches import Batches, Rows, Score, microseconds, observations
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -13,6 +15,18 @@ MINUTE = timedelta(minutes=1)
 
 def score(at: datetime, value: float = 0.5, chat: str = "a", weight: float = 1.0) -> Score:
     return Score(at, chat, f"answer at {at}", value, weight)
+
+
+def rows(*scores: Score) -> Rows:
+    return Rows(
+        np.array([microseconds(one.at) for one in scores]),
+        pa.array([one.conversation for one in scores]).dictionary_encode(),
+        pa.array([one.response for one in scores]).dictionary_encode(),
+        np.array([one.value for one in scores]),
+        np.array([one.weight for one in scores]),
+        np.arange(len(scores)),
+        tuple(one.segment for one in scores),
+    )
 
 
 def test_a_conversation_is_one_observation_with_the_weighted_mean_of_its_scores() -> None:
@@ -34,9 +48,9 @@ def test_no_single_weight_outvotes_a_batch() -> None:
 def test_weights_are_relative_to_the_batch_before() -> None:
     """After weights of 4, a weight of 1 counts as a quarter and one of 8 as 1, whatever else the batch holds."""
     batches = Batches(HOUR, 0 * MINUTE)
-    batches.add(score(START, weight=4))
+    batches.add(rows(score(START, weight=4)))
     for chat, weight in (("a", 1), ("b", 8)):
-        batches.add(score(START + HOUR, chat=chat, weight=weight))
+        batches.add(rows(score(START + HOUR, chat=chat, weight=weight)))
     _, second = batches.close(START + 2 * HOUR)
     assert [o.weight for o in second.observations] == [0.25, 1.0]
 
@@ -62,7 +76,7 @@ def test_only_the_ratio_of_weights_matters(
 def test_a_batch_closes_only_after_its_grace() -> None:
     """The batch from 0:00 to 1:00 with ten minutes of grace is open at 1:09 and closed at 1:10."""
     batches = Batches(HOUR, 10 * MINUTE)
-    batches.add(score(START + 30 * MINUTE))
+    batches.add(rows(score(START + 30 * MINUTE)))
     assert list(batches.close(START + 69 * MINUTE)) == []
     (batch,) = batches.close(START + 70 * MINUTE)
     assert (batch.start, batch.end) == (START, START + HOUR)
@@ -72,9 +86,9 @@ def test_a_batch_closes_only_after_its_grace() -> None:
 def test_a_late_score_joins_the_oldest_open_batch() -> None:
     """A score of 0:10 that comes after its batch was closed counts in the next one, as of its start."""
     batches = Batches(HOUR, 0 * MINUTE)
-    batches.add(score(START + 30 * MINUTE))
+    batches.add(rows(score(START + 30 * MINUTE)))
     assert len(list(batches.close(START + HOUR))) == 1
-    batches.add(score(START + 10 * MINUTE, 0.2))
+    batches.add(rows(score(START + 10 * MINUTE, 0.2)))
     (late,) = batches.close(START + 2 * HOUR)
     assert late.start == START + HOUR
     assert [(o.at, o.value) for o in late.observations] == [(START + HOUR, 0.2)]
@@ -86,7 +100,7 @@ def test_every_score_is_in_exactly_one_batch(minutes: list[int], step: int) -> N
     batches = Batches(HOUR, 10 * MINUTE)
     closed = []
     for n, minute in enumerate(minutes):
-        batches.add(score(START + minute * MINUTE, chat=str(n)))
+        batches.add(rows(score(START + minute * MINUTE, chat=str(n))))
         closed += batches.close(START + n * step * MINUTE)
     closed += batches.close(START + 1000 * HOUR)
     assert sum(len(batch.observations) for batch in closed) == len(minutes)

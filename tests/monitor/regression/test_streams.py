@@ -83,6 +83,43 @@ def test_the_split_of_rows_over_calls_changes_nothing(cuts: list[int]) -> None:
     assert parts.readings() == whole.readings()
 
 
+odd_rows = st.builds(
+    lambda minute, value, chat, probability, odd: row(
+        START + minute * timedelta(minutes=1), value, str(minute), chat_id=chat, sampling_probability=probability, **odd
+    ),
+    st.integers(0, 1200),
+    st.sampled_from([0.0, 0.2, 0.9, 1.0, 1.5, None, float("nan")]),
+    st.sampled_from([None, "", "one", "two"]),
+    st.sampled_from([None, 1.0, 0.5, 0.01, 0.0, float("nan")]),
+    st.sampled_from(
+        [
+            *[{}] * 4,
+            {"metric_version": None},
+            {"direction": "down", "high": 2.0},
+            {"direction": "up", "low": 0.0, "high": None},
+            {"response_id": ""},
+            {"event_id": None},
+            {"is_backfill": True},
+            {"deployment": None},
+            {"requested_at": None},
+            {"direction": "none"},
+        ]
+    ),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(odd_rows, min_size=1, max_size=60))
+def test_rows_at_once_are_what_they_are_one_by_one(rows: list[dict[str, Any]]) -> None:
+    """However odd, rows in order of time give the same readings, transitions and counts in one table as one by one."""
+    rows = sorted(rows, key=lambda one: one["requested_at"] or START)
+    whole, transitions = feed_all(rows)
+    single, expected = feed_all(rows, list(range(len(rows))))
+    assert transitions == expected
+    assert whole.readings() == single.readings()
+    assert whole.left_out == single.left_out
+
+
 def test_streams_do_not_touch_each_other() -> None:
     """Of two deployments and two versions only the stream that got worse fires."""
     rows = traffic(40, 20) + [

@@ -1,0 +1,6 @@
+"""Anchors: answers that are scored again and again, to see whether what judges them has changed."""
+
+from evaluator.anchors.rescoring import Rescoring
+from evaluator.anchors.settings import AnchorSettings
+
+__all__ = ["AnchorSettings", "Rescoring"]

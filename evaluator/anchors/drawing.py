@@ -1,0 +1,105 @@
+"""Which answers are anchors: drawn by a hash of their ids, one a conversation, and kept as long as they are there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from evaluator.identity import identity
+from evaluator.metrics import Metric
+from lake import Table
+
+COMPARED = -1
+"""The `draw` of an answer that is no anchor: two versions of a metric scored it once each."""
+FIRST_DRAWS = 2
+"""So many scorings of an anchor are what later ones are compared with."""
+
+_DAY = timedelta(days=1)
+_SCORED = ("event_id", "date", "chat_id", "requested_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An answer that is known to be scored, by its ids alone."""
+
+    event_id: str
+    date: date
+    chat_id: str | None
+
+    @property
+    def conversation(self) -> str:
+        """Its chat; without one it is a conversation of its own."""
+        return f"chat {self.chat_id}" if self.chat_id else f"answer {self.event_id}"
+
+
+@dataclass(frozen=True)
+class Held:
+    """Rows of `anchors` of one metric."""
+
+    rows: Sequence[Mapping[str, Any]]
+
+    @classmethod
+    def read(cls, anchors: Table, metric: str) -> Held:
+        """Read what there is."""
+        columns = ["event_id", "date", "chat_id", "metric_version", "draw", "scored_at"]
+        return cls(anchors.read(columns, ds.field("metric") == metric).to_pylist())
+
+    def anchors(self, version: str | None = None) -> list[Known]:
+        """Give the anchors, or those that this version has scored, each once, in a fixed order."""
+        some = [row for row in self.rows if row["draw"] != COMPARED and version in (None, row["metric_version"])]
+        found = {row["event_id"]: Known(row["event_id"], row["date"], row["chat_id"]) for row in some}
+        return [found[event_id] for event_id in sorted(found)]
+
+    def last_scored_at(self, version: str) -> datetime | None:
+        """When this version last scored anchors."""
+        return max((row["scored_at"] for row in self.rows if row["metric_version"] == version), default=None)
+
+    def version_before(self, version: str) -> str | None:
+        """Give the version that scored the anchors last, where this one has not scored any yet."""
+        some = [row for row in self.rows if row["draw"] != COMPARED]
+        if not some or any(row["metric_version"] == version for row in some):
+            return None
+        return str(max(some, key=lambda row: row["scored_at"])["metric_version"])
+
+
+def drawn(scores: Table, metric: Metric, size: int, besides: Collection[Known], first: date | None) -> list[Known]:
+    """Draw up to `size` answers that this version has scored, of conversations other than those of `besides`.
+
+    `first` is the date of the oldest answer that is still there; None where there is none.
+    """
+    if first is None:
+        return []
+    there = _of_version(metric.name, metric.version) & (ds.field("date") >= pa.scalar(first))
+    return _lowest(scores.read(_SCORED, there), size, besides)
+
+
+def of_last_day(scores: Table, metric: str, version: str, size: int, besides: Collection[Known]) -> list[Known]:
+    """Draw up to `size` answers of the last day that a version has scored."""
+    rows = scores.read(_SCORED, _of_version(metric, version))
+    newest = pc.max(rows["requested_at"]).as_py()
+    if newest is None:
+        return []
+    last = pc.greater(rows["requested_at"], pa.scalar(newest - _DAY, rows["requested_at"].type))
+    return _lowest(rows.filter(last), size, besides)
+
+
+def _of_version(metric: str, version: str) -> ds.Expression:
+    return (ds.field("metric") == metric) & (ds.field("metric_version") == version) & ds.field("value").is_valid()
+
+
+def _lowest(rows: pa.Table, size: int, besides: Iterable[Known]) -> list[Known]:
+    known = [Known(row["event_id"], row["date"], row["chat_id"]) for row in rows.to_pylist()]
+    taken, found = {one.conversation for one in besides}, []
+    for one in sorted(known, key=lambda one: identity("anchor", one.event_id)):
+        if one.conversation not in taken:
+            taken.add(one.conversation)
+            found.append(one)
+        if len(found) == size:
+            break
+    return found

@@ -1,0 +1,187 @@
+"""Scores anchors on schedule, each scoring in one commit."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Protocol, runtime_checkable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from evaluator.anchors.drawing import COMPARED, FIRST_DRAWS, Held, Known, drawn, of_last_day
+from evaluator.anchors.settings import AnchorSettings
+from evaluator.answers import ANSWER_COLUMNS, Answer, answers
+from evaluator.cases import CaseBook
+from evaluator.late_contexts import with_late_contexts
+from evaluator.metrics import Metric
+from evaluator.scores import Scorer
+from evaluator.tables import DeploymentTables
+from lake import ANCHORS, PASSES
+
+_AT_ONCE = 50
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_COPIED = tuple(name for name in ANCHORS.schema.names if name != "draw")
+log = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class Redrawable(Protocol):
+    """A metric that would give an answer its earlier score, because it keeps what its judge said."""
+
+    def fresh(self, draw: int) -> Metric:
+        """Give the same metric, with the same version, whose judge is asked anew for each `draw`.
+
+        The same draw may be answered from what was kept. Draw 0 is the metric itself.
+        """
+        ...
+
+
+class Rescoring:
+    """Scores the anchors of every metric that a judge or a model gives, once in each `every` and after an alert.
+
+    That is one which does not say yet whether the judge has changed.
+
+    The anchors of a metric are drawn, as soon as there are scores, by the hash of their ids from the answers that it
+    has scored, and stay. They are references to rows: one whose answer is gone from the log is dropped, and another
+    one is drawn in its place. The first two scorings of an anchor are what the others are compared with; they are made
+    at once. A new version of a metric scores the anchors of the one before, and, once, as many answers of that one's
+    last day.
+
+    All rows of a scoring are one commit, so that after a crash it is made again as a whole, and no second time; a
+    judge that keeps its replies is not asked again. Metrics without a judge (`lexical`) cannot drift and have no
+    anchors. What cannot be scored is tried again when the next scoring is due.
+    """
+
+    def __init__(self, settings: AnchorSettings, scorer: Scorer) -> None:
+        self._settings = settings
+        self._scorer = scorer
+        self._done: dict[tuple[str, str, str], datetime] = {}
+
+    def run(
+        self,
+        tables: DeploymentTables,
+        metrics: Sequence[Metric],
+        now: datetime,
+        is_stopping: Callable[[], bool] = lambda: False,
+    ) -> int:
+        """Do what is due of one deployment, and give the number of rows that were written.
+
+        Nothing is written once `is_stopping` says so. Raises LostRaceError where another evaluator, or an erasure, was
+        there first.
+        """
+        judged = [metric for metric in metrics if _can_drift(metric)] if self._settings.size else []
+        asked, written = _undecided(tables, now) if judged else {}, 0
+        for metric in judged:
+            one = tables.deployment, metric.name, metric.version
+            due = max(self._due(now), asked.get((metric.name, metric.version), _EPOCH))
+            if is_stopping() or self._done.get(one, _EPOCH) >= due:
+                continue
+            written += self._rescore(tables, metric, due, now, is_stopping)
+            if not is_stopping():
+                self._done[one] = now
+        return written
+
+    def _due(self, now: datetime) -> datetime:
+        every = timedelta(seconds=self._settings.every)
+        return _EPOCH + (now - _EPOCH) // every * every
+
+    def _rescore(
+        self,
+        tables: DeploymentTables,
+        metric: Metric,
+        due: datetime,
+        now: datetime,
+        is_stopping: Callable[[], bool],
+    ) -> int:
+        # Before the look at any other table: an erasure that takes rows from one moves this one.
+        passes = tables.anchors.progress((PASSES,)).get(PASSES, 0)
+        held = Held.read(tables.anchors, metric.name)
+        if (held.last_scored_at(metric.version) or _EPOCH) >= due:
+            return 0
+        anchors, cases = self._anchors(tables, metric, held), CaseBook.read(tables)
+        scored = {one.event_id for one in held.anchors(metric.version)}
+        old = [answer for answer in anchors if answer.event_id in scored]
+        new = [answer for answer in anchors if answer.event_id not in scored]
+        both = self._compared(tables, metric, held)
+        parts = [_old_scores(tables, metric, held, both)]
+        draws = [(int(due.timestamp()), old), *((draw, new) for draw in range(FIRST_DRAWS)), (COMPARED, both)]
+        for draw, some in draws:
+            for begin in range(0, len(some), _AT_ONCE):
+                if is_stopping():
+                    return 0
+                few = with_late_contexts(tables, some[begin : begin + _AT_ONCE])
+                rows, _ = self._scorer.rows(tables, few, [_drawn(metric, draw)], cases, now)
+                parts.append(_as_anchors(rows, draw))
+        rows = pa.concat_tables(parts)
+        if rows.num_rows:
+            tables.anchors.append(rows, progress={PASSES: passes + 1})
+            told = {"deployment": tables.deployment, "metric": metric.name}
+            text = "scored anchors of metric %r of deployment %r again: %d rows"
+            log.info(text, metric.name, tables.deployment, rows.num_rows, extra=told)
+        return int(rows.num_rows)
+
+    def _anchors(self, tables: DeploymentTables, metric: Metric, held: Held) -> list[Answer]:
+        """Give those that are still there, and others in the place of those that are not."""
+        before = held.anchors()
+        there = _answers(tables, before)
+        missing = self._settings.size - len(there)
+        if missing <= 0:
+            return there
+        # Scores may be kept for longer than the answers.
+        first = pc.min(tables.logs.read(["date"])["date"]).as_py()
+        return there + _answers(tables, drawn(tables.scores, metric, missing, before, first))
+
+    def _compared(self, tables: DeploymentTables, metric: Metric, held: Held) -> list[Answer]:
+        version = held.version_before(metric.version)
+        if version is None:
+            return []
+        size = self._settings.size
+        return _answers(tables, of_last_day(tables.scores, metric.name, version, size, held.anchors()))
+
+
+def _undecided(tables: DeploymentTables, now: datetime) -> dict[tuple[str, str], datetime]:
+    """When each metric version got an alert that is open and does not say whether the judge has changed."""
+    columns = ["metric", "metric_version", "change", "verdict", "changed_at"]
+    rows = tables.alerts.read(columns, ds.field("change").isin(["firing", "resolved"])).to_pylist()
+    last = {(row["metric"], row["metric_version"]): row for row in sorted(rows, key=lambda row: row["changed_at"])}
+    return {
+        one: row["changed_at"]
+        for one, row in last.items()
+        if (row["change"], row["verdict"]) == ("firing", "undecided") and row["changed_at"] <= now
+    }
+
+
+def _can_drift(metric: Metric) -> bool:
+    return any(judge != "lexical" for judge in metric.judge.split("+"))
+
+
+def _drawn(metric: Metric, draw: int) -> Metric:
+    return metric.fresh(draw) if draw > 0 and isinstance(metric, Redrawable) else metric
+
+
+def _answers(tables: DeploymentTables, known: Collection[Known]) -> list[Answer]:
+    ids, days = {one.event_id for one in known}, {one.date for one in known}
+    if not ids:
+        return []
+    where = ds.field("date").isin(sorted(days)) & ds.field("event_id").isin(sorted(ids))
+    found = [one for some in answers(tables.logs.read(ANSWER_COLUMNS, where)) for one in some]
+    return sorted(found, key=lambda answer: answer.event_id)
+
+
+def _old_scores(tables: DeploymentTables, metric: Metric, held: Held, compared: Sequence[Answer]) -> pa.Table:
+    """Give what the version before said of the answers that both score."""
+    version = held.version_before(metric.version)
+    of_version = (ds.field("metric") == metric.name) & (ds.field("metric_version") == version)
+    if version is None or not compared:
+        return ANCHORS.schema.empty_table()
+    ids = sorted(answer.event_id for answer in compared)
+    return _as_anchors(tables.scores.read(_COPIED, of_version & ds.field("event_id").isin(ids)), COMPARED)
+
+
+def _as_anchors(scores: pa.Table, draw: int) -> pa.Table:
+    number = pa.repeat(pa.scalar(draw, pa.int64()), scores.num_rows)
+    rows = scores.select(_COPIED).append_column("draw", number).select(ANCHORS.schema.names)
+    return rows.cast(ANCHORS.schema)

@@ -1,0 +1,145 @@
+"""The judges of a service: one asker, its file of calls, and what it may ask about."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluator.judges.counting import COMPLETION_TOKENS
+from evaluator.judging import asks_judge, judge_of, with_judge
+from evaluator.metrics import Metric
+from evaluator.sampling import Sampling
+from evaluator.scores import ScoreCounts
+from evaluator.settings import EvaluatorSettings
+from evaluator.spreading import PROMPT_TOKENS, Spread, allowance
+
+if TYPE_CHECKING:
+    from evaluator.judges import Asker, Calls
+
+log = logging.getLogger(__name__)
+
+GRACE_SECONDS = 20.0
+"""For calls under way when the service is told to end: orchestrators kill after 30."""
+
+_PRUNE_EVERY = timedelta(hours=1)
+_SECONDS_A_DAY = 86400.0
+
+
+class JudgeCallsError(OSError):
+    """The file of the judges' calls cannot be used; the message says which and what to do."""
+
+
+class Judges:
+    """Gives metrics the judge that they ask. Nothing is opened as long as no metric asks one."""
+
+    def __init__(self, settings: EvaluatorSettings) -> None:
+        self._settings = settings
+        self._path = settings.judge_calls.expanduser()
+        self._asker: Asker | None = None
+        self._spreads: dict[str, Spread] = {}
+        self._pruned: datetime | None = None
+        self._closed = False
+
+    def close(self) -> None:
+        """Let the calls under way end, and tell what waits that it is too late; from any thread."""
+        self._closed = True
+        if self._asker is not None:
+            self._asker.close()
+
+    def bound(self, metrics: Sequence[Metric], deployment: str | None = None) -> list[Metric]:
+        """Give the metrics of a deployment, those that ask a judge with the one they ask.
+
+        Raises ValueError where there is none, and JudgeCallsError.
+        """
+        if not any(map(asks_judge, metrics)):
+            return list(metrics)
+        self._settings.check_judge(metrics, deployment)
+        judge = self._opened().judge(self._settings.judge_of(deployment) or "")
+        return [with_judge(metric, judge) for metric in metrics]
+
+    def sampling(self, deployment: str, metrics: Sequence[Metric], answers: pa.Table, now: datetime) -> Sampling:
+        """Give how likely new answers of a deployment are to be judged, from their number and their times."""
+        settings = self._settings.sampling_of(deployment)
+        judge = next(filter(None, map(judge_of, metrics)), None)
+        if judge is None or not answers.num_rows:
+            return Sampling(settings)
+        times = pc.min_max(answers["requested_at"]).as_py()
+        seconds = max((times["max"] - times["min"]).total_seconds(), self._settings.every)
+        with closing(self._calls()) as calls:
+            money = allowance(judge.settings, calls.spent(judge.name), now, seconds)
+            if judge.name not in self._spreads:
+                first = judge.settings.cost(PROMPT_TOKENS, COMPLETION_TOKENS)
+                self._spreads[judge.name] = Spread(calls.averages(judge.name)[0] or first)
+        share = self._spreads[judge.name].share(deployment, answers.num_rows, settings.rate, money)
+        if share < 1:
+            log.info("the budget of judge %r does for %.1f %% of the sample of %r", judge.name, 100 * share, deployment)
+        return Sampling(settings, share)
+
+    def learn(self, deployment: str, metrics: Sequence[Metric], counts: ScoreCounts) -> None:
+        """Take in what judging a deployment's new answers took."""
+        judge = next(filter(None, map(judge_of, metrics)), None)
+        if judge is not None and judge.name in self._spreads:
+            answers = counts.judged + counts.not_sampled
+            self._spreads[judge.name].learn(deployment, answers, counts.expected, counts.judged, counts.spend.cost)
+
+    def spent_today(self) -> dict[str, float]:
+        """Give what each judge's calls did cost today (UTC), by whichever process; nothing where no metric asks one."""
+        if self._asker is None:
+            return {}
+        with closing(self._calls()) as calls:
+            return {name: calls.spent(name)[1] for name in self._settings.judges}
+
+    def prune(self, now: datetime) -> None:
+        """Forget replies that are older than they may be, at most once an hour; not before a metric asks a judge."""
+        if self._asker is None or (self._pruned is not None and now - self._pruned < _PRUNE_EVERY):
+            return
+        with closing(self._calls()) as calls:
+            calls.prune(self._settings.judge_calls_retention / _SECONDS_A_DAY)
+        self._pruned = now
+
+    def _opened(self) -> Asker:
+        from evaluator.judges import Asker
+
+        if self._asker is None:
+            self._calls().close()
+            self._asker = Asker(self._settings.judges, self._path, grace=GRACE_SECONDS)
+            if self._closed:
+                self._asker.close()
+        return self._asker
+
+    def _calls(self) -> Calls:
+        return opened_calls(self._path)
+
+
+def forget_replies(calls: Path) -> int | None:
+    """Forget all replies of judges that a file keeps, and give how many; None where there is no such file.
+
+    A reply may quote an answer, and does not say which: so an erasure forgets them all, which costs no more than new
+    calls. Raises JudgeCallsError.
+    """
+    path = calls.expanduser()
+    if not path.exists():
+        return None
+    with closing(opened_calls(path)) as opened:
+        return opened.forget_replies()
+
+
+def opened_calls(path: Path) -> Calls:
+    """Open the file of calls; raises JudgeCallsError."""
+    from evaluator.judges import Calls
+
+    try:
+        return Calls(path)
+    except (OSError, sqlite3.Error) as error:
+        raise JudgeCallsError(
+            f"{path}, where the calls of judges are kept, cannot be used: {error}; name a file on a local disk that "
+            "the evaluator may write in evaluator.judge_calls"
+        ) from None

@@ -1,0 +1,77 @@
+"""What judging a sample of answers would take, counted from the very prompts, without asking a judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from evaluator.asking import opened_calls
+from evaluator.judges import BoundJudge
+from evaluator.judges.counting import COMPLETION_TOKENS, CountingAsker, seconds_for
+from evaluator.judging import judge_of, judges_itself, with_judge
+from evaluator.metrics import Metric
+from evaluator.sampling import Sampling, SamplingSettings, flagged
+from evaluator.scores import Work
+from lake import Table
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What a metric asks of a judge, about so many answers.
+
+    `prompt_tokens` are an upper bound for most texts. `completion_tokens` are the average of the replies that are kept,
+    or 300 a call. `seconds` take a call for 5 and heed the judge's limits and budgets. Requests that were answered
+    before cost nothing and count all the same; replies that do not fit and are asked for again do not.
+    """
+
+    judge: str
+    answers: int
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float
+    seconds: float
+
+
+class JudgeEstimate:
+    """Counts for the metrics of one deployment, one after the other: what several ask is counted once."""
+
+    def __init__(self, metrics: Sequence[Metric], sampling: SamplingSettings, signals: Table) -> None:
+        self._sampling = Sampling(sampling)
+        self._signals = signals
+        judge = next(filter(None, map(judge_of, metrics)), None)
+        if judge is None:
+            return
+        self._name, self._settings = judge.name, judge.settings
+        self._asker = CountingAsker(judge.asker)
+        with closing(opened_calls(judge.asker.calls)) as calls:
+            self._completion = calls.averages(judge.name)[1] or COMPLETION_TOKENS
+
+    def of(self, work: Work, number: int) -> Judging:
+        """Count on the answers of some work, which stand for so many."""
+        metric = with_judge(work.metric, BoundJudge(self._asker, self._name))
+        may = [i for i, (answer, _) in enumerate(work.pairs) if not judges_itself(metric, answer)]
+        before = self._asker.asked
+        if may:
+            metric.score(work.frame.iloc[may])
+        asked = self._asker.asked - before
+        expected = self._rate(work) * number
+        scale = expected / len(work.pairs)
+        calls, prompt = scale * asked.calls, scale * asked.prompt_tokens
+        completion = calls * self._completion
+        cost = self._settings.cost(round(prompt), round(completion))
+        return Judging(
+            judge=self._name,
+            answers=round(expected),
+            calls=round(calls),
+            prompt_tokens=round(prompt),
+            completion_tokens=round(completion),
+            cost=cost,
+            seconds=seconds_for(self._settings, calls, prompt + completion, cost),
+        )
+
+    def _rate(self, work: Work) -> float:
+        some = [answer for answer, _ in work.pairs]
+        amiss = flagged(some, [], self._signals) if self._sampling.settings.heeds_flags else set()
+        return sum(self._sampling.probability(flagged=answer.event_id in amiss) for answer in some) / len(some)

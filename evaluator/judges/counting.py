@@ -1,0 +1,84 @@
+"""What judges would be asked, counted without asking them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evaluator.judges.answer import Answer, JudgeError, Request, Spend
+from evaluator.judges.asker import Asker
+from evaluator.judges.judge import token_bound
+from evaluator.judges.schema import Schema
+from evaluator.judges.settings import JudgeSettings
+
+COMPLETION_TOKENS = 300
+"""A reply's, where none of the judge is kept."""
+
+CALL_SECONDS = 5.0
+"""What a call is taken to last: it is not kept."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Calls that would be made, with their prompts' tokens: an upper bound, most texts have a fifth less or so."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+
+    def __sub__(self, other: Asked) -> Asked:
+        return Asked(self.calls - other.calls, self.prompt_tokens - other.prompt_tokens)
+
+
+class CountingAsker(Asker):
+    """Counts each different request once and answers it with the least that fits, so that a second one may follow."""
+
+    def __init__(self, asker: Asker) -> None:
+        super().__init__(asker.judges, asker.calls)
+        self.asked = Asked()
+        self._seen: set[str] = set()
+
+    def ask_all(self, name: str, requests: Iterable[Request]) -> list[Answer | JudgeError]:  # noqa: ARG002
+        """Count."""
+        return [self._counted(request) for request in requests]
+
+    def _counted(self, request: Request) -> Answer:
+        prompt = [message.content for message in request.messages]
+        key = json.dumps([prompt, request.schema, request.draw])
+        if key not in self._seen:
+            self._seen.add(key)
+            tokens = token_bound(json.dumps(request.schema), *prompt)
+            self.asked = Asked(self.asked.calls + 1, self.asked.prompt_tokens + tokens)
+        return Answer(least(request.schema), Spend(), from_cache=True)
+
+
+def seconds_for(judge: JudgeSettings, calls: float, tokens: float, cost: float) -> float:
+    """Give about how long so many calls take: by concurrency and what a minute allows, or by waits for new budgets."""
+    minutes = [calls * CALL_SECONDS / judge.concurrency / 60]
+    minutes += [calls / judge.requests_per_minute] if judge.requests_per_minute else []
+    minutes += [tokens / judge.tokens_per_minute] if judge.tokens_per_minute else []
+    minutes += [60 * int(cost / judge.budget_per_hour)] if judge.budget_per_hour else []
+    minutes += [24 * 60 * int(cost / judge.budget_per_day)] if judge.budget_per_day else []
+    return 60 * max(minutes)
+
+
+def least(schema: Schema) -> Any:
+    """Give a small value that fits a schema."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    kind = schema.get("type", "null")
+    match kind if isinstance(kind, str) else kind[0]:
+        case "object":
+            parts: Mapping[str, Schema] = schema.get("properties", {})
+            return {name: least(part) for name, part in parts.items()}
+        case "array":
+            return [least(schema.get("items", {}))] * schema.get("minItems", 0)
+        case "string":
+            return ""
+        case "boolean":
+            return False
+        case "integer" | "number":
+            return schema.get("minimum", min(0, schema.get("maximum", 0)))
+        case _:
+            return None

@@ -1,0 +1,79 @@
+"""How much of a sample a judge's budget allows, decided before an answer is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from evaluator.judges import JudgeSettings
+
+LEAST_SHARE = 0.01
+"""Below it hardly anything would stand for all; what the budget then refuses is asked again later."""
+
+_HOUR, _DAY = 3600.0, 86400.0
+_MEMORY = 0.9
+"""What was learned counts for so much less after each further pass with answers."""
+
+PROMPT_TOKENS = 2_000
+"""A call's, as long as nothing was measured."""
+
+
+def allowance(judge: JudgeSettings, spent: tuple[float, float], now: datetime, seconds: float) -> float:
+    """Money that answers of a time of so many seconds may take, so that something is left for the rest of a period.
+
+    Of what is left of the hour's budget (UTC) the share seconds / (seconds + what is left of the hour), of the day's in
+    the same way, and the smaller of both. `spent` are the sums of this hour and this day. Infinite without a budget.
+    """
+    passed = now.timestamp()
+    periods = zip((judge.budget_per_hour, judge.budget_per_day), spent, (_HOUR, _DAY), strict=True)
+    shares = (
+        max(budget - already, 0.0) * seconds / (seconds + period - passed % period)
+        for budget, already, period in periods
+        if budget is not None
+    )
+    return min(shares, default=float("inf"))
+
+
+@dataclass
+class _Learned:
+    """What the latest passes over a deployment came to; `wanted` is the money that the last one would have taken."""
+
+    answers: float = 0.0
+    expected: float = 0.0
+    judged: float = 0.0
+    cost: float = 0.0
+    wanted: float = 0.0
+
+
+class Spread:
+    """Spreads one judge's budgets over the answers that come, deployment by deployment.
+
+    The share of a sample that is asked about is the allowance, over what the whole sample would cost together with
+    what other deployments wanted in their last pass; at least 1 % and at most all. The cost of an answer, and how
+    likely one is to be in the whole sample, are means of the latest passes. So it depends on the number of answers and
+    their times alone, not on what they say: weights of 1 / probability make up for it.
+    """
+
+    def __init__(self, cost_each: float) -> None:
+        """`cost_each` is what an answer is taken to cost as long as nothing was measured."""
+        self._first_cost = cost_each
+        self._learned: dict[str, _Learned] = {}
+
+    def share(self, deployment: str, answers: int, rate: float, money: float) -> float:
+        """Give the share of the sample of so many answers; `rate` is how likely one is in it, until that is known."""
+        mine = self._learned.setdefault(deployment, _Learned())
+        rate = mine.expected / mine.answers if mine.answers else rate
+        mine.wanted = answers * rate * self._cost_each(mine)
+        wanted = sum(one.wanted for one in self._learned.values())
+        return 1.0 if wanted <= money else max(LEAST_SHARE, money / wanted)
+
+    def learn(self, deployment: str, answers: int, expected: float, judged: int, cost: float) -> None:
+        """Take in a pass: so many answers, of which `expected` make the whole sample, and `judged` did cost `cost`."""
+        mine = self._learned.setdefault(deployment, _Learned())
+        for name, number in (("answers", answers), ("expected", expected), ("judged", judged), ("cost", cost)):
+            setattr(mine, name, _MEMORY * getattr(mine, name) + number)
+
+    def _cost_each(self, mine: _Learned) -> float:
+        if not mine.judged or not mine.cost:
+            return self._first_cost
+        return mine.cost / mine.judged

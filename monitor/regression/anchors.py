@@ -1,0 +1,125 @@
+"""The judges of all streams: new rows of `anchors` in, what has become of each judge out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from monitor.regression.judge import JudgeWatch, Shift, offset
+from monitor.regression.reading import StreamKey
+from monitor.regression.scale import Scale
+
+ANCHOR_COLUMNS = (
+    "event_id", "deployment", "metric", "metric_version", "draw", "value", "scored_at", "direction", "low", "high",
+)  # fmt: skip
+
+_COMPARED = -1
+"""The `draw` of an answer that two versions scored once each."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeReading:
+    """What is known of the judge of one stream, in the metric's own values; None until there is something to say."""
+
+    shift: Shift | None
+    """By how much it scores its anchors higher than at first: since `since`, else in its last seven scorings."""
+    active: bool
+    """Whether it is taken to have changed."""
+    since: datetime | None
+    last_scored_at: datetime | None
+    version_before: str | None
+    offset: Shift | None
+    """By how much this version scores the same answers higher than the one before."""
+
+
+@dataclass
+class _Judge:
+    watch: JudgeWatch
+    scale: Scale
+    begun_at: datetime
+    scored_at: datetime
+    compared: dict[str, float] = field(default_factory=dict)
+
+
+class Anchors:
+    """A `JudgeWatch` for each deployment, metric and version, fed with rows of the `anchors` table.
+
+    Rows without a value, without a scale or outside of it take no part. Scorings are taken in by the time when they
+    were made, so that history read again comes to the same numbers. Not safe for use by several threads at once.
+    """
+
+    def __init__(self, tolerance: float) -> None:
+        self._tolerance = tolerance
+        self._judges: dict[StreamKey, _Judge] = {}
+
+    def feed(self, rows: pa.Table) -> None:
+        """Take in new rows, in any order; all rows of one scoring at once."""
+        scorings: dict[tuple[datetime, int, StreamKey, Scale], dict[str, float]] = {}
+        for at, draw, key, scale, event, quality in _usable(rows):
+            scorings.setdefault((at, draw, key, scale), {})[event] = quality
+        for (at, draw, key, scale), qualities in sorted(scorings.items(), key=lambda one: one[0][:3]):
+            judge = self._judge(key, scale, at)
+            if draw == _COMPARED:
+                judge.compared |= qualities
+            else:
+                judge.watch.add(at, qualities)
+                judge.scored_at = max(judge.scored_at, at)
+
+    def shift(self, key: StreamKey, since: datetime) -> Shift | None:
+        """By how much a stream's judge scored its anchors higher from `since` on than at first; None if unknown."""
+        judge = self._judges.get(key)
+        return None if judge is None else _in_values(judge.watch.shift(since), judge.scale)
+
+    def readings(self) -> Mapping[StreamKey, JudgeReading]:
+        """Give what is known of every judge."""
+        return {key: self._reading(key, judge) for key, judge in self._judges.items()}
+
+    def _reading(self, key: StreamKey, judge: _Judge) -> JudgeReading:
+        before, difference = self._before(key, judge), None
+        if before is not None:
+            old = self._judges[before]
+            difference = offset((old.watch.latest, old.compared), (judge.watch.baseline, judge.compared))
+        return JudgeReading(
+            shift=_in_values(judge.watch.shift(judge.watch.since), judge.scale),
+            active=judge.watch.active,
+            since=judge.watch.since,
+            last_scored_at=judge.scored_at,
+            version_before=before.metric_version if before else None,
+            offset=_in_values(difference, judge.scale),
+        )
+
+    def _before(self, key: StreamKey, judge: _Judge) -> StreamKey | None:
+        """Give the version that scored before this one began, if both have the same scale."""
+        metric = key.deployment, key.metric
+        older = [
+            (other.scored_at, name)
+            for name, other in self._judges.items()
+            if (name.deployment, name.metric) == metric and name != key and other.begun_at < judge.begun_at
+        ]
+        found = max(older, default=None)
+        return found[1] if found and self._judges[found[1]].scale == judge.scale else None
+
+    def _judge(self, key: StreamKey, scale: Scale, at: datetime) -> _Judge:
+        judge = self._judges.get(key)
+        if judge is None or judge.scale != scale:
+            judge = self._judges[key] = _Judge(JudgeWatch(self._tolerance), scale, at, at)
+        return judge
+
+
+def _usable(rows: pa.Table) -> Iterator[tuple[datetime, int, StreamKey, Scale, str, float]]:
+    columns: list[list[Any]] = [rows.column(name).to_pylist() for name in ANCHOR_COLUMNS]
+    for event, deployment, metric, version, draw, value, at, *ends in zip(*columns, strict=True):
+        scale = Scale.of(*ends)
+        if None in (event, deployment, metric, draw, value, at) or scale is None:
+            continue
+        quality = scale.quality(value)
+        if 0.0 <= quality <= 1.0:
+            yield at, draw, StreamKey(deployment, metric, version or ""), scale, event, quality
+
+
+def _in_values(shift: Shift | None, scale: Scale) -> Shift | None:
+    return None if shift is None else shift.times(scale.best - scale.worst)

@@ -1,0 +1,108 @@
+"""Old answers that a judge is asked about, within its budget, and what that would take."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluator import Backfill, Backfilled, Evaluator, Period, estimate
+from lake import Lake
+from tests.evaluator.judged import settings
+from tests.evaluator.judges.scripted_server import ScriptedServer, fails
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+WEEK = Period(NOW - timedelta(days=7), NOW)
+COST = 0.0002
+
+
+def backfilled(lake: Lake, server: ScriptedServer, folder: Path, **changes: Any) -> Backfilled:
+    with closing(Backfill(lake, settings(server.url, folder, **changes), WEEK, clock=lambda: NOW)) as backfill:
+        (done,) = backfill.run().deployments
+        return done
+
+
+def fill(traffic: Any, number: int = 120) -> None:
+    traffic.log(*(traffic.answer(f"{i}", i % 60, answer=f"It is {i}.", chat_id=f"chat-{i}") for i in range(number)))
+
+
+def test_a_backfill_stops_where_the_budget_is_spent_and_goes_on_later(
+    lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path
+) -> None:
+    """In the second batch of 50; with money again the rest is scored: each answer once, and no call is paid twice."""
+    fill(traffic)
+    budget = {"budget_per_day": 40 * COST + 0.01, "concurrency": 2}
+    first = backfilled(lake, judge, tmp_path, judge=budget)
+    assert first.budget_spent
+    assert 50 <= first.counts.scored < first.counts.total == 100
+    again = backfilled(lake, judge, tmp_path, judge=budget)
+    assert again.budget_spent
+    last = backfilled(lake, judge, tmp_path)
+    assert not last.budget_spent
+    rows = [row for row in traffic.scores() if row["value"] is not None]
+    assert len({row["event_id"] for row in rows}) == len(rows) == len(judge.requests) == 120
+    assert {row["is_backfill"] for row in rows} == {True}
+    assert len({row["score_id"] for row in traffic.scores()}) == len(traffic.scores())
+
+
+def test_a_backfill_asks_about_the_configured_sample_and_what_is_owed(
+    lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path
+) -> None:
+    """What the service sampled and was owed keeps its probability, whatever the sample is now."""
+    fill(traffic)
+    judge.always = fails(401)
+    with closing(Evaluator(lake, settings(judge.url, tmp_path, sampling={"rate": 0.1}), lambda: NOW)) as evaluator:
+        owed = evaluator.run_once().unscored["judge_unavailable"]
+    assert 0 < owed < 40
+    judge.always = ScriptedServer().always
+    done = backfilled(lake, judge, tmp_path, sampling={"rate": 0.05})
+    assert (done.counts.scored, done.counts.not_sampled) == (owed, 120 - owed)
+    assert {row["sampling_probability"] for row in traffic.scores()} == {0.1}
+
+
+def test_a_dry_run_counts_calls_tokens_and_money_and_asks_nobody(
+    lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path
+) -> None:
+    """From the very prompts: three bytes a token, ten tokens around each text; 300 tokens a reply, 5 s a call."""
+    fill(traffic, 40)
+    chosen = settings(judge.url, tmp_path, {"concurrency": 2}, sampling={"rate": 0.5})
+    with closing(Backfill(lake, chosen, WEEK, clock=lambda: NOW)) as backfill:
+        (told,) = estimate(backfill)
+        (metric,) = told.metrics
+        asked = metric.judging
+    assert asked is not None
+    assert (asked.judge, asked.answers, asked.calls, asked.completion_tokens) == ("strict", 20, 20, 6000)
+    assert 20 * 70 < asked.prompt_tokens < 20 * 90
+    assert asked.cost == pytest.approx((asked.prompt_tokens + 60_000) / 1_000_000)
+    assert metric.seconds == pytest.approx(20 * 5 / 2)
+    assert (judge.requests, traffic.scores()) == ([], [])
+
+
+def test_a_dry_run_knows_kept_replies_and_budgets(
+    lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path
+) -> None:
+    """Replies of this judge had ten tokens; a budget for two fifths of the cost is waited for twice."""
+    fill(traffic, 40)
+    backfilled(lake, judge, tmp_path)
+    traffic.log(*(traffic.answer(f"more {i}", i, answer=f"It was {i}.") for i in range(40)))
+    with closing(Backfill(lake, settings(judge.url, tmp_path), WEEK, clock=lambda: NOW)) as backfill:
+        first = estimate(backfill)[0].metrics[0].judging
+    assert first is not None
+    assert (first.calls, first.completion_tokens) == (40, 400)
+    tight = settings(judge.url, tmp_path, {"budget_per_hour": first.cost / 2.5})
+    with closing(Backfill(lake, tight, WEEK, clock=lambda: NOW)) as backfill:
+        assert estimate(backfill)[0].seconds == pytest.approx(7200, rel=0.01)
+
+
+def test_a_dry_run_counts_no_answer_of_the_judges_own_model(
+    lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path
+) -> None:
+    """It would not be asked about them."""
+    traffic.log(traffic.answer("own", model="m"), traffic.answer("other", 1, answer="It is 1."))
+    with closing(Backfill(lake, settings(judge.url, tmp_path), WEEK, clock=lambda: NOW)) as backfill:
+        judging = estimate(backfill)[0].metrics[0].judging
+    assert judging is not None
+    assert judging.calls == 1
