@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +18,11 @@ from rich.table import Table as Grid
 
 from dialwatch.config import load_settings
 from dialwatch.judge_report import Report, report
-from evaluator.calibration import CalibrationError, calibrate, scored_answers, with_labels, with_likes
+from evaluator import EvaluatorSettings, Judges
+from evaluator.calibration import Asked, CalibrationError, ask, calibrate, scored_answers, with_labels, with_likes
+from evaluator.metrics import MissingColumnError
+from evaluator.metrics.ensemble import Ensemble
+from evaluator.metrics.llm_metric import LlmMetric
 from lake import Lake
 
 app = typer.Typer(no_args_is_help=True, help="See how far a judge can be trusted.")
@@ -37,7 +42,17 @@ def calibrate_judge(
     lake: Annotated[str | None, typer.Option("--lake", help="Folder or URI of the lake that holds the scores.")] = None,
     config: Annotated[Path | None, typer.Option("--config", "-c", help="dialwatch.yaml.")] = None,
     deployment: Annotated[str | None, typer.Option(help="Whose scores; without it the file has them.")] = None,
-    metric: Annotated[str, typer.Option(help="Which scores of the deployment.")] = "faithfulness",
+    metric: Annotated[
+        str, typer.Option(help="Which scores of the deployment, or what --ask asks.")
+    ] = "faithfulness_claims",
+    ask_times: Annotated[
+        int,
+        typer.Option(
+            "--ask",
+            min=0,
+            help="Ask the judge of --config about the file's rows, so many times; 2 or more show chance.",
+        ),
+    ] = 0,
     likes: Annotated[bool, typer.Option("--likes", help="Take people's likes and dislikes as labels.")] = False,
     compare: Annotated[
         str | None, typer.Option(help="Column of the file, or metric of the deployment, to compare the scores with.")
@@ -52,16 +67,24 @@ def calibrate_judge(
         raise typer.BadParameter("give a file of labels, or --likes")
     if likes and deployment is None:
         raise typer.BadParameter("--likes needs --deployment: people's signals are in its tables")
-    table = None if labels is None else _read(labels)
+    if ask_times and (labels is None or deployment is not None):
+        raise typer.BadParameter("--ask asks about the rows of a file of labels: leave out --deployment and --likes")
+    table, asked = None if labels is None else _read(labels), None
+    if ask_times and table is not None:
+        asked = _asked(load_settings(config, {"lake": {"root": "."}}).evaluator, metric, table, ask_times)
+        table = table.assign(score=asked.scores)
     if deployment is not None:
         opened = load_settings(config, {"lake": {"root": lake}} if lake else {}).lake.open()
         table = _of_deployment(opened, deployment, metric, table, compare)
     assert table is not None  # noqa: S101 - for the type: the file or the deployment gave it
     other = None if compare is None else _scores(table, compare)
-    found = calibrate(table, self_selected=likes, other=other)
+    draws, reordered = (None, None) if asked is None else (asked.draws, asked.reordered)
+    found = calibrate(table, self_selected=likes, draws=draws, reordered=reordered, other=other)
     title = labels.name if labels is not None and deployment is None else f"{metric} of {deployment}"
     shown = report(found, compare)
     _print(title, shown)
+    if asked is not None:
+        typer.echo(f"{asked.calls:,} calls of the judge for {asked.cost:,.4f}, in the currency of its prices")
     if page is not None:
         environment = jinja2.Environment(loader=jinja2.PackageLoader("dialwatch"), autoescape=True)
         template = environment.get_template("calibration.html")
@@ -77,6 +100,20 @@ def _read(path: Path) -> pd.DataFrame:
     if path.suffix == ".parquet":
         return pd.read_parquet(path)
     raise CalibrationError(f"{path} must end in .csv, .jsonl or .parquet")
+
+
+def _asked(settings: EvaluatorSettings, name: str, table: pd.DataFrame, times: int) -> Asked:
+    with closing(Judges(settings)) as judges:
+        try:
+            (metric,) = judges.bound([settings.metric(name)])
+        except ValueError as error:
+            raise CalibrationError(str(error)) from None
+        if not isinstance(metric, LlmMetric | Ensemble):
+            raise CalibrationError(f"metric {name!r} asks no judge: there is nothing to ask")
+        try:
+            return ask(metric, table, times)
+        except MissingColumnError as error:
+            raise CalibrationError(str(error)) from None
 
 
 def _of_deployment(

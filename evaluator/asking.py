@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluator.judges.counting import COMPLETION_TOKENS
-from evaluator.judging import asks_judge, judge_of, with_judge
+from evaluator.judging import Jury, asks_judge, judges_of, with_judges
 from evaluator.metrics import Metric
 from evaluator.sampling import Sampling
 from evaluator.scores import ScoreCounts
@@ -22,7 +22,7 @@ from evaluator.settings import EvaluatorSettings
 from evaluator.spreading import PROMPT_TOKENS, Spread, allowance
 
 if TYPE_CHECKING:
-    from evaluator.judges import Asker, Calls
+    from evaluator.judges import Asker, BoundJudge, Calls
 
 log = logging.getLogger(__name__)
 
@@ -62,33 +62,42 @@ class Judges:
         if not any(map(asks_judge, metrics)):
             return list(metrics)
         self._settings.check_judge(metrics, deployment)
-        judge = self._opened().judge(self._settings.judge_of(deployment) or "")
-        return [with_judge(metric, judge) for metric in metrics]
+        names, combine = self._settings.jury_of(deployment)
+        jury = Jury(tuple(map(self._opened().judge, names)), combine)
+        return [with_judges(metric, jury) for metric in metrics]
 
     def sampling(self, deployment: str, metrics: Sequence[Metric], answers: pa.Table, now: datetime) -> Sampling:
         """Give how likely new answers of a deployment are to be judged, from their number and their times."""
         settings = self._settings.sampling_of(deployment)
-        judge = next(filter(None, map(judge_of, metrics)), None)
-        if judge is None or not answers.num_rows:
+        judges = _judges_of(metrics)
+        if not judges or not answers.num_rows:
             return Sampling(settings)
         times = pc.min_max(answers["requested_at"]).as_py()
         seconds = max((times["max"] - times["min"]).total_seconds(), self._settings.every)
+        share = min(self._share(judge, deployment, answers.num_rows, settings.rate, now, seconds) for judge in judges)
+        return Sampling(settings, share)
+
+    def _share(
+        self, judge: BoundJudge, deployment: str, answers: int, rate: float, now: datetime, seconds: float
+    ) -> float:
         with closing(self._calls()) as calls:
             money = allowance(judge.settings, calls.spent(judge.name), now, seconds)
             if judge.name not in self._spreads:
-                first = judge.settings.cost(PROMPT_TOKENS, COMPLETION_TOKENS)
-                self._spreads[judge.name] = Spread(calls.averages(judge.name)[0] or first)
-        share = self._spreads[judge.name].share(deployment, answers.num_rows, settings.rate, money)
+                self._spreads[judge.name] = Spread(calls.averages(judge.name)[0] or _usual_cost(judge))
+        share = self._spreads[judge.name].share(deployment, answers, rate, money)
         if share < 1:
             log.info("the budget of judge %r does for %.1f %% of the sample of %r", judge.name, 100 * share, deployment)
-        return Sampling(settings, share)
+        return share
 
     def learn(self, deployment: str, metrics: Sequence[Metric], counts: ScoreCounts) -> None:
         """Take in what judging a deployment's new answers took."""
-        judge = next(filter(None, map(judge_of, metrics)), None)
-        if judge is not None and judge.name in self._spreads:
-            answers = counts.judged + counts.not_sampled
-            self._spreads[judge.name].learn(deployment, answers, counts.expected, counts.judged, counts.spend.cost)
+        judges = [judge for judge in _judges_of(metrics) if judge.name in self._spreads]
+        answers, whole = counts.judged + counts.not_sampled, sum(map(_usual_cost, judges))
+        for judge in judges:
+            # What was paid is known of all together: each had about the part that its prices make.
+            part = _usual_cost(judge) / whole if whole else 0.0
+            cost = counts.spend.cost * part
+            self._spreads[judge.name].learn(deployment, answers, counts.expected, counts.judged, cost)
 
     def spent_today(self) -> dict[str, float]:
         """Give what each judge's calls did cost today (UTC), by whichever process; nothing where no metric asks one."""
@@ -117,6 +126,14 @@ class Judges:
 
     def _calls(self) -> Calls:
         return opened_calls(self._path)
+
+
+def _judges_of(metrics: Sequence[Metric]) -> list[BoundJudge]:
+    return list(dict.fromkeys(judge for metric in metrics for judge in judges_of(metric)))
+
+
+def _usual_cost(judge: BoundJudge) -> float:
+    return judge.settings.cost(PROMPT_TOKENS, COMPLETION_TOKENS)
 
 
 def forget_replies(calls: Path) -> int | None:

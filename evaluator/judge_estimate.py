@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import reduce
+
+import pandas as pd
 
 from evaluator.asking import opened_calls
 from evaluator.judges import BoundJudge
 from evaluator.judges.counting import COMPLETION_TOKENS, CountingAsker, seconds_for
-from evaluator.judging import judge_of, judges_itself, with_judge
+from evaluator.judging import Jury, judges_itself, judges_of, with_judges
 from evaluator.metrics import Metric
 from evaluator.sampling import Sampling, SamplingSettings, flagged
 from evaluator.scores import Work
@@ -40,24 +43,35 @@ class JudgeEstimate:
     def __init__(self, metrics: Sequence[Metric], sampling: SamplingSettings, signals: Table) -> None:
         self._sampling = Sampling(sampling)
         self._signals = signals
-        judge = next(filter(None, map(judge_of, metrics)), None)
-        if judge is None:
-            return
+        judges = dict.fromkeys(judge for metric in metrics for judge in judges_of(metric))
+        self._counted = [_CountedJudge(judge) for judge in judges]
+
+    def of(self, work: Work, number: int) -> Judging:
+        """Count on the answers of some work, which stand for so many; judges of an ensemble are added up."""
+        may = [i for i, (answer, _) in enumerate(work.pairs) if not judges_itself(work.metric, answer)]
+        expected = self._rate(work) * number
+        scale = expected / len(work.pairs)
+        each = [judge.of(work.metric, work.frame.iloc[may], scale, expected) for judge in self._counted]
+        return reduce(_together, each)
+
+    def _rate(self, work: Work) -> float:
+        some = [answer for answer, _ in work.pairs]
+        amiss = flagged(some, [], self._signals) if self._sampling.settings.heeds_flags else set()
+        return sum(self._sampling.probability(flagged=answer.event_id in amiss) for answer in some) / len(some)
+
+
+class _CountedJudge:
+    def __init__(self, judge: BoundJudge) -> None:
         self._name, self._settings = judge.name, judge.settings
         self._asker = CountingAsker(judge.asker)
         with closing(opened_calls(judge.asker.calls)) as calls:
             self._completion = calls.averages(judge.name)[1] or COMPLETION_TOKENS
 
-    def of(self, work: Work, number: int) -> Judging:
-        """Count on the answers of some work, which stand for so many."""
-        metric = with_judge(work.metric, BoundJudge(self._asker, self._name))
-        may = [i for i, (answer, _) in enumerate(work.pairs) if not judges_itself(metric, answer)]
+    def of(self, metric: Metric, frame: pd.DataFrame, scale: float, expected: float) -> Judging:
         before = self._asker.asked
-        if may:
-            metric.score(work.frame.iloc[may])
+        if len(frame):
+            with_judges(metric, Jury((BoundJudge(self._asker, self._name),))).score(frame)
         asked = self._asker.asked - before
-        expected = self._rate(work) * number
-        scale = expected / len(work.pairs)
         calls, prompt = scale * asked.calls, scale * asked.prompt_tokens
         completion = calls * self._completion
         cost = self._settings.cost(round(prompt), round(completion))
@@ -71,7 +85,14 @@ class JudgeEstimate:
             seconds=seconds_for(self._settings, calls, prompt + completion, cost),
         )
 
-    def _rate(self, work: Work) -> float:
-        some = [answer for answer, _ in work.pairs]
-        amiss = flagged(some, [], self._signals) if self._sampling.settings.heeds_flags else set()
-        return sum(self._sampling.probability(flagged=answer.event_id in amiss) for answer in some) / len(some)
+
+def _together(one: Judging, other: Judging) -> Judging:
+    return Judging(
+        judge=f"{one.judge}+{other.judge}",
+        answers=one.answers,
+        calls=one.calls + other.calls,
+        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
+        completion_tokens=one.completion_tokens + other.completion_tokens,
+        cost=one.cost + other.cost,
+        seconds=one.seconds + other.seconds,
+    )

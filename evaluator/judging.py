@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from evaluator.answers import Answer
 from evaluator.metrics import Metric
 from evaluator.metrics.combination import Combination
+from evaluator.metrics.ensemble import Combine, Ensemble
 from evaluator.metrics.llm_metric import LlmMetric
 
 if TYPE_CHECKING:
@@ -31,38 +32,53 @@ def asks_judge(metric: Metric) -> bool:
     return _KIND in metric.judge.split("+")
 
 
-def with_judge(metric: Metric, judge: BoundJudge | None) -> Metric:
-    """Give the metric as it asks this judge; one that asks none is given back as it is."""
-    if isinstance(metric, Combination):
-        return replace(metric, parts=tuple((with_judge(part, judge), weight) for part, weight in metric.parts))
-    return replace(metric, judged_by=judge) if isinstance(metric, LlmMetric) else metric
+@dataclass(frozen=True)
+class Jury:
+    """Judges that are asked the same, and how their scores are made one: see `Ensemble`. One judge needs no more."""
+
+    judges: tuple[BoundJudge, ...]
+    combine: Combine = "median"
 
 
-def judge_of(metric: Metric) -> BoundJudge | None:
-    """Give the judge that a metric asks; None for one that asks none, or was given none."""
+def with_judges(metric: Metric, jury: Jury) -> Metric:
+    """Give the metric as it asks these judges; one that asks none is given back as it is."""
     if isinstance(metric, Combination):
-        return next(filter(None, (judge_of(part) for part, _ in metric.parts)), None)
-    return metric.judged_by if isinstance(metric, LlmMetric) else None
+        return replace(metric, parts=tuple((with_judges(part, jury), weight) for part, weight in metric.parts))
+    if isinstance(metric, Ensemble):
+        return with_judges(metric.members[0], jury)
+    if not isinstance(metric, LlmMetric):
+        return metric
+    members = tuple(replace(metric, judged_by=judge) for judge in jury.judges)
+    return members[0] if len(members) == 1 else Ensemble(members, jury.combine)
+
+
+def judges_of(metric: Metric) -> tuple[BoundJudge, ...]:
+    """Give the judges that a metric asks, each once; none where it asks none, or was given none."""
+    if isinstance(metric, Combination):
+        parts: Sequence[Metric] = [part for part, _ in metric.parts]
+    elif isinstance(metric, Ensemble):
+        parts = metric.members
+    else:
+        judge = metric.judged_by if isinstance(metric, LlmMetric) else None
+        return () if judge is None else (judge,)
+    return tuple(dict.fromkeys(judge for part in parts for judge in judges_of(part)))
 
 
 def judge_named(metric: Metric) -> str:
-    """Give what judges, as `scores.judge` has it: the judge's name where one is asked, such as `lexical+strict`."""
-    judge = judge_of(metric)
-    kinds = metric.judge.split("+")
-    return "+".join(judge.name if judge and kind == _KIND else kind for kind in kinds)
+    """Give what judges, as `scores.judge` has it: the judges' names where they are asked, such as `lexical+strict`."""
+    names = "+".join(judge.name for judge in judges_of(metric))
+    return "+".join(names if names and kind == _KIND else kind for kind in metric.judge.split("+"))
 
 
 def judges_itself(metric: Metric, answer: Answer) -> bool:
-    """Whether the judge is the model that gave the answer, by the names of both, and may not judge itself.
+    """Whether a judge is the model that gave the answer, by the names of both, and may not judge itself.
 
     Compared are the judge's model and deployment with the answer's: the last part of a path, without case and without
     a date or `latest` at the end. What an application calls inside is not known by its name.
     """
-    judge = judge_of(metric)
-    if judge is None or judge.settings.allow_own_model:
-        return False
-    settings = judge.settings
-    return not _names(settings.model, settings.deployment).isdisjoint(_names(answer.model, answer.deployment))
+    others = (judge.settings for judge in judges_of(metric) if not judge.settings.allow_own_model)
+    own = _names(answer.model, answer.deployment)
+    return any(not own.isdisjoint(_names(judge.model, judge.deployment)) for judge in others)
 
 
 def without_prices(judge: JudgeSettings) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,6 +14,7 @@ from evaluator.anchors.settings import AnchorSettings
 from evaluator.judges import JudgeSettings
 from evaluator.judging import asks_judge, without_prices
 from evaluator.metrics import Metric, Models, UnknownMetricError, combination, metric_named
+from evaluator.metrics.ensemble import Combine
 from evaluator.sampling import SamplingSettings
 from lake import reads_seconds
 
@@ -56,6 +57,23 @@ Combinations = Mapping[str, CombinationSettings]
 """What metrics make together, by the name that it has."""
 
 
+class EnsembleSettings(BaseModel):
+    """Several judges that are asked the same, and how their scores are made one: `mean`, `median` or `majority`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    judges: Annotated[tuple[str, ...], Field(min_length=2)]
+    combine: Combine = "median"
+
+    @model_validator(mode="after")
+    def _can_be_combined(self) -> EnsembleSettings:
+        if len(set(self.judges)) != len(self.judges):
+            raise ValueError(f"judges names one twice: {', '.join(self.judges)}")
+        if self.combine == "majority" and len(self.judges) % 2 == 0:
+            raise ValueError(f"a majority takes an odd number of judges, not {len(self.judges)}")
+        return self
+
+
 class DeploymentSettings(BaseModel):
     """What is different for one deployment: each key stands in the place of the evaluator's own."""
 
@@ -79,9 +97,9 @@ class EvaluatorSettings(BaseModel):
     `anchors` are answers that are scored again to see whether a judge has changed.
 
     `models` says which local models the metrics use that use one. `judges` are the language models that may be asked,
-    by name, `judge` is the one that is; where there is one alone, it need not be named. `sampling` says about which
-    answers. `judge_calls` is the file of its calls, on a local disk, and how long their replies are kept is
-    `judge_calls_retention`.
+    by name, `judge` is the one that is; where there is one alone, it need not be named. It may also be one of
+    `ensembles`, by name: several judges whose scores are made one. `sampling` says about which answers. `judge_calls`
+    is the file of the calls, on a local disk, and how long their replies are kept is `judge_calls_retention`.
 
     `deployments` says by a deployment's name what stands in the place of `metrics`, `judge` and `sampling` there.
 
@@ -93,6 +111,7 @@ class EvaluatorSettings(BaseModel):
 
     models: Models = Models()
     judges: Mapping[str, JudgeSettings] = Field(default_factory=dict)
+    ensembles: Mapping[str, EnsembleSettings] = Field(default_factory=dict)
     judge: str | None = None
     judge_calls: Path = Field(default_factory=_judge_calls)
     judge_calls_retention: Annotated[float, BeforeValidator(_days), Field(ge=86400, allow_inf_nan=False)] = 30 * 86400.0
@@ -116,6 +135,14 @@ class EvaluatorSettings(BaseModel):
             return own.judge
         return self.judge or (next(iter(self.judges)) if len(self.judges) == 1 else None)
 
+    def jury_of(self, deployment: str | None) -> tuple[tuple[str, ...], Combine]:
+        """Give the names of the judges that metrics of a deployment ask, and how they are made one."""
+        name = self.judge_of(deployment)
+        ensemble = self.ensembles.get(name or "")
+        if ensemble is not None:
+            return ensemble.judges, ensemble.combine
+        return (() if name is None else (name,)), "median"
+
     def sampling_of(self, deployment: str) -> SamplingSettings:
         """Give which answers of a deployment a judge is asked about."""
         own = self.deployments.get(deployment)
@@ -126,15 +153,16 @@ class EvaluatorSettings(BaseModel):
         asking = next((metric.name for metric in metrics if asks_judge(metric)), None)
         if asking is None:
             return
-        name = self.judge_of(deployment)
-        if name is None:
+        names, _ = self.jury_of(deployment)
+        if not names:
             several = f"say which of {', '.join(sorted(self.judges))} in evaluator.judge"
             none = "configure one under evaluator.judges.<name>"
             raise ValueError(f"metric {asking!r} asks a judge; {several if self.judges else none}")
-        if without_prices(self.judges[name]):
+        unpriced = [name for name in names if without_prices(self.judges[name])]
+        if unpriced:
             raise ValueError(
-                f"metric {asking!r} asks the judge {name!r}, and it is not known what a call costs; give prompt_price "
-                f"and completion_price (0 for a model that costs nothing), or allow_unpriced"
+                f"metric {asking!r} asks the judge {unpriced[0]!r}, and it is not known what a call costs; give "
+                "prompt_price and completion_price (0 for a model that costs nothing), or allow_unpriced"
             )
 
     def metrics_named(self, names: Iterable[str]) -> list[Metric]:
@@ -177,10 +205,12 @@ class EvaluatorSettings(BaseModel):
 
     @model_validator(mode="after")
     def _has_judges(self) -> EvaluatorSettings:
-        for name in (self.judge, *(own.judge for own in self.deployments.values())):
-            if name is not None and name not in self.judges:
-                known = ", ".join(sorted(self.judges)) or "none"
-                raise ValueError(f"there is no judge {name!r}; known: {known}. Configure it under evaluator.judges")
+        if both := self.judges.keys() & self.ensembles.keys():
+            raise ValueError(f"{min(both)!r} is a judge and an ensemble; give one of them another name")
+        asked = (self.judge, *(own.judge for own in self.deployments.values()))
+        members = (name for ensemble in self.ensembles.values() for name in ensemble.judges)
+        _check_known([name for name in asked if name], {*self.judges, *self.ensembles})
+        _check_known(members, self.judges)
         for deployment in (None, *self.deployments):
             self.check_judge(self.chosen_metrics(deployment or ""), deployment)
         return self
@@ -224,3 +254,10 @@ def _is_a_metric(name: str) -> bool:
     except UnknownMetricError:
         return False
     return True
+
+
+def _check_known(names: Iterable[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            listed = ", ".join(sorted(known)) or "none"
+            raise ValueError(f"there is no judge {name!r}; known: {listed}. Configure it under evaluator.judges")

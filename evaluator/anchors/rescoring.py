@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +16,7 @@ from evaluator.answers import ANSWER_COLUMNS, Answer, answers
 from evaluator.cases import CaseBook
 from evaluator.late_contexts import with_late_contexts
 from evaluator.metrics import Metric
+from evaluator.metrics.metric import Redrawable
 from evaluator.scores import Scorer
 from evaluator.tables import DeploymentTables
 from lake import ANCHORS, PASSES
@@ -25,18 +25,6 @@ _AT_ONCE = 50
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COPIED = tuple(name for name in ANCHORS.schema.names if name != "draw")
 log = logging.getLogger(__name__)
-
-
-@runtime_checkable
-class Redrawable(Protocol):
-    """A metric that would give an answer its earlier score, because it keeps what its judge said."""
-
-    def fresh(self, draw: int) -> Metric:
-        """Give the same metric, with the same version, whose judge is asked anew for each `draw`.
-
-        The same draw may be answered from what was kept. Draw 0 is the metric itself.
-        """
-        ...
 
 
 class Rescoring:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from evaluator.calibration.labelled import Floats
+from evaluator.metrics.ensemble import Ensemble
 from evaluator.metrics.llm_metric import LlmMetric
 from evaluator.metrics.metric import Scores
 
@@ -35,7 +36,7 @@ class Asked:
         return first
 
 
-def ask(metric: LlmMetric[Any], frame: pd.DataFrame, draws: int) -> Asked:
+def ask(metric: LlmMetric[Any] | Ensemble, frame: pd.DataFrame, draws: int) -> Asked:
     """Ask about each row `draws` times, one at least, and, from two on, once more with the contexts in another order.
 
     The order is a shuffle that is the same whenever it is made. Raises MissingColumnError where the frame lacks a

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 import pandas as pd
 
 from evaluator.judges.answer import Spend
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.metric import Metric, Score, Scores
+from evaluator.metrics.metric import Metric, Redrawable, Score, Scores
 from evaluator.metrics.registry import metric_named
 from evaluator.models import Models
 
@@ -66,6 +66,11 @@ class Combination:
             source="by configuration",
             odd_cases=OddCases(*["null where one of the metrics is null"] * 4),
         )
+
+    def fresh(self, draw: int) -> Self:
+        """Give the same combination, the judges of whose metrics are asked anew for each draw; 0 is this itself."""
+        parts = ((metric.fresh(draw) if isinstance(metric, Redrawable) else metric, w) for metric, w in self.parts)
+        return replace(self, parts=tuple(parts))
 
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row by all of the metrics."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import pandas as pd
 
@@ -96,6 +96,18 @@ class Metric(Protocol):
 
         Raises MissingColumnError where the frame lacks one of `needs`, and ModelUnavailableError where the metric's
         model cannot be loaded, or its judge is not configured.
+        """
+        ...
+
+
+@runtime_checkable
+class Redrawable(Protocol):
+    """A metric that would give an answer its earlier score, because it keeps what its judge said."""
+
+    def fresh(self, draw: int) -> Metric:
+        """Give the same metric, with the same version, whose judge is asked anew for each `draw`.
+
+        The same draw may be answered from what was kept. Draw 0 is the metric itself.
         """
         ...
 

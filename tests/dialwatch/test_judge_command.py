@@ -14,6 +14,8 @@ from typer.testing import CliRunner, Result
 from dialwatch.cli import app
 from evaluator.calibration import CalibrationError
 from lake import PARSED_LOGS, SCORES, USER_SIGNALS, Lake
+from tests.evaluator.findings.judging import answered, judging
+from tests.evaluator.judges.scripted_server import Request, Send, serving
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -39,7 +41,12 @@ def lake(tmp_path: Path) -> Lake:
     for i, (score, label) in enumerate(table.itertuples(index=False)):
         logs.append({"event_id": f"e{i}", "response_ids": [f"r{i}", f"x{i}"], "date": date(2026, 11, 20)})
         logs[-1] |= {"kind": "chat_completion", "is_entry": True, "status": 200, "answer": "word " * (i % 7)}
-        row: dict[str, Any] = {"event_id": f"e{i}", "chat_id": f"c{i // 2}", "metric": "faithfulness", "value": score}
+        row: dict[str, Any] = {
+            "event_id": f"e{i}",
+            "chat_id": f"c{i // 2}",
+            "metric": "faithfulness_claims",
+            "value": score,
+        }
         row |= {"date": date(2026, 11, 20), "sampling_probability": 0.5, "scored_at": AT, "metric_version": "2"}
         scores += [row, row | {"metric_version": "1", "value": 1.0 - score, "scored_at": AT.replace(hour=1)}]
         scores.append(row | {"metric": "cheap", "value": score if i % 50 else 1.0 - score})
@@ -73,7 +80,7 @@ def test_labels_are_joined_with_the_scores_of_a_deployment(lake: Lake, tmp_path:
     given = [str(tmp_path / "labels.jsonl"), "--lake", lake.root, "--deployment", "rag"]
     done = run(*given, "--compare", "cheap")
     assert done.exit_code == 0, done.output
-    assert "faithfulness of rag: 200 of 400 scored answers are labelled" in done.output
+    assert "faithfulness_claims of rag: 200 of 400 scored answers are labelled" in done.output
     assert "labelled, of 100 questions" in done.output
     expected = float((table["score"] == table["label"]).mean())
     assert f"accuracy        {expected:.3f}" in done.output
@@ -118,3 +125,45 @@ def test_labels_or_likes_but_not_both(tmp_path: Path) -> None:
     """Without either, with both, and with likes of no deployment, the command says what to give."""
     assert "give a file of labels, or --likes" in run().output
     assert "--likes needs --deployment" in run("--likes").output
+
+
+def test_a_judge_is_asked_about_labelled_rows(tmp_path: Path) -> None:
+    """`--ask 2` scores the rows, says how often the judge agrees with itself and in another order, and what it took."""
+
+    async def act(request: Request, send: Send) -> None:
+        text = str(request.body["messages"][1]["content"])
+        supported = "true" in text and not text.index("second") < text.index("first")
+        await judging(answered([[([1], "S" if supported else "C")]]))(request, send)
+
+    rows = [
+        {"question": f"{i}?", "contexts": ["first", "second", "third"], "label": float(i % 3 > 0)}
+        | {"answer": f"It is {i} and {'true' if i % 3 else 'wrong'}."}
+        for i in range(12)
+    ]
+    pd.DataFrame(rows).to_json(tmp_path / "labels.jsonl", orient="records", lines=True)
+    with serving() as stage:
+        server = stage.fresh()
+        server.always = act
+        judge = f"{{base_url: '{server.url}/v1', model: m, prompt_price: 1, completion_price: 10}}"
+        (tmp_path / "dialwatch.yaml").write_text(
+            f"evaluator:\n  judges: {{strict: {judge}}}\n  judge_calls: {tmp_path}/calls\n"
+        )
+        done = run(str(tmp_path / "labels.jsonl"), "--ask", "2", "-c", str(tmp_path / "dialwatch.yaml"))
+        assert done.exit_code == 0, done.output
+        assert len(server.requests) == 36
+    found = {words[0]: words[1] for words in map(str.split, done.output.splitlines()) if len(words) > 1}
+    assert (found["accuracy"], found["repeatability"], found["order"]) == ("1.000", "1.000", "0.333")
+    assert "36 calls of the judge for 0.00" in done.output
+
+
+def test_a_metric_without_a_judge_cannot_be_asked(tmp_path: Path) -> None:
+    """The message says so, and what is missing where no judge is configured."""
+    (tmp_path / "labels.csv").write_text("label,question,answer\n1,q,a\n")
+    for metric, message in (("answer_length", "asks no judge"), ("faithfulness_claims", "configure one under")):
+        with pytest.raises(CalibrationError, match=message):
+            CliRunner().invoke(
+                app,
+                ["judge", "calibrate", str(tmp_path / "labels.csv"), "--ask", "1", "--metric", metric],
+                catch_exceptions=False,
+            )
+    assert "leave out --deployment" in run("x.csv", "--ask", "1", "--deployment", "d").output

@@ -52,4 +52,5 @@ def settings(url: str, folder: Path, judge: dict[str, Any] | None = None, **chan
     prices = {"prompt_price": 1, "completion_price": 10, "max_tokens": 100}
     judges = {"strict": {"base_url": url, "model": "m", **prices, **(judge or {})}}
     given = {"metrics": [JUDGED], "judges": judges, "judge_calls": folder / "calls.sqlite", "context_grace": 0}
+    given |= {"anchors": {"size": 0}}  # they would be asked about too
     return EvaluatorSettings.model_validate(given | changes)
