@@ -1,0 +1,242 @@
+"""Series that go through the alert rules, and whether they fire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+COLLECTOR = '{job="dialwatch-collector",instance="c:8080"}'
+MONITOR = '{job="dialwatch",instance="m:9464"}'
+LAG = '{job="dialwatch-collector",instance="c:8080",topic="t",partition="0"}'
+
+REGRESSION = {'dialwatch_regression_active{deployment="a",metric="m"}': "1x120"}
+EVALUATIONS = f"dialwatch_evaluations_total{MONITOR}"
+OWED = 'dialwatch_evaluation_skips_total{{job="dialwatch",instance="m:9464",reason="{}"}}'
+SKIPS = 'dialwatch_evaluation_skips_total{job="dialwatch",instance="m:9464",reason="no_answer"}'
+
+
+ERRORS = '{deployment="a",floor="errors"}'
+
+
+@dataclass(frozen=True)
+class Case:
+    """Series with a value a minute, the rule that is asked after so many hours, and whether it fires."""
+
+    alert: str
+    series: dict[str, str]
+    fires: bool
+    hours: int = 2
+
+
+def lines(outcome: str) -> str:
+    return f'dialwatch_lines_total{{job="dialwatch",instance="m:9464",outcome="{outcome}"}}'
+
+
+def floor(share: str, active: str) -> dict[str, str]:
+    return {
+        f"dialwatch_floor_share{ERRORS}": share,
+        f"dialwatch_floor_limit{ERRORS}": "0.3x120",
+        f"dialwatch_floor_active{ERRORS}": active,
+    }
+
+
+CASES = [
+    Case("DialwatchLinesUnaccounted", {f"dialwatch_unaccounted_lines{MONITOR}": "0x100 1x20"}, True),
+    Case("DialwatchLinesUnaccounted", {f"dialwatch_collector_unaccounted_lines{COLLECTOR}": "0x100 -2x20"}, True),
+    Case(
+        "DialwatchLinesUnaccounted",
+        {
+            f"dialwatch_unaccounted_lines{MONITOR}": "0x120",
+            f"dialwatch_collector_unaccounted_lines{COLLECTOR}": "0x120",
+        },
+        False,
+    ),
+    Case("DialwatchCollectorDown", {f"up{COLLECTOR}": "1x110 0x10"}, True),
+    Case("DialwatchCollectorDown", {f"up{COLLECTOR}": "1x117 0x3"}, False),
+    Case("DialwatchCollectorDown", {f"up{COLLECTOR}": "1x120"}, False),
+    Case("DialwatchCollectorAbsent", {f"up{MONITOR}": "1x120"}, True),
+    Case(
+        "DialwatchCollectorAbsent", {f"dialwatch_collector_committed_timestamp_seconds{COLLECTOR}": "0+60x120"}, False
+    ),
+    Case(
+        "DialwatchCollectorStuck",
+        {
+            f"dialwatch_collector_committed_timestamp_seconds{COLLECTOR}": "60x120",
+            f"dialwatch_collector_open_batch_lines{COLLECTOR}": "3x120",
+        },
+        True,
+    ),
+    Case(
+        "DialwatchCollectorStuck",
+        {
+            f"dialwatch_collector_committed_timestamp_seconds{COLLECTOR}": "60x120",
+            f"dialwatch_collector_open_batch_lines{COLLECTOR}": "0x120",
+            f"dialwatch_collector_lag_messages{LAG}": "7x120",
+        },
+        True,
+    ),
+    Case(
+        "DialwatchCollectorStuck",
+        {
+            f"dialwatch_collector_committed_timestamp_seconds{COLLECTOR}": "60x120",
+            f"dialwatch_collector_open_batch_lines{COLLECTOR}": "0x120",
+            f"dialwatch_collector_lag_messages{LAG}": "0x120",
+        },
+        False,
+    ),
+    Case(
+        "DialwatchCollectorStuck",
+        {
+            f"dialwatch_collector_committed_timestamp_seconds{COLLECTOR}": "0+60x120",
+            f"dialwatch_collector_open_batch_lines{COLLECTOR}": "3x120",
+        },
+        False,
+    ),
+    Case(
+        "DialwatchCollectorLag",
+        {
+            f"dialwatch_collector_lag_seconds{MONITOR}": "3600x120",
+            f"dialwatch_collector_last_commit_timestamp_seconds{MONITOR}": "0+60x120",
+        },
+        True,
+    ),
+    Case(
+        "DialwatchCollectorLag",
+        {
+            f"dialwatch_collector_newest_request_age_seconds{COLLECTOR}": "3600x120",
+            f"dialwatch_collector_lag_messages{LAG}": "9x120",
+        },
+        True,
+    ),
+    Case(
+        "DialwatchCollectorLag",
+        {
+            # Nobody asks anything: what was late once is not late for ever.
+            f"dialwatch_collector_lag_seconds{MONITOR}": "3600x120",
+            f"dialwatch_collector_last_commit_timestamp_seconds{MONITOR}": "60x120",
+            f"dialwatch_collector_newest_request_age_seconds{COLLECTOR}": "0+60x120",
+            f"dialwatch_collector_lag_messages{LAG}": "0x120",
+        },
+        False,
+    ),
+    Case("DialwatchMessagesMissed", {f"dialwatch_collector_missed_messages_total{COLLECTOR}": "0x100 7x20"}, True),
+    Case("DialwatchMessagesMissed", {f"dialwatch_collector_missed_messages_total{COLLECTOR}": "7x120"}, False),
+    Case("DialwatchRejectedLines", {lines("stored"): "0+90x120", lines("rejected"): "0+10x120"}, True),
+    Case("DialwatchRejectedLines", {lines("stored"): "0+1000x120", lines("rejected"): "0+1x120"}, False),
+    Case("DialwatchRejectedLines", {lines("stored"): "5x120", lines("rejected"): "9x120"}, False),
+    Case("DialwatchMonitorDown", {f"up{MONITOR}": "1x110 0x10"}, True),
+    Case("DialwatchMonitorDown", {f"up{COLLECTOR}": "1x120"}, True),
+    Case("DialwatchMonitorDown", {f"up{MONITOR}": "1x120"}, False),
+    Case(
+        "DialwatchMonitorFailing",
+        {'dialwatch_monitor_failures_total{job="dialwatch",instance="m:9464",reason="scores"}': "0+1x120"},
+        True,
+    ),
+    Case(
+        "DialwatchMonitorFailing",
+        {'dialwatch_monitor_failures_total{job="dialwatch",instance="m:9464",reason="scores"}': "7x100 8x20"},
+        False,
+    ),
+    Case("DialwatchMonitorStale", {f"dialwatch_monitor_last_refresh_timestamp_seconds{MONITOR}": "60x120"}, True),
+    Case("DialwatchMonitorStale", {f"dialwatch_monitor_last_refresh_timestamp_seconds{MONITOR}": "0+60x120"}, False),
+    Case(
+        "DialwatchEvaluatorStale",
+        {
+            'dialwatch_evaluation_last_success_timestamp_seconds{deployment="a"}': "60x120",
+            'dialwatch_evaluation_last_success_timestamp_seconds{deployment="b"}': "120x120",
+            lines("stored"): "0+5x120",
+        },
+        True,
+    ),
+    Case(
+        "DialwatchEvaluatorStale",
+        {
+            'dialwatch_evaluation_last_success_timestamp_seconds{deployment="a"}': "60x120",
+            'dialwatch_evaluation_last_success_timestamp_seconds{deployment="b"}': "0+60x120",
+            lines("stored"): "0+5x120",
+        },
+        False,
+    ),
+    Case(
+        "DialwatchEvaluatorStale",
+        {
+            'dialwatch_evaluation_last_success_timestamp_seconds{deployment="a"}': "60x120",
+            lines("stored"): "5x120",
+        },
+        False,
+    ),
+    # A third of the evaluations give no score, and a day ago it was a twentieth, or a third too; few are no share.
+    Case("DialwatchUnscored", {EVALUATIONS: "0+60x1560", SKIPS: "0+3x1440 4323+20x120"}, True, hours=26),
+    Case("DialwatchUnscored", {EVALUATIONS: "0+60x1560", SKIPS: "0+20x1560"}, False, hours=26),
+    Case("DialwatchUnscored", {EVALUATIONS: "0+1x1560", SKIPS: "0x1440 0+1x120"}, False, hours=26),
+    Case("DialwatchJudgeBudgetSpent", {'dialwatch_judge_budget_remaining{judge="j"}': "5x100 0x20"}, True),
+    Case("DialwatchJudgeBudgetSpent", {OWED.format("judge_budget"): "0+1x120"}, True),
+    Case(
+        "DialwatchJudgeBudgetSpent",
+        {'dialwatch_judge_budget_remaining{judge="j"}': "5x120", OWED.format("judge_budget"): "0x110 10x10"},
+        False,
+    ),
+    Case("DialwatchJudgeAway", {OWED.format("judge_timeout"): "0+1x120"}, True),
+    Case("DialwatchJudgeAway", {OWED.format("judge_budget"): "0+1x120", OWED.format("no_answer"): "0+9x120"}, False),
+    Case("DialwatchWebhookDisabled", {'dialwatch_webhook_disabled{receiver="team"}': "0x110 1x10"}, True),
+    Case("DialwatchWebhookDisabled", {'dialwatch_webhook_disabled{receiver="team"}': "0x120"}, False),
+    Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="failed"}': "0+1x120"}, True),
+    Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="undeliverable"}': "0+1x120"}, True),
+    Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="delivered"}': "0+1x120"}, False),
+    Case("DialwatchRegression", {'dialwatch_regression_active{deployment="a",metric="m"}': "0x110 1x10"}, True),
+    Case("DialwatchRegression", {'dialwatch_regression_active{deployment="a",metric="m"}': "1x110 0x10"}, False),
+    Case("DialwatchFloor", {f"dialwatch_floor_active{ERRORS}": "0x110 1x10"}, True),
+    Case("DialwatchFloor", {f"dialwatch_floor_active{ERRORS}": "1x110 0x10"}, False),
+    Case("DialwatchNearFloor", floor("0.2x120", "0x120"), True),
+    # Below half the limit, near it for half an hour only, and where it has been passed, which is another alert.
+    Case("DialwatchNearFloor", floor("0.1x120", "0x120"), False),
+    Case("DialwatchNearFloor", floor("0.1x90 0.2x30", "0x120"), False),
+    Case("DialwatchNearFloor", floor("0.4x120", "1x120"), False),
+    Case(
+        "DialwatchRegression",
+        REGRESSION | {'dialwatch_regression_verdict{deployment="a",metric="m",verdict="system"}': "1x120"},
+        True,
+    ),
+    Case(
+        "DialwatchRegression",
+        REGRESSION | {'dialwatch_regression_verdict{deployment="a",metric="m",verdict="judge"}': "1x120"},
+        False,
+    ),
+    Case(
+        "DialwatchRegression",
+        REGRESSION | {'dialwatch_regression_verdict{deployment="a",metric="n",verdict="judge"}': "1x120"},
+        True,
+    ),
+    Case(
+        "DialwatchJudgeDrift",
+        {
+            'dialwatch_judge_drift_active{deployment="a",metric="m"}': "0x110 1x10",
+            'dialwatch_judge_drift{deployment="a",metric="m"}': "-0.2x120",
+        },
+        True,
+    ),
+    Case("DialwatchJudgeDrift", {'dialwatch_judge_drift_active{deployment="a",metric="m"}': "1x120"}, True),
+    Case(
+        "DialwatchJudgeDrift",
+        {
+            'dialwatch_judge_drift_active{deployment="a",metric="m"}': "0x120",
+            'dialwatch_judge_drift{deployment="a",metric="m"}': "-0.2x120",
+        },
+        False,
+    ),
+]
+
+
+RECORDED = {
+    "dialwatch:lines_rejected:ratio_increase1h": (
+        {lines("stored"): "0+90x120", lines("rejected"): "0+10x120"},
+        "{}",
+        0.1,
+    ),
+    "dialwatch:evaluations_unscored:ratio_increase1h": ({EVALUATIONS: "0+60x120", SKIPS: "0+15x120"}, "{}", 0.25),
+    "deployment:dialwatch_regression_active:sum": (
+        {f'dialwatch_regression_active{{deployment="a",metric="{metric}"}}': "1x120" for metric in "mn"},
+        '{deployment="a"}',
+        2,
+    ),
+}
+"""By name of the recording rule: series, and the labels and the value that it has after two hours."""
