@@ -228,7 +228,7 @@ def main() -> None:
     count, counts = counter()
     peer = ragas()
     print(f"tokens: {counts}")
-    print(peer[1] if peer else "ragas is not there, its lines are left out: DIALWATCH_RAGAS_PYTHON may name a Python")
+    print(peer[1] if peer else "without ragas: it is not there, DIALWATCH_RAGAS_PYTHON may name a Python that has it")
     with serving() as stage:
         for sentences in arguments.sentences:
             for chunks in arguments.chunks:

@@ -16,7 +16,7 @@ RECORDS = Path(__file__).parents[1] / "dialwatch" / "demo" / "data" / "halueval_
 CHUNK_TOKENS = 126.6
 _WORDS_OF_SENTENCE = range(12, 19)
 _SAYS_MODEL = re.compile(r'"title": ?"(\w+)"')
-_REASON = "The context says so in its first part, where it names the place and year of the event"
+_REASON = "The context says so in its first part, where it names the place and the year"
 
 
 @dataclass(frozen=True)

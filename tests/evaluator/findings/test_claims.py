@@ -163,8 +163,7 @@ def test_every_call_about_a_row_that_shows_contexts_begins_with_the_same_bytes(
 
 
 def test_what_is_said_around_the_texts_is_short(bench: Bench, server: ScriptedServer) -> None:
-    """Six sentences and ten chunks of 800 characters: all that is no chunk, marks included, is 1,900 and 2,400 more, and
-    the schema 800."""
+    """Six sentences and ten chunks of 800 characters: all that is no chunk is 1,900 and 2,400 more, a schema 800."""
     answer = " ".join(
         f"Apple was founded in April of the year {1970 + number} by three of its friends." for number in range(6)
     )
