@@ -61,6 +61,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.metrics
 	$(BIN)/python -m benchmarks.models
 	$(BIN)/python -m benchmarks.judges
+	$(BIN)/python -m benchmarks.judge_costs
 	$(BIN)/python -m benchmarks.calibration
 
 clean:

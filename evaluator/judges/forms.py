@@ -33,7 +33,8 @@ def request(settings: JudgeSettings, messages: Sequence[Message], schema: Schema
         return body | _with_schema(schema)
     if form == "tool":
         return body | _with_tool(schema)
-    body["messages"][-1]["content"] += f"\n\n{_AS_TEXT}{json.dumps(schema)}"
+    compact = json.dumps(schema, separators=(",", ":"))  # blanks are a quarter of its tokens
+    body["messages"][-1]["content"] += f"\n\n{_AS_TEXT}{compact}"
     return body
 
 

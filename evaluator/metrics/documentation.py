@@ -97,9 +97,9 @@ print(metric_named("faithfulness_claims", judge=asker.judge("mini")).judge_name)
 - Most of them are arithmetic on the same findings: the facts of the answer, each with the contexts that speak for it
   and a verdict, and in a second call those of the reference answer. One call a row, two with a reference answer,
   however many of these metrics are asked for. Longer texts take more: 20 sentences or facts a call.
-- For 6 sentences, 10 contexts of together 1,266 tokens and as long a reference answer the prompts have 1,835 and 2,020
-  tokens (cl100k), and the schemas, which some endpoints count, 211 and 223 more. Contexts come first and are the same
-  in both, so that an endpoint's cache of prefixes serves them.
+- For 6 sentences, 10 contexts of together 1,266 tokens and as long a reference answer the prompts have 1,842 and 2,029
+  tokens (cl100k), and the schemas, which some endpoints count, 152 and 160 more. Contexts come first and are the same
+  in both, so that an endpoint's cache of prefixes serves them. [`benchmarks.md`](benchmarks.md#judges) has more rows.
 - `answer_relevancy` (three calls), `context_relevance_sentences`, `context_entity_recall` and each aspect ask for
   themselves alone.
 - A verdict "supported" counts only with the number of a context that exists. Where verdicts are missing the value is

@@ -6,12 +6,22 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import Asker
+from evaluator.judges import Asker, fenced
 from evaluator.metrics import REGISTRY, JudgeUnavailableError, combination, compute, metric_named
 from evaluator.metrics.claim_metric import ClaimMetric
 from evaluator.metrics.options import options_of
 from evaluator.models import Models
-from tests.evaluator.findings.judging import answered, compared, frame, judging, prompt, row, scored, sentences
+from tests.evaluator.findings.judging import (
+    answered,
+    compared,
+    frame,
+    judging,
+    prompt,
+    properties,
+    row,
+    scored,
+    sentences,
+)
 from tests.evaluator.judges.conftest import Bench
 from tests.evaluator.judges.scripted_server import ScriptedServer
 
@@ -134,8 +144,26 @@ def test_contexts_come_first_in_both_prompts_and_do_not_change_with_the_answer(
     assert prefixes.pop().startswith("<chunk 1 ")
 
 
+def test_every_call_about_a_row_that_shows_contexts_begins_with_the_same_bytes(
+    bench: Bench, server: ScriptedServer
+) -> None:
+    """Whatever metric asks, whichever part of a long answer, and where a reply is asked for once more."""
+    one = row(answer=sentences(21), contexts=["Kurz & gut: €5.\n", "Second chunk."])
+    entities = json.dumps({"entities": [{"entity": "Reference 1", "chunks": [1]}]})
+    server.always = judging(answered([[S]] * 20), compared([[([1], True)]], "S" * 20), entities=entities)
+    with bench.asker() as asker:
+        scored(asker, "correctness", one)
+        scored(asker, "context_entity_recall", one)
+    asked = [request.body["messages"] for request in server.requests]
+    assert [len(messages) for messages in asked].count(4) > 0, "a second try is among them"
+    contexts = fenced("chunk", *one["contexts"])
+    beginnings = {(messages[0]["content"], messages[1]["content"][: len(contexts)]) for messages in asked}
+    assert beginnings == {(asked[0][0]["content"], contexts)}
+    assert len({next(iter(properties(request))) for request in server.requests}) == 3
+
+
 def test_what_is_said_around_the_texts_is_short(bench: Bench, server: ScriptedServer) -> None:
-    """Six sentences and ten chunks of 800 characters: all that is no chunk is some 550 and 750 tokens of English."""
+    """Six sentences and ten chunks of 800 characters: all that is no chunk is 1,900 and 2,400 more, a schema 800."""
     answer = " ".join(
         f"Apple was founded in April of the year {1970 + number} by three of its friends." for number in range(6)
     )
@@ -147,8 +175,10 @@ def test_what_is_said_around_the_texts_is_short(bench: Bench, server: ScriptedSe
     with bench.asker() as asker:
         assert scored(asker, "claims_f1", one)[0].value == 1.0
     sizes = [sum(len(message["content"]) for message in request.body["messages"]) for request in server.requests]
-    assert sizes[0] - 8_000 < 2_300
-    assert sizes[1] - 8_000 < 2_900
+    forms = [json.dumps(request.body["response_format"], separators=(",", ":")) for request in server.requests]
+    assert max(map(len, forms)) < 800
+    assert sizes[0] - 8_000 < 1_900
+    assert sizes[1] - 8_000 < 2_400
 
 
 def test_the_details_have_facts_verdicts_and_ranks(bench: Bench, server: ScriptedServer) -> None:
