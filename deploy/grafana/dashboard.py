@@ -48,6 +48,7 @@ def dashboard() -> model.Dashboard:
     _quality(board)
     _people(board)
     _traffic(board)
+    _limits_and_judges(board)
     _pipeline(board)
     return board.build()
 
@@ -193,6 +194,43 @@ def _traffic(board: build.Dashboard) -> None:
             stacked=True,
         )
     )
+
+
+def _limits_and_judges(board: build.Dashboard) -> None:
+    board.with_row(build.Row("Limits and judges"))
+    charts = [
+        (
+            "Plain limits",
+            "Errors, empty answers, refusals and failed evaluations, of their limits: at 100 % someone is woken.",
+            [
+                (
+                    f"dialwatch_floor_share{{{DEPLOYMENT}}} / dialwatch_floor_limit{{{DEPLOYMENT}}}",
+                    "{{deployment}} {{floor}}",
+                )
+            ],
+            "percentunit",
+        ),
+        (
+            "Cost of judges an hour",
+            "In the currency of the judges' prices.",
+            [("sum by (judge) (increase(dialwatch_judge_cost_total[1h]))", "{{judge}}")],
+            "short",
+        ),
+        (
+            "Left of the judges' budgets",
+            "Of the UTC day. At 0 a judge is not asked any more.",
+            [("dialwatch_judge_budget_remaining", "{{judge}}")],
+            "short",
+        ),
+        (
+            "Judges on the same answers",
+            "By how much a judge scores its anchors higher than at first: a judge that changes moves away from 0.",
+            [(f"dialwatch_judge_drift{{{STREAM}}}", "{{deployment}} {{metric}}")],
+            "none",
+        ),
+    ]
+    for title, description, queries, unit in charts:
+        board.with_panel(_chart(title, description, queries, unit, width=6))
 
 
 def _pipeline(board: build.Dashboard) -> None:

@@ -14,7 +14,7 @@ import pytest
 from deploy.grafana.dashboard import PATH, dashboard_json
 from dialwatch.config import load_settings
 from dialwatch.running import monitoring
-from lake import BATCHES, PARSED_LOGS, REJECTED, SCORES, USER_SIGNALS, Lake
+from lake import ANCHORS, BATCHES, PARSED_LOGS, REJECTED, SCORES, USER_SIGNALS, Lake
 from tests.servers import free_port
 
 DEPLOYMENT = "applications/9c8bYtq2xTzEe4nQ/legal-search__1.2.0"
@@ -41,11 +41,19 @@ def fill(lake: Lake) -> None:
         logs.append({**key, **called, **amounts, "ingested_at": asked})
         mean = 0.9 if number < 280 else 0.3
         value = {"value": mean + rng.uniform(-0.1, 0.1)} if number % 9 else {"reason": "no_contexts"}
-        metric = {"score_id": f"score-{number}", "metric": METRIC, "metric_version": "1", "judge": "lexical"}
-        scored = {"sampling_probability": 1.0, "scored_at": asked + timedelta(minutes=1)}
+        metric = {"score_id": f"score-{number}", "metric": METRIC, "metric_version": "1", "judge": "strict"}
+        scored = {"sampling_probability": 1.0, "scored_at": asked + timedelta(minutes=1), "cost": 0.001}
         scores.append({**key, **metric, **value, **scored})
     lake.table(PARSED_LOGS, DEPLOYMENT).append(PARSED_LOGS.rows(logs))
     lake.table(SCORES, DEPLOYMENT).append(SCORES.rows(scores))
+    same = {"deployment": DEPLOYMENT, "metric": METRIC, "metric_version": "1", "value": 0.9, "low": 0.0, "high": 1.0}
+    anchors = [
+        {**same, "event_id": f"event-{number}", "chat_id": f"chat-{number}", "date": scored_at.date(), "draw": draw}
+        | {"scored_at": scored_at, "direction": "up"}
+        for draw, scored_at in ((0, NOW - timedelta(hours=40)), (1, NOW - timedelta(hours=40)), (99, NOW))
+        for number in range(60)
+    ]
+    lake.table(ANCHORS, DEPLOYMENT).append(ANCHORS.rows(anchors))
     signals = [
         {"signal_id": name, "deployment": DEPLOYMENT, "date": NOW.date(), "signaled_at": NOW, "signal": name}
         for name in ("like", "dislike", "regenerate")
@@ -88,7 +96,9 @@ def scraping(prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
     folder = tmp_path_factory.mktemp("prometheus")
     lake = Lake(str(folder / "lake"))
     fill(lake)
-    settings = load_settings(None, {"lake": {"root": lake.root}, "monitor": {"listen": "127.0.0.1:0"}})
+    priced = {"base_url": "http://judge", "model": "m", "prompt_price": 1, "completion_price": 1, "budget_per_day": 9}
+    judges = {"evaluator": {"judges": {"strict": priced}}}
+    settings = load_settings(None, {"lake": {"root": lake.root}, "monitor": {"listen": "127.0.0.1:0"}} | judges)
     with monitoring(settings, lake) as url:
         config = folder / "prometheus.yml"
         target = url.removeprefix("http://")
