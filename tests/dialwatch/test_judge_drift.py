@@ -40,7 +40,7 @@ class Judged:
 
     strictness: float = 0.0
     draw: int = 0
-    judge: str = "llm"
+    judge: str = "model"
     version: str = "1"
     name: str = "judged"
     needs: tuple[str, ...] = ("answer",)
