@@ -55,7 +55,8 @@ def calibrate_judge(
     ] = 0,
     likes: Annotated[bool, typer.Option("--likes", help="Take people's likes and dislikes as labels.")] = False,
     compare: Annotated[
-        str | None, typer.Option(help="Column of the file, or metric of the deployment, to compare the scores with.")
+        str | None,
+        typer.Option(help="What to compare with: a column of the file, or with --ask or --deployment a metric."),
     ] = None,
     page: Annotated[Path | None, typer.Option(help="Page of HTML to write.")] = None,
 ) -> None:
@@ -69,22 +70,28 @@ def calibrate_judge(
         raise typer.BadParameter("--likes needs --deployment: people's signals are in its tables")
     if ask_times and (labels is None or deployment is not None):
         raise typer.BadParameter("--ask asks about the rows of a file of labels: leave out --deployment and --likes")
-    table, asked = None if labels is None else _read(labels), None
+    table = None if labels is None else _read(labels)
+    asked: list[Asked] = []
     if ask_times and table is not None:
-        asked = _asked(load_settings(config, {"lake": {"root": "."}}).evaluator, metric, table, ask_times)
-        table = table.assign(score=asked.scores)
+        evaluator = load_settings(config, {"lake": {"root": "."}}).evaluator
+        asked.append(_asked(evaluator, metric, table, ask_times))
+        table = table.assign(score=asked[0].scores)
+        if compare is not None and compare not in table.columns:
+            asked.append(_asked(evaluator, compare, table, 1))
+            table[compare] = asked[1].scores
     if deployment is not None:
         opened = load_settings(config, {"lake": {"root": lake}} if lake else {}).lake.open()
         table = _of_deployment(opened, deployment, metric, table, compare)
     assert table is not None  # noqa: S101 - for the type: the file or the deployment gave it
     other = None if compare is None else _scores(table, compare)
-    draws, reordered = (None, None) if asked is None else (asked.draws, asked.reordered)
+    draws, reordered = (asked[0].draws, asked[0].reordered) if asked else (None, None)
     found = calibrate(table, self_selected=likes, draws=draws, reordered=reordered, other=other)
     title = labels.name if labels is not None and deployment is None else f"{metric} of {deployment}"
     shown = report(found, compare)
     _print(title, shown)
-    if asked is not None:
-        typer.echo(f"{asked.calls:,} calls of the judge for {asked.cost:,.4f}, in the currency of its prices")
+    if asked:
+        calls, cost = sum(one.calls for one in asked), sum(one.cost for one in asked)
+        typer.echo(f"{calls:,} calls of the judge for {cost:,.4f}, in the currency of its prices")
     if page is not None:
         environment = jinja2.Environment(loader=jinja2.PackageLoader("dialwatch"), autoescape=True)
         template = environment.get_template("calibration.html")

@@ -5,12 +5,14 @@ reference answer.
 """
 
 from evaluator.findings.answer import AnswerFindings, Fact
+from evaluator.findings.apart import PROMPTS_APART, find_apart
 from evaluator.findings.asking import PROMPTS, Findings, find
 from evaluator.findings.reference import ReferenceFact, ReferenceFindings
 from evaluator.findings.row import Row, sentences_of
 
 __all__ = [
     "PROMPTS",
+    "PROMPTS_APART",
     "AnswerFindings",
     "Fact",
     "Findings",
@@ -18,5 +20,6 @@ __all__ = [
     "ReferenceFindings",
     "Row",
     "find",
+    "find_apart",
     "sentences_of",
 ]

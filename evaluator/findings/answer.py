@@ -72,7 +72,7 @@ def read(row: Row, answers: Sequence[Answer | JudgeError]) -> AnswerFindings:
             if (found := by_number.get(number)) is None:
                 missing.append(number)
                 continue
-            facts += (_fact(row, number, one) for one in found["facts"])
+            facts += (fact_of(row, number, one) for one in found["facts"])
             addresses[number - 1] = found["addresses"]
     first = answers[0]
     whole = None if isinstance(first, JudgeError) else first.parsed
@@ -111,23 +111,24 @@ def contexts_of(row: Row, numbers: Iterable[int]) -> tuple[tuple[int, ...], tupl
     return tuple(rank for rank in ranks if rank in existing), tuple(rank for rank in ranks if rank not in existing)
 
 
-def first_error(answers: Iterable[Answer | JudgeError]) -> Reason | None:
-    """Give the reason of the first answer that did not come."""
-    return next((answer.reason for answer in answers if isinstance(answer, JudgeError)), None)
-
-
-def _fact(row: Row, sentence: int, given: Mapping[str, Any]) -> Fact:
+def fact_of(row: Row, sentence: int, given: Mapping[str, Any]) -> Fact:
+    """Read a fact of a reply, which has `fact`, `chunks` and `verdict`."""
     contexts, no_such_contexts = contexts_of(row, given["chunks"])
     # A claim that the judge holds for true without a place to show is what it knows, not what it read.
     unproven = not contexts and (given["verdict"] == "S" or (given["verdict"] == "C" and no_such_contexts))
     return Fact(given["fact"], sentence, contexts, no_such_contexts, None if unproven else given["verdict"])
 
 
+def first_error(answers: Iterable[Answer | JudgeError]) -> Reason | None:
+    """Give the reason of the first answer that did not come."""
+    return next((answer.reason for answer in answers if isinstance(answer, JudgeError)), None)
+
+
 def _check(row: Row, numbers: range, reply: Any) -> None:
     check_numbers(reply["sentences"], "sentence", numbers, "sentences")
     for i, sentence in enumerate(reply["sentences"]):
         for j, given in enumerate(sentence["facts"]):
-            if row.contexts and _fact(row, sentence["sentence"], given).verdict is None:
+            if row.contexts and fact_of(row, sentence["sentence"], given).verdict is None:
                 where = f"sentences[{i}].facts[{j}].chunks"
                 raise MisfitError(
                     where, f"a verdict {given['verdict']} needs a chunk, of {len(row.contexts)} there are"

@@ -26,6 +26,7 @@ from evaluator.metrics.claims import (
     Hallucination,
     SelfKnowledge,
 )
+from evaluator.metrics.claims_apart import FaithfulnessClaimsApart
 from evaluator.metrics.claims_of_contexts import (
     ContextPrecision,
     ContextPrecisionQuestion,
@@ -142,6 +143,7 @@ _FORM: tuple[Metric, ...] = (
 )
 _JUDGED: tuple[Metric, ...] = (
     FaithfulnessClaims(),
+    FaithfulnessClaimsApart(),
     Groundedness(),
     AnswerRelevanceSentences(),
     RefusalJudged(),

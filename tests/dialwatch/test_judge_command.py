@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,8 @@ from typer.testing import CliRunner, Result
 from dialwatch.cli import app
 from evaluator.calibration import CalibrationError
 from lake import PARSED_LOGS, SCORES, USER_SIGNALS, Lake
-from tests.evaluator.findings.judging import answered, judging
-from tests.evaluator.judges.scripted_server import Request, Send, serving
+from tests.evaluator.findings.judging import answered, judging, prompt, properties
+from tests.evaluator.judges.scripted_server import Request, Send, says, serving
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -154,6 +156,39 @@ def test_a_judge_is_asked_about_labelled_rows(tmp_path: Path) -> None:
     found = {words[0]: words[1] for words in map(str.split, done.output.splitlines()) if len(words) > 1}
     assert (found["accuracy"], found["repeatability"], found["order"]) == ("1.000", "1.000", "0.333")
     assert "36 calls of the judge for 0.00" in done.output
+
+
+def test_joint_and_single_calls_are_compared_on_labels(tmp_path: Path) -> None:
+    """`--compare` asks claim by claim where the file has no such column, and says whether that is as good."""
+    rows = [{"question": "?", "contexts": ["first"], "answer": f"It is {i}.", "label": float(i % 2)} for i in range(8)]
+    pd.DataFrame(rows).to_json(tmp_path / "labels.jsonl", orient="records", lines=True)
+
+    async def act(request: Request, send: Send) -> None:
+        schema = properties(request)
+        (number,) = set(re.findall(r"It is (\d)\.", prompt(request)))
+        verdict = "S" if int(number) % 2 else "C"
+        if "useful" in schema:
+            reply = answered([[([1], verdict)]])
+        elif "verdict" in schema:
+            reply = json.dumps({"chunks": [1], "verdict": verdict})
+        else:
+            reply = json.dumps({"sentences": [{"sentence": 1, "facts": [f"It is {number}."]}]})
+        await says(reply)(request, send)
+
+    with serving() as stage:
+        server = stage.fresh()
+        server.always = act
+        judge = f"{{base_url: '{server.url}/v1', model: m, prompt_price: 1, completion_price: 10}}"
+        (tmp_path / "c.yaml").write_text(
+            f"evaluator:\n  judges: {{strict: {judge}}}\n  judge_calls: {tmp_path}/calls\n"
+        )
+        given = [str(tmp_path / "labels.jsonl"), "--ask", "1", "-c", str(tmp_path / "c.yaml")]
+        done = run(*given, "--compare", "faithfulness_claims_apart")
+        assert done.exit_code == 0, done.output
+        assert len(server.requests) == 8 + 2 * 8
+    assert "faithfulness_claims_apart instead" in done.output
+    assert "as good  yes" in done.output
+    assert "24 calls of the judge" in done.output
 
 
 def test_a_metric_without_a_judge_cannot_be_asked(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from evaluator.judges import Asker, fenced
 from evaluator.metrics import REGISTRY, JudgeUnavailableError, combination, compute, metric_named
 from evaluator.metrics.claim_metric import ClaimMetric
+from evaluator.metrics.claims_apart import FaithfulnessClaimsApart
 from evaluator.metrics.options import options_of
 from evaluator.models import Models
 from tests.evaluator.findings.judging import (
@@ -25,7 +26,11 @@ from tests.evaluator.findings.judging import (
 from tests.evaluator.judges.conftest import Bench
 from tests.evaluator.judges.scripted_server import ScriptedServer
 
-CLAIMS = [name for name, metric in REGISTRY.items() if isinstance(metric, ClaimMetric)]
+CLAIMS = [
+    name
+    for name, metric in REGISTRY.items()
+    if isinstance(metric, ClaimMetric) and not isinstance(metric, FaithfulnessClaimsApart)
+]
 OF_ONE_CALL = [name for name in CLAIMS if "reference_answers" not in REGISTRY[name].needs]
 S, C, N = ([1], "S"), ([2], "C"), ([], "N")
 RAGAS_SIX = (
