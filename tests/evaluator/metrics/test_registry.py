@@ -199,6 +199,7 @@ def test_metrics_that_compare_with_ground_truth_are_told_apart() -> None:
         "latency",
         "cost",
         "faithfulness_claims",
+        "faithfulness_claims_apart",
         "groundedness",
         "answer_relevance_sentences",
         "refusal_judged",
