@@ -85,7 +85,7 @@ def _means(found: Means) -> Iterator[Line]:
 def _dependence(found: Calibration) -> Iterator[Line]:
     if found.length_bias.value is not None:
         yield _line("length", found.length_bias, "how much more than people it gives to the longer half", sign="+")
-    if found.repeated is not None:
+    if found.repeated is not None and found.repeated.draws > 1:
         meaning = f"share of {found.repeated.answers:,} answers with one verdict in {found.repeated.draws} draws"
         yield _line("repeatability", found.repeated.same, meaning)
     if found.reordered is not None:

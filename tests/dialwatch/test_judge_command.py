@@ -160,7 +160,9 @@ def test_a_judge_is_asked_about_labelled_rows(tmp_path: Path) -> None:
 
 def test_joint_and_single_calls_are_compared_on_labels(tmp_path: Path) -> None:
     """`--compare` asks claim by claim where the file has no such column, and says whether that is as good."""
-    rows = [{"question": "?", "contexts": ["first"], "answer": f"It is {i}.", "label": float(i % 2)} for i in range(8)]
+    rows = [
+        {"question": f"{i}?", "contexts": ["first"], "answer": f"It is {i}.", "label": float(i % 2)} for i in range(8)
+    ]
     pd.DataFrame(rows).to_json(tmp_path / "labels.jsonl", orient="records", lines=True)
 
     async def act(request: Request, send: Send) -> None:
@@ -187,7 +189,7 @@ def test_joint_and_single_calls_are_compared_on_labels(tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
         assert len(server.requests) == 8 + 2 * 8
     assert "faithfulness_claims_apart instead" in done.output
-    assert any(line.split()[:3] == ["as", "good", "yes"] for line in done.output.splitlines())
+    assert any(line.split()[:3] == ["as", "good", "yes"] for line in done.output.splitlines()), done.output
     assert "24 calls of the judge" in done.output
 
 
