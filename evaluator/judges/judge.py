@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import random
 import sqlite3
 import time
@@ -21,10 +22,13 @@ from evaluator.judges.schema import MisfitError, Schema, check_schema, read
 from evaluator.judges.settings import JudgeSettings
 from evaluator.judges.traffic import Clock, Sleep, Traffic
 
+log = logging.getLogger(__name__)
+
 _ATTEMPTS = 6
 _LONGEST_BACKOFF_SECONDS = 30.0
 _BYTES_A_TOKEN = 3
 """English has four bytes a token, Russian and Chinese between three and a half and seven."""
+_TOLD_EVERY_SECONDS = 600.0
 _BYTES_AROUND_A_TEXT = 30
 """Ten tokens: the marks around a message, and the name of a schema."""
 
@@ -63,7 +67,8 @@ class Judge:
         self._settings = settings
         self._calls = calls
         self._grace = grace
-        self._sleep = sleep
+        self._clock, self._sleep = clock, sleep
+        self._tells_from = clock()
         self._chance = chance or random.Random()  # noqa: S311 - spreads retries
         self._endpoint = Endpoint(settings)
         self._shapes: set[str] = set()
@@ -189,7 +194,10 @@ class Judge:
                     continue
                 attempt += 1
                 if self._closing or not failure.again or attempt == _ATTEMPTS:
-                    raise JudgeError(failure.reason, str(error), spend) from None
+                    self._tell(error)
+                    # Where no request was ever taken, it is the settings that do not fit rather than this row.
+                    unfit = failure.other_form and shape not in self._forms
+                    raise JudgeError("judge_unavailable" if unfit else failure.reason, str(error), spend) from None
                 await self._sleep(self._chance.uniform(0, min(_LONGEST_BACKOFF_SECONDS, 2.0**attempt)))
             except JudgeError as error:
                 if error.reason != "judge_budget" or self._closing or not self._sending:
@@ -199,6 +207,12 @@ class Judge:
             else:
                 self._forms.setdefault(shape, form)
                 return reply, spend + paid
+
+    def _tell(self, error: EndpointError) -> None:
+        is_of_the_row = not (error.failure.down or error.failure.busy or error.failure.other_form)
+        if not is_of_the_row and not self._closing and self._clock() >= self._tells_from:
+            self._tells_from = self._clock() + _TOLD_EVERY_SECONDS
+            log.warning("judge %r gives no answer: %s", self.name, error.told, extra={"judge": self.name})
 
     def _call(self, key: str, body: Mapping[str, Any], shape: str) -> _Call:
         tokens = token_bound(shape, *(message["content"] for message in body["messages"]))
