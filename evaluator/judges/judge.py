@@ -120,7 +120,7 @@ class Judge:
         for is_last in (False, True):
             reply, spent = await self._reply(conversation, schema, prompt_version, draw, spend)
             spend += spent
-            _raise_if_none(reply, self._settings, spend)
+            self._raise_if_none(reply, spend)
             try:
                 parsed = read(reply.text, schema)
                 if check is not None and not is_last:
@@ -194,7 +194,8 @@ class Judge:
                     continue
                 attempt += 1
                 if self._closing or not failure.again or attempt == _ATTEMPTS:
-                    self._tell(error)
+                    if error.failure.down or error.failure.busy or error.failure.other_form:
+                        self._tell(error.told)
                     # Where no request was ever taken, it is the settings that do not fit rather than this row.
                     unfit = failure.other_form and shape not in self._forms
                     raise JudgeError("judge_unavailable" if unfit else failure.reason, str(error), spend) from None
@@ -208,11 +209,20 @@ class Judge:
                 self._forms.setdefault(shape, form)
                 return reply, spend + paid
 
-    def _tell(self, error: EndpointError) -> None:
-        is_of_the_row = not (error.failure.down or error.failure.busy or error.failure.other_form)
-        if not is_of_the_row and not self._closing and self._clock() >= self._tells_from:
+    def _tell(self, why: str) -> None:
+        if not self._closing and self._clock() >= self._tells_from:
             self._tells_from = self._clock() + _TOLD_EVERY_SECONDS
-            log.warning("judge %r gives no answer: %s", self.name, error.told, extra={"judge": self.name})
+            log.warning("judge %r gives no answer: %s", self.name, why, extra={"judge": self.name})
+
+    def _raise_if_none(self, reply: Reply, spend: Spend) -> None:
+        if reply.finish_reason == "content_filter":
+            raise JudgeError("judge_content_filter", "the endpoint's filter stopped the reply", spend)
+        if reply.refusal:
+            raise JudgeError("judge_refused", "the model refused to answer", spend)
+        if reply.finish_reason == "length":
+            message = f"the reply was cut at {self._settings.max_tokens} tokens; a higher max_tokens may help"
+            self._tell(message)
+            raise JudgeError("judge_failed", message, spend)
 
     def _call(self, key: str, body: Mapping[str, Any], shape: str) -> _Call:
         tokens = token_bound(shape, *(message["content"] for message in body["messages"]))
@@ -278,16 +288,6 @@ async def _shielded(running: asyncio.Task[tuple[Reply, Spend]]) -> tuple[Reply, 
         if running.cancelled():
             raise JudgeError("judge_unavailable", "closed before there was a reply") from None
         raise
-
-
-def _raise_if_none(reply: Reply, settings: JudgeSettings, spend: Spend) -> None:
-    if reply.finish_reason == "content_filter":
-        raise JudgeError("judge_content_filter", "the endpoint's filter stopped the reply", spend)
-    if reply.refusal:
-        raise JudgeError("judge_refused", "the model refused to answer", spend)
-    if reply.finish_reason == "length":
-        message = f"the reply was cut at {settings.max_tokens} tokens; a higher max_tokens may help"
-        raise JudgeError("judge_failed", message, spend)
 
 
 def token_bound(*texts: str) -> int:

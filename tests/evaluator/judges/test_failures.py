@@ -18,6 +18,7 @@ from tests.evaluator.judges.scripted_server import (
     fails,
     gives,
     later,
+    says,
     slow_drip,
 )
 from tests.servers import free_port
@@ -98,6 +99,7 @@ def test_an_endpoint_that_is_not_there_costs_nothing(bench: Bench) -> None:
         (fails(401, message="private"), "status 401"),
         (fails(400, "unsupported_parameter", "private"), "status 400 (unsupported_parameter)"),
         (fails(404, "not a word, private", "private"), "status 404"),
+        (says("private", finish_reason="length"), "the reply was cut at 4096 tokens; a higher max_tokens may help"),
     ],
 )
 def test_why_there_are_no_answers_is_told(
