@@ -64,8 +64,8 @@ def evaluate(
     """Score the answers that are new, and turn liked ones into ground truth.
 
     With --backfill score old answers by metrics that have not scored them: the newest ones, which the service has not
-    reached, are left to it. The exit code is 1 where something failed, a metric could not run, or a judge's budget was
-    spent before the end.
+    reached, are left to it. The exit code is 1 where something failed, a metric could not run, a judge's budget was
+    spent before the end, or a judge gave no answer that it may give later.
     """
     only_with = {"--since": since, "--until": until, "--metrics": metrics, "--deployment": deployment}
     if not backfill and (given := [*[name for name, value in only_with.items() if value], *_flag(dry_run)]):
@@ -148,14 +148,21 @@ def _print_result(result: BackfillResult) -> None:
     if not_sampled := sum(one.counts.not_sampled for one in result.deployments):
         typer.echo(f"{not_sampled:,} answers were not in the judge's sample (evaluator.sampling)")
     _tell_left(sum(one.left for one in result.deployments))
+    owed = sum(one.counts.owed for one in result.deployments)
     if stopped := [one.deployment for one in result.deployments if one.budget_spent]:
         typer.echo(
             f"stopped for {', '.join(stopped)}: the judge's budget is spent. Run the same command again in the next "
             "hour, or day, of UTC: it goes on where it stopped, and nothing is paid twice",
             err=True,
         )
+    elif owed:
+        typer.echo(
+            f"{owed:,} scores are owed, as the judge gave no answer; the log says why. Run the same command again once "
+            "it does: nothing is paid twice",
+            err=True,
+        )
     _end(result.failures, left_out)
-    if stopped:
+    if stopped or owed:
         sys.exit(1)
 
 

@@ -20,7 +20,9 @@ from dialwatch.config import load_settings
 from dialwatch.judge_report import Report, report
 from evaluator import EvaluatorSettings, Judges
 from evaluator.calibration import Asked, CalibrationError, ask, calibrate, scored_answers, with_labels, with_likes
+from evaluator.judging import judges_of
 from evaluator.metrics import MissingColumnError
+from evaluator.metrics.combination import Combination
 from evaluator.metrics.ensemble import Ensemble
 from evaluator.metrics.llm_metric import LlmMetric
 from lake import Lake
@@ -90,6 +92,9 @@ def calibrate_judge(
     shown = report(found, compare)
     _print(title, shown)
     if asked:
+        for one in asked:
+            if one.unscored:
+                typer.echo(f"rows without a score: {_reasons(one)}")
         calls, cost = sum(one.calls for one in asked), sum(one.cost for one in asked)
         typer.echo(f"{calls:,} calls of the judge for {cost:,.4f}, in the currency of its prices")
     if page is not None:
@@ -115,12 +120,19 @@ def _asked(settings: EvaluatorSettings, name: str, table: pd.DataFrame, times: i
             (metric,) = judges.bound([settings.metric(name)])
         except ValueError as error:
             raise CalibrationError(str(error)) from None
-        if not isinstance(metric, LlmMetric | Ensemble):
+        if not isinstance(metric, LlmMetric | Ensemble | Combination) or not judges_of(metric):
             raise CalibrationError(f"metric {name!r} asks no judge: there is nothing to ask")
         try:
-            return ask(metric, table, times)
+            asked = ask(metric, table, times)
         except MissingColumnError as error:
             raise CalibrationError(str(error)) from None
+    if asked.unscored.total() == len(table):
+        raise CalibrationError(f"no row got a score: {_reasons(asked)}; see the log, where the judge is to blame")
+    return asked
+
+
+def _reasons(asked: Asked) -> str:
+    return ", ".join(f"{number:,} {reason}" for reason, number in sorted(asked.unscored.items()))
 
 
 def _of_deployment(

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 JUDGE_IS_THE_MODEL = "judge_is_the_model"
 """Why an answer has no score: models favour their own text."""
 
-TRANSIENT = frozenset({"judge_budget", "judge_timeout", "judge_unavailable", "judge_unpriced"})
-"""Why a judge gave no answer that it may give later."""
-
 _KIND = "llm"
 _DATE = re.compile(r"[-@:](latest|\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|\d{2}-\d{2})$")
 

@@ -13,7 +13,8 @@ import pyarrow.dataset as ds
 from evaluator.answers import ANSWER_COLUMNS, IS_ANSWER, answers
 from evaluator.cases import CaseBook
 from evaluator.identity import identity
-from evaluator.judging import TRANSIENT, asks_judge
+from evaluator.judges.answer import TRANSIENT
+from evaluator.judging import asks_judge
 from evaluator.late_contexts import with_late_contexts
 from evaluator.metrics import Metric
 from evaluator.scores import ScoreCounts, Scorer, answers_at_once, held_score_ids

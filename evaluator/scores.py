@@ -20,7 +20,8 @@ from evaluator.answers import AT_ONCE, Answer
 from evaluator.cases import Case, CaseBook
 from evaluator.identity import identity
 from evaluator.judges import Spend
-from evaluator.judging import JUDGE_IS_THE_MODEL, TRANSIENT, asks_judge, judge_named, judges_itself, split
+from evaluator.judges.answer import TRANSIENT
+from evaluator.judging import JUDGE_IS_THE_MODEL, asks_judge, judge_named, judges_itself, split
 from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, Score, Scores, needs_ground_truth
 from evaluator.sampling import Sampling, flagged
 from evaluator.segments import segment_of

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from evaluator.anchors.settings import AnchorSettings
 from evaluator.judges import JudgeSettings
 from evaluator.judging import asks_judge, without_prices
-from evaluator.metrics import Metric, Models, UnknownMetricError, combination, metric_named
+from evaluator.metrics import Metric, Models, metric_named
 from evaluator.metrics.ensemble import Combine
+from evaluator.own_metrics import Aspects, CombinationSettings, aspects_of, checked_combinations, combinations_of
 from evaluator.sampling import SamplingSettings
 from lake import reads_seconds
 
@@ -29,7 +29,6 @@ DEFAULT_METRICS = (
 LOGGED_COLUMNS = frozenset({"question", "answer", "contexts", "facts", "reference_answers", "duration_ms", "price"})
 """What the service can show a metric: what logs hold, and what cases of ground truth do."""
 
-_COMBINATION_NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 _seconds = reads_seconds("smh")
 _days = reads_seconds("hd")
 
@@ -37,24 +36,6 @@ _days = reads_seconds("hd")
 def _judge_calls() -> Path:
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(state) / "dialwatch" / "judge_calls.sqlite"
-
-
-class CombinationSettings(BaseModel):
-    """Metrics that make one together, with their weights, and by which mean; weights alone are an arithmetic one."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    weights: Mapping[str, float]
-    mean: Literal["arithmetic", "harmonic"] = "arithmetic"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _weights_alone(cls, given: Any) -> Any:
-        return {"weights": given} if isinstance(given, Mapping) and "weights" not in given else given
-
-
-Combinations = Mapping[str, CombinationSettings]
-"""What metrics make together, by the name that it has."""
 
 
 class EnsembleSettings(BaseModel):
@@ -90,6 +71,9 @@ class EvaluatorSettings(BaseModel):
     A pass begins every `every` seconds. An answer that shows no contexts waits `context_grace` for the line of the
     model call that had them in its prompt.
 
+    `aspects` are questions about the answer that a judge says yes or no to: the aspect `polite` is the metric
+    `aspect_polite`.
+
     `combinations` are weighted means of metrics by a name that `metrics` can use like another:
     `{"quality": {"faithfulness_kprecision": 2, "context_present": 1}}`, or with `weights` and `mean` where that is
     the harmonic one.
@@ -116,7 +100,8 @@ class EvaluatorSettings(BaseModel):
     judge_calls: Path = Field(default_factory=_judge_calls)
     judge_calls_retention: Annotated[float, BeforeValidator(_days), Field(ge=86400, allow_inf_nan=False)] = 30 * 86400.0
     sampling: SamplingSettings = SamplingSettings()
-    combinations: Combinations = Field(default_factory=dict)
+    aspects: Aspects = Field(default_factory=dict)
+    combinations: Mapping[str, CombinationSettings] = Field(default_factory=dict)
     metrics: tuple[str, ...] = DEFAULT_METRICS
     deployments: Mapping[str, DeploymentSettings] = Field(default_factory=dict)
     every: Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)] = 60.0
@@ -171,37 +156,38 @@ class EvaluatorSettings(BaseModel):
         Raises UnknownMetricError for a name that no metric has, and ValueError for a metric of columns that neither
         logs nor cases hold.
         """
-        return list({metric.name: metric for metric in _scorable(names, self.combinations, self.models)}.values())
+        return list({metric.name: metric for metric in _scorable(names, self._own, self.models)}.values())
 
     def metric(self, name: str) -> Metric:
         """Give any metric or combination by its name, with the models that are set; raises UnknownMetricError.
 
         It has no judge yet: see `evaluator.judging`.
         """
-        return _chosen(name, self.combinations, self.models)
+        return self._own.get(name) or metric_named(name, self.models)
+
+    @property
+    def _own(self) -> Mapping[str, Metric]:
+        return _own_metrics(self.aspects, self.combinations, self.models)
 
     @field_validator("combinations")
     @classmethod
-    def _combined(cls, combinations: Combinations) -> Combinations:
-        for name, made in combinations.items():
-            if not _COMBINATION_NAME.fullmatch(name) or _is_a_metric(name):
-                raise ValueError(
-                    f"{name!r} cannot name a combination: take lower-case letters, digits and _, no metric"
-                )
-            combination(name, made.weights, made.mean)
-        return combinations
+    def _combined(
+        cls, combinations: Mapping[str, CombinationSettings], info: ValidationInfo
+    ) -> Mapping[str, CombinationSettings]:
+        return checked_combinations(combinations, info.data.get("aspects", {}))
 
     @field_validator("metrics")
     @classmethod
     def _known(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        return _own_names(names, info.data.get("combinations", {}))
+        return _names(names, _own_of(info))
 
     @field_validator("deployments")
     @classmethod
     def _known_of_each(
         cls, deployments: Mapping[str, DeploymentSettings], info: ValidationInfo
     ) -> Mapping[str, DeploymentSettings]:
-        return {name: _checked(name, own, info.data.get("combinations", {})) for name, own in deployments.items()}
+        own_metrics = _own_of(info)
+        return {name: _checked(name, own, own_metrics) for name, own in deployments.items()}
 
     @model_validator(mode="after")
     def _has_judges(self) -> EvaluatorSettings:
@@ -216,44 +202,41 @@ class EvaluatorSettings(BaseModel):
         return self
 
 
-def _checked(deployment: str, own: DeploymentSettings, combinations: Combinations) -> DeploymentSettings:
+def _own_metrics(
+    aspects: Aspects, combinations: Mapping[str, CombinationSettings], models: Models | None = None
+) -> dict[str, Metric]:
+    made = aspects_of(aspects)
+    return made | combinations_of(combinations, made, models)
+
+
+def _own_of(info: ValidationInfo) -> Mapping[str, Metric]:
+    return _own_metrics(info.data.get("aspects", {}), info.data.get("combinations", {}))
+
+
+def _checked(deployment: str, own: DeploymentSettings, own_metrics: Mapping[str, Metric]) -> DeploymentSettings:
     if own == DeploymentSettings():
         raise ValueError(f"deployment {deployment!r} says nothing; give metrics, judge or sampling, or leave it out")
     if own.metrics is None:
         return own
     try:
-        return own.model_copy(update={"metrics": _own_names(own.metrics, combinations)})
+        return own.model_copy(update={"metrics": _names(own.metrics, own_metrics)})
     except ValueError as error:
         raise ValueError(f"deployment {deployment!r}: {error}") from None
 
 
-def _own_names(names: Iterable[str], combinations: Combinations) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(metric.name for metric in _scorable(names, combinations)))
+def _names(names: Iterable[str], own: Mapping[str, Metric]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(metric.name for metric in _scorable(names, own)))
 
 
-def _scorable(names: Iterable[str], combinations: Combinations, models: Models | None = None) -> Iterator[Metric]:
+def _scorable(names: Iterable[str], own: Mapping[str, Metric], models: Models | None = None) -> Iterator[Metric]:
     for name in names:
-        metric = _chosen(name, combinations, models)
+        metric = own.get(name) or metric_named(name, models)
         if unknown := set(metric.needs) - LOGGED_COLUMNS:
             raise ValueError(
                 f"metric {metric.name!r} needs {', '.join(sorted(unknown))}, which neither logs nor cases hold; "
                 "score it on a frame of your own with evaluator.metrics.compute"
             )
         yield metric
-
-
-def _chosen(name: str, combinations: Combinations, models: Models | None) -> Metric:
-    if name in combinations:
-        return combination(name, combinations[name].weights, combinations[name].mean, models)
-    return metric_named(name, models)
-
-
-def _is_a_metric(name: str) -> bool:
-    try:
-        metric_named(name)
-    except UnknownMetricError:
-        return False
-    return True
 
 
 def _check_known(names: Iterable[str], known: Collection[str]) -> None:

@@ -147,7 +147,7 @@ def _evaluator(deployments: _Deployments, totals: Totals, budgets_left: Mapping[
     yield gauge(
         "dialwatch_judge_budget_remaining",
         "What is left of the judge's budget of the day (UTC) by the costs in the tables, in its prices' currency; "
-        "calls that gave no row are not in them.",
+        "calls that gave no row are not in them, and of an ensemble's each judge has an equal part.",
         (((judge,), left) for judge, left in budgets_left.items()),
         "judge",
     )

@@ -43,6 +43,8 @@ SCORE_COLUMNS = (
     "high",
 )
 
+_KINDS = frozenset({"lexical", "embedding", "model", "llm"})
+"""What `scores.judge` has beside the names of judges."""
 _EXEMPLAR_LIMIT = 128 - len("response_id")
 """OpenMetrics allows 128 characters for an exemplar's labels, names included."""
 
@@ -141,9 +143,12 @@ class Scores:
     metrics: Mapping[str, MetricScores] = field(default_factory=dict)
 
     def judge_cost_on(self, judge: str, day: date) -> float:
-        """Price of a judge's calls on one of the latest two days; combinations that it was asked for are among them."""
-        of_day = ((label, amount) for (label, paid_on), amount in self.judge_days.items() if paid_on == day)
-        return sum(amount for label, amount in of_day if judge in label.split("+")) / PER_UNIT
+        """Price of a judge's calls on one of the latest two days; combinations that it was asked for are among them.
+
+        What several judges were asked together is taken to have cost each of them the same.
+        """
+        of_day = ((_judges(label), amount) for (label, paid_on), amount in self.judge_days.items() if paid_on == day)
+        return sum(amount / len(judges) for judges, amount in of_day if judge in judges) / PER_UNIT
 
     @property
     def judge_cost(self) -> float:
@@ -190,6 +195,10 @@ def _newest(rows: pa.Table) -> MetricScores:
     scale = Scale.of(row["direction"], row["low"], row["high"])
     version = str(row["metric_version"] or "")
     return MetricScores(version, row["judge"], row["scored_at"], not of_service.num_rows, scale)
+
+
+def _judges(label: str) -> list[str]:
+    return [name for name in label.split("+") if name not in _KINDS]
 
 
 def _by_judge(rows: pa.Table) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from evaluator.calibration.labelled import Floats
+from evaluator.metrics.combination import Combination
 from evaluator.metrics.ensemble import Ensemble
 from evaluator.metrics.llm_metric import LlmMetric
 from evaluator.metrics.metric import Scores
@@ -21,11 +23,13 @@ _CONTEXTS = "contexts"
 class Asked:
     """Scores of rows, NaN where there is none: `draws` (rows, draws) of one prompt, `reordered` with other orders.
 
-    `reordered` is None where the metric reads no contexts. `cost` is in the currency of the judge's prices.
+    `reordered` is None where the metric reads no contexts. `unscored` counts, by reason, the rows that the first draw
+    gave no score. `cost` is in the currency of the judge's prices.
     """
 
     draws: Floats
     reordered: Floats | None
+    unscored: Counter[str]
     calls: int
     cost: float
 
@@ -36,7 +40,7 @@ class Asked:
         return first
 
 
-def ask(metric: LlmMetric[Any] | Ensemble, frame: pd.DataFrame, draws: int) -> Asked:
+def ask(metric: LlmMetric[Any] | Ensemble | Combination, frame: pd.DataFrame, draws: int) -> Asked:
     """Ask about each row `draws` times, one at least, and, from two on, once more with the contexts in another order.
 
     The order is a shuffle that is the same whenever it is made. Raises MissingColumnError where the frame lacks a
@@ -48,6 +52,7 @@ def ask(metric: LlmMetric[Any] | Ensemble, frame: pd.DataFrame, draws: int) -> A
     return Asked(
         draws=np.column_stack([_values(one) for one in rounds]),
         reordered=None if reordered is None else _values(reordered),
+        unscored=Counter(rounds[0].reasons[rounds[0].values.isna()]),
         calls=sum(spend.calls for spend in spends),
         cost=sum(spend.cost for spend in spends),
     )

@@ -19,6 +19,9 @@ Reason = Literal[
 ]
 """Why a row has no score: failed is a request or a reply that is of no use, unavailable an endpoint that is."""
 
+TRANSIENT = frozenset({"judge_budget", "judge_timeout", "judge_unavailable", "judge_unpriced"})
+"""Why a judge gave no answer that it may give later."""
+
 
 @dataclass(frozen=True)
 class Message:

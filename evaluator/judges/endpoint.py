@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import math
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ _NO_FORM = frozenset({400, 422, 501})
 _CONTENT_FILTER = "content_filter"
 _NEVER_FITS = frozenset({"context_length_exceeded", "string_above_max_length"})
 _NO_KEY_IS_NEEDED = "none"
+_CODE = re.compile(r"[A-Za-z0-9_.]{1,40}")
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,15 @@ class Failure:
 
 
 class EndpointError(Exception):
-    """A request failed; `failure` says what that means."""
+    """A request failed; `failure` says what that means, and `told` what happened, in words that a log may have.
 
-    def __init__(self, failure: Failure, message: str) -> None:
-        super().__init__(message)
+    The message has besides what was `quoted` of the endpoint, which may quote the prompt.
+    """
+
+    def __init__(self, failure: Failure, told: str, quoted: str = "") -> None:
+        super().__init__(f"{told}: {quoted}" if quoted else told)
         self.failure = failure
+        self.told = told
 
 
 class Endpoint:
@@ -69,16 +75,17 @@ class Endpoint:
         except (TimeoutError, openai.APITimeoutError) as error:
             self._fail_late(error)
         except openai.APIStatusError as error:
-            raise EndpointError(self._failure(error), _told(error)) from None
+            quoted = error.message[:_QUOTED_CHARACTERS]
+            raise EndpointError(self._failure(error), _told(error), quoted) from None
         except openai.APIConnectionError as error:
             failure = Failure("judge_unavailable", again=True, down=True, paid=_was_sent(error))
-            raise EndpointError(failure, f"the connection failed: {error.__cause__!r}") from None
+            raise EndpointError(failure, "the connection failed", repr(error.__cause__)) from None
         try:
             return read_reply(response.content)
         except UnreadableReplyError as error:
             reason: Reason = "judge_content_filter" if error.code == _CONTENT_FILTER else "judge_failed"
             failure = Failure(reason, again=reason == "judge_failed", down=True, paid=True)
-            raise EndpointError(failure, str(error)) from None
+            raise EndpointError(failure, "its response cannot be read", str(error)) from None
 
     async def close(self) -> None:
         """Close the connections."""
@@ -155,4 +162,5 @@ def _number(text: str | None) -> float | None:
 
 
 def _told(error: openai.APIStatusError) -> str:
-    return f"status {error.status_code}: {error.message[:_QUOTED_CHARACTERS]}"
+    code = str(error.code or "")
+    return f"status {error.status_code}{f' ({code})' if _CODE.fullmatch(code) else ''}"

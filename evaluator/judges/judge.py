@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import random
 import sqlite3
 import time
@@ -21,10 +22,13 @@ from evaluator.judges.schema import MisfitError, Schema, check_schema, read
 from evaluator.judges.settings import JudgeSettings
 from evaluator.judges.traffic import Clock, Sleep, Traffic
 
+log = logging.getLogger(__name__)
+
 _ATTEMPTS = 6
 _LONGEST_BACKOFF_SECONDS = 30.0
 _BYTES_A_TOKEN = 3
 """English has four bytes a token, Russian and Chinese between three and a half and seven."""
+_TOLD_EVERY_SECONDS = 600.0
 _BYTES_AROUND_A_TEXT = 30
 """Ten tokens: the marks around a message, and the name of a schema."""
 
@@ -63,7 +67,8 @@ class Judge:
         self._settings = settings
         self._calls = calls
         self._grace = grace
-        self._sleep = sleep
+        self._clock, self._sleep = clock, sleep
+        self._tells_from = clock()
         self._chance = chance or random.Random()  # noqa: S311 - spreads retries
         self._endpoint = Endpoint(settings)
         self._shapes: set[str] = set()
@@ -115,7 +120,7 @@ class Judge:
         for is_last in (False, True):
             reply, spent = await self._reply(conversation, schema, prompt_version, draw, spend)
             spend += spent
-            _raise_if_none(reply, self._settings, spend)
+            self._raise_if_none(reply, spend)
             try:
                 parsed = read(reply.text, schema)
                 if check is not None and not is_last:
@@ -189,7 +194,11 @@ class Judge:
                     continue
                 attempt += 1
                 if self._closing or not failure.again or attempt == _ATTEMPTS:
-                    raise JudgeError(failure.reason, str(error), spend) from None
+                    if error.failure.down or error.failure.busy or error.failure.other_form:
+                        self._tell(error.told)
+                    # Where no request was ever taken, it is the settings that do not fit rather than this row.
+                    unfit = failure.other_form and shape not in self._forms
+                    raise JudgeError("judge_unavailable" if unfit else failure.reason, str(error), spend) from None
                 await self._sleep(self._chance.uniform(0, min(_LONGEST_BACKOFF_SECONDS, 2.0**attempt)))
             except JudgeError as error:
                 if error.reason != "judge_budget" or self._closing or not self._sending:
@@ -199,6 +208,21 @@ class Judge:
             else:
                 self._forms.setdefault(shape, form)
                 return reply, spend + paid
+
+    def _tell(self, why: str) -> None:
+        if not self._closing and self._clock() >= self._tells_from:
+            self._tells_from = self._clock() + _TOLD_EVERY_SECONDS
+            log.warning("judge %r gives no answer: %s", self.name, why, extra={"judge": self.name})
+
+    def _raise_if_none(self, reply: Reply, spend: Spend) -> None:
+        if reply.finish_reason == "content_filter":
+            raise JudgeError("judge_content_filter", "the endpoint's filter stopped the reply", spend)
+        if reply.refusal:
+            raise JudgeError("judge_refused", "the model refused to answer", spend)
+        if reply.finish_reason == "length":
+            message = f"the reply was cut at {self._settings.max_tokens} tokens; a higher max_tokens may help"
+            self._tell(message)
+            raise JudgeError("judge_failed", message, spend)
 
     def _call(self, key: str, body: Mapping[str, Any], shape: str) -> _Call:
         tokens = token_bound(shape, *(message["content"] for message in body["messages"]))
@@ -264,16 +288,6 @@ async def _shielded(running: asyncio.Task[tuple[Reply, Spend]]) -> tuple[Reply, 
         if running.cancelled():
             raise JudgeError("judge_unavailable", "closed before there was a reply") from None
         raise
-
-
-def _raise_if_none(reply: Reply, settings: JudgeSettings, spend: Spend) -> None:
-    if reply.finish_reason == "content_filter":
-        raise JudgeError("judge_content_filter", "the endpoint's filter stopped the reply", spend)
-    if reply.refusal:
-        raise JudgeError("judge_refused", "the model refused to answer", spend)
-    if reply.finish_reason == "length":
-        message = f"the reply was cut at {settings.max_tokens} tokens; a higher max_tokens may help"
-        raise JudgeError("judge_failed", message, spend)
 
 
 def token_bound(*texts: str) -> int:

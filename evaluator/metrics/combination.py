@@ -109,17 +109,22 @@ def combination(
     mean: Mean = "arithmetic",
     models: Models | None = None,
     judge: BoundJudge | None = None,
+    own: Mapping[str, Metric] | None = None,
 ) -> Combination:
     """Combine metrics of the registry, by their names or other names, with a weight above 0 each.
 
-    `models` says which models they use, if they use any, and `judge` which judge they ask, if they ask one.
+    `models` says which models they use, if they use any, and `judge` which judge they ask, if they ask one. `own` are
+    metrics besides those of the registry, by their names, as they are.
 
     Raises UnknownMetricError for a name that no metric has, and CombinationError where there is no metric, one comes
     twice, a weight is not a number above 0, or a metric has no better end or does not end at 0 and 1.
     """
     if not weights:
         raise CombinationError(f"the combination {name!r} has no metrics")
-    parts = tuple((metric_named(part, models, judge), float(weight)) for part, weight in weights.items())
+    own = own or {}
+    parts = tuple(
+        (own.get(part) or metric_named(part, models, judge), float(weight)) for part, weight in weights.items()
+    )
     if len({metric.name for metric, _ in parts}) < len(parts):
         raise CombinationError(f"the combination {name!r} has a metric twice, under two names")
     for metric, weight in parts:

@@ -107,7 +107,9 @@ print(metric_named("faithfulness_claims", judge=asker.judge("mini")).judge_name)
 - Texts are fenced by marks that they cannot contain, the task comes last, and a reply can only be numbers, labels and
   the facts themselves. What remains: a text can still try to talk a judge into a verdict about itself.
 - A version has the model's name and a digest of model, temperature, prompts and schemas.
-- An aspect of your own: `AspectCritique("politeness", "Is the answer polite?", direction="up", strictness=3)`.
+- An aspect of your own, `aspect_politeness` say, is a question in `evaluator.aspects`
+  ([configuration](configuration.md)), or
+  `AspectCritique("politeness", "Is the answer polite?", direction="up", strictness=3)`.
 - Several judgements share a reply, so their errors go together. How far a judge is to be trusted, labels must tell.
 
 ## One number of several

@@ -6,27 +6,34 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from statistics import fmean, median
 from typing import Any, Literal, Self
 
 import pandas as pd
 
-from evaluator.judges.answer import Spend
+from evaluator.judges.answer import TRANSIENT, Spend
 from evaluator.metrics.description import Description
 from evaluator.metrics.llm_metric import LlmMetric
 from evaluator.metrics.metric import Score, Scores
+from evaluator.verdicts import aspect_critique
 
 Combine = Literal["mean", "median", "majority"]
 
 
-def _majority(values: Sequence[float]) -> float:
-    return float(2 * sum(value >= 0.5 for value in values) > len(values))
+def _of_those_there(combine: Callable[[Sequence[float]], float], values: Sequence[float | None]) -> float | None:
+    there = [value for value in values if value is not None]
+    return combine(there) if 2 * len(there) > len(values) else None
 
 
-_COMBINED: Mapping[Combine, Callable[[Sequence[float]], float]] = {
-    "mean": fmean,
-    "median": median,
+def _majority(values: Sequence[float | None]) -> float | None:
+    return aspect_critique([None if value is None else value >= 0.5 for value in values]).value
+
+
+_COMBINED: Mapping[Combine, Callable[[Sequence[float | None]], float | None]] = {
+    "mean": partial(_of_those_there, fmean),
+    "median": partial(_of_those_there, median),
     "majority": _majority,
 }
 
@@ -35,10 +42,11 @@ _COMBINED: Mapping[Combine, Callable[[Sequence[float]], float]] = {
 class Ensemble:
     """One metric asked of several judges.
 
-    Its value is the mean or the median of theirs, or 1 where more than half of them give 0.5 or more, else 0
-    (`majority`, of an odd number). Judges that give no answer are left out as long as more than half of them gave one;
-    else the row is null with the reason of the first that did not. The details have each judge's value and details, and
-    `disagreement`: the mean distance of two judges' values, 0 where all agree.
+    Its value is the mean or the median of theirs, or 1 where more than half of them give 0.5 or more and 0 where more
+    than half give less (`majority`, of an odd number). Judges that give no answer are left out of mean and median as
+    long as more than half of them gave one, and of a majority as long as they could not change it; else the row is null
+    with the reason of the first that did not: of one that may answer later, where that could give a value. The details
+    have each judge's value and details, and `disagreement`: the mean distance of two judges' values, 0 where all agree.
 
     Raises ValueError for members that are not one metric, for one member, and for an even number in a majority.
     """
@@ -91,17 +99,24 @@ class Ensemble:
         named = [(str(member.judge_name), score) for member, score in zip(self.members, scores, strict=True)]
         values = [score.value for score in scores if score.value is not None]
         details: dict[str, Any] = {"judges": {name: _told(score) for name, score in named if _told(score)}}
-        if 2 * len(values) <= len(scores):
-            reason = next(score.reason for score in scores if score.value is None)
-            return Score(None, reason, details if spend.calls or values else {}, spend)
         if len(values) > 1:
             details["disagreement"] = fmean(abs(one - other) for one, other in combinations(values, 2))
-        return Score(_COMBINED[self.combine](values), None, details, spend)
+        value = _COMBINED[self.combine]([score.value for score in scores])
+        if value is None:
+            return Score(None, _reason(scores), details if spend.calls or values else {}, spend)
+        return Score(value, None, details, spend)
 
 
 def _rows(scores: Scores) -> Sequence[Score]:
     columns = zip(scores.values, scores.reasons, scores.details, scores.spends, strict=True)
     return [Score(None if value != value else value, *rest) for value, *rest in columns]
+
+
+def _reason(scores: Sequence[Score]) -> str | None:
+    missing = [score.reason for score in scores if score.value is None]
+    later = [reason for reason in missing if reason in TRANSIENT]
+    never = len(missing) - len(later)
+    return later[0] if later and 2 * never < len(scores) else missing[0]
 
 
 def _told(score: Score) -> dict[str, Any]:

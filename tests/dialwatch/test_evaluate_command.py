@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from dialwatch.config import ConfigError
 from dialwatch.evaluate_command import evaluate
 from evaluator.metrics import ModelUnavailableError
 from lake import PARSED_LOGS, SCORES, Lake
+from tests.servers import free_port
 
 NOW = datetime.now(UTC)
 
@@ -106,6 +108,24 @@ def test_a_metric_that_could_not_run_is_exit_code_1(
         assert "refusal could not run and left out" in capsys.readouterr().err
     assert {metric for _, metric in scores(lake)} == {"answer_length"}
     assert len(scores(lake)) == 4
+
+
+def test_a_backfill_that_a_judge_owes_scores_is_exit_code_1(
+    lake: Lake, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The end says how many, and that the command is to be run again, the second time as well as the first."""
+    judge = {"base_url": f"http://127.0.0.1:{free_port()}", "model": "m", "prompt_price": 0, "completion_price": 0}
+    monkeypatch.setenv("DIALWATCH_EVALUATOR__JUDGES", json.dumps({"strict": judge}))
+    monkeypatch.setenv("DIALWATCH_EVALUATOR__JUDGE_CALLS", str(tmp_path / "calls"))
+    monkeypatch.setattr("evaluator.judges.judge._ATTEMPTS", 1)
+    rag = lake.table(PARSED_LOGS, "rag")
+    row = {"event_id": "said", "deployment": "rag", "date": NOW.date(), "requested_at": NOW - timedelta(hours=1)}
+    rag.append(PARSED_LOGS.rows([row | {"kind": "chat_completion", "status": 200, "is_entry": True, "answer": "Yes."}]))
+    for _ in range(2):
+        with pytest.raises(SystemExit) as ended:
+            evaluate(lake=lake.root, backfill=True, since="7d", metrics="aspect_conciseness", deployment=["rag"])
+        assert ended.value.code == 1
+        assert "1 scores are owed, as the judge gave no answer" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

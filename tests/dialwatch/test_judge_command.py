@@ -17,7 +17,7 @@ from dialwatch.cli import app
 from evaluator.calibration import CalibrationError
 from lake import PARSED_LOGS, SCORES, USER_SIGNALS, Lake
 from tests.evaluator.findings.judging import answered, judging, prompt, properties
-from tests.evaluator.judges.scripted_server import Request, Send, says, serving
+from tests.evaluator.judges.scripted_server import Request, Send, fails, says, serving
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -191,6 +191,24 @@ def test_joint_and_single_calls_are_compared_on_labels(tmp_path: Path) -> None:
     assert "faithfulness_claims_apart instead" in done.output
     assert any(line.split()[:3] == ["as", "good", "yes"] for line in done.output.splitlines()), done.output
     assert "24 calls of the judge" in done.output
+
+
+def test_a_judge_that_gives_no_answer_is_told(tmp_path: Path) -> None:
+    """Where it answers about no row, the error has the reasons; a combination's judge is asked too."""
+    (tmp_path / "labels.jsonl").write_text('{"question": "q", "contexts": ["c"], "answer": "It is.", "label": 1}\n')
+    with serving() as stage:
+        server = stage.fresh()
+        server.always = fails(401)
+        judge = f"{{base_url: '{server.url}/v1', model: m, prompt_price: 1, completion_price: 10}}"
+        (tmp_path / "dialwatch.yaml").write_text(
+            f"evaluator:\n  judges: {{strict: {judge}}}\n  judge_calls: {tmp_path}/calls\n"
+            "  combinations: {quality: {faithfulness_claims: 1, context_present: 1}}\n"
+        )
+        for metric in ("faithfulness_claims", "quality"):
+            given = [str(tmp_path / "labels.jsonl"), "--ask", "1", "-c", str(tmp_path / "dialwatch.yaml")]
+            with pytest.raises(CalibrationError, match="no row got a score: 1 judge_unavailable"):
+                CliRunner().invoke(app, ["judge", "calibrate", *given, "--metric", metric], catch_exceptions=False)
+        assert len(server.requests) > 1
 
 
 def test_a_metric_without_a_judge_cannot_be_asked(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from evaluator import EvaluatorSettings
+from evaluator import EvaluatorSettings, Judges
 
 DEFAULT = ("faithfulness_kprecision", "context_present", "facts_recall", "answer_correctness_token_recall")
 
@@ -40,6 +42,23 @@ def test_an_interval_is_seconds_or_has_a_unit(every: Any, seconds: float) -> Non
         ({"combinations": {"quality": {"mean": "geometric", "weights": {"refusal": 1}}}}, "harmonic"),
         ({"combinations": {"My mean": {"faithfulness": 1}}}, "cannot name a combination"),
         ({"combinations": {"by_ids": {"id_recall": 1}}, "metrics": ["by_ids"]}, "'by_ids' needs context_ids"),
+        ({"aspects": {"correctness": {"definition": "Is it right?"}}}, "'correctness' cannot name an aspect"),
+        ({"aspects": {"Polite": {"definition": "Is it polite?"}}}, "'Polite' cannot name an aspect"),
+        ({"aspects": {"polite": {"definition": " "}}}, "aspects.polite.definition"),
+        ({"aspects": {"polite": {"definition": "Is it?", "direction": "better"}}}, "'up', 'down' or 'none'"),
+        ({"aspects": {"polite": {"definition": "Is it?", "strictness": 0}}}, "greater than or equal to 1"),
+        (
+            {"aspects": {"polite": {"definition": "Is it?"}}, "metrics": ["aspect_polite"]},
+            "'aspect_polite' asks a judge",
+        ),
+        (
+            {"aspects": {"a": {"definition": "Is it?"}}, "combinations": {"aspect_a": {"faithfulness": 1}}},
+            "'aspect_a' cannot name a combination",
+        ),
+        (
+            {"aspects": {"a": {"definition": "Is it?"}}, "combinations": {"quality": {"aspect_a": 1}}},
+            "'aspect_a' cannot be part of 'quality': it has no better end",
+        ),
         ({"deployments": {"rag": {"metrics": ["faithfullness"]}}}, "deployment 'rag': there is no metric 'faithf"),
         (
             {"deployments": {"rag": {"metrics": ["id_recall"]}}},
@@ -93,3 +112,26 @@ def test_a_deployment_has_metrics_of_its_own_in_the_place_of_the_others() -> Non
     )
     names = {name: [m.name for m in settings.chosen_metrics(name)] for name in ("support-rag", "quiet", "other")}
     assert names == {"support-rag": ["quality", "facts_recall@5"], "quiet": [], "other": list(DEFAULT)}
+
+
+def test_an_aspect_of_ones_own_is_a_metric_and_part_of_combinations(tmp_path: Path) -> None:
+    """Its version changes with its question and the number of votes."""
+
+    def settings(**changes: Any) -> EvaluatorSettings:
+        polite = {"definition": "Is the answer polite?", "direction": "up", "strictness": 2} | changes
+        return EvaluatorSettings.model_validate(
+            {
+                "judge_calls": tmp_path / "calls",
+                "aspects": {"polite": polite},
+                "combinations": {"good": {"aspect_polite": 1, "aspect_coherence": 1}},
+                "deployments": {"rag": {"metrics": ["aspect_polite", "good"]}},
+                "judges": {"strict": {"base_url": "http://judge", "model": "m", "allow_unpriced": True}},
+            }
+        )
+
+    with closing(Judges(settings())) as judges:
+        aspect, good = judges.bound(settings().chosen_metrics("rag"), "rag")
+        (other,) = judges.bound([settings(definition="Is it kind?").metric("aspect_polite")])
+    assert (aspect.name, aspect.about.asks, aspect.about.direction) == ("aspect_polite", "Is the answer polite?", "up")
+    assert aspect.version != other.version
+    assert aspect.version in good.version

@@ -109,10 +109,11 @@ def test_the_numbers_are_those_of_the_tables(monitor: Monitor, rows: Any):
 
 
 def test_what_is_left_of_a_judges_budget_is_told(lake: Lake, rows: Any, clock: Any) -> None:
-    """By the costs of today's rows, those of a combination too; a new day has its budget whole."""
+    """By the costs of today's rows, those of a combination and a part of an ensemble's too; a new day has it whole."""
     monitor = Monitor(lake, MonitorSettings(), clock, {"strict": 2.0, "idle": 1.0})
     rows.scores("a", {"judge": "strict", "cost": 0.5, "value": 1.0}, {"judge": "kind", "cost": 0.125})
-    rows.scores("b", {"judge": "lexical+strict", "cost": 0.25, "reason": "judge_timeout"})
+    rows.scores("b", {"judge": "lexical+strict", "cost": 0.125, "reason": "judge_timeout"})
+    rows.scores("b", {"judge": "lexical+strict+kind", "cost": 0.25, "value": 1.0})
     monitor.refresh()
     found = samples(monitor)
     assert found["dialwatch_judge_budget_remaining", labelled(judge="strict")] == 1.25

@@ -19,12 +19,18 @@ JUDGES = ("anna", "boris", "chen")
 S, N = ([1], "S"), ([], "N")
 
 
+WRONG = "not an answer"
+
+
 def judging_each(replies: dict[str, Any]) -> Any:
-    """Each model gives its own verdicts; None is an endpoint that fails."""
+    """Each model gives its own verdicts; None is an endpoint that fails, WRONG a reply that never fits."""
 
     async def act(request: Request, send: Send) -> None:
         reply = replies[request.body["model"]]
-        await (fails(401) if reply is None else says(answered([reply])))(request, send)
+        if reply == WRONG:
+            await says("{}")(request, send)
+        else:
+            await (fails(401) if reply is None else says(answered([reply])))(request, send)
 
     return act
 
@@ -70,6 +76,34 @@ def test_too_few_judges_give_no_value(bench: Bench, server: ScriptedServer) -> N
     found = scored(bench, "mean", dict.fromkeys(JUDGES))
     assert (found.value, found.reason) == (None, "judge_unavailable")
     assert found.details["judges"]["anna"]["value"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("replies", "value"),
+    [(([S], None, [S]), 1.0), (([N], [N], None), 0.0), (([S], None, [N]), None), (([S], [N], WRONG), None)],
+)
+def test_a_majority_is_one_of_all_judges(
+    bench: Bench, server: ScriptedServer, replies: tuple[Any, ...], value: float | None
+) -> None:
+    """A judge that is away changes no value: where its vote would decide there is none yet."""
+    server.always = judging_each(dict(zip(JUDGES, replies, strict=True)))
+    found = scored(bench, "majority", dict.fromkeys(JUDGES))
+    assert found.value == value
+    if value is None:
+        assert found.reason == ("judge_failed" if WRONG in replies else "judge_unavailable")
+
+
+@pytest.mark.parametrize(
+    ("replies", "reason"),
+    [((WRONG, None, [S]), "judge_unavailable"), ((WRONG, WRONG, None), "judge_failed")],
+)
+def test_the_reason_is_that_of_a_judge_that_may_answer_later(
+    bench: Bench, server: ScriptedServer, replies: tuple[Any, ...], reason: str
+) -> None:
+    """So that the score is owed as long as it can come, and no longer."""
+    server.always = judging_each(dict(zip(JUDGES, replies, strict=True)))
+    found = scored(bench, "median", dict.fromkeys(JUDGES))
+    assert (found.value, found.reason) == (None, reason)
 
 
 def test_what_needs_no_judge_is_decided_without_one(bench: Bench, server: ScriptedServer) -> None:

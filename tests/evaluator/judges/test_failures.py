@@ -18,6 +18,7 @@ from tests.evaluator.judges.scripted_server import (
     fails,
     gives,
     later,
+    says,
     slow_drip,
 )
 from tests.servers import free_port
@@ -90,6 +91,48 @@ def test_an_endpoint_that_is_not_there_costs_nothing(bench: Bench) -> None:
     error = bench.refused(base_url=f"http://127.0.0.1:{free_port()}/v1")
     assert (error.reason, bench.spent) == ("judge_unavailable", 0)
     assert "rests now" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("act", "told"),
+    [
+        (fails(401, message="private"), "status 401"),
+        (fails(400, "unsupported_parameter", "private"), "status 400 (unsupported_parameter)"),
+        (fails(404, "not a word, private", "private"), "status 404"),
+        (says("private", finish_reason="length"), "the reply was cut at 4096 tokens; a higher max_tokens may help"),
+    ],
+)
+def test_why_there_are_no_answers_is_told(
+    bench: Bench, server: ScriptedServer, caplog: pytest.LogCaptureFixture, act: server_.Act, told: str
+) -> None:
+    """Once in ten minutes, by the judge's name, without a word of what the endpoint says: it may quote the prompt."""
+    server.always = act
+
+    async def several(judge: Judge) -> None:
+        for minute in (0, 1, 9, 11):
+            bench.now = 1000 + 60.0 * minute
+            with pytest.raises(JudgeError):
+                await asked(judge, f"{minute}")
+
+    bench.run(several)
+    assert [record.getMessage() for record in caplog.records] == [f"judge 'strict' gives no answer: {told}"] * 2
+
+
+def test_an_endpoint_that_took_no_request_yet_may_take_it_later(bench: Bench, server: ScriptedServer) -> None:
+    """A parameter that the model does not take is no word about a row; where others were taken, a refusal is."""
+    unsupported = fails(400, "unsupported_parameter")
+    server.always = unsupported
+    assert bench.refused().reason == "judge_unavailable"
+
+    async def one_of_two(judge: Judge) -> JudgeError:
+        server.always = server_.as_it_can
+        await asked(judge, "one")
+        server.always = unsupported
+        with pytest.raises(JudgeError) as caught:
+            await asked(judge, "two")
+        return caught.value
+
+    assert bench.run(one_of_two).reason == "judge_failed"
 
 
 def test_calls_at_once_never_exceed_the_limit_and_shrink_when_busy(bench: Bench, server: ScriptedServer) -> None:

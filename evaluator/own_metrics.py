@@ -1,0 +1,88 @@
+"""Metrics that a user makes in the configuration: aspects in words, and combinations of metrics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from evaluator.metrics import AspectCritique, Metric, Models, UnknownMetricError, combination, metric_named
+from evaluator.metrics.description import Direction
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
+
+
+class AspectSettings(BaseModel):
+    """A question about the answer, to be said yes or no to; `strictness` is the number of votes, each a call."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    definition: Annotated[str, Field(pattern=r"\w")]
+    direction: Direction = "none"
+    strictness: Annotated[int, Field(ge=1, le=99)] = 1
+
+
+class CombinationSettings(BaseModel):
+    """Metrics that make one together, with their weights, and by which mean; weights alone are an arithmetic one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    weights: Mapping[str, float]
+    mean: Literal["arithmetic", "harmonic"] = "arithmetic"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _weights_alone(cls, given: Any) -> Any:
+        return {"weights": given} if isinstance(given, Mapping) and "weights" not in given else given
+
+
+def aspects_of(settings: Mapping[str, AspectSettings]) -> dict[str, Metric]:
+    """Give the metrics of aspects by their names, `aspect_` and the aspect's."""
+    made = (
+        AspectCritique(name, one.definition, direction=one.direction, strictness=one.strictness)
+        for name, one in settings.items()
+    )
+    return {aspect.name: aspect for aspect in made}
+
+
+def combinations_of(
+    settings: Mapping[str, CombinationSettings], aspects: Mapping[str, Metric], models: Models | None = None
+) -> dict[str, Metric]:
+    """Give combinations of metrics of the registry and of aspects, by their names.
+
+    Raises UnknownMetricError and CombinationError.
+    """
+    return {name: combination(name, made.weights, made.mean, models, own=aspects) for name, made in settings.items()}
+
+
+def _named(given: Mapping[str, AspectSettings]) -> Mapping[str, AspectSettings]:
+    for name in given:
+        if not _NAME.fullmatch(name) or _is_a_metric(f"aspect_{name}"):
+            raise ValueError(f"{name!r} cannot name an aspect: take lower-case letters, digits and _, no known aspect")
+    return given
+
+
+def checked_combinations(
+    given: Mapping[str, CombinationSettings], aspects: Mapping[str, AspectSettings]
+) -> Mapping[str, CombinationSettings]:
+    """Give them back; raises ValueError for a name that cannot be one, and what `combinations_of` raises."""
+    own = aspects_of(aspects)
+    for name in given:
+        if not _NAME.fullmatch(name) or name in own or _is_a_metric(name):
+            raise ValueError(f"{name!r} cannot name a combination: take lower-case letters, digits and _, no metric")
+    combinations_of(given, own)
+    return given
+
+
+def _is_a_metric(name: str) -> bool:
+    try:
+        metric_named(name)
+    except UnknownMetricError:
+        return False
+    return True
+
+
+Aspects = Annotated[Mapping[str, AspectSettings], AfterValidator(_named)]
+"""Aspects by their names, of which no known aspect has one."""
