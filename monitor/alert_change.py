@@ -54,6 +54,7 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     judge_shift_lower: float | None = None
     judge_shift_upper: float | None = None
     """By how much the judge scores its anchors higher since then, with its 95 % interval."""
+    lower_is_better: bool | None = None
     observations: int | None = None
     """Conversations in the latest window."""
     within: float | None = None

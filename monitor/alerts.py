@@ -265,6 +265,7 @@ def _change(transition: Transition, opened: AlertChange | None, now: datetime) -
             drop_lower=reading.drop_lower,
             drop_upper=reading.drop_upper,
             false_alarm_every_seconds=reading.false_alarm_every.total_seconds(),
+            lower_is_better=reading.lower_is_better,
             observations=reading.observations,
             within=reading.within,
             mix=reading.mix,
@@ -312,7 +313,8 @@ def _withdrawn(
 def _decided(alert: AlertChange, judgement: Judgement, reading: Reading, now: datetime) -> AlertChange:
     return replace(
         alert,
-        change_id=digest(alert.alert_id, "firing", judgement.verdict),
+        # An alert may turn out to be the same again, after its next tier said otherwise.
+        change_id=digest(alert.change_id, judgement.verdict),
         # After the change that it adds to, and before the end of the next batch.
         changed_at=max(alert.changed_at + _MOMENT, reading.latest or alert.changed_at),
         verdict=judgement.verdict,

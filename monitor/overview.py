@@ -97,8 +97,14 @@ class ActiveRegression:
     @property
     def rose(self) -> bool:
         """Whether higher is worse, and so it rose."""
+        return self.reading.lower_is_better
+
+    @property
+    def is_of_part(self) -> bool:
+        """Whether only a segment got worse, as the mean of all did not."""
         reference = self.reading.reference_mean
-        return self.mean is not None and reference is not None and self.mean > reference
+        rose = self.mean is not None and reference is not None and self.mean > reference
+        return self.reading.most_worsened is not None and rose is not self.rose
 
     @property
     def interval(self) -> tuple[float | None, float | None]:

@@ -33,9 +33,10 @@ class Ratings:
 
     def add(self, rows: pa.Table) -> None:
         """Take in rows of `user_signals` (columns RATING_COLUMNS)."""
-        named = pc.and_(pc.is_valid(rows["response_id"]), pc.is_valid(rows["signaled_at"]))
+        named = pc.and_(pc.is_valid(rows["response_id"]), pc.is_valid(rows["deployment"]))
+        timed = pc.is_valid(rows["signaled_at"])
         rated = pc.and_(pc.equal(rows["origin"], "explicit"), pc.is_in(rows["signal"], pa.array(list(_VALUES))))
-        for row in rows.filter(pc.and_(named, pc.fill_null(rated, False))).to_pylist():
+        for row in rows.filter(pc.and_(pc.and_(named, timed), pc.fill_null(rated, False))).to_pylist():
             key = (self._start(row["signaled_at"]), row["deployment"], row["response_id"], row["user_id"])
             held = self._held.get(key)
             if held is None or _order(held) < _order(row):
@@ -43,7 +44,7 @@ class Ratings:
 
     def settled(self, now: datetime) -> pa.Table:
         """Give, once, the ratings whose batch ended at least `grace` ago (columns SCORE_COLUMNS)."""
-        due = [key for key in self._held if key[0] + self._batch + self._grace <= now]
+        due = [key for key in self._held if key[0] <= now - self._batch - self._grace]
         return SCORES.rows([_score(self._held.pop(key)) for key in due]).select(SCORE_COLUMNS)
 
     def _start(self, at: datetime) -> datetime:

@@ -186,8 +186,8 @@ class Monitor:
             self._take_deployment(deployment, now)
         self._try("find_regressions", lambda: self._streams.add(self._settled_ratings(now), now))
         found = self._try("find_regressions", lambda: self._streams.advance(now))
-        streams = self._streams.readings()
-        judgements = {k: self._judgement(k, r) for k, r in streams.items() if r.status is Status.REGRESSED}
+        streams = self._try("find_regressions", self._streams.readings) or {}
+        judgements = self._try("judge_regressions", lambda: self._judgements(streams)) or {}
         self._try("record_alerts", lambda: self._record(found or [], streams, judgements, now))
         self._look_at_floors(now)
         self._take_alerts(deployments)
@@ -303,6 +303,9 @@ class Monitor:
         }
         self._alert_book.settle(streams, newest, now)
 
+    def _judgements(self, streams: Mapping[StreamKey, Reading]) -> Mapping[StreamKey, Judgement]:
+        return {k: self._judgement(k, r) for k, r in streams.items() if r.status is Status.REGRESSED}
+
     def _judgement(self, key: StreamKey, reading: Reading) -> Judgement:
         figures = self._figures.get(key.deployment)
         metric = figures.watched.get(key.metric) if figures else None
@@ -329,7 +332,7 @@ class Monitor:
             if change.change in ("firing", "resolved"):
                 changes.setdefault(change.key.deployment, []).append(change)
         readings, judged = self._newest_versions(streams), self._newest_versions(judgements)
-        judges = self._newest_versions(self._anchors.readings())
+        judges = self._newest_versions(self._try("judge_regressions", self._anchors.readings) or {})
         self._snapshot = Snapshot(
             taken_at=now,
             deployments={

@@ -9,6 +9,7 @@ from monitor.notify.floor_text import floor_lines, floor_summary
 from monitor.notify.link import link_to
 from monitor.notify.words import duration, time
 from monitor.ratings import DISLIKES
+from monitor.regression import SegmentChange
 
 WORST = 5
 """So many of the worst answers are told."""
@@ -19,10 +20,16 @@ def summary(change: AlertChange) -> str:
     if change.is_floor:
         return floor_summary(change)
     where = f"{change.key.metric} of {change.key.deployment}"
-    before, after = _number(change.reference_mean), _number(change.current_mean)
+    after = _number(change.current_mean)
     if change.change == "firing":
         judge = ": the judge changed, not the application" if change.verdict == "judge" else ""
-        return f"{where} {_moved(change)} from {before} to {after} since {time(change.since)}{judge}"
+        part = _part_that_fell(change)
+        moved = f"from {_number(change.reference_mean)} to {after}"
+        if part is not None:
+            moved = (
+                f"from {_number(part.mean_before)} to {_number(part.mean_after)} in a part of the traffic, {part.name},"
+            )
+        return f"{where} {_moved(change)} {moved} since {time(change.since)}{judge}"
     return f"{where}: alert is over" if change.current_mean is None else f"{where} is back at {after}"
 
 
@@ -42,11 +49,12 @@ def _firing(change: AlertChange) -> list[str]:
     moved = _moved(change)
     better = "higher" if moved == "fell" else "lower"
     lines = [
-        f"What: the mean of {key.metric} ({better} is better) {moved} from {_number(change.reference_mean)} in the "
-        f"reference to {_number(change.current_mean)} (95 % interval {_interval(change)}).",
+        f"What: the mean of {key.metric} ({better} is better) {_from_to(change)}.",
         f"Since: about {time(change.since)}{_between(change)}; found with the answers until {time(change.changed_at)}.",
         f"Where: deployment {key.deployment}, all of its {which} answers; metric version {key.metric_version}.",
     ]
+    if change.changed_at > change.fired_at:
+        lines.insert(0, f"News of an alert that began {time(change.fired_at)}: {change.reason}.")
     lines += _segments(details)
     if key.metric == DISLIKES:
         lines.append(
@@ -105,10 +113,31 @@ def _resolved(change: AlertChange) -> list[str]:
     ]
 
 
-def _moved(change: AlertChange) -> str:
-    """Say which way is worse: the mean of an alert went there."""
+def _part_that_fell(change: AlertChange) -> SegmentChange | None:
+    """Give the segment that got worse where the mean of all did not, as its mix got better; else None."""
     rose = (change.current_mean or 0.0) > (change.reference_mean or 0.0)
-    return "rose" if rose else "fell"
+    return change.details.most_worsened if rose is not _lower_is_better(change) else None
+
+
+def _from_to(change: AlertChange) -> str:
+    before, after = (
+        _number(change.reference_mean),
+        f"{_number(change.current_mean)} (95 % interval {_interval(change)})",
+    )
+    if _part_that_fell(change) is None:
+        return f"{_moved(change)} from {before} in the reference to {after}"
+    return f"{_moved(change)} in a part of the traffic; that of all was {before} in the reference and is {after}"
+
+
+def _moved(change: AlertChange) -> str:
+    """Say which way is worse: the mean of an alert, or of a part of the traffic, went there."""
+    return "rose" if _lower_is_better(change) else "fell"
+
+
+def _lower_is_better(change: AlertChange) -> bool:
+    told = change.details.lower_is_better
+    # Rows of earlier versions do not say it.
+    return told if told is not None else (change.current_mean or 0.0) > (change.reference_mean or 0.0)
 
 
 def _between(change: AlertChange) -> str:

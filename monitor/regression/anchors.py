@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from functools import reduce
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from monitor.regression.judge import JudgeWatch, Shift, offset
 from monitor.regression.reading import StreamKey
 from monitor.regression.scale import Scale
+from monitor.regression.sorting import groups_of
 
 ANCHOR_COLUMNS = (
     "event_id", "deployment", "metric", "metric_version", "draw", "value", "scored_at", "direction", "low", "high",
 )  # fmt: skip
 
+_SCORING = ("scored_at", "draw", "deployment", "metric", "metric_version", "direction", "low", "high")
 _COMPARED = -1
 """The `draw` of an answer that two versions scored once each."""
 
@@ -55,13 +59,12 @@ class Anchors:
     def __init__(self, tolerance: float) -> None:
         self._tolerance = tolerance
         self._judges: dict[StreamKey, _Judge] = {}
+        self._known: Mapping[StreamKey, JudgeReading] | None = None
 
     def feed(self, rows: pa.Table) -> None:
         """Take in new rows, in any order; all rows of one scoring at once."""
-        scorings: dict[tuple[datetime, int, StreamKey, Scale], dict[str, float]] = {}
-        for at, draw, key, scale, event, quality in _usable(rows):
-            scorings.setdefault((at, draw, key, scale), {})[event] = quality
-        for (at, draw, key, scale), qualities in sorted(scorings.items(), key=lambda one: one[0][:3]):
+        self._known = None
+        for at, draw, key, scale, qualities in sorted(_scorings(rows), key=lambda one: one[:3]):
             judge = self._judge(key, scale, at)
             if draw == _COMPARED:
                 judge.compared |= qualities
@@ -75,8 +78,10 @@ class Anchors:
         return None if judge is None else _in_values(judge.watch.shift(since), judge.scale)
 
     def readings(self) -> Mapping[StreamKey, JudgeReading]:
-        """Give what is known of every judge."""
-        return {key: self._reading(key, judge) for key, judge in self._judges.items()}
+        """Give what is known of every judge; some milliseconds for each after new rows."""
+        if self._known is None:
+            self._known = {key: self._reading(key, judge) for key, judge in self._judges.items()}
+        return self._known
 
     def _reading(self, key: StreamKey, judge: _Judge) -> JudgeReading:
         before, difference = self._before(key, judge), None
@@ -110,15 +115,21 @@ class Anchors:
         return judge
 
 
-def _usable(rows: pa.Table) -> Iterator[tuple[datetime, int, StreamKey, Scale, str, float]]:
-    columns: list[list[Any]] = [rows.column(name).to_pylist() for name in ANCHOR_COLUMNS]
-    for event, deployment, metric, version, draw, value, at, *ends in zip(*columns, strict=True):
-        scale = Scale.of(*ends)
-        if None in (event, deployment, metric, draw, value, at) or scale is None:
+def _scorings(rows: pa.Table) -> Iterator[tuple[datetime, int, StreamKey, Scale, dict[str, float]]]:
+    named = (pc.is_valid(rows[name]) for name in ("event_id", "deployment", "metric", "draw", "value", "scored_at"))
+    table = rows.filter(reduce(pc.and_, named)).combine_chunks()
+    events, values = np.asarray(table["event_id"], dtype=np.object_), np.asarray(table["value"], dtype=np.float64)
+    for scoring in groups_of(table, _SCORING):
+        about = table.select(_SCORING).slice(int(scoring[0]), 1).to_pylist()[0]
+        scale = Scale.of(about["direction"], about["low"], about["high"])
+        if scale is None:
             continue
-        quality = scale.quality(value)
-        if 0.0 <= quality <= 1.0:
-            yield at, draw, StreamKey(deployment, metric, version or ""), scale, event, quality
+        key = StreamKey(about["deployment"], about["metric"], about["metric_version"] or "")
+        qualities = scale.quality(values[scoring])
+        usable = (qualities >= 0.0) & (qualities <= 1.0)
+        found = dict(zip(events[scoring][usable].tolist(), qualities[usable].tolist(), strict=True))
+        if found:
+            yield about["scored_at"], about["draw"], key, scale, found
 
 
 def _in_values(shift: Shift | None, scale: Scale) -> Shift | None:

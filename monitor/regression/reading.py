@@ -116,6 +116,7 @@ class Reading:
     """The segments in that change; empty where there is one segment."""
     most_worsened: SegmentChange | None = None
     """The one of them with the greatest part in a worsening; None where none is worse."""
+    lower_is_better: bool = False
     not_learned: int = 0
     """Conversations of the last `observations` that are of no segment with a reference: nothing is found in them."""
 
@@ -134,6 +135,7 @@ class Reading:
             points[name] = None if change is None else change * (scale.best - scale.worst)
         points["segments"] = tuple(_segment_on(scale, one) for one in self.segments)
         points["most_worsened"] = self.most_worsened and _segment_on(scale, self.most_worsened)
+        points["lower_is_better"] = scale.is_reversed
         return replace(self, **points)
 
 

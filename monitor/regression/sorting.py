@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Self
@@ -71,7 +71,7 @@ class Sorter:
         table = scores.select(_COLUMNS).combine_chunks()
         table = table.filter(pa.array(self._in_time(table, latest)))
         columns = _Columns.of(table, self._segment_by)
-        for stream in _by_stream(table):
+        for stream in groups_of(table, _STREAM):
             about = table.select(_STREAM).slice(int(stream[0]), 1).to_pylist()[0]
             scale = Scale.of(about["direction"], about["low"], about["high"])
             if scale is None:
@@ -176,10 +176,10 @@ def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
     return column.combine_chunks().dictionary_encode()
 
 
-def _by_stream(table: pa.Table) -> Iterator[Indices]:
-    """Rows that agree in what tells streams apart."""
+def groups_of(table: pa.Table, names: Sequence[str]) -> Iterator[Indices]:
+    """Give the places of the rows that agree in these columns, null being a value, in the table's order."""
     group = np.zeros(table.num_rows, dtype=np.int64)
-    for name in _STREAM:
+    for name in names:
         codes = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
         _, group = np.unique(group * len(codes.dictionary) + np.asarray(codes.indices), return_inverse=True)
     order = np.argsort(group, kind="stable")

@@ -376,6 +376,20 @@ def test_what_was_decided_is_told_again_only_where_the_application_changed_too(l
     assert verdicts(book) == [("firing", "judge"), ("firing", "both")]
 
 
+def test_a_verdict_that_comes_back_is_told_again(lake: Lake) -> None:
+    """What was the application, and the judge at the next tier, pages once it is the application again."""
+    book, readings = AlertBook(lake), {KEY: READING}
+    book.record([judged("undecided")], NOW)
+    book.decide({KEY: judged("system").judgement}, readings, NOW)
+    book.record([judged("judge", "page")], NOW)
+    for _ in range(2):
+        AlertBook(lake).decide({KEY: judged("system").judgement}, readings, NOW)
+    changes = AlertBook(lake).changes()
+    assert [change.verdict for change in changes] == ["undecided", "system", "judge", "system"]
+    assert (changes[-2].pages, changes[-1].pages) == (False, True)
+    assert len({change.change_id for change in changes}) == 4
+
+
 def test_a_judge_that_changed_pages_nobody(lake: Lake) -> None:
     """With the evidence of a page it stays a warning, also where its verdict cannot be told any more."""
     book = AlertBook(lake)

@@ -12,7 +12,7 @@ import pytest
 from lake import Lake
 from monitor.alerts import AlertBook
 from monitor.app import create_app
-from monitor.notify.text import description
+from monitor.notify.text import description, summary
 from monitor.service import Monitor
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -135,6 +135,27 @@ def test_the_page_names_the_segment_that_fell(open_page: Open, monitor: Monitor,
     assert re.search(r"Most in <bdi>language de</bdi>: from 0\.64 to 0\.29\.", page)
     (change, *_) = AlertBook(lake).active()
     assert "Most in: language de" in description(change, "")
+
+
+def test_a_segment_that_fell_behind_a_better_mix_is_told_as_a_fall(
+    open_page: Open, monitor: Monitor, rows: Any, lake: Lake
+):
+    """German falls and becomes rare, so that the mean of all rises: page and alert still say that it fell."""
+    languages(rows, 60, lambda left: 0.06 if left <= 12 else 0.5, lambda left: 0.1 if left <= 12 else 0.65)
+    monitor.refresh()
+    page = " ".join(open_page("/").text.split())
+    assert re.search(r"fell in a part of the traffic; that of all went from 0\.7\d to <strong>0\.(7[5-9]|8\d)", page)
+    (change, *_) = AlertBook(lake).active()
+    assert re.search(r"fell from 0\.6\d to 0\.[01]\d in a part of the traffic, language de, since", summary(change))
+
+
+def test_a_limit_with_too_few_requests_is_not_said_to_be_kept(open_page: Open, monitor: Monitor, rows: Any):
+    """Of ten requests no share is taken."""
+    rows.logs("rag", *[{}] * 10)
+    monitor.refresh()
+    page = open_page("/deployment?name=rag").text
+    assert "too few to tell" in page
+    assert "kept" not in page
 
 
 def test_another_mix_of_traffic_is_told_and_no_regression(open_page: Open, monitor: Monitor, rows: Any):

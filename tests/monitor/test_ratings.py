@@ -43,6 +43,7 @@ def test_only_likes_and_dislikes_that_people_gave_count() -> None:
         rating(4, "dislike", 50, response_id="d", origin="implicit"),
         rating(5, "unreadable", 50, response_id="e"),
         rating(6, "like", 50, response_id=None),
+        rating(7, "like", 50, deployment=None),
     )
     rows = ratings.settled(NOW + 2 * HOUR)
     assert dict(zip(rows["response_id"].to_pylist(), rows["value"].to_pylist(), strict=True)) == {"a": 0.0, "b": 1.0}
@@ -91,3 +92,9 @@ def test_a_rise_of_dislikes_is_found_and_a_restart_finds_the_same(steps: int) ->
     once = found(1)
     assert next((key.metric, change) for key, change, *_ in once) == ("dislikes", "firing")
     assert found(steps) == once
+
+
+def test_a_rating_at_the_end_of_time_holds_up_no_other() -> None:
+    """A line may say any year: one of 9999 waits, and what was said today is handed on."""
+    end = rating(1, "like", 50) | {"signaled_at": datetime(9999, 12, 31, 23, 30, tzinfo=UTC)}
+    assert values(added(new(), end, rating(2, "dislike", 40))) == [1.0]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lake import ALERTS, SCORES, USER_SIGNALS, Lake, Table
-from monitor.regression import Status
+from monitor.regression import Anchors, Status, Streams
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
 
@@ -149,6 +149,25 @@ def test_a_broken_table_leaves_the_others_alone(monitor: Monitor, lake: Lake, ro
     monitor.refresh()
     assert monitor.snapshot.deployments["bad"].traffic.signals == {"like": 1}
     assert monitor.health().problems == ()
+
+
+def test_a_detector_that_fails_stops_neither_floors_nor_figures(
+    monitor: Monitor, rows: Any, monkeypatch: pytest.MonkeyPatch
+):
+    """What it cannot say is counted and said by health; traffic and limits are published all the same."""
+
+    def broken(*_: object) -> None:
+        raise ValueError("a number that cannot be")
+
+    rows.logs("rag", *[{"status": 500 if number % 2 else 200} for number in range(100)])
+    monkeypatch.setattr(Streams, "readings", broken)
+    monkeypatch.setattr(Anchors, "readings", broken)
+    monitor.refresh()
+    assert monitor.snapshot is not None
+    assert monitor.snapshot.deployments["rag"].traffic.failed == 50
+    assert monitor.snapshot.deployments["rag"].floors["errors"].share == 0.5
+    assert dict(monitor.snapshot.failures) == {"find_regressions": 1, "judge_regressions": 1}
+    assert any("a number that cannot be" in problem for problem in monitor.health().problems)
 
 
 def test_a_deployment_that_leaves_the_lake_disappears(monitor: Monitor, lake: Lake, rows: Any):

@@ -88,3 +88,32 @@ def test_the_segment_that_fell_most_is_told_with_what_came_from_the_mix(firing: 
         "Most in: language ru, 25 % of the conversations, from 0.60 to 0.20. Of the whole change -0.31 is within such "
         "segments of the traffic, and -0.08 comes from another mix of them, which raises no alert."
     )
+
+
+def test_a_segment_that_fell_behind_a_better_mix_is_told_as_a_fall(firing: AlertChange) -> None:
+    """Where the mean of all rose although higher is better, the segment is what got worse."""
+    most = SegmentChange("language ru", 0.5, 0.15, 0.6, 0.4)
+    told = structs.replace(
+        firing.details, lower_is_better=False, within=-0.07, mix=0.15, segments=(most,), most_worsened=most
+    )  # fmt: skip
+    rose = replace(firing, reference_mean=0.74, current_mean=0.82, current_lower=0.77, current_upper=0.86, details=told)
+    assert summary(rose) == (
+        "faithfulness_kprecision of apps/rag fell from 0.60 to 0.40 in a part of the traffic, language ru, since "
+        "2026-11-20 09:30 UTC"
+    )
+    assert description(rose, "").splitlines()[0] == (
+        "What: the mean of faithfulness_kprecision (higher is better) fell in a part of the traffic; that of all was "
+        "0.74 in the reference and is 0.82 (95 % interval 0.77 to 0.86)."
+    )
+
+
+def test_an_alert_that_fires_again_says_first_what_is_new(firing: AlertChange) -> None:
+    """A verdict that came later, or the next tier, is news of an alert that the person knows."""
+    later = replace(
+        firing, changed_at=firing.changed_at + timedelta(hours=3), reason="the verdict was undecided and is now judge"
+    )  # fmt: skip
+    later = replace(later, details=structs.replace(firing.details, fired_at=firing.changed_at))
+    assert description(later, "").splitlines()[0] == (
+        "News of an alert that began 2026-11-20 12:00 UTC: the verdict was undecided and is now judge."
+    )
+    assert not description(firing, "").startswith("News")

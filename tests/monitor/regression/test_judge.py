@@ -116,5 +116,24 @@ def test_a_verdict_follows_from_the_intervals_of_the_drop_and_of_the_shift(shift
 def test_where_lower_is_better_a_rise_of_the_judge_explains_a_rise() -> None:
     """The mean rose from 0.2 to 0.6; a judge that says 0.4 more is what changed, one that says less is not."""
     rose = replace(DROPPED, reference_mean=0.2, since_mean=0.6, since_lower=0.55, since_upper=0.65)
+    rose = replace(rose, lower_is_better=True)
     assert judgement_of(rose, Shift(0.4, 0.36, 0.44, 200)).verdict == "judge"
     assert judgement_of(rose, Shift(-0.4, -0.44, -0.36, 200)).verdict == "system"
+
+
+def test_what_another_mix_moved_is_no_part_of_the_application() -> None:
+    """Where half of a drop of 0.4 is mix, and the judge's shift is the other half, the judge alone has changed."""
+    half = replace(DROPPED, mix=-0.2)
+    assert judgement_of(half, Shift(-0.2, -0.24, -0.16, 200)).verdict == "judge"
+    assert judgement_of(half, Shift(0.0, -0.02, 0.02, 200)).verdict == "system"
+    # The mix got better by 0.4 and hides a fall by 0.8, of which the judge explains half.
+    hidden = replace(DROPPED, mix=0.4)
+    assert judgement_of(hidden, Shift(-0.4, -0.44, -0.36, 200)).verdict == "both"
+
+
+def test_a_mix_that_got_better_does_not_turn_a_fall_round() -> None:
+    """The mean of all is above the reference, the segments fell by 0.2, and a judge that says 0.2 less explains it."""
+    above = replace(DROPPED, drop=-0.2, drop_lower=-0.26, drop_upper=-0.14, mix=0.4, reference_mean=0.6)
+    above = replace(above, since_mean=0.8, since_lower=0.77, since_upper=0.83)
+    assert judgement_of(above, Shift(-0.2, -0.22, -0.18, 200)).verdict == "judge"
+    assert judgement_of(above, Shift(0.0, -0.01, 0.01, 200)).verdict == "system"
