@@ -44,9 +44,10 @@ class Ensemble:
 
     Its value is the mean or the median of theirs, or 1 where more than half of them give 0.5 or more and 0 where more
     than half give less (`majority`, of an odd number). Judges that give no answer are left out of mean and median as
-    long as more than half of them gave one, and of a majority as long as they could not change it; else the row is null
-    with the reason of the first that did not: of one that may answer later, where that could give a value. The details
-    have each judge's value and details, and `disagreement`: the mean distance of two judges' values, 0 where all agree.
+    long as more than half of them gave one and none of them may answer later, so that an outage of the strictest moves
+    no mean; and of a majority as long as they could not change it. Else the row is null with the reason of the first
+    that did not: of one that may answer later, where that could give a value. The details have each judge's value and
+    details, and `disagreement`: the mean distance of two judges' values, 0 where all agree.
 
     Raises ValueError for members that are not one metric, for one member, and for an even number in a majority.
     """
@@ -102,7 +103,8 @@ class Ensemble:
         if len(values) > 1:
             details["disagreement"] = fmean(abs(one - other) for one, other in combinations(values, 2))
         value = _COMBINED[self.combine]([score.value for score in scores])
-        if value is None:
+        is_owed = self.combine != "majority" and any(score.reason in TRANSIENT for score in scores)
+        if value is None or is_owed:
             return Score(None, _reason(scores), details if spend.calls or values else {}, spend)
         return Score(value, None, details, spend)
 

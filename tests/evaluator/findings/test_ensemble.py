@@ -62,12 +62,21 @@ def test_scores_of_judges_are_made_one(bench: Bench, server: ScriptedServer, com
     json.dumps(dict(found.details))
 
 
-def test_a_judge_that_fails_is_left_out_while_more_than_half_speak(bench: Bench, server: ScriptedServer) -> None:
-    """Of three one may be away; with two away there is no value, but the reason."""
-    server.always = judging_each({"anna": [S], "boris": None, "chen": [S, N]})
+def test_a_judge_without_a_usable_reply_is_left_out_while_more_than_half_speak(
+    bench: Bench, server: ScriptedServer
+) -> None:
+    """Of three one may fail for good."""
+    server.always = judging_each({"anna": [S], "boris": WRONG, "chen": [S, N]})
     found = scored(bench, "mean", dict.fromkeys(JUDGES))
     assert found.value == 0.75
-    assert found.details["judges"]["boris"]["reason"] == "judge_unavailable"
+    assert found.details["judges"]["boris"]["reason"] == "judge_failed"
+
+
+def test_a_mean_waits_for_a_judge_that_may_answer_later(bench: Bench, server: ScriptedServer) -> None:
+    """An outage of one judge is not a change of the mean: the row is owed."""
+    server.always = judging_each({"anna": [S], "boris": None, "chen": [S, N]})
+    found = scored(bench, "mean", dict.fromkeys(JUDGES))
+    assert (found.value, found.reason) == (None, "judge_unavailable")
 
 
 def test_too_few_judges_give_no_value(bench: Bench, server: ScriptedServer) -> None:
