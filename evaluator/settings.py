@@ -99,8 +99,8 @@ class EvaluatorSettings(BaseModel):
     `models` says which local models the metrics use that use one. `judges` are the language models that may be asked,
     by name, `judge` is the one that is; where there is one alone, it need not be named. It may also be one of
     `ensembles`, by name: several judges whose scores are made one. `sampling` says about which answers. `judge_calls`
-    is the file of the calls, on a local disk; `share_judge_replies` puts their replies into the lake too, for workers of
-    other machines. How long they are kept is `judge_calls_retention`.
+    is the file of the calls, on a local disk; `share_judge_replies` puts their replies into the lake too, for workers
+    of other machines. How long they are kept is `judge_calls_retention`.
 
     `deployments` says by a deployment's name what stands in the place of `metrics`, `judge` and `sampling` there.
 

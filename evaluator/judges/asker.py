@@ -211,9 +211,7 @@ async def _all(work: Iterable[Any]) -> None:
             task.cancel()
 
 
-def _live(
-    path: Path, grace: float, sleep: Sleep, shared: SharedReplies | None, opened: Future[_Room]
-) -> None:
+def _live(path: Path, grace: float, sleep: Sleep, shared: SharedReplies | None, opened: Future[_Room]) -> None:
     async def live() -> None:
         try:
             calls = Calls(path)

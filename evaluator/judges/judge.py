@@ -45,7 +45,8 @@ class Judge:
     A call that the budget refuses waits for those under way, which set free what they did not cost.
 
     A request that was answered before, by whichever process that shares `calls`, is answered from there, and else from
-    `shared` where that has a reply. The same request asked twice at a time is one call. A call goes on where the caller is cancelled, as it is paid anyway.
+    `shared` where that has a reply. The same request asked twice at a time is one call. A call goes on where the caller
+    is cancelled, as it is paid anyway.
     """
 
     def __init__(

@@ -91,7 +91,7 @@ class SharedReplies:
         written = place.with_name(f".{uuid.uuid4().hex}")
         try:
             written.write_bytes(content)
-            os.replace(written, place)
+            written.replace(place)
         except BaseException:
             with suppress(OSError):
                 written.unlink()

@@ -104,8 +104,12 @@ def test_objects_that_the_store_does_not_remove_are_told(bucket: Bucket, monkeyp
     """An erasure never says that it removed what is still there."""
     shared = SharedReplies.of(Lake(bucket.uri, bucket.storage))
     shared.keep(KEY, REPLY)
-    monkeypatch.setattr(S3FileSystem, "rm", lambda *_: [])
-    with pytest.raises(OSError, match="1 replies of judges are still in .*_judge_replies"):
+
+    async def refuse(*_: object) -> list[str]:
+        return []
+
+    monkeypatch.setattr(S3FileSystem, "_bulk_delete", refuse)
+    with pytest.raises(OSError, match=r"1 replies of judges are still in .*_judge_replies"):
         shared.forget()
 
 
