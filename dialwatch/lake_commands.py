@@ -15,7 +15,7 @@ from rich.table import Table as Grid
 from collector import CollectorSettings
 from dialwatch.config import ConfigError, Settings, load_settings
 from dialwatch.maintaining import all_tables
-from evaluator import forget_replies
+from evaluator import forget_replies, forget_shared_replies
 from lake import (
     BATCHES,
     GROUND_TRUTH,
@@ -121,7 +121,8 @@ def erase_subject(
 ) -> None:
     """Erase a person, a conversation or an answer from every table, and print a receipt.
 
-    Replies of judges that are kept on this machine (evaluator.judge_calls) are forgotten, all of them.
+    Replies of judges that are kept on this machine (evaluator.judge_calls) or shared in the lake are forgotten, all of
+    them.
 
     The exit code is 1 where files are left that may hold something of it: erase again ten minutes later.
     """
@@ -136,17 +137,20 @@ def erase_subject(
     ]
     for receipt in receipts:
         _print_receipt(receipt)
-    _forget_replies(settings, dry_run=dry_run)
+    if not dry_run:
+        _forget_replies(settings, opened)
     if not all(receipt.is_complete for receipt in receipts):
         sys.exit(1)
 
 
-def _forget_replies(settings: Settings, *, dry_run: bool) -> None:
+def _forget_replies(settings: Settings, lake: Lake) -> None:
+    if shared := forget_shared_replies(lake):
+        typer.echo(f"{shared:,} replies of judges that workers share were forgotten: {lake.root}")
     path = settings.evaluator.judge_calls
-    forgotten = None if dry_run else forget_replies(path)
+    forgotten = forget_replies(path)
     if forgotten is not None:
         typer.echo(f"{forgotten:,} kept replies of judges, which may quote answers of anybody, were forgotten: {path}")
-    elif settings.evaluator.judges and not dry_run:
+    elif settings.evaluator.judges:
         typer.echo(
             f"no replies of judges are kept here ({path}); where the evaluator runs on another machine, erase there "
             "too, or they go after evaluator.judge_calls_retention"

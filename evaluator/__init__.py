@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evaluator.asking import Judges, forget_replies
+    from evaluator.asking import Judges, forget_replies, forget_shared_replies
     from evaluator.backfill import Backfill, Backfilled, BackfillResult
     from evaluator.backfill_estimate import Estimate, MetricEstimate, estimate
     from evaluator.old_answers import Period
@@ -28,10 +28,11 @@ __all__ = [
     "Period",
     "estimate",
     "forget_replies",
+    "forget_shared_replies",
 ]
 
 _HOMES = {
-    "asking": ("Judges", "forget_replies"),
+    "asking": ("Judges", "forget_replies", "forget_shared_replies"),
     "backfill": ("Backfill", "BackfillResult", "Backfilled"),
     "backfill_estimate": ("Estimate", "MetricEstimate", "estimate"),
     "old_answers": ("Period",),

@@ -23,6 +23,8 @@ from evaluator.spreading import PROMPT_TOKENS, Spread, allowance
 
 if TYPE_CHECKING:
     from evaluator.judges import Asker, BoundJudge, Calls
+    from evaluator.judges.shared_replies import SharedReplies
+    from lake import Lake
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +32,7 @@ GRACE_SECONDS = 20.0
 """For calls under way when the service is told to end: orchestrators kill after 30."""
 
 _PRUNE_EVERY = timedelta(hours=1)
+_PRUNE_SHARED_EVERY = timedelta(days=1)
 _SECONDS_A_DAY = 86400.0
 
 
@@ -38,14 +41,19 @@ class JudgeCallsError(OSError):
 
 
 class Judges:
-    """Gives metrics the judge that they ask. Nothing is opened as long as no metric asks one."""
+    """Gives metrics the judge that they ask. No file of calls is opened as long as no metric asks one.
 
-    def __init__(self, settings: EvaluatorSettings) -> None:
+    `lake` is where replies may be shared with other workers, if the settings say so.
+    """
+
+    def __init__(self, settings: EvaluatorSettings, lake: Lake | None = None) -> None:
         self._settings = settings
+        self._lake = lake
         self._path = settings.judge_calls.expanduser()
         self._asker: Asker | None = None
         self._spreads: dict[str, Spread] = {}
         self._pruned: datetime | None = None
+        self._pruned_shared: datetime | None = None
         self._closed = False
 
     def close(self) -> None:
@@ -107,19 +115,36 @@ class Judges:
             return {name: calls.spent(name)[1] for name in self._settings.judges}
 
     def prune(self, now: datetime) -> None:
-        """Forget replies that are older than they may be, at most once an hour; not before a metric asks a judge."""
+        """Forget replies that are older than they may be.
+
+        Those of the lake at most once a day, whether they are still shared or not. Those of the file of calls at most
+        once an hour, and not before a metric asks a judge.
+        """
+        self._prune_shared(now)
         if self._asker is None or (self._pruned is not None and now - self._pruned < _PRUNE_EVERY):
             return
         with closing(self._calls()) as calls:
             calls.prune(self._settings.judge_calls_retention / _SECONDS_A_DAY)
         self._pruned = now
 
+    def _prune_shared(self, now: datetime) -> None:
+        if self._lake is None or (self._pruned_shared and now - self._pruned_shared < _PRUNE_SHARED_EVERY):
+            return
+        self._pruned_shared = now
+        shared = _shared_replies(self._lake)
+        try:
+            shared.forget(now - timedelta(seconds=self._settings.judge_calls_retention))
+        except Exception:  # what the store refuses is no reason to score nothing
+            log.exception("old replies of judges are still in %s, and tried again tomorrow", shared.folder)
+
     def _opened(self) -> Asker:
         from evaluator.judges import Asker
 
         if self._asker is None:
             self._calls().close()
-            self._asker = Asker(self._settings.judges, self._path, grace=GRACE_SECONDS)
+            shares = self._settings.share_judge_replies
+            shared = _shared_replies(self._lake) if self._lake is not None and shares else None
+            self._asker = Asker(self._settings.judges, self._path, grace=GRACE_SECONDS, shared=shared)
             if self._closed:
                 self._asker.close()
         return self._asker
@@ -147,6 +172,17 @@ def forget_replies(calls: Path) -> int | None:
         return None
     with closing(opened_calls(path)) as opened:
         return opened.forget_replies()
+
+
+def forget_shared_replies(lake: Lake) -> int:
+    """Forget all replies of judges that workers share in the lake, and give how many; raises what its store raises."""
+    return _shared_replies(lake).forget()
+
+
+def _shared_replies(lake: Lake) -> SharedReplies:
+    from evaluator.judges.shared_replies import SharedReplies
+
+    return SharedReplies.of(lake)
 
 
 def opened_calls(path: Path) -> Calls:

@@ -88,7 +88,7 @@ class Backfill:
         self._metrics = None if metrics is None else settings.metrics_named(metrics)
         self._scorer = Scorer()
         self._clock = clock
-        self._judges = Judges(settings)
+        self._judges = Judges(settings, lake)
         self.period = period
         self.deployments = _known(lake, deployments)
         for deployment in self.deployments:

@@ -80,7 +80,7 @@ class Evaluator:
         self._lake = lake
         self._settings = settings
         self._scorer = Scorer()
-        self._judges = Judges(settings)
+        self._judges = Judges(settings, lake)
         self._owed = OwedScores(self._scorer)
         self._rescoring = Rescoring(settings.anchors, self._scorer)
         self._told_missing: set[str] = set()

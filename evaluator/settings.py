@@ -83,7 +83,8 @@ class EvaluatorSettings(BaseModel):
     `models` says which local models the metrics use that use one. `judges` are the language models that may be asked,
     by name, `judge` is the one that is; where there is one alone, it need not be named. It may also be one of
     `ensembles`, by name: several judges whose scores are made one. `sampling` says about which answers. `judge_calls`
-    is the file of the calls, on a local disk, and how long their replies are kept is `judge_calls_retention`.
+    is the file of the calls, on a local disk; `share_judge_replies` puts their replies into the lake too, for workers
+    of other machines. How long they are kept is `judge_calls_retention`.
 
     `deployments` says by a deployment's name what stands in the place of `metrics`, `judge` and `sampling` there.
 
@@ -98,6 +99,7 @@ class EvaluatorSettings(BaseModel):
     ensembles: Mapping[str, EnsembleSettings] = Field(default_factory=dict)
     judge: str | None = None
     judge_calls: Path = Field(default_factory=_judge_calls)
+    share_judge_replies: bool = False
     judge_calls_retention: Annotated[float, BeforeValidator(_days), Field(ge=86400, allow_inf_nan=False)] = 30 * 86400.0
     sampling: SamplingSettings = SamplingSettings()
     aspects: Aspects = Field(default_factory=dict)

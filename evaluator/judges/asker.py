@@ -16,6 +16,7 @@ from evaluator.judges.calls import Calls
 from evaluator.judges.judge import Judge
 from evaluator.judges.memo import Memo
 from evaluator.judges.settings import JudgeSettings
+from evaluator.judges.shared_replies import SharedReplies
 from evaluator.judges.traffic import Sleep
 
 _WAITING_EACH = 2
@@ -37,11 +38,16 @@ class Asker:
         *,
         grace: float = 30.0,
         sleep: Sleep = asyncio.sleep,
+        shared: SharedReplies | None = None,
     ) -> None:
-        """`calls` is the file of `Calls`, `grace` how many seconds calls under way get when the asker is closed."""
+        """`calls` is the file of `Calls`, `grace` how many seconds calls under way get when the asker is closed.
+
+        `shared` is where else replies are looked for, and put.
+        """
         self.judges = dict(judges)
         self.memo = Memo()
         self.calls = calls
+        self._shared = shared
         self._grace = grace
         self._sleep = sleep
         self._lock = threading.Lock()
@@ -51,7 +57,7 @@ class Asker:
         self._spent: defaultdict[str, Spend] = defaultdict(Spend)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made_anew, (self.judges, self.calls, self._grace, self._sleep)
+        return _made_anew, (self.judges, self.calls, self._grace, self._sleep, self._shared)
 
     def __enter__(self) -> Self:
         return self
@@ -106,7 +112,7 @@ class Asker:
     def _opened(self) -> _Room:
         if self._room is None:
             self._room = Future()
-            arguments = (self.calls, self._grace, self._sleep, self._room)
+            arguments = (self.calls, self._grace, self._sleep, self._shared, self._room)
             self._thread = threading.Thread(target=_live, args=arguments, name="judges", daemon=True)
             self._thread.start()
             if self._room.exception():
@@ -142,10 +148,11 @@ class BoundJudge:
 class _Room:
     """What lives in the asker's thread: a loop, the file of calls, and the judges that were asked so far."""
 
-    def __init__(self, calls: Calls, grace: float, sleep: Sleep) -> None:
+    def __init__(self, calls: Calls, grace: float, sleep: Sleep, shared: SharedReplies | None) -> None:
         self.loop = asyncio.get_running_loop()
         self.end = asyncio.Event()
         self._calls = calls
+        self._shared = shared
         self._grace = grace
         self._sleep = sleep
         self._judges: dict[str, Judge] = {}
@@ -158,7 +165,7 @@ class _Room:
         assert task is not None  # noqa: S101 - for the type
         self._asking.add(task)
         try:
-            judge = self._judges.get(name) or Judge(name, settings, self._calls, grace=self._grace, sleep=self._sleep)
+            judge = self._judges.get(name) or self._made(name, settings)
             self._judges[name] = judge
             answers: dict[int, Answer | JudgeError] = {}
             numbered = iter(enumerate(requests))
@@ -171,6 +178,9 @@ class _Room:
             return [answers[number] for number in range(len(answers))]
         finally:
             self._asking.discard(task)
+
+    def _made(self, name: str, settings: JudgeSettings) -> Judge:
+        return Judge(name, settings, self._calls, grace=self._grace, sleep=self._sleep, shared=self._shared)
 
     async def wait(self) -> None:
         await self.end.wait()
@@ -201,7 +211,7 @@ async def _all(work: Iterable[Any]) -> None:
             task.cancel()
 
 
-def _live(path: Path, grace: float, sleep: Sleep, opened: Future[_Room]) -> None:
+def _live(path: Path, grace: float, sleep: Sleep, shared: SharedReplies | None, opened: Future[_Room]) -> None:
     async def live() -> None:
         try:
             calls = Calls(path)
@@ -209,7 +219,7 @@ def _live(path: Path, grace: float, sleep: Sleep, opened: Future[_Room]) -> None
             opened.set_exception(error)
             return
         try:
-            room = _Room(calls, grace, sleep)
+            room = _Room(calls, grace, sleep, shared)
             opened.set_result(room)
             await room.wait()
         finally:
@@ -218,5 +228,7 @@ def _live(path: Path, grace: float, sleep: Sleep, opened: Future[_Room]) -> None
     asyncio.run(live())
 
 
-def _made_anew(judges: Mapping[str, JudgeSettings], calls: Path, grace: float, sleep: Sleep) -> Asker:
-    return Asker(judges, calls, grace=grace, sleep=sleep)
+def _made_anew(
+    judges: Mapping[str, JudgeSettings], calls: Path, grace: float, sleep: Sleep, shared: SharedReplies | None
+) -> Asker:
+    return Asker(judges, calls, grace=grace, sleep=sleep, shared=shared)

@@ -10,6 +10,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from evaluator.judges.forms import FORMS, Form, asked_again, request
 from evaluator.judges.reply import Reply, reply_from_json
 from evaluator.judges.schema import MisfitError, Schema, check_schema, read
 from evaluator.judges.settings import JudgeSettings
+from evaluator.judges.shared_replies import SharedReplies
 from evaluator.judges.traffic import Clock, Sleep, Traffic
 
 log = logging.getLogger(__name__)
@@ -46,8 +48,9 @@ class Judge:
 
     A call that the budget refuses waits for those under way, which set free what they did not cost.
 
-    A request that was answered before, by whichever process that shares `calls`, is answered from there. The same
-    request asked twice at a time is one call. A call goes on where the caller is cancelled, as it is paid anyway.
+    A request that was answered before, by whichever process that shares `calls`, is answered from there, and else from
+    `shared` where that has a reply. The same request asked twice at a time is one call. A call goes on where the caller
+    is cancelled, as it is paid anyway.
     """
 
     def __init__(
@@ -60,12 +63,14 @@ class Judge:
         clock: Clock = time.monotonic,
         sleep: Sleep = asyncio.sleep,
         chance: random.Random | None = None,
+        shared: SharedReplies | None = None,
     ) -> None:
         """`grace` is how many seconds calls under way get when the judge is closed."""
         self.name = name
         self.traffic = Traffic(settings, clock, sleep)
         self._settings = settings
         self._calls = calls
+        self._shared = shared
         self._grace = grace
         self._clock, self._sleep = clock, sleep
         self._tells_from = clock()
@@ -150,7 +155,7 @@ class Judge:
             return await self._joined(running)
         if self._closing:
             raise JudgeError("judge_unavailable", "closed")
-        running = asyncio.create_task(self._exchange(key, messages, schema))
+        running = asyncio.create_task(self._found_or_made(key, messages, schema))
         self._running[key] = running
         running.add_done_callback(lambda task: self._end(key, task))
         return await _shielded(running)
@@ -167,6 +172,16 @@ class Judge:
         del self._running[key]
         if not task.cancelled():
             task.exception()  # nobody may be left to ask for it
+
+    async def _found_or_made(self, key: str, messages: Sequence[Message], schema: Schema) -> tuple[Reply, Spend]:
+        if self._shared is None:
+            return await self._exchange(key, messages, schema)
+        if found := await asyncio.to_thread(self._shared.find, key):
+            return found, Spend()
+        made = await self._exchange(key, messages, schema)
+        with suppress(asyncio.CancelledError):  # it is paid: who asked gets it, shared or not
+            await asyncio.to_thread(self._shared.keep, key, made[0])
+        return made
 
     async def _exchange(self, key: str, messages: Sequence[Message], schema: Schema) -> tuple[Reply, Spend]:
         shape = json.dumps(schema)

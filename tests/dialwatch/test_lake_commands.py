@@ -10,6 +10,8 @@ from typer.testing import CliRunner, Result
 from collector.redaction import RedactionSettings, Redactor
 from dialwatch.lake_commands import app
 from evaluator.judges import Calls
+from evaluator.judges.reply import Reply
+from evaluator.judges.shared_replies import SharedReplies
 from lake import PARSED_LOGS, Lake
 
 NOW = datetime.now(UTC)
@@ -143,6 +145,20 @@ def test_erase_forgets_the_replies_of_judges(lake: Lake, tmp_path: Path, monkeyp
         assert calls.find("7") is None
     path.unlink()
     assert "judges" not in run(lake, "erase", "--user", "ann").stdout
+
+
+def test_erase_forgets_the_replies_that_machines_share(lake: Lake) -> None:
+    """Wherever it is run, and whether they are still shared or not; no other command takes them for a table."""
+    shared = SharedReplies.of(lake)
+    for number in range(3):
+        shared.keep(f"{number:064}", Reply("Ann lives in Delhi", None, None, "stop", None, 0, None))
+    for command in ("ls", "compact", "vacuum"):
+        assert "_judge_replies" not in run(lake, command).stdout
+    run(lake, "erase", "--user", "ann", "--dry-run")
+    assert shared.find(f"{2:064}") is not None
+    assert "3 replies of judges that workers share" in run(lake, "erase", "--user", "ann").stdout
+    assert not [path for path in Path(shared.folder).rglob("*") if path.is_file()]
+    assert "workers share" not in run(lake, "erase", "--user", "ann").stdout
 
 
 def test_erase_tells_where_replies_of_judges_may_be(

@@ -63,6 +63,17 @@ def test_a_backfill_asks_about_the_configured_sample_and_what_is_owed(
     assert {row["sampling_probability"] for row in traffic.scores()} == {0.1}
 
 
+def test_a_backfill_takes_the_replies_that_another_machine_shared(
+    lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path
+) -> None:
+    """With a file of calls of its own it pays for none of them."""
+    fill(traffic, 2)
+    backfilled(lake, judge, tmp_path / "one", share_judge_replies=True)
+    traffic.log(*(traffic.answer(f"again {i}", i, answer=f"It is {i}.") for i in range(2)))
+    assert backfilled(lake, judge, tmp_path / "two", share_judge_replies=True).counts.scored == 2
+    assert len(judge.requests) == 2
+
+
 def test_a_dry_run_counts_calls_tokens_and_money_and_asks_nobody(
     lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -228,6 +229,32 @@ def test_old_replies_are_forgotten(run: Run, traffic: Any, judge: ScriptedServer
         assert calls.find("key") == "{}"
         run(judge_calls_retention="1d")
         assert calls.find("key") is None
+
+
+def test_evaluators_of_several_machines_share_replies(
+    run: Run, traffic: Any, judge: ScriptedServer, lake: Lake, tmp_path: Path, clock: Clock
+) -> None:
+    """A second file of calls pays nothing for the same question; old replies go, shared any longer or not."""
+    traffic.log(traffic.answer("a"))
+    run(share_judge_replies=True)
+    traffic.log(traffic.answer("again", 1))
+    run(share_judge_replies=True, judge_calls=tmp_path / "other.sqlite")
+    assert len(judge.requests) == 1
+    assert [row["value"] for row in judged(traffic)] == [1.0, 1.0]
+    assert sorted(row["cost"] or 0 for row in judged(traffic)) == [0, pytest.approx(0.0002)]
+    (kept,) = Path(lake.root, "_judge_replies").rglob("*.json")
+    for age, is_there in ((1, True), (3, False)):
+        modified = (clock.now - timedelta(days=age)).timestamp()
+        os.utime(kept, (modified, modified))
+        run(judge_calls_retention="2d")
+        assert kept.exists() == is_there
+
+
+def test_replies_that_cannot_be_removed_stop_no_pass(run: Run, traffic: Any, lake: Lake) -> None:
+    """The log tells of them, and answers are scored."""
+    traffic.log(traffic.answer("a"))
+    Path(lake.root, "_judge_replies").write_text("a file where a folder should be")
+    assert run(share_judge_replies=True).scored == 1
 
 
 def test_closing_ends_a_pass_that_asks(lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path) -> None:

@@ -1,0 +1,169 @@
+"""Replies of judges that workers of several machines share: an object each, in a folder of the lake."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from evaluator.judges.reply import Reply
+from lake import Lake, Storage, is_remote
+
+log = logging.getLogger(__name__)
+
+FOLDER = "_judge_replies"
+"""Below the lake's root; no deployment's folder begins with `_`."""
+
+_QUIET_SECONDS = 60.0
+_REPLY = TypeAdapter(Reply)
+T = TypeVar("T")
+
+
+class SharedReplies:
+    """Replies by the key of their request, each whole or not there, which any number of threads and workers may use.
+
+    `find` and `keep` take up to 20 s where the store does not answer, and never raise: what fails is logged, and tried
+    again after a minute. One that is pickled is made anew from its folder and storage.
+    """
+
+    def __init__(self, folder: str, storage: Storage, clock: Callable[[], float] = time.monotonic) -> None:
+        """`folder` is a local path or a URI, made with the first reply."""
+        self.folder = folder
+        self._storage = storage
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._opened: tuple[Any, str] | None = None
+        self._quiet: dict[str, float] = {}
+
+    @classmethod
+    def of(cls, lake: Lake) -> Self:
+        """Give those of a lake."""
+        return cls(f"{lake.root}/{FOLDER}", lake.storage)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.folder, self._storage)
+
+    def find(self, key: str) -> Reply | None:
+        """Give the reply to a request; None where there is none, or none that can be read."""
+        return self._tried("read", lambda: self._read(key))
+
+    def keep(self, key: str, reply: Reply) -> None:
+        """Keep the reply to a request, in the place of one that is there."""
+        self._tried("written", lambda: self._write(key, reply))
+
+    def forget(self, before: datetime | None = None) -> int:
+        """Remove the replies that were kept before a time, or all, and give how many.
+
+        Raises what the store raises, and OSError where it keeps what it was told to remove.
+        """
+        filesystem, folder = self._store()
+        return _forget_objects(filesystem, folder, before) if is_remote(self.folder) else _forget_files(folder, before)
+
+    def _read(self, key: str) -> Reply | None:
+        filesystem, path = self._place(key)
+        try:
+            return _REPLY.validate_python(json.loads(filesystem.cat_file(path)))
+        except FileNotFoundError:
+            return None
+        except (ValidationError, ValueError):  # whose message may quote it
+            log.warning("%s is no reply of a judge: it is not used, and replaced by the next one", path)
+            return None
+
+    def _write(self, key: str, reply: Reply) -> None:
+        filesystem, path = self._place(key)
+        content = reply.to_json().encode()
+        if is_remote(self.folder):
+            filesystem.pipe_file(path, content)
+            return
+        # Another name in the same folder: only there is a file replaced in one step.
+        place = Path(path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        written = place.with_name(f".{uuid.uuid4().hex}")
+        try:
+            written.write_bytes(content)
+            written.replace(place)
+        except BaseException:
+            with suppress(OSError):
+                written.unlink()
+            raise
+
+    def _place(self, key: str) -> tuple[Any, str]:
+        filesystem, folder = self._store()
+        return filesystem, f"{folder}/{key[:2]}/{key}.json"
+
+    def _store(self) -> tuple[Any, str]:
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._storage.filesystem(self.folder)
+            return self._opened
+
+    def _tried(self, done: str, work: Callable[[], T]) -> T | None:
+        if self._clock() < self._quiet.get(done, 0.0):
+            return None
+        try:
+            result = work()
+        except Exception as error:  # whatever the store's library raises: judges do without
+            self._fail(done, error)
+            return None
+        with self._lock:
+            self._quiet.pop(done, None)
+        return result
+
+    def _fail(self, done: str, error: Exception) -> None:
+        with self._lock:
+            is_first = done not in self._quiet
+            self._quiet[done] = self._clock() + _QUIET_SECONDS
+        if is_first:
+            kind = type(error).__name__
+            log.warning("%s: shared replies of judges cannot be %s, %s: %s", self.folder, done, kind, error)
+
+
+def _forget_objects(filesystem: Any, folder: str, before: datetime | None) -> int:
+    try:
+        parts = filesystem.ls(folder, detail=False)
+    except FileNotFoundError:
+        return 0
+    gone = 0
+    for part in parts:  # all at once would be too many to hold
+        listed = filesystem.find(part, detail=True)
+        old = {path for path, info in listed.items() if before is None or info["LastModified"] < before}
+        if old:
+            filesystem.rm(list(old))
+            _check_gone(old.intersection(filesystem.find(part)), folder)
+            gone += len(old)
+    return gone
+
+
+def _check_gone(left: set[str], folder: str) -> None:
+    """Raise OSError for objects that the store would not remove: s3fs does not tell."""
+    if left:
+        raise OSError(
+            f"{len(left)} replies of judges are still in {folder}, or again, such as {min(left)}: allow to delete "
+            "there, and try again"
+        )
+
+
+def _forget_files(folder: str, before: datetime | None) -> int:
+    gone = 0
+    for parent, _, names in os.walk(folder, onerror=_raise_unless_gone):
+        for file in (Path(parent, name) for name in names):
+            with suppress(FileNotFoundError):  # others write and remove here too
+                if before is None or file.stat().st_mtime < before.timestamp():
+                    file.unlink()
+                    gone += 1
+    return gone
+
+
+def _raise_unless_gone(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
