@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluator.judges.counting import COMPLETION_TOKENS
-from evaluator.judging import Jury, asks_judge, judges_of, with_judges
+from evaluator.judging import Jury, asks_judge, judges_of_all, with_judges
 from evaluator.metrics import Metric
 from evaluator.sampling import Sampling
 from evaluator.scores import ScoreCounts
@@ -77,7 +77,7 @@ class Judges:
     def sampling(self, deployment: str, metrics: Sequence[Metric], answers: pa.Table, now: datetime) -> Sampling:
         """Give how likely new answers of a deployment are to be judged, from their number and their times."""
         settings = self._settings.sampling_of(deployment)
-        judges = _judges_of(metrics)
+        judges = judges_of_all(metrics)
         if not judges or not answers.num_rows:
             return Sampling(settings)
         times = pc.min_max(answers["requested_at"]).as_py()
@@ -99,7 +99,7 @@ class Judges:
 
     def learn(self, deployment: str, metrics: Sequence[Metric], counts: ScoreCounts) -> None:
         """Take in what judging a deployment's new answers took."""
-        judges = [judge for judge in _judges_of(metrics) if judge.name in self._spreads]
+        judges = [judge for judge in judges_of_all(metrics) if judge.name in self._spreads]
         answers, whole = counts.judged + counts.not_sampled, sum(map(_usual_cost, judges))
         for judge in judges:
             # What was paid is known of all together: each had about the part that its prices make.
@@ -151,10 +151,6 @@ class Judges:
 
     def _calls(self) -> Calls:
         return opened_calls(self._path)
-
-
-def _judges_of(metrics: Sequence[Metric]) -> list[BoundJudge]:
-    return list(dict.fromkeys(judge for metric in metrics for judge in judges_of(metric)))
 
 
 def _usual_cost(judge: BoundJudge) -> float:

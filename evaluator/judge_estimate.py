@@ -12,7 +12,7 @@ import pandas as pd
 from evaluator.asking import opened_calls
 from evaluator.judges import BoundJudge
 from evaluator.judges.counting import COMPLETION_TOKENS, CountingAsker, seconds_for
-from evaluator.judging import Jury, judges_itself, judges_of, with_judges
+from evaluator.judging import Jury, judges_itself, judges_of_all, with_judges
 from evaluator.metrics import Metric
 from evaluator.sampling import Sampling, SamplingSettings, flagged
 from evaluator.scores import Work
@@ -43,8 +43,7 @@ class JudgeEstimate:
     def __init__(self, metrics: Sequence[Metric], sampling: SamplingSettings, signals: Table) -> None:
         self._sampling = Sampling(sampling)
         self._signals = signals
-        judges = dict.fromkeys(judge for metric in metrics for judge in judges_of(metric))
-        self._counted = [_CountedJudge(judge) for judge in judges]
+        self._counted = [_CountedJudge(judge) for judge in judges_of_all(metrics)]
 
     def of(self, work: Work, number: int) -> Judging:
         """Count on the answers of some work, which stand for so many; judges of an ensemble are added up."""

@@ -58,7 +58,12 @@ def judges_of(metric: Metric) -> tuple[BoundJudge, ...]:
     else:
         judge = metric.judged_by if isinstance(metric, LlmMetric) else None
         return () if judge is None else (judge,)
-    return tuple(dict.fromkeys(judge for part in parts for judge in judges_of(part)))
+    return tuple(judges_of_all(parts))
+
+
+def judges_of_all(metrics: Sequence[Metric]) -> list[BoundJudge]:
+    """Give the judges that metrics ask, each once."""
+    return list(dict.fromkeys(judge for metric in metrics for judge in judges_of(metric)))
 
 
 def judge_named(metric: Metric) -> str:

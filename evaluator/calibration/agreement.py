@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from evaluator.calibration.bootstrap import Estimate, Statistic, bootstrapped
+from evaluator.calibration.bootstrap import Estimate, Statistic, bootstrapped, divided, weighted_mean
 from evaluator.calibration.labelled import PASSES, Floats, Rows
 
 
@@ -56,8 +56,8 @@ def agreement(rows: Rows, seed: int = 0) -> Agreement:
     labelled = rows.where(~np.isnan(rows.label))
     judged, passed = _yes(labelled.score), _yes(labelled.label)
     statistics: dict[str, Statistic] = {
-        "prevalence": partial(_mean, passed),
-        "accuracy": partial(_mean, 1.0 - abs(judged - passed)),
+        "prevalence": partial(weighted_mean, passed),
+        "accuracy": partial(weighted_mean, 1.0 - abs(judged - passed)),
         "kappa": partial(_kappa, judged, passed),
         "weighted_kappa": partial(_kappa, labelled.score, labelled.label),
         "tpr": partial(_rate, judged, passed),
@@ -100,21 +100,17 @@ def _yes(values: Floats) -> Floats:
     return (values >= PASSES).astype(np.float64)
 
 
-def _mean(values: Floats, weights: Floats) -> Floats:
-    return _divided(weights @ values, weights.sum(axis=1))
-
-
 def _rate(judged: Floats, passed: Floats, weights: Floats) -> Floats:
-    return _divided(weights @ (judged * passed), weights @ passed)
+    return divided(weights @ (judged * passed), weights @ passed)
 
 
 def _kappa(x: Floats, y: Floats, weights: Floats) -> Floats:
     total = weights.sum(axis=1)
-    x_mean, y_mean = _divided(weights @ x, total), _divided(weights @ y, total)
-    apart = _divided(weights @ (x - y) ** 2, total)
+    x_mean, y_mean = divided(weights @ x, total), divided(weights @ y, total)
+    apart = divided(weights @ (x - y) ** 2, total)
     # The mean over all pairs, by the means and the means of squares.
-    by_chance = _divided(weights @ x**2, total) + _divided(weights @ y**2, total) - 2.0 * x_mean * y_mean
-    return 1.0 - _divided(apart, by_chance)
+    by_chance = divided(weights @ x**2, total) + divided(weights @ y**2, total) - 2.0 * x_mean * y_mean
+    return 1.0 - divided(apart, by_chance)
 
 
 def _auroc(score: Floats, passed: Floats) -> Statistic:
@@ -128,11 +124,6 @@ def _auroc(score: Floats, passed: Floats) -> Statistic:
         good = np.add.reduceat(weights * passed, starts, axis=1)
         bad = np.add.reduceat(weights * (1.0 - passed), starts, axis=1)
         below = np.cumsum(bad, axis=1) - bad / 2.0
-        return _divided((good * below).sum(axis=1), good.sum(axis=1) * bad.sum(axis=1))
+        return divided((good * below).sum(axis=1), good.sum(axis=1) * bad.sum(axis=1))
 
     return of
-
-
-def _divided(numerator: Floats, denominator: Floats) -> Floats:
-    result: Floats = np.full_like(numerator, np.nan)
-    return np.divide(numerator, denominator, out=result, where=denominator > 0)

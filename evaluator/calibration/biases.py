@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from evaluator.calibration.bootstrap import Estimate, bootstrapped
+from evaluator.calibration.bootstrap import Estimate, bootstrapped, weighted_mean
 from evaluator.calibration.labelled import PASSES, Floats, Rows
 
 
@@ -34,8 +35,8 @@ def repeatability(rows: Rows, draws: Floats, seed: int = 0) -> Repeatability:
     if not len(draws) or draws.shape[1] < 2:
         return Repeatability(len(draws), draws.shape[1], Estimate(None), None)
     yes = draws >= PASSES
-    same = (yes.all(axis=1) | ~yes.any(axis=1)).astype(np.float64)
-    share = bootstrapped({"same": lambda w: w @ same / w.sum(axis=1)}, chosen, seed)["same"]
+    same = np.asarray(yes.all(axis=1) | ~yes.any(axis=1), dtype=np.float64)
+    share = bootstrapped({"same": partial(weighted_mean, same)}, chosen, seed)["same"]
     return Repeatability(len(draws), draws.shape[1], share, float(np.sqrt(draws.var(axis=1, ddof=1).mean())))
 
 
@@ -51,8 +52,6 @@ def length_bias(rows: Rows, seed: int = 0) -> Estimate:
     excess = known.score - known.label
 
     def of(weights: Floats) -> Floats:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            long = weights @ (longer * excess) / (weights @ longer)
-            return np.asarray(long - weights @ ((1 - longer) * excess) / (weights @ (1 - longer)))
+        return weighted_mean(excess, weights * longer) - weighted_mean(excess, weights * (1 - longer))
 
     return bootstrapped({"bias": of}, known, seed)["bias"]

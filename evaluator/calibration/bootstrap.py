@@ -67,3 +67,14 @@ def _weights(rows: Rows, seed: int) -> Iterator[Floats]:
     for begin in range(0, RESAMPLES, at_once):
         times = chance.multinomial(rows.questions, share, size=min(at_once, RESAMPLES - begin))
         yield times[:, rows.question] * rows.weight
+
+
+def weighted_mean(values: Floats, weights: Floats) -> Floats:
+    """Give the mean of values by weights (resamples, rows), one a resample."""
+    return divided(weights @ values, weights.sum(axis=1))
+
+
+def divided(numerator: Floats, denominator: Floats) -> Floats:
+    """Divide, NaN where the denominator is not above 0."""
+    result: Floats = np.full_like(numerator, np.nan)
+    return np.divide(numerator, denominator, out=result, where=denominator > 0)
