@@ -26,6 +26,11 @@ class Interval:
     upper: float
 
 
+def log_pay_offs(values: Floats, weights: Floats, mean: Floats | float) -> Floats:
+    """Log of what each of `BETS` on each value pays, see `log_capital`; shape (bets, values)."""
+    return np.asarray(np.log1p(_COLUMN * (weights * (values / mean - 1.0))))
+
+
 def log_capital(values: Floats, weights: Floats, mean: Floats | float, counts: Floats | None = None) -> Floats:
     """Log of what each of `BETS` has made of 1 by betting that the true mean is above `mean`; shape (bets,).
 
@@ -34,7 +39,7 @@ def log_capital(values: Floats, weights: Floats, mean: Floats | float, counts: F
     most `mean` (Waudby-Smith and Ramdas, arXiv 2010.09686), which may be one of all or one of each. `mean` may be
     above 1: no bet then wins. `counts` says how often each value came, once by default.
     """
-    logs = np.log1p(_COLUMN * (weights * (values / mean - 1.0)))
+    logs = log_pay_offs(values, weights, mean)
     return np.asarray(logs.sum(axis=1) if counts is None else logs @ counts)
 
 
