@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from monitor.regression.betting import Floats
-from monitor.regression.observations import Integers, Observations, Times, begins_of, microseconds
+from monitor.regression.observations import Integers, Observations, Times, begins_of, microseconds, sizes_of
 from monitor.regression.segments import Segment
 from monitor.regression.worst import Answers, worst_of_each
 
@@ -41,10 +41,13 @@ class Rows:
         if chosen.all():
             return self
         mask = pa.array(chosen)
-        # With the ids of those alone: else a few open scores would hold those of a year.
-        ids = [column.filter(mask).dictionary_decode().dictionary_encode() for column in self._ids]
         numbers = self.values[chosen], self.weights[chosen], self.segments[chosen]
-        return Rows(self.at[chosen], *ids, *numbers, self.kinds)
+        return Rows(self.at[chosen], *(column.filter(mask) for column in self._ids), *numbers, self.kinds)
+
+    def alone(self) -> Rows:
+        """Give them without the ids of others, that they were among."""
+        ids = (column.dictionary_decode().dictionary_encode() for column in self._ids)
+        return Rows(self.at, *ids, self.values, self.weights, self.segments, self.kinds)
 
     @property
     def _ids(self) -> tuple[pa.DictionaryArray, pa.DictionaryArray]:
@@ -124,7 +127,8 @@ class Batches:
 
     def _take(self, limit: int) -> Rows:
         closing = [part for rows in self._open if len(part := rows.where(rows.at < limit))]
-        self._open = [rest for rows in self._open if len(rest := rows.where(rows.at >= limit))]
+        # Else a few open scores would hold the ids of a year.
+        self._open = [rest.alone() for rows in self._open if len(rest := rows.where(rows.at >= limit))]
         self._oldest = min((int(rows.at.min()) // self._length for rows in self._open), default=None)
         return Rows.together(closing)
 
@@ -139,7 +143,7 @@ class Batches:
         numbers = numbers[begins]
         batches = begins_of(numbers)
         at = np.maximum(rows.at[order][begins], numbers * self._length)
-        mean_weights = summed / np.diff(begins, append=len(values))
+        mean_weights = summed / sizes_of(begins, len(values))
         return Observations(
             at, np.clip(means, 0.0, 1.0), self._scaled(mean_weights, batches), rows.segments[order][begins], batches,
             rows.kinds,
@@ -150,5 +154,5 @@ class Batches:
         following = np.minimum(most, _LARGEST_WEIGHT_RATIO * least)
         scales = np.concatenate([following[:1] if self._scale is None else [self._scale], following[:-1]])
         self._scale = float(following[-1])
-        of_each = np.repeat(scales, np.diff(begins, append=len(weights)))
+        of_each = np.repeat(scales, sizes_of(begins, len(weights)))
         return np.minimum(weights, of_each) / of_each

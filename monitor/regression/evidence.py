@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -84,16 +85,13 @@ class Evidence:
         begins = begins_of(numbers)
         steps = np.searchsorted(numbers[begins], np.arange(batches), side="right")
         gains = np.add.reduceat(log_pay_offs(values, weights, level), begins, axis=1) if len(begins) else _NOTHING
-        sums, logs = [self._sums[:, None]], [self._logs[:, None]]
-        for begin, end in self._portions(len(begins)):
-            if (self._steps + begin) % _SUMMED:
-                first = sums[-1][:, -1:], logs[-1][:, -1:]
+        sums, logs = self._sums[:, None], self._logs[:, None]
+        for part in self._portions(gains):
+            if (self._steps + sums.shape[1] - 1) % _SUMMED == 0:
+                sums, logs = _followed(sums, logs, part, np.zeros((len(BETS), 1)), sums[:, -1:] + logs[:, -1:])
             else:
-                first = np.zeros((len(BETS), 1)), sums[-1][:, -1:] + logs[-1][:, -1:]
-            summed = np.cumsum(np.concatenate([first[0], gains[:, begin:end]], axis=1), axis=1)
-            logs.append(np.logaddexp.accumulate(np.concatenate([first[1], -summed[:, :-1]], axis=1), axis=1)[:, 1:])
-            sums.append(summed[:, 1:])
-        return Course(np.concatenate(sums, axis=1), np.concatenate(logs, axis=1), steps, float(np.log(share)))
+                sums, logs = _followed(sums, logs, part, sums[:, -1:], logs[:, -1:])
+        return Course(sums, logs, steps, math.log(share))
 
     def go(self, course: Course, batch: int) -> None:
         """Go on to after this batch of the course."""
@@ -106,9 +104,14 @@ class Evidence:
         """Natural logarithm of the evidence; -inf before the first batch."""
         return float(np.logaddexp.reduce(self._sums + self._logs) - np.log(len(BETS)))
 
-    def _portions(self, steps: int) -> list[tuple[int, int]]:
-        ends = [*range(_SUMMED - self._steps % _SUMMED, steps, _SUMMED), steps]
-        return [(begin, end) for begin, end in zip([0, *ends[:-1]], ends, strict=True) if end > begin]
+    def _portions(self, gains: Floats) -> list[Floats]:
+        return np.split(gains, range(_SUMMED - self._steps % _SUMMED, gains.shape[1], _SUMMED), axis=1)
+
+
+def _followed(sums: Floats, logs: Floats, gains: Floats, first_sum: Floats, first_log: Floats) -> tuple[Floats, Floats]:
+    summed = np.cumsum(np.concatenate([first_sum, gains], axis=1), axis=1)
+    later = np.logaddexp.accumulate(np.concatenate([first_log, -summed[:, :-1]], axis=1), axis=1)
+    return np.concatenate([sums, summed[:, 1:]], axis=1), np.concatenate([logs, later[:, 1:]], axis=1)
 
 
 _NOTHING = np.zeros((len(BETS), 0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -34,8 +35,18 @@ def microseconds(at: datetime) -> int:
 def begins_of(*columns: NDArray[np.int64] | Integers) -> Integers:
     """Places where a run of rows begins that agree in all columns, which are of one length."""
     begins = np.ones(len(columns[0]), dtype=np.bool_)
-    begins[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
-    return np.flatnonzero(begins)
+    begins[1:] = columns[0][1:] != columns[0][:-1]
+    for column in columns[1:]:
+        begins[1:] |= column[1:] != column[:-1]
+    return begins.nonzero()[0]
+
+
+def sizes_of(begins: Integers, length: int) -> Integers:
+    """Give the lengths of runs that begin there, of which the last ends at `length`."""
+    sizes = np.empty_like(begins)
+    sizes[:-1] = begins[1:]
+    sizes[-1:] = length
+    return sizes - begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +66,7 @@ class Observation:
             raise ValueError(f"value {self.value} must be within [0, 1] and weight {self.weight} within (0, 1]")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Observations:
     """Conversations of one batch after the other, none of them empty; see `Observation` for what one is.
 
@@ -97,12 +108,12 @@ class Observations:
         """Time of each batch's first conversation, where they are ordered."""
         return self.at[self.begins]
 
-    @property
+    @cached_property
     def sizes(self) -> Integers:
         """How many conversations each batch has."""
-        return np.diff(self.begins, append=len(self))
+        return sizes_of(self.begins, len(self))
 
-    @property
+    @cached_property
     def numbers(self) -> Integers:
         """Each one's batch, from 0 on."""
         return np.repeat(np.arange(self.batches), self.sizes)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from monitor.regression.betting import Floats
-from monitor.regression.observations import Times, begins_of
+from monitor.regression.observations import Times, begins_of, sizes_of
 from monitor.regression.reading import WorstAnswers
 
 _MOST = 5
@@ -59,6 +59,6 @@ def worst_of_each(ends: Times, at: Times, values: Floats, responses: pa.Dictiona
     """Give the worst five answers of each batch, which is known by its end."""
     order = np.lexsort((at, values, ends))
     begins = begins_of(ends[order])
-    place = np.arange(len(order)) - np.repeat(begins, np.diff(begins, append=len(order)))
+    place = np.arange(len(order)) - np.repeat(begins, sizes_of(begins, len(order)))
     chosen = order[place < _MOST]
     return Answers(ends[chosen], at[chosen], values[chosen], responses.take(pa.array(chosen)).dictionary_decode())
