@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from monitor.amounts import PER_UNIT, added, counts, exact_sum, floats
 from monitor.regression import Scale
+from monitor.regression.sorting import groups_of
 from monitor.timeline import Timeline
 
 BUCKETS = tuple(tenth / 10 for tenth in range(11))
@@ -36,6 +37,21 @@ SCORE_COLUMNS = (
     "judge",
     "cost",
     "sampling_probability",
+    "scored_at",
+    "is_backfill",
+    "direction",
+    "low",
+    "high",
+)
+
+_OF_METRIC = (
+    "metric",
+    "metric_version",
+    "judge",
+    "response_id",
+    "value",
+    "sampling_probability",
+    "requested_at",
     "scored_at",
     "is_backfill",
     "direction",
@@ -114,7 +130,7 @@ class MetricScores:
     def with_scores(self, rows: pa.Table) -> MetricScores:
         """Add rows that have a value."""
         late = np.asarray(pc.subtract(rows["scored_at"], rows["requested_at"]).cast(pa.int64()).to_numpy())
-        fresh = rows.filter(pa.array((late < OLD / timedelta(microseconds=1)) & ~_is_backfill(rows)))
+        fresh = _where(rows, (late < OLD / timedelta(microseconds=1)) & ~_is_backfill(rows))
         probabilities = floats(rows["sampling_probability"])
         usable = (probabilities > 0) & (probabilities <= 1)
         weights = 1 / np.where(usable, probabilities, 1.0)
@@ -167,16 +183,21 @@ class Scores:
             judge_amounts=added(self.judge_amounts, _by_judge(rows)),
             judge_days=_latest_days(self.judge_days, _by_judge_and_day(rows)),
             last_scored_at=max(filter(None, (self.last_scored_at, newest)), default=None),
-            metrics=self._metrics_with(rows.filter(pa.array(~without_value))),
+            metrics=self._metrics_with(_where(rows.select(_OF_METRIC), ~without_value)),
         )
 
     def _metrics_with(self, rows: pa.Table) -> Mapping[str, MetricScores]:
         metrics = dict(self.metrics)
         # The library's tables promise these three; a row of another writer without them still counts as evaluated.
         dated = pc.and_(pc.is_valid(rows["requested_at"]), pc.is_valid(rows["scored_at"]))
-        rows = rows.filter(pc.and_(dated, pc.is_valid(rows["metric"])))
-        for name in rows["metric"].unique().to_pylist():
-            of_metric = rows.filter(pc.equal(rows["metric"], name))
+        rows = _where(rows, np.asarray(pc.and_(dated, pc.is_valid(rows["metric"]))))
+        # Put in order once, so that each metric's rows are a slice: a year's are many to copy again and again.
+        places = list(groups_of(rows, ("metric",)))
+        rows = rows.take(pa.array(np.concatenate([np.empty(0, dtype=np.int64), *places])))
+        begin = 0
+        for size in map(len, places):
+            of_metric, begin = rows.slice(begin, size), begin + size
+            name = of_metric["metric"][0].as_py()
             newest = _newest(of_metric)
             held = metrics.get(name)
             if held is None:
@@ -188,8 +209,7 @@ class Scores:
 
 
 def _newest(rows: pa.Table) -> MetricScores:
-    is_new = pa.array(~_is_backfill(rows))
-    of_service = rows.filter(is_new)
+    of_service = _where(rows, ~_is_backfill(rows))
     some = of_service if of_service.num_rows else rows
     row = some.slice(pc.index(some["scored_at"], pc.max(some["scored_at"])).as_py(), 1).to_pylist()[0]
     scale = Scale.of(row["direction"], row["low"], row["high"])
@@ -223,6 +243,10 @@ def _latest_days(
 ) -> dict[tuple[str, date], int]:
     latest = sorted({day for _, day in (*old, *new)})[-2:]
     return {key: old.get(key, 0) + new.get(key, 0) for key in sorted({*old, *new}) if key[1] in latest}
+
+
+def _where(rows: pa.Table, chosen: NDArray[np.bool_]) -> pa.Table:
+    return rows if chosen.all() else rows.filter(pa.array(chosen))
 
 
 def _is_backfill(rows: pa.Table) -> NDArray[np.bool_]:

@@ -24,9 +24,11 @@ class Timeline:
         """Add one weighted value an instant of `at` (timestamps, none null), and drop what is over a week older."""
         if not len(at):
             return self
-        numbers, index = np.unique(quarters_of(at), return_inverse=True)
-        weight_sums = np.bincount(index, weights)
-        value_sums = np.bincount(index, weights * values)
+        quarters = quarters_of(at)
+        kept = quarters > max(int(quarters.max()), max(self.quarters, default=0)) - KEPT_QUARTERS
+        numbers, index = np.unique(quarters[kept], return_inverse=True)
+        weight_sums = np.bincount(index, weights[kept])
+        value_sums = np.bincount(index, (weights * values)[kept])
         merged = dict(self.quarters)
         for number, weight, value in zip(numbers.tolist(), weight_sums.tolist(), value_sums.tolist(), strict=True):
             old_weight, old_value = merged.get(number, (0.0, 0.0))

@@ -111,7 +111,7 @@ class Baselines:
         """How many of these batches it can take at once: those up to the first that changes a baseline, or all."""
         first = self.whole.until_change(found.sizes, found.starts)
         if self._parts:
-            sizes = self._by_batch(found)
+            sizes = self._by_batch(found).astype(np.intp)
             stops = (part.until_change(sizes[:, number], found.starts) for number, part in enumerate(self._parts))
             first = min(first, *stops)
         return first

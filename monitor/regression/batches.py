@@ -42,16 +42,13 @@ class Rows:
             return self
         mask = pa.array(chosen)
         numbers = self.values[chosen], self.weights[chosen], self.segments[chosen]
-        return Rows(self.at[chosen], *(column.filter(mask) for column in self._ids), *numbers, self.kinds)
+        conversations, responses = self.conversations.filter(mask), self.responses.filter(mask)
+        return Rows(self.at[chosen], conversations, responses, *numbers, self.kinds)
 
     def alone(self) -> Rows:
         """Give them without the ids of others, that they were among."""
-        ids = (column.dictionary_decode().dictionary_encode() for column in self._ids)
-        return Rows(self.at, *ids, self.values, self.weights, self.segments, self.kinds)
-
-    @property
-    def _ids(self) -> tuple[pa.DictionaryArray, pa.DictionaryArray]:
-        return self.conversations, self.responses
+        conversations, responses = _alone(self.conversations), _alone(self.responses)
+        return Rows(self.at, conversations, responses, self.values, self.weights, self.segments, self.kinds)
 
     @classmethod
     def together(cls, parts: list[Rows]) -> Rows:
@@ -61,13 +58,15 @@ class Rows:
         kinds = tuple(dict.fromkeys(kind for part in parts for kind in part.kinds))
         places = {kind: place for place, kind in enumerate(kinds)}
         segments = [np.array([places[kind] for kind in part.kinds], dtype=np.intp)[part.segments] for part in parts]
-        ids = [
-            pa.chunked_array([part._ids[n] for part in parts]).unify_dictionaries().combine_chunks() for n in range(2)
-        ]
-        at, values, weights = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("at", "values", "weights")
+        return cls(
+            np.concatenate([part.at for part in parts]),
+            _together([part.conversations for part in parts]),
+            _together([part.responses for part in parts]),
+            np.concatenate([part.values for part in parts]),
+            np.concatenate([part.weights for part in parts]),
+            np.concatenate(segments),
+            kinds,
         )
-        return cls(at, *ids, values, weights, np.concatenate(segments), kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,4 +154,12 @@ class Batches:
         scales = np.concatenate([following[:1] if self._scale is None else [self._scale], following[:-1]])
         self._scale = float(following[-1])
         of_each = np.repeat(scales, sizes_of(begins, len(weights)))
-        return np.minimum(weights, of_each) / of_each
+        return np.asarray(np.minimum(weights, of_each) / of_each)
+
+
+def _alone(ids: pa.DictionaryArray) -> pa.DictionaryArray:
+    return ids.dictionary_decode().dictionary_encode()
+
+
+def _together(ids: list[pa.DictionaryArray]) -> pa.DictionaryArray:
+    return pa.chunked_array(ids).unify_dictionaries().combine_chunks()

@@ -41,16 +41,14 @@ class Bets:
         """Give some of them."""
         if np.all(chosen):
             return self
-        some = np.broadcast_to(chosen, self.values.shape)
-        columns = (self.values, self.weights, self.levels, self.segments, self.numbers)
-        return type(self)(*(one[some] for one in columns), self.batches, self.slack)
+        return self._of(np.flatnonzero(np.broadcast_to(chosen, self.values.shape)))
 
     def between(self, first: int, after: int) -> Self:
         """Give the batches from the `first` to the one before `after`."""
-        part = slice(*np.searchsorted(self.numbers, [first, after]).tolist())
-        columns = (self.values, self.weights, self.levels, self.segments)
+        begin, end = np.searchsorted(self.numbers, [first, after])
+        found = self._of(slice(begin, end))
         slack = None if self.slack is None else self.slack[first:after]
-        return type(self)(*(one[part] for one in columns), self.numbers[part] - first, after - first, slack)
+        return replace(found, numbers=found.numbers - first, batches=after - first, slack=slack)
 
     def on(self, part: int) -> tuple[Floats, Floats, Floats, Integers]:
         """Give values, weights, levels and batches of those on one segment, or on `ALL`."""
@@ -63,6 +61,17 @@ class Bets:
         # by less than nothing might lose more than there is.
         slack = self.slack[self.numbers]
         return self.values + np.maximum(slack, 0.0), self.weights, self.levels - np.minimum(slack, 0.0), self.numbers
+
+    def _of(self, places: Integers | slice) -> Self:
+        values, weights, levels = self.values[places], self.weights[places], self.levels[places]
+        return replace(
+            self,
+            values=values,
+            weights=weights,
+            levels=levels,
+            segments=self.segments[places],
+            numbers=self.numbers[places],
+        )
 
 
 def slack_of(bets: Bets, levels: Floats, shares: Floats, level: float) -> Floats | None:
@@ -83,4 +92,4 @@ def slack_of(bets: Bets, levels: Floats, shares: Floats, level: float) -> Floats
     stakes = np.bincount(bets.numbers * size + bets.segments, bets.weights / bets.levels, bets.batches * size)
     stakes = stakes.reshape(bets.batches, size)
     theta, total = (stakes[:, there] / shares[there]).min(axis=1), stakes.sum(axis=1)
-    return np.divide(theta * gap, total, out=np.zeros(bets.batches), where=total > 0.0)
+    return np.asarray(np.divide(theta * gap, total, out=np.zeros(bets.batches), where=total > 0.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -85,12 +86,18 @@ class Evidence:
         begins = begins_of(numbers)
         steps = np.searchsorted(numbers[begins], np.arange(batches), side="right")
         gains = np.add.reduceat(log_pay_offs(values, weights, level), begins, axis=1) if len(begins) else _NOTHING
-        sums, logs = self._sums[:, None], self._logs[:, None]
-        for part in self._portions(gains):
-            if (self._steps + sums.shape[1] - 1) % _SUMMED == 0:
-                sums, logs = _followed(sums, logs, part, np.zeros((len(BETS), 1)), sums[:, -1:] + logs[:, -1:])
-            else:
-                sums, logs = _followed(sums, logs, part, sums[:, -1:], logs[:, -1:])
+        sums = np.concatenate([self._sums[:, None], gains], axis=1)
+        logs = np.concatenate([self._logs[:, None], np.empty_like(gains)], axis=1)
+        for begin, end in pairwise([0, *range(_SUMMED - self._steps % _SUMMED, len(begins), _SUMMED), len(begins)]):
+            part, after = slice(begin, end + 1), slice(begin + 1, end + 1)
+            summed, grown = sums[:, part].copy(), sums[:, part].copy()
+            first = logs[:, begin]
+            if (self._steps + begin) % _SUMMED == 0:
+                first, summed[:, 0] = sums[:, begin] + first, 0.0
+            np.cumsum(summed, axis=1, out=summed)
+            grown[:, 0], grown[:, 1:] = first, -summed[:, :-1]
+            sums[:, after] = summed[:, 1:]
+            logs[:, after] = np.logaddexp.accumulate(grown, axis=1)[:, 1:]
         return Course(sums, logs, steps, math.log(share))
 
     def go(self, course: Course, batch: int) -> None:
@@ -103,15 +110,6 @@ class Evidence:
     def log_value(self) -> float:
         """Natural logarithm of the evidence; -inf before the first batch."""
         return float(np.logaddexp.reduce(self._sums + self._logs) - np.log(len(BETS)))
-
-    def _portions(self, gains: Floats) -> list[Floats]:
-        return np.split(gains, range(_SUMMED - self._steps % _SUMMED, gains.shape[1], _SUMMED), axis=1)
-
-
-def _followed(sums: Floats, logs: Floats, gains: Floats, first_sum: Floats, first_log: Floats) -> tuple[Floats, Floats]:
-    summed = np.cumsum(np.concatenate([first_sum, gains], axis=1), axis=1)
-    later = np.logaddexp.accumulate(np.concatenate([first_log, -summed[:, :-1]], axis=1), axis=1)
-    return np.concatenate([sums, summed[:, 1:]], axis=1), np.concatenate([logs, later[:, 1:]], axis=1)
 
 
 _NOTHING = np.zeros((len(BETS), 0))

@@ -60,7 +60,7 @@ class Power:
 
     def _growth(self, mean: float) -> Floats:
         share = 1.0 - min(1.0, max(0.0, mean) / self._mean) if self._mean > 0.0 else 0.0
-        return (1.0 - share) * self._usual + share * self._worst
+        return np.asarray((1.0 - share) * self._usual + share * self._worst)
 
     def _is_found(self, growth: Floats, batches: float) -> bool:
         # R after b batches is the sum of exp(k * growth) for k from 1 to b; bets that lose add nothing.
