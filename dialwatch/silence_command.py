@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from typing import Annotated
@@ -46,15 +46,13 @@ def add(
     """
     now = datetime.now(UTC)
     _check_filters(deployment, metric, everything)
-    end = _end(for_, until, now)
-    silence = Silence(
-        deployment=_clean("--deployment", deployment),
-        metric=_clean("--metric", metric),
-        until=end,
-        comment=_clean("--comment", " ".join(comment.split())) or "",
-    )
+    end, comment = _end(for_, until, now), " ".join(comment.split())
+    for option, text in (("--deployment", deployment), ("--metric", metric), ("--comment", comment)):
+        _check_text(option, text or "")
     settings = settings_of(config, lake)
     opened = open_filled(settings)
+    metric = metric and (_name_in_alerts(metric, settings) or metric)
+    silence = Silence(deployment=deployment, metric=metric, until=end, comment=comment)
     for note in _notes(silence, settings, opened):
         typer.echo(f"note: {note}")
     silence_id = add_silence(opened, silence, now)
@@ -81,20 +79,19 @@ def show(lake: LakeOption = None, config: ConfigOption = None) -> None:
 
 @app.command("end")
 def end(
-    silence_id: Annotated[int, typer.Argument(metavar="ID", help="As `dialwatch silence list` has it.")],
+    written_id: Annotated[str, typer.Argument(metavar="ID", help="As `dialwatch silence list` has it.")],
     lake: LakeOption = None,
     config: ConfigOption = None,
 ) -> None:
     """End a silence before its time: what still fires is told at the monitor's next look."""
     opened, now = open_filled(settings_of(config, lake)), datetime.now(UTC)
-    silences = read_silences(opened)
-    silence = silences.get(silence_id)
-    if silence is None:
-        holding = ", ".join(str(number) for number, one in silences.items() if now < one.until)
+    silences = {str(number): (number, silence) for number, silence in read_silences(opened).items()}
+    if written_id not in silences:
+        holding = ", ".join(number for number, (_, one) in silences.items() if now < one.until) or "none"
         raise typer.BadParameter(
-            f"there is no silence {silence_id}; those that hold and can be ended: {holding or 'none'}",
-            param_hint="ID",
+            f"there is no silence {written_id!r}; those that hold and can be ended: {holding}", param_hint="ID"
         )
+    silence_id, silence = silences[written_id]
     if silence.until <= now:
         typer.echo(f"silence {silence_id} was over already, at {_written(silence.until)}")
         return
@@ -117,39 +114,38 @@ def _check_filters(deployment: str | None, metric: str | None, everything: bool)
 def _end(for_: str | None, until: str | None, now: datetime) -> datetime:
     if (for_ is None) is (until is None):
         raise typer.BadParameter("say once when it ends: --for 8h, or --until 2026-12-01T08:00:00Z")
-    end = now + _length(for_) if for_ is not None else _moment(until or "")
+    if for_ is not None:
+        return _after(for_, now)
+    end = _moment(until or "")
     if end <= now:
-        raise typer.BadParameter(f"{until} is in the past, it is {_written(now)}: give a later time", param_hint="--until")
+        raise typer.BadParameter(f"{until} is past, it is {_written(now)}: give a later time", param_hint="--until")
     return end
 
 
-def _length(text: str) -> timedelta:
+def _after(text: str, now: datetime) -> datetime:
     seconds = _seconds(text)
-    if not isinstance(seconds, float) or seconds <= 0:
-        raise typer.BadParameter(f"{text!r} is no length of time: write it as 30m, 8h or 2d", param_hint="--for")
-    if seconds > _LONGEST.total_seconds():
-        raise typer.BadParameter(
-            f"{text} is longer than {_LONGEST.days} days: leave the metric or the receiver out of the settings instead",
-            param_hint="--for",
-        )
-    return timedelta(seconds=seconds)
+    try:
+        if isinstance(seconds, float) and seconds > 0:
+            return now + timedelta(seconds=seconds)
+    except OverflowError:
+        pass
+    raise typer.BadParameter(f"{text!r} is no such time: write it as 30m, 8h or 2d", param_hint="--for")
 
 
 def _moment(text: str) -> datetime:
     example = "2026-12-01T08:00:00Z or 2026-12-01T09:00:00+01:00"
     try:
         at = datetime.fromisoformat(text.strip())
-    except ValueError:
+        if at.tzinfo is not None:
+            return at.astimezone(UTC)
+    except (ValueError, OverflowError):
         raise typer.BadParameter(f"{text!r} is no time: write it as {example}", param_hint="--until") from None
-    if at.tzinfo is None:
-        raise typer.BadParameter(f"{text!r} has no zone: write it as {example}", param_hint="--until")
-    return at.astimezone(UTC)
+    raise typer.BadParameter(f"{text!r} has no zone: write it as {example}", param_hint="--until")
 
 
-def _clean(option: str, text: str | None) -> str | None:
-    if any(unicodedata.category(character) in _UNPRINTABLE for character in text or ""):
+def _check_text(option: str, text: str) -> None:
+    if any(unicodedata.category(character) in _UNPRINTABLE for character in text):
         raise typer.BadParameter(f"{text!r} holds a control character: leave it out", param_hint=option)
-    return text
 
 
 def _notes(silence: Silence, settings: Settings, lake: Lake) -> Iterator[str]:
@@ -157,22 +153,24 @@ def _notes(silence: Silence, settings: Settings, lake: Lake) -> Iterator[str]:
     deployments = [name for name in lake.deployments() if name is not None]
     if silence.deployment and silence.deployment not in deployments:
         yield f"the lake has no deployment {silence.deployment!r} yet{_similar(silence.deployment, deployments)}"
-    if silence.metric and not _is_known(silence.metric, settings):
+    if silence.metric and _name_in_alerts(silence.metric, settings) is None:
         names = [*FLOORS, DISLIKES, *REGISTRY]
-        yield f"no metric or floor is known by the name {silence.metric!r}{_similar(silence.metric, names)}"
+        yield f"no metric or floor of the name {silence.metric!r} is known here{_similar(silence.metric, names)}"
     for webhook in settings.monitor.webhooks:
         if webhook.format == "alertmanager":
             yield f"the Alertmanager {webhook.name!r} is told as before: it has silences of its own"
 
 
-def _is_known(metric: str, settings: Settings) -> bool:
+def _name_in_alerts(metric: str, settings: Settings) -> str | None:
+    if metric in (*FLOORS, DISLIKES):
+        return metric
     try:
-        return metric in (*FLOORS, DISLIKES) or bool(settings.evaluator.metric(metric))
+        return settings.evaluator.metric(metric).name
     except UnknownMetricError:
-        return False
+        return None
 
 
-def _similar(name: str, known: Iterable[str]) -> str:
+def _similar(name: str, known: Sequence[str]) -> str:
     close = get_close_matches(name, known, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 

@@ -147,7 +147,9 @@ class AlertBook:
         def news(known: Sequence[AlertChange]) -> list[AlertChange]:
             mine = (c.details for c in known if c.delivery_of == change.change_id)
             ends = [details.until for details in mine if details.receiver == receiver and details.until]
-            return [] if ends[-1:] == [until] else [_delivery(change, receiver, "silenced", reason, at, until, len(ends))]
+            if ends[-1:] == [until]:
+                return []
+            return [_delivery(change, receiver, "silenced", reason, at, until, len(ends))]
 
         with self._lock:
             self._append(self._shelf(change.key.deployment), news)
