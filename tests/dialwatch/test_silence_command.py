@@ -256,6 +256,30 @@ def test_a_table_that_cannot_be_read_keeps_nobody_from_being_told(
     assert monitor.health().problems == ()
 
 
+def test_upkeep_of_the_table_changes_no_silence(
+    lake: Lake, silence: Callable[..., Done], start: Callable[[], Monitor], clock: Clock
+) -> None:
+    """Merged files, a shorter log and an erased comment: for a monitor that runs, for one that starts, and for ids."""
+    monitor = start()
+    monitor.refresh()
+    for comment in ("stranger-7 complains", "", ""):
+        silence("add", "--deployment", "rag", "--for", "8h", "--comment", comment)
+    silence("end", "2")
+    monitor.refresh()
+    assert dialwatch("lake", "compact", "--lake", lake.root).returncode == 0
+    assert "_silences" in dialwatch("lake", "erase", "--user", "stranger-7", "--lake", lake.root).stdout
+    silence("add", "--all", "--for", "1h")
+    ends = {number: one.until for number, one in read_silences(lake).items()}
+    assert sorted(ends) == [1, 2, 3, 4]
+    clock.now = datetime.now(UTC)
+    for one in (monitor, start()):
+        one.refresh()
+        assert one.health().problems == ()
+        assert one.snapshot is not None
+        assert sorted(s.until for s in one.snapshot.silences) == sorted([ends[1], ends[3], ends[4]])
+    assert lake.table(SILENCES).read(["comment"])["comment"].drop_null().unique().to_pylist() == [""]
+
+
 def test_a_silence_is_listed_until_it_ends(lake: Lake, silence: Callable[..., Done], tmp_path: Path) -> None:
     """By its id, the first to end first, with those of the configuration; ending it twice says when it was over."""
     assert silence("list").stdout == "nothing is silenced\n"
