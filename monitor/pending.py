@@ -60,14 +60,12 @@ def ended_in_silence(changes: Sequence[AlertChange], receiver: str) -> set[str]:
 def held_back(changes: Sequence[AlertChange], receiver: str) -> list[tuple[AlertChange, AlertChange]]:
     """Give the changes that a silence kept from the receiver, each with the last row that says until when.
 
-    Those that it was told of since are left out, and those whose alert was over before the silence.
+    Those whose alert was over before the silence are left out: that is settled.
     """
     mine = [change for change in changes if change.details.receiver == receiver]
-    told = {change.delivery_of for change in mine if change.change != "silenced"}
     over = {change.alert_id for change in mine if change.change == "silenced" and change.details.until is None}
     last = {c.delivery_of: c for c in mine if c.change == "silenced" and c.details.until is not None}
-    waiting = [c for c in changes if c.change_id in last and c.change_id not in told and c.alert_id not in over]
-    return [(change, last[change.change_id]) for change in waiting]
+    return [(c, last[c.change_id]) for c in changes if c.change_id in last and c.alert_id not in over]
 
 
 def recorded_at(change: AlertChange) -> datetime:

@@ -83,7 +83,6 @@ def _with_rows(known: Mapping[int, Silence], rows: pa.Table) -> dict[int, Silenc
             _log.warning("A row of _silences without silence_id or until holds nothing back: %s", silence_id)
             continue
         silence = Silence(**row | {"comment": row["comment"] or ""})
-        before = found.get(silence_id, silence)
-        ends = {"until": min(before.until, silence.until), "comment": before.comment or silence.comment}
-        found[silence_id] = silence.model_copy(update=ends)
+        if silence_id not in found or silence.until < found[silence_id].until:
+            found[silence_id] = silence
     return found

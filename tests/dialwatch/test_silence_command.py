@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -219,6 +220,8 @@ def test_a_silence_that_still_holds_goes_on_where_another_is_ended(
     clock.advance(minutes=1)
     tell(monitor, clock)
     first, second, third = (row.details.until for row in rows(lake, "silenced"))
+    assert len({row.change_id for row in rows(lake, "silenced")}) == 3
+    assert all((row.reason or "").startswith("silenced until") for row in rows(lake, "silenced"))
     assert first == third
     assert second is not None
     assert first is not None
@@ -233,8 +236,9 @@ def test_a_silence_that_still_holds_goes_on_where_another_is_ended(
 def test_a_table_that_cannot_be_read_keeps_nobody_from_being_told(
     lake: Lake, silence: Callable[..., Done], start: Callable[[], Monitor], receiver: Receiver, clock: Clock
 ) -> None:
-    """The silences that were known go on; a monitor that starts then knows none, and says so."""
+    """The silences that were known go on, also where all is read again; a monitor that starts has none, and says so."""
     silence("add", "--deployment", "rag", "--for", "3h")
+    lake.table(PARSED_LOGS, "gone").append(PARSED_LOGS.rows([{"deployment": "gone", "date": clock.now.date()}]))
     monitor = start()
     fire(monitor, clock)
     monitor.refresh()
@@ -242,6 +246,7 @@ def test_a_table_that_cannot_be_read_keeps_nobody_from_being_told(
     log = Path(lake.table(SILENCES).uri) / "_delta_log" / f"{2:020}.json"
     whole = log.read_bytes()
     log.write_text("not a commit")
+    shutil.rmtree(Path(lake.root) / "gone")
     tell(monitor, clock)
     assert receiver.bodies == []
     other = start()
