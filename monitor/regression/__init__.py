@@ -5,7 +5,8 @@ from monitor.regression.betting import Interval, mean_interval
 from monitor.regression.detector import Detector
 from monitor.regression.judge import UNDECIDED, Judgement, Shift, Verdict
 from monitor.regression.mix import SegmentChange
-from monitor.regression.reading import Observation, Reading, Status, StreamKey, Tier, Transition
+from monitor.regression.observations import Observation
+from monitor.regression.reading import Reading, Status, StreamKey, Tier, Transition
 from monitor.regression.scale import Scale
 from monitor.regression.settings import RegressionSettings
 from monitor.regression.streams import Streams

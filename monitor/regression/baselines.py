@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
 
 import numpy as np
-from numpy.typing import NDArray
 
 from monitor.regression.betting import Floats, Interval
+from monitor.regression.observations import Integers, Observations
 from monitor.regression.reference import CONFIDENCE, Reference, rounded_down
-from monitor.regression.segments import Choice, Partition, Segment, choose, numbers_of
+from monitor.regression.segments import Choice, Partition, choose, numbers_of
 from monitor.regression.settings import RegressionSettings
 
 _LARGE = 4
@@ -38,8 +36,8 @@ class Baselines:
 
     def __init__(self, settings: RegressionSettings) -> None:
         self._settings = settings
-        self._first: datetime | None = None
-        self._seen: Counter[tuple[Segment, float, float]] | None = Counter()
+        self._first: int | None = None
+        self._seen: tuple[Integers, Floats, Floats] | None = (np.empty(0, dtype=np.intp), np.empty(0), np.empty(0))
         self._tries = _TRIES
         self._parts: tuple[Reference, ...] = ()
         self.whole = Reference(settings)
@@ -93,67 +91,91 @@ class Baselines:
         interval = self.interval
         return None if interval is None else interval.lower - self._settings.tolerance
 
-    def numbers(self, segments: Sequence[Segment]) -> NDArray[np.intp]:
+    def numbers(self, found: Observations) -> Integers:
         """Number of the segment of each observation."""
         if not self._parts:
-            return np.zeros(len(segments), dtype=np.intp)
-        return numbers_of(self.partition, segments)
+            return np.zeros(len(found), dtype=np.intp)
+        return numbers_of(self.partition, found.segments, found.kinds)
 
-    def without_mix(self, values: Floats, numbers: NDArray[np.intp]) -> Floats:
-        """Give values as if all segments had the mean of the whole, so that a change of their shares moves nothing."""
+    def without_mix(self, values: Floats, numbers: Integers) -> Floats:
+        """Give values as if all segments had the mean of the whole, so that a change of their shares moves nothing.
+
+        Those of a segment without a baseline stay as they are.
+        """
         if not self._parts:
             return values
         means, mean = self.means, self.mean or 0.0
-        return np.asarray(values + np.where(np.isnan(means), 0.0, mean - means)[numbers])
+        return np.asarray(values + np.where(np.isnan(self.levels), 0.0, mean - means)[numbers])
 
-    def add(self, segments: Sequence[Segment], values: Floats, weights: Floats, at: datetime) -> None:
-        """Add a batch that begins at `at`."""
-        self._first = self._first or at
-        before, looks = self.whole.baseline, self.whole.looks
-        self.whole.add(values, weights, at)
+    def until_change(self, found: Observations) -> int:
+        """How many of these batches it can take at once: those up to the first that changes a baseline, or all."""
+        first = self.whole.until_change(found.sizes, found.starts)
         if self._parts:
-            numbers = self.numbers(segments)
-            self._weights = self._weights + np.bincount(numbers, weights, len(self._parts))
+            sizes = self._by_batch(found)
+            stops = (part.until_change(sizes[:, number], found.starts) for number, part in enumerate(self._parts))
+            first = min(first, *stops)
+        return first
+
+    def add(self, found: Observations) -> None:
+        """Add batches that it can take at once, each in order of time; places in `kinds` are the same every time."""
+        if self._first is None:
+            self._first = int(found.at[0])
+        before, looks = self.whole.baseline, self.whole.looks
+        self.whole.add(found.values, found.weights, found.numbers, found.starts)
+        if self._parts:
+            for weights in self._by_batch(found, found.weights):
+                self._weights = self._weights + weights
             if self.whole.baseline != before:
                 self.whole_shares = self._weights / self._weights.sum()
-            self._add_to(self._parts, numbers, values, weights, at)
+            self._add_to_parts(found)
         elif self._seen is not None:
-            self._seen.update(zip(segments, rounded_down(values).tolist(), weights.tolist(), strict=True))
+            places, values, weights = self._seen
+            self._seen = (
+                np.concatenate([places, found.segments]),
+                np.concatenate([values, rounded_down(found.values)]),
+                np.concatenate([weights, found.weights]),
+            )
             is_large = self.whole.observations >= _LARGE * self._settings.reference_observations
             if self.whole.looks > looks and is_large:
                 self._tries -= 1
                 if before is None or before < (self.whole.baseline or 0.0):
-                    self._divide(at)
+                    self._divide(*self._seen, found)
                 if self._parts or not self._tries:
                     self._seen = None
 
-    def _divide(self, at: datetime) -> None:
-        seen = list((self._seen or Counter()).elements())
-        segments = [one[0] for one in seen]
-        values, weights = np.array([one[1:] for one in seen]).T
-        chosen = choose(segments, values, weights)
+    def _divide(self, places: Integers, values: Floats, weights: Floats, latest: Observations) -> None:
+        kinds = latest.kinds
+        chosen = choose(places, kinds, values, weights)
         if chosen is None:
             self._tries = 0
             return
-        numbers = numbers_of(chosen.partition, segments)
+        numbers = numbers_of(chosen.partition, places, kinds)
         size = len(chosen.partition.kept) + 1
         self.partition, self._weights = chosen.partition, np.bincount(numbers, weights, size).astype(np.float64)
         self.shares = self.whole_shares = self._weights / self._weights.sum()
         self._parts = self._references(chosen, np.bincount(numbers, minlength=size))
-        self._add_to(self._parts, numbers, values, weights, at)
+        at = latest.starts[-1:]
+        for number in np.unique(numbers).tolist():
+            of_it = numbers == number
+            self._parts[number].add(values[of_it], weights[of_it], np.zeros(int(of_it.sum()), dtype=np.intp), at)
 
-    def _references(self, chosen: Choice, sizes: NDArray[np.intp]) -> tuple[Reference, ...]:
+    def _references(self, chosen: Choice, sizes: Integers) -> tuple[Reference, ...]:
         confidence = 1.0 - (1.0 - CONFIDENCE) / (_TRIES * chosen.out_of * len(sizes))
         known = sizes if chosen.partition.has_others else sizes[:-1]
         parts = [Reference(self._settings, confidence, size, self._first) for size in known.tolist()]
         return (*parts, *(() if chosen.partition.has_others else [Reference(self._settings, confidence)]))
 
-    def _add_to(
-        self, parts: Sequence[Reference], numbers: NDArray[np.intp], values: Floats, weights: Floats, at: datetime
-    ) -> None:
-        for number in np.unique(numbers):
+    def _add_to_parts(self, found: Observations) -> None:
+        numbers = self.numbers(found)
+        for number in np.unique(numbers).tolist():
             of_it = numbers == number
-            parts[number].add(values[of_it], weights[of_it], at)
+            self._parts[number].add(found.values[of_it], found.weights[of_it], found.numbers[of_it], found.starts)
+
+    def _by_batch(self, found: Observations, weights: Floats | None = None) -> Floats:
+        """Give the number of each batch's conversations in each segment, or their weight; shape (batches, segments)."""
+        size = len(self._parts)
+        sums = np.bincount(found.numbers * size + self.numbers(found), weights, found.batches * size)
+        return np.asarray(sums.reshape(found.batches, size))
 
     def _over_segments(self, values: Sequence[float | None]) -> float:
         return float(sum(share * value for share, value in zip(self.shares, values, strict=True) if value is not None))

@@ -2,62 +2,35 @@
 
 from __future__ import annotations
 
-import heapq
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from itertools import groupby
-from operator import attrgetter
+from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from monitor.regression.reading import Observation, WorstAnswers
+from monitor.regression.betting import Floats
+from monitor.regression.observations import Integers, Observations, Times, begins_of, microseconds, sizes_of
 from monitor.regression.segments import Segment
+from monitor.regression.worst import Answers, worst_of_each
 
-WORST_ANSWERS = 5
 _LARGEST_WEIGHT_RATIO = 10.0
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-
-
-def moment(microseconds: int) -> datetime:
-    """Give the time so long after 1970."""
-    return _EPOCH + timedelta(microseconds=microseconds)
-
-
-def microseconds(at: datetime) -> int:
-    """Give how long after 1970 a time is, the inverse of `moment`."""
-    return (at - _EPOCH) // _MICROSECOND
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """One scored answer: `value` in [0, 1], `weight` the inverse of its sampling probability, at least 1."""
-
-    at: datetime
-    conversation: str
-    response: str
-    value: float
-    weight: float
-    segment: Segment = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Scores in columns, a fifth of the memory of so many `Score`.
+    """Scores in columns: times, ids, `values` in [0, 1] and `weights`, the inverse of sampling probabilities.
 
-    `at` is in microseconds since 1970, `segments` are places in `kinds`.
+    `segments` are places in `kinds`.
     """
 
-    at: NDArray[np.int64]
+    at: Times
     conversations: pa.DictionaryArray
     responses: pa.DictionaryArray
-    values: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    segments: NDArray[np.intp]
+    values: Floats
+    weights: Floats
+    segments: Integers
     kinds: tuple[Segment, ...]
 
     def __len__(self) -> int:
@@ -68,31 +41,42 @@ class Rows:
         if chosen.all():
             return self
         mask = pa.array(chosen)
-        conversations, responses = self.conversations.filter(mask), self.responses.filter(mask)
         numbers = self.values[chosen], self.weights[chosen], self.segments[chosen]
-        return Rows(self.at[chosen], conversations, responses, *numbers, self.kinds)
+        return Rows(self.at[chosen], *(column.filter(mask) for column in self._ids), *numbers, self.kinds)
 
-    def by_time(self) -> Iterator[Score]:
-        """Give each as a `Score`, in order of time."""
-        order = np.argsort(self.at, kind="stable")
-        columns = (
-            map(moment, self.at[order].tolist()),
-            *(_strings(ids)[order].tolist() for ids in (self.conversations, self.responses)),
-            self.values[order].tolist(),
-            self.weights[order].tolist(),
-            map(self.kinds.__getitem__, self.segments[order].tolist()),
+    def alone(self) -> Rows:
+        """Give them without the ids of others, that they were among."""
+        ids = (column.dictionary_decode().dictionary_encode() for column in self._ids)
+        return Rows(self.at, *ids, self.values, self.weights, self.segments, self.kinds)
+
+    @property
+    def _ids(self) -> tuple[pa.DictionaryArray, pa.DictionaryArray]:
+        return self.conversations, self.responses
+
+    @classmethod
+    def together(cls, parts: list[Rows]) -> Rows:
+        """Put them behind each other."""
+        if len(parts) == 1:
+            return parts[0]
+        kinds = tuple(dict.fromkeys(kind for part in parts for kind in part.kinds))
+        places = {kind: place for place, kind in enumerate(kinds)}
+        segments = [np.array([places[kind] for kind in part.kinds], dtype=np.intp)[part.segments] for part in parts]
+        ids = [
+            pa.chunked_array([part._ids[n] for part in parts]).unify_dictionaries().combine_chunks() for n in range(2)
+        ]
+        at, values, weights = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("at", "values", "weights")
         )
-        return map(Score, *columns)
+        return cls(at, *ids, values, weights, np.concatenate(segments), kinds)
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """One closed batch, [start, end) in event time."""
+class Closed:
+    """Batches that were closed, in order of time: their conversations, when each ends, and its worst answers."""
 
-    start: datetime
-    end: datetime
-    observations: tuple[Observation, ...]
-    worst: WorstAnswers
+    observations: Observations
+    ends: Times
+    worst: Answers
 
 
 class Batches:
@@ -102,90 +86,73 @@ class Batches:
     has been seen. A score that comes later joins the oldest batch that is still open, as if it had been asked at
     that batch's start. So the batches are the same however the scores are handed over, as long as they come in order of
     time or at most `grace` late.
+
+    An observation is a conversation in a batch. Its value is the weighted mean of its scores there, and its segment
+    that of the first. Its weight is their mean weight, cut at a scale and divided by it, so that it is in (0, 1] and no
+    bet can lose more than it has. The scale is the largest weight of the batch before, at most ten times the smallest
+    one there: it must be known before the batch, as a scale taken from the batch itself would depend on the values that
+    are bet on. Only the first batch, which is always part of the reference, is its own scale.
     """
 
     def __init__(self, length: timedelta, grace: timedelta) -> None:
-        self._length = length
+        self._length = length // _MICROSECOND
         self._grace = grace
-        self._closed_until: datetime | None = None
         self._open: list[Rows] = []
-        self._oldest: datetime | None = None
+        self._oldest: int | None = None
+        self._first_open: int | None = None
+        """Number of the first batch, counted from 1970, that is not closed."""
         self._scale: float | None = None
 
     def add(self, rows: Rows) -> None:
         """Put scores into their batches, or into the oldest open one if theirs is closed."""
         if not len(rows):
             return
-        oldest = self._start(moment(int(rows.at.min())))
+        oldest = int(rows.at.min()) // self._length
         self._oldest = oldest if self._oldest is None else min(self._oldest, oldest)
         self._open.append(rows)
 
-    def close(self, watermark: datetime) -> Iterator[Batch]:
-        """Give, in order of time, the batches that ended at least `grace` before `watermark`."""
-        until = self._start(watermark - self._grace)
-        if self._oldest is None or max(self._oldest, self._closed_until or self._oldest) >= until:
-            return
-        for start, found in groupby(self._take(until), key=self._batch_of()):
-            scores = list(found)
-            self._closed_until = start + self._length
-            seen, self._scale = observations(scores, start, self._scale)
-            yield Batch(start, self._closed_until, seen, worst_answers(scores))
+    def close(self, watermark: datetime) -> Closed | None:
+        """Give the batches that ended at least `grace` before `watermark`, if there are any with a score."""
+        until = microseconds(watermark - self._grace) // self._length
+        if self._oldest is None or max(self._oldest, self._first_open or self._oldest) >= until:
+            return None
+        rows = self._take(until * self._length)
+        numbers = rows.at // self._length
+        if self._first_open is not None:
+            numbers = np.maximum(numbers, self._first_open)
+        found = self._observations(rows, numbers)
+        ends = (numbers + 1) * self._length
+        self._first_open = int(numbers.max()) + 1
+        return Closed(found, np.unique(ends), worst_of_each(ends, rows.at, rows.values, rows.responses))
 
-    def _take(self, until: datetime) -> Iterator[Score]:
-        limit = microseconds(until)
-        closing = [rows.where(rows.at < limit) for rows in self._open]
-        self._open = [rest for rows in self._open if len(rest := rows.where(rows.at >= limit))]
-        self._oldest = min((self._start(moment(int(rows.at.min()))) for rows in self._open), default=None)
-        return heapq.merge(*(rows.by_time() for rows in closing), key=attrgetter("at"))
+    def _take(self, limit: int) -> Rows:
+        closing = [part for rows in self._open if len(part := rows.where(rows.at < limit))]
+        # Else a few open scores would hold the ids of a year.
+        self._open = [rest.alone() for rows in self._open if len(rest := rows.where(rows.at >= limit))]
+        self._oldest = min((int(rows.at.min()) // self._length for rows in self._open), default=None)
+        return Rows.together(closing)
 
-    def _batch_of(self) -> Callable[[Score], datetime]:
-        oldest_open = self._closed_until
-        if oldest_open is None:
-            return lambda score: self._start(score.at)
-        return lambda score: max(self._start(score.at), oldest_open)
+    def _observations(self, rows: Rows, numbers: Times) -> Observations:
+        conversations = np.asarray(rows.conversations.indices)
+        order = np.lexsort((rows.weights, rows.values, rows.at, conversations, numbers))
+        numbers, conversations = numbers[order], conversations[order]
+        begins = begins_of(numbers, conversations)
+        values, weights = rows.values[order], rows.weights[order]
+        summed = np.add.reduceat(weights, begins)
+        means = np.add.reduceat(values * weights, begins) / summed
+        numbers = numbers[begins]
+        batches = begins_of(numbers)
+        at = np.maximum(rows.at[order][begins], numbers * self._length)
+        mean_weights = summed / sizes_of(begins, len(values))
+        return Observations(
+            at, np.clip(means, 0.0, 1.0), self._scaled(mean_weights, batches), rows.segments[order][begins], batches,
+            rows.kinds,
+        )  # fmt: skip
 
-    def _start(self, at: datetime) -> datetime:
-        return _EPOCH + (at - _EPOCH) // self._length * self._length
-
-
-def observations(
-    scores: Iterable[Score], start: datetime, scale: float | None = None
-) -> tuple[tuple[Observation, ...], float]:
-    """Make one observation of each conversation in a batch that begins at `start`; gives the next batch's scale too.
-
-    An observation's value is the weighted mean of the conversation's scores, and its segment that of the first. Its
-    weight is their mean weight, cut at `scale` and divided by it, so that it is in (0, 1] and no bet can lose more than
-    it has. The scale is the largest weight of the batch before, at most ten times the smallest one there: it must be
-    known before the batch, as a scale taken from the batch itself would depend on the values that are bet on. Only the
-    first batch, which is always part of the reference, is its own scale.
-    """
-    conversations: dict[str, list[Score]] = defaultdict(list)
-    for score in scores:
-        conversations[score.conversation].append(score)
-    means = [_mean(conversations[name], start) for name in sorted(conversations)]
-    weights = [one[2] for one in means]
-    next_scale = min(max(weights), _LARGEST_WEIGHT_RATIO * min(weights))
-    scale = next_scale if scale is None else scale
-    found = (Observation(at, value, min(weight, scale) / scale, segment) for at, value, weight, segment in means)
-    return tuple(found), next_scale
-
-
-def worst_answers(scores: Iterable[Score]) -> WorstAnswers:
-    """Give ids and values of the few worst answers, worst first."""
-    return worst_of((score.response, score.value) for score in scores)
-
-
-def worst_of(answers: Iterable[tuple[str, float]]) -> WorstAnswers:
-    """Keep the few worst of (response_id, value)."""
-    return tuple(sorted(answers, key=lambda answer: (answer[1], answer[0]))[:WORST_ANSWERS])
-
-
-def _strings(ids: pa.DictionaryArray) -> NDArray[np.object_]:
-    return np.asarray(ids.dictionary_decode().to_numpy(zero_copy_only=False), dtype=np.object_)
-
-
-def _mean(scores: Sequence[Score], start: datetime) -> tuple[datetime, float, float, Segment]:
-    ordered = sorted(scores, key=lambda score: (score.at, score.response, score.value))
-    weight = sum(score.weight for score in ordered)
-    value = sum(score.value * score.weight for score in ordered) / weight
-    return max(start, ordered[0].at), min(1.0, max(0.0, value)), weight / len(ordered), ordered[0].segment
+    def _scaled(self, weights: Floats, begins: Integers) -> Floats:
+        most, least = np.maximum.reduceat(weights, begins), np.minimum.reduceat(weights, begins)
+        following = np.minimum(most, _LARGEST_WEIGHT_RATIO * least)
+        scales = np.concatenate([following[:1] if self._scale is None else [self._scale], following[:-1]])
+        self._scale = float(following[-1])
+        of_each = np.repeat(scales, sizes_of(begins, len(weights)))
+        return np.minimum(weights, of_each) / of_each

@@ -14,7 +14,9 @@ BETS: Floats = np.geomspace(0.01, 0.95, 16)
 """Shares of the largest bet that can never lose all; a mixture over them needs no tuning."""
 
 _COLUMN = BETS[:, None]
-_BISECTIONS = 24
+_MOST_STEPS = 50
+_LEAST_LOG = math.log(1e-300)
+_SMALL_STEP = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,11 @@ class Interval:
     upper: float
 
 
+def log_pay_offs(values: Floats, weights: Floats, mean: Floats | float) -> Floats:
+    """Log of what each of `BETS` on each value pays, see `log_capital`; shape (bets, values)."""
+    return np.asarray(np.log1p(_COLUMN * (weights * (values / mean - 1.0))))
+
+
 def log_capital(values: Floats, weights: Floats, mean: Floats | float, counts: Floats | None = None) -> Floats:
     """Log of what each of `BETS` has made of 1 by betting that the true mean is above `mean`; shape (bets,).
 
@@ -34,7 +41,7 @@ def log_capital(values: Floats, weights: Floats, mean: Floats | float, counts: F
     most `mean` (Waudby-Smith and Ramdas, arXiv 2010.09686), which may be one of all or one of each. `mean` may be
     above 1: no bet then wins. `counts` says how often each value came, once by default.
     """
-    logs = np.log1p(_COLUMN * (weights * (values / mean - 1.0)))
+    logs = log_pay_offs(values, weights, mean)
     return np.asarray(logs.sum(axis=1) if counts is None else logs @ counts)
 
 
@@ -44,19 +51,30 @@ def log_mean_exp(logs: Floats) -> float:
 
 
 def lower_bound(values: Floats, weights: Floats, confidence: float, counts: Floats | None = None) -> float:
-    """Largest mean refuted from below: the true one is above it with probability `confidence`, at any sample size."""
+    """Largest mean refuted from below: the true one is above it with probability `confidence`, at any sample size.
+
+    The logarithm of the capital is convex in that of the mean and falls, so that Newton's method never steps past the
+    largest: each point after the first is refuted.
+    """
     if not values.any():
         return 0.0
-    refuted, possible = 0.0, weighted_mean(values, weights if counts is None else weights * counts)
-    for _ in range(_BISECTIONS):
-        middle = (refuted + possible) / 2
-        if middle <= 0.0:
+    target = -math.log1p(-confidence)
+    middle = weighted_mean(values, weights if counts is None else weights * counts) / 2
+    log_mean = max(math.log(middle), _LEAST_LOG) if middle > 0.0 else _LEAST_LOG
+    for _ in range(_MOST_STEPS):
+        mean = math.exp(log_mean)
+        logs = log_capital(values, weights, mean, counts)
+        gained = _COLUMN * (weights * values / mean)
+        slopes = gained / (gained + (1.0 - _COLUMN * weights))
+        of_bets = slopes.sum(axis=1) if counts is None else slopes @ counts
+        log_mixed = log_mean_exp(logs)
+        if log_mixed < target and log_mean == _LEAST_LOG:
+            return 0.0
+        step = (log_mixed - target) / float((np.exp(logs - log_mixed) / len(BETS)) @ of_bets)
+        log_mean = max(log_mean + step, _LEAST_LOG)
+        if abs(step) < _SMALL_STEP:
             break
-        if log_mean_exp(log_capital(values, weights, middle, counts)) >= -np.log1p(-confidence):
-            refuted = middle
-        else:
-            possible = middle
-    return refuted
+    return math.exp(log_mean)
 
 
 def mean_interval(values: Floats, weights: Floats, confidence: float = 0.95, counts: Floats | None = None) -> Interval:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-from numpy.typing import NDArray
 
+from monitor.regression.bets import ALL
 from monitor.regression.betting import Floats
-from monitor.regression.evidence import ALL
+from monitor.regression.observations import Integers, Times, begins_of, moment
 
-_Sums = tuple[float, float, float]
 _REMEMBERED = 500
 _LOG_LIKELIHOOD_RATIO = -math.log(1.0 - math.sqrt(0.95))
 _ROUNDING = 1e-9
@@ -38,16 +36,26 @@ class History:
     """
 
     def __init__(self) -> None:
-        self._starts: deque[datetime] = deque(maxlen=_REMEMBERED)
-        self._sums: deque[dict[int, _Sums]] = deque(maxlen=_REMEMBERED)
+        self._added = 0
+        self._numbers, self._parts = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
+        self._starts, self._sums = np.empty(0, dtype=np.int64), np.empty((0, 3))
 
-    def add(self, values: Floats, weights: Floats, start: datetime, segments: NDArray[np.intp] | None = None) -> None:
-        """Add a batch whose first value is of `start`; `segments` are the numbers of the values' segments."""
-        self._starts.append(start)
-        sums = {ALL: _sums(values, weights)}
-        for segment in () if segments is None else np.unique(segments).tolist():
-            sums[segment] = _sums(values[segments == segment], weights[segments == segment])
-        self._sums.append(sums)
+    def add(
+        self, values: Floats, weights: Floats, numbers: Integers, starts: Times, segments: Integers | None = None
+    ) -> None:
+        """Add batches, none empty: `numbers` are those of the values' batches, and `starts` when these begin.
+
+        `segments` are the numbers of the values' segments.
+        """
+        sums = np.stack([weights, weights * values, weights * values**2], axis=1)
+        self._append(numbers, starts, np.full(len(values), ALL), sums)
+        if segments is not None:
+            order = np.lexsort((segments, numbers))
+            self._append(numbers[order], starts, segments[order], sums[order])
+        self._added += len(starts)
+        kept = self._numbers >= self._added - _REMEMBERED
+        self._numbers, self._parts = self._numbers[kept], self._parts[kept]
+        self._starts, self._sums = self._starts[kept], self._sums[kept]
 
     def fall(self, segment: int = ALL) -> ChangePoint | None:
         """Give where the mean, or that of a segment, fell most likely; None where it is nowhere lower than before."""
@@ -57,9 +65,17 @@ class History:
         """Give where the mean, or that of a segment, rose most likely; None where it is nowhere higher than before."""
         return self._change(1.0, segment)
 
+    def _append(self, numbers: Integers, starts: Times, parts: Integers, sums: Floats) -> None:
+        begins = begins_of(numbers, parts)
+        found = numbers[begins]
+        self._numbers = np.concatenate([self._numbers, self._added + found])
+        self._parts = np.concatenate([self._parts, parts[begins]])
+        self._starts = np.concatenate([self._starts, starts[found]])
+        self._sums = np.concatenate([self._sums, np.add.reduceat(sums, begins, axis=0)])
+
     def _change(self, sign: float, segment: int) -> ChangePoint | None:
-        starts = [start for start, of_batch in zip(self._starts, self._sums, strict=True) if segment in of_batch]
-        sums = np.array([of_batch[segment] for of_batch in self._sums if segment in of_batch]).reshape(-1, 3)
+        of_it = self._parts == segment
+        starts, sums = self._starts[of_it], self._sums[of_it]
         before, total = np.cumsum(sums, axis=0)[:-1], sums.sum(axis=0)
         after = total - before
         step = sign * (after[:, 1] / after[:, 0] - before[:, 1] / before[:, 0]) if len(before) else np.empty(0)
@@ -68,9 +84,5 @@ class History:
         error = sum(np.maximum(side[:, 2] - side[:, 1] ** 2 / side[:, 0], 0.0) for side in (before, after))
         logs = np.where(step > _ROUNDING, -total[0] / 2 * np.log(error + _ROUNDING), -np.inf)
         (likely,) = np.nonzero(logs >= logs.max() - _LOG_LIKELIHOOD_RATIO)
-        at, first, last = (starts[int(i) + 1] for i in (np.argmax(logs), likely[0], likely[-1]))
+        at, first, last = (moment(int(starts[i + 1])) for i in (np.argmax(logs), likely[0], likely[-1]))
         return ChangePoint(at, first, last)
-
-
-def _sums(values: Floats, weights: Floats) -> _Sums:
-    return float(weights.sum()), float(weights @ values), float(weights @ values**2)

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from monitor.regression.alarm import Alarm
 from monitor.regression.baselines import Baselines
+from monitor.regression.bets import ALL, Bets, slack_of
 from monitor.regression.betting import Floats, Interval, mean_interval
 from monitor.regression.change_point import ChangePoint, History
-from monitor.regression.evidence import ALL, Alarm, Bets, slack_of
 from monitor.regression.mix import SegmentChange, Split, shares_and_means, split
+from monitor.regression.observations import Integers, Observation, Observations, moment
 from monitor.regression.power import Power
-from monitor.regression.reading import Observation, Reading, Status, Tier
+from monitor.regression.reading import Reading, Status, Tier
+from monitor.regression.segments import Segment
 from monitor.regression.settings import RegressionSettings
 
 _DROP = 0.1
 _SOON = timedelta(days=7)
+_AT_ONCE = 1 << 14
+"""Conversations."""
 
 
 class Detector:
@@ -40,8 +44,9 @@ class Detector:
     def __init__(self, settings: RegressionSettings) -> None:
         self._settings = settings
         self._baselines = Baselines(settings)
-        self._window: deque[Observation] = deque(maxlen=settings.reference_observations)
-        self._batch_sizes: deque[tuple[datetime, int]] = deque(maxlen=settings.reference_observations)
+        self._kinds: list[Segment] = []
+        self._window = Observations.of([])
+        self._batch_starts, self._batch_sizes = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.intp)
         self._worse, self._better = Alarm(settings.log_threshold), Alarm(settings.log_threshold)
         self._log_page_threshold = settings.log_page_threshold(1)
         self._history = History()
@@ -63,29 +68,25 @@ class Detector:
         Returns the reading if a regression fires or reaches the next tier (its status is REGRESSED) or is resolved
         (WATCHING), else None.
         """
-        if not batch:
-            return None
-        self._reading = None
-        self._log_page_threshold = self._settings.log_page_threshold(streams)
-        ordered = sorted(batch, key=lambda one: (one.at, one.value, one.weight, one.segment))
-        self._window.extend(ordered)
-        self._batch_sizes.append((ordered[0].at, len(ordered)))
-        values, weights = _arrays(ordered)
-        segments = [one.segment for one in ordered]
-        numbers = self._baselines.numbers(segments)
-        known = numbers if len(self._baselines.references) > 1 else None
-        self._history.add(self._baselines.without_mix(values, numbers), weights, ordered[0].at, known)
-        levels, ceilings, shares = self._baselines.levels, self._baselines.ceilings, self._baselines.whole_shares
-        level, ceiling = self._baselines.whole.baseline, self._baselines.whole.ceiling
-        # The reference may learn from a batch only after the bet on it is settled.
-        if not self._worse.is_on:
-            self._baselines.add(segments, values, weights, ordered[0].at)
-        if level is None or ceiling is None:
-            return None
-        # No score is beyond the end of the range, but batches without a loss would still add up to an alarm.
-        self._better.add(_bets(values, weights, numbers, ceilings, shares, ceiling))
-        falls = _bets(1.0 - values, weights, numbers, 1.0 - levels, shares, 1.0 - level)
-        return self._watch(falls, len(levels), ordered[0].at)
+        found = self.take(Observations.of(batch), np.array([streams]))
+        return found[0][1] if found else None
+
+    def take(self, found: Observations, streams: Integers) -> list[tuple[int, Reading]]:
+        """Take in batches, in order of time, each with the number of streams of the fleet; see `update`.
+
+        Returns the place and the reading of each batch that has one. In whatever portions they come, batches give the
+        same to the last bit.
+        """
+        log_page_thresholds = self._settings.log_page_threshold(1) + np.log(streams)
+        mine = self._with_own_kinds(found).ordered()
+        readings, begin = [], 0
+        while begin < mine.batches:
+            run = mine.between(begin, self._end_of_run(mine, begin))
+            taken, reading = self._take_run(run, log_page_thresholds[begin : begin + run.batches])
+            begin += taken
+            if reading is not None:
+                readings.append((begin - 1, reading))
+        return readings
 
     @property
     def reading(self) -> Reading:
@@ -94,13 +95,64 @@ class Detector:
             self._reading = self._read(self._worse.log_evidence, self._change, self._change)
         return self._reading
 
-    def _watch(self, falls: Bets, segments: int, at: datetime) -> Reading | None:
-        changed = self._worse.add(falls, segments)
+    def _with_own_kinds(self, found: Observations) -> Observations:
+        places = {kind: place for place, kind in enumerate(self._kinds)}
+        for kind in found.kinds:
+            if kind not in places:
+                places[kind] = len(places)
+                self._kinds.append(kind)
+        segments = np.array([places[kind] for kind in found.kinds], dtype=np.intp)[found.segments]
+        return replace(found, segments=segments, kinds=self._kinds)
+
+    def _end_of_run(self, found: Observations, begin: int) -> int:
+        """Give the end of the batches that can be taken at once: the baselines, and the memory, are enough for them."""
+        small = int(np.searchsorted(found.begins, found.begins[begin] + _AT_ONCE, side="right")) - 1
+        end = max(begin + 1, small if small < found.batches - 1 else found.batches)
+        if self._worse.is_on:
+            return end
+        return begin + self._baselines.until_change(found.between(begin, end))
+
+    def _take_run(self, run: Observations, log_page_thresholds: Floats) -> tuple[int, Reading | None]:
+        """Take in batches up to the first after which there is something to tell; gives how many these were."""
+        was_on, baselines = self._worse.is_on, self._baselines
+        numbers, levels, shares = baselines.numbers(run), baselines.levels, baselines.whole_shares
+        level, ceiling, ceilings = baselines.whole.baseline, baselines.whole.ceiling, baselines.ceilings
+        taken, changed = run.batches, None
+        if level is not None:
+            falls = _bets(run, 1.0 - run.values, numbers, 1.0 - levels, shares, 1.0 - level)
+            looks = None if self._tier == "page" else log_page_thresholds
+            taken, changed = self._worse.take(falls, len(levels), looks)
+            run = run.between(0, taken)
+            numbers = numbers[: len(run)]
+        known = numbers if len(levels) > 1 else None
+        self._history.add(baselines.without_mix(run.values, numbers), run.weights, run.numbers, run.starts, known)
+        # The reference may learn from a batch only after the bet on it is settled.
+        if not was_on:
+            baselines.add(run)
+        if ceiling is not None:
+            # No score is beyond the end of the range, but batches without a loss would still add up to an alarm.
+            rises = _bets(run, run.values, numbers, ceilings, shares, ceiling)
+            done = 0
+            while done < taken:
+                done += self._better.take(rises.between(done, taken), len(levels))[0]
+        self._log_page_threshold = float(log_page_thresholds[taken - 1])
+        self._reading = None
+        self._remember(run)
+        return taken, self._tell(changed, run.starts[-1])
+
+    def _remember(self, run: Observations) -> None:
+        kept = self._settings.reference_observations
+        self._window = self._window.joined(run, kept)
+        self._batch_starts = np.concatenate([self._batch_starts, run.starts])[-kept:]
+        self._batch_sizes = np.concatenate([self._batch_sizes, run.sizes])[-kept:]
+
+    def _tell(self, changed: Literal["on", "off"] | None, start: np.int64) -> Reading | None:
         if changed == "off":
             began, self._change, self._tier = self._change, None, None
             recovery, self._history = self._history.rise(self._fallen), History()
             return self._read(self._worse.log_evidence_against, began, recovery or began)
         if changed == "on":
+            at = moment(int(start))
             self._fallen = self._worse.leading
             self._change = self._history.fall(self._fallen) or ChangePoint(at, at, at)
             self._history = History()
@@ -112,11 +164,11 @@ class Detector:
 
     def _read(self, log_evidence: float, began: ChangePoint | None, mean_from: ChangePoint | None) -> Reading:
         reference, window = self._baselines, _interval(self._window)
-        since = () if mean_from is None else tuple(one for one in self._window if one.at >= mean_from.at)
-        changed = _interval(since)
+        since = None if mean_from is None else self._window.since(mean_from.at)
+        changed = _interval(since) if since else None
         known = reference.interval if changed else None
         smallest_drop, delay = self._power()
-        parts = self._split(since or tuple(self._window))
+        parts = self._split(since or self._window)
         told = parts if parts and len(reference.references) > 1 else Split(())
         settings = self._settings
         return Reading(
@@ -136,7 +188,7 @@ class Detector:
             log_threshold=self._settings.log_threshold,
             log_page_threshold=self._log_page_threshold,
             false_alarm_every=settings.page_every if self._tier == "page" else settings.false_alarm_every,
-            latest=self._window[-1].at if self._window else None,
+            latest=moment(int(self._window.at[-1])) if self._window else None,
             since=began.at if began else None,
             since_earliest=began.earliest if began else None,
             since_latest=began.latest if began else None,
@@ -156,12 +208,11 @@ class Detector:
             not_learned=self._not_learned(),
         )
 
-    def _split(self, after: Sequence[Observation]) -> Split | None:
+    def _split(self, after: Observations) -> Split | None:
         reference = self._baselines
         if self.status is Status.LEARNING or not after:
             return None
-        numbers = reference.numbers([one.segment for one in after])
-        found = shares_and_means(numbers, *_arrays(after), len(reference.references))
+        found = shares_and_means(reference.numbers(after), after.values, after.weights, len(reference.references))
         return split(reference.partition.names, (reference.shares, reference.means), found)
 
     def _named(self, parts: Split) -> SegmentChange | None:
@@ -172,55 +223,51 @@ class Detector:
     def _not_learned(self) -> int:
         if self.status is Status.LEARNING:
             return 0
-        return int(np.isnan(self._baselines.levels[self._numbers()]).sum())
+        return int(np.isnan(self._levels).sum())
 
-    def _numbers(self) -> NDArray[np.intp]:
-        return self._baselines.numbers([one.segment for one in self._window])
+    @property
+    def _levels(self) -> Floats:
+        """Baseline of each observation of the window."""
+        return np.asarray(self._baselines.levels[self._baselines.numbers(self._window)])
+
+    @property
+    def _watched_for(self) -> timedelta:
+        """From the first remembered batch to the last."""
+        return moment(int(self._batch_starts[-1])) - moment(int(self._batch_starts[0]))
 
     def _learning_left(self) -> timedelta | None:
         if self.status is not Status.LEARNING or len(self._batch_sizes) < 2:
             return None
-        first, latest = self._batch_sizes[0][0], self._batch_sizes[-1][0]
         observed = self._baselines.whole.observations
         missing = max(0, self._settings.reference_observations - observed)
-        by_count = missing / observed * (latest - first + self._settings.batch)
-        return max(by_count, self._settings.reference_time - (latest - first))
+        by_count = missing / observed * (self._watched_for + self._settings.batch)
+        return max(by_count, self._settings.reference_time - self._watched_for)
 
     def _power(self) -> tuple[float | None, timedelta | None]:
-        mean, levels = self._baselines.mean, self._baselines.levels[self._numbers()]
-        watched = levels > 0.0
-        if self.status is not Status.WATCHING or mean is None or not watched.any():
+        mean = self._baselines.mean
+        if self.status is not Status.WATCHING or mean is None:
             return None, None
-        sizes = [size for _, size in self._batch_sizes]
+        watched = self._levels > 0.0
+        if not watched.any():
+            return None, None
         # Hours without a conversation are no batches, but they pass.
-        batch = (self._batch_sizes[-1][0] - self._batch_sizes[0][0]) / max(1, len(sizes) - 1)
-        batch = max(batch, self._settings.batch)
-        values, weights = _arrays(self._window)
+        batch = max(self._watched_for / max(1, len(self._batch_sizes) - 1), self._settings.batch)
         threshold = self._settings.log_threshold + (np.log(2.0) if len(self._baselines.references) > 1 else 0.0)
-        per_batch = float(np.mean(sizes)) * float(watched.mean())
-        power = Power(values[watched], weights[watched], levels[watched], per_batch, threshold)
+        per_batch = float(np.mean(self._batch_sizes)) * float(watched.mean())
+        values, weights = self._window.values[watched], self._window.weights[watched]
+        power = Power(values, weights, self._levels[watched], per_batch, threshold)
         delay = power.delay(mean - _DROP)
         return power.smallest_drop(mean, _SOON / batch), delay * batch if np.isfinite(delay) else None
 
 
-def _bets(
-    values: Floats, weights: Floats, numbers: NDArray[np.intp], levels: Floats, shares: Floats, level: float
-) -> Bets:
+def _bets(run: Observations, values: Floats, numbers: Integers, levels: Floats, shares: Floats, level: float) -> Bets:
     """Give the bets that the mean of a segment is above its level, on those where it can be."""
     of_each = levels[numbers]
     if len(levels) == 1:
-        number = len(values) if level < 1.0 else 0
-        return Bets(values[:number], weights[:number], of_each[:number], numbers[:number])
-    there = of_each < 1.0
-    bets = Bets(values[there], weights[there], of_each[there], numbers[there])
+        return Bets(values, run.weights, of_each, numbers, run.numbers, run.batches).where(level < 1.0)
+    bets = Bets(values, run.weights, of_each, numbers, run.numbers, run.batches).where(of_each < 1.0)
     return replace(bets, slack=slack_of(bets, levels, shares, level))
 
 
-def _arrays(observations: Iterable[Observation]) -> tuple[Floats, Floats]:
-    pairs = np.array([(o.value, o.weight) for o in observations], dtype=np.float64).reshape(-1, 2)
-    return pairs[:, 0], pairs[:, 1]
-
-
-def _interval(observations: Iterable[Observation]) -> Interval | None:
-    values, weights = _arrays(observations)
-    return mean_interval(values, weights) if len(values) else None
+def _interval(observations: Observations) -> Interval | None:
+    return mean_interval(observations.values, observations.weights) if observations else None

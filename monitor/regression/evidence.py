@@ -3,16 +3,45 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Literal, Self
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from monitor.regression.betting import BETS, Floats, log_capital, log_mean_exp
+from monitor.regression.betting import BETS, Floats, log_pay_offs
+from monitor.regression.observations import Integers, begins_of
 
-ALL = -1
-"""Number that stands for all segments together."""
+_SUMMED = 512
+"""Batches, after which sums begin anew: a year of them would lose digits."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """How evidence goes on over a run of batches: of each bet after each step, the first of which is before all.
+
+    `steps` are the steps that each batch of the run ends with; a batch without a value takes none.
+    """
+
+    sums: Floats
+    logs: Floats
+    steps: Integers
+    log_share: float = 0.0
+    """Of a mixture, that the evidence has."""
+
+    @cached_property
+    def log_detectors(self) -> Floats:
+        """Logarithm of R of each bet after each step; shape (bets, steps)."""
+        return self.sums + self.logs
+
+    @cached_property
+    def log_most(self) -> Floats:
+        """At least the logarithm of the evidence after each batch; shape (batches,)."""
+        return np.asarray(self.log_detectors.max(axis=0)[self.steps])
+
+    def log_values(self, batches: Integers) -> Floats:
+        """Logarithm of what the evidence has in the mixture after these batches; shape (batches,)."""
+        of_bets = self.log_detectors[:, self.steps[batches]]
+        return np.asarray(np.logaddexp.reduce(of_bets, axis=0) - np.log(len(BETS)) + self.log_share)
 
 
 class Evidence:
@@ -25,166 +54,64 @@ class Evidence:
     and a weight are known before the value, so each factor is at most 1 on average. A fall of a mean is a rise
     of `1 - x`: with `level = 1 - m0` the factors are those of the paper, `1 + lambda * w * (m0 - x)`,
     lambda = c / (1 - m0).
+
+    With `S_b`, the sum of the logarithms of the products up to batch b, `R_b = e^(S_b) * sum_(j <= b) e^(-S_(j-1))`:
+    so the batches of a year are two running sums, and in any portions they give the same to the last bit.
     """
 
     def __init__(self) -> None:
-        self._log_detector = np.full(len(BETS), -np.inf)
+        self._sums, self._logs = np.zeros(len(BETS)), np.full(len(BETS), -np.inf)
+        self._steps = 0
 
     def add(self, values: Floats, weights: Floats, level: Floats | float) -> None:
         """Add one batch; the order of its values does not matter.
 
         `level`, one of all or one of each, may change if that is settled before the batch.
         """
-        if not np.min(level) > 0.0:
-            raise ValueError(f"level is {level} and must be above 0: a bet is a share of it")
-        self._log_detector = np.logaddexp(0.0, self._log_detector) + log_capital(values, weights, level)
+        self.go(self.course(values, weights, level, np.zeros(len(values), dtype=np.intp), 1), 0)
+
+    def course(
+        self,
+        values: Floats,
+        weights: Floats,
+        level: Floats | float,
+        numbers: Integers,
+        batches: int,
+        share: float = 1.0,
+    ) -> Course:
+        """Give how it would go on with so many batches; `numbers` are those of the values' batches, in order."""
+        if not np.min(level, initial=1.0) > 0.0:
+            raise ValueError(f"level is {np.min(level)} and must be above 0: a bet is a share of it")
+        begins = begins_of(numbers)
+        steps = np.searchsorted(numbers[begins], np.arange(batches), side="right")
+        gains = np.add.reduceat(log_pay_offs(values, weights, level), begins, axis=1) if len(begins) else _NOTHING
+        sums, logs = self._sums[:, None], self._logs[:, None]
+        for part in self._portions(gains):
+            if (self._steps + sums.shape[1] - 1) % _SUMMED == 0:
+                sums, logs = _followed(sums, logs, part, np.zeros((len(BETS), 1)), sums[:, -1:] + logs[:, -1:])
+            else:
+                sums, logs = _followed(sums, logs, part, sums[:, -1:], logs[:, -1:])
+        return Course(sums, logs, steps, math.log(share))
+
+    def go(self, course: Course, batch: int) -> None:
+        """Go on to after this batch of the course."""
+        step = course.steps[batch]
+        self._sums, self._logs = course.sums[:, step].copy(), course.logs[:, step].copy()
+        self._steps += int(step)
 
     @property
     def log_value(self) -> float:
         """Natural logarithm of the evidence; -inf before the first batch."""
-        return log_mean_exp(self._log_detector)
+        return float(np.logaddexp.reduce(self._sums + self._logs) - np.log(len(BETS)))
+
+    def _portions(self, gains: Floats) -> list[Floats]:
+        return np.split(gains, range(_SUMMED - self._steps % _SUMMED, gains.shape[1], _SUMMED), axis=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Bets:
-    """What is bet on in one batch: values in [0, 1], weights in (0, 1], and of each its segment's number and level.
-
-    `slack` is how much lower the levels are where all segments are bet on together, see `slack_of`.
-    """
-
-    values: Floats
-    weights: Floats
-    levels: Floats
-    segments: NDArray[np.intp]
-    slack: float = 0.0
-
-    @property
-    def mirrored(self) -> Self:
-        """Give those that the mean is below the levels."""
-        return replace(self, values=1.0 - self.values, levels=1.0 - self.levels, slack=-self.slack)
-
-    def on(self, part: int, evidence: Evidence) -> None:
-        """Add to the evidence of one segment, or of `ALL`, those on it, if there are any."""
-        if part == ALL and not self.slack:
-            evidence.add(self.values, self.weights, self.levels)
-            return
-        if part == ALL:
-            # To lower the levels would change the bets, which the slack was worked out for; and to raise the values
-            # by less than nothing might lose more than there is.
-            higher, lower = max(self.slack, 0.0), min(self.slack, 0.0)
-            evidence.add(self.values + higher, self.weights, self.levels - lower)
-            return
-        of_it = self.segments == part
-        if of_it.any():
-            evidence.add(self.values[of_it], self.weights[of_it], self.levels[of_it])
+def _followed(sums: Floats, logs: Floats, gains: Floats, first_sum: Floats, first_log: Floats) -> tuple[Floats, Floats]:
+    summed = np.cumsum(np.concatenate([first_sum, gains], axis=1), axis=1)
+    later = np.logaddexp.accumulate(np.concatenate([first_log, -summed[:, :-1]], axis=1), axis=1)
+    return np.concatenate([sums, summed[:, 1:]], axis=1), np.concatenate([logs, later[:, 1:]], axis=1)
 
 
-def slack_of(bets: Bets, levels: Floats, shares: Floats, level: float) -> float:
-    """Give how much lower the levels of a batch's bets may be, as the mean of all is known better than each.
-
-    `levels` are those of the segments, which had these `shares` when `level` was found for all of them together.
-    Given the segments and weights of a batch, its product has the mean `prod_i (1 + c * w_i * (mu_i / level_i - 1))`,
-    at most `exp(c * sum_s a_s * (mu_s - level_s))` with `a_s = sum_(i in s) w_i / level_s`: so it is at most 1 where
-    `sum_s a_s * mu_s <= sum_s a_s * level_s`, even if one mean is above its level. Of `a` the part
-    `theta * shares`, theta being the smallest `a_s / shares_s`, is bounded by `theta * level`, and the rest by the
-    segments' own levels.
-    """
-    gap = float(shares[shares > 0.0] @ levels[shares > 0.0]) - level
-    if not gap > 0.0:
-        return 0.0
-    stakes = np.bincount(bets.segments, bets.weights / bets.levels, len(levels))
-    theta = float((stakes[shares > 0.0] / shares[shares > 0.0]).min())
-    return theta * gap / float(stakes.sum()) if len(bets.values) else 0.0
-
-
-class Mixture:
-    """Evidence that the mean of some segment is above its level: `R_all / 2 + sum_s R_s / (2 * segments)`.
-
-    So a change of one small segment is not lost among the others. A mean of e-detectors is one. Where there is but
-    one segment it is `R_all`. `segments` may grow from one to more: the new ones begin at 0, and what `R_all` gives up
-    they may have.
-    """
-
-    def __init__(self) -> None:
-        self._parts: dict[int, Evidence] = {}
-        self._segments = 1
-
-    def add(self, bets: Bets, segments: int) -> None:
-        """Add one batch of at least one bet; a segment without any in it stays as it is."""
-        self._segments = segments
-        for part in (ALL, *(np.unique(bets.segments).tolist() if segments > 1 else ())):
-            bets.on(part, self._parts.setdefault(part, Evidence()))
-
-    @property
-    def log_parts(self) -> dict[int, float]:
-        """Natural logarithm of what each part has in the mixture, by number of the segment or `ALL`."""
-        return {part: evidence.log_value + self._log_share(part) for part, evidence in self._parts.items()}
-
-    @property
-    def log_value(self) -> float:
-        """Natural logarithm of the evidence; -inf before the first batch."""
-        parts = list(self.log_parts.values())
-        if len(parts) < 2:
-            return parts[0] if parts else -math.inf
-        return float(np.logaddexp.reduce(parts))
-
-    def _log_share(self, part: int) -> float:
-        if self._segments == 1:
-            return 0.0
-        return -math.log(2.0) if part == ALL else -math.log(2.0 * self._segments)
-
-
-class Alarm:
-    """Goes on when the evidence of a mean above its level reaches a threshold, and off on as much against it.
-
-    The evidence against it is that of the mirror image for each part of the mixture that had the most when it went on,
-    or has reached the threshold alone since: otherwise those segments that are well would end the alarm of one that is
-    not. It restarts with every batch, as that for it does. A confidence sequence of the mean from the alarm on would
-    first have to outweigh all that came before the recovery: a bad week would take weeks to end.
-    """
-
-    def __init__(self, log_threshold: float) -> None:
-        self._log_threshold = log_threshold
-        self._for = Mixture()
-        self._against: dict[int, Evidence] = {}
-        self.is_on = False
-
-    @property
-    def log_evidence(self) -> float:
-        """Natural logarithm of the evidence for it; -inf without any."""
-        return self._for.log_value
-
-    @property
-    def log_evidence_against(self) -> float:
-        """Natural logarithm of the evidence that it is over, or that the last one is; -inf before the first."""
-        return min((one.log_value for one in self._against.values()), default=-math.inf)
-
-    @property
-    def leading(self) -> int:
-        """The part of the mixture with the most evidence for it: the number of a segment, or `ALL`."""
-        parts = self._for.log_parts
-        return max(parts, key=lambda part: parts[part], default=ALL)
-
-    def add(self, bets: Bets, segments: int = 1) -> Literal["on", "off"] | None:
-        """Add one batch; gives what changed. Without a bet it is no batch."""
-        if not len(bets.values):
-            return None
-        self._for.add(bets, segments)
-        if not self.is_on:
-            return self._begin() if self.log_evidence >= self._log_threshold else None
-        against = bets.mirrored
-        for part, evidence in self._against.items():
-            against.on(part, evidence)
-        self._against |= {part: Evidence() for part in self._convinced() if part not in self._against}
-        if self.log_evidence_against < self._log_threshold:
-            return None
-        self._for, self.is_on = Mixture(), False
-        return "off"
-
-    def _begin(self) -> Literal["on"]:
-        self._against = {part: Evidence() for part in {*self._convinced(), self.leading}}
-        self.is_on = True
-        return "on"
-
-    def _convinced(self) -> list[int]:
-        return [part for part, log_value in self._for.log_parts.items() if log_value >= self._log_threshold]
+_NOTHING = np.zeros((len(BETS), 0))

@@ -11,9 +11,11 @@ from typing import Literal
 
 import numpy as np
 
+from monitor.regression.alarm import Alarm
+from monitor.regression.bets import Bets
 from monitor.regression.betting import Floats, mean_interval
 from monitor.regression.change_point import History
-from monitor.regression.evidence import Alarm, Bets
+from monitor.regression.observations import microseconds
 
 FEWEST = 50
 """Anchors, below which nothing is said."""
@@ -143,10 +145,11 @@ class JudgeWatch:
             return
         fallen = 0.5 + ((first + second) / 2 - values)[compared] / 2
         level = self._level_of((second - first)[compared])
-        self._history.add(fallen, np.ones_like(fallen), at)
+        of_one = np.zeros(len(fallen), dtype=np.intp)
+        self._history.add(fallen, np.ones_like(fallen), of_one, np.array([microseconds(at)]))
         was = self.active
-        self._stricter.add(_bets(fallen, level), 1)
-        self._milder.add(_bets(1.0 - fallen, level), 1)
+        self._stricter.take(_bets(fallen, level))
+        self._milder.take(_bets(1.0 - fallen, level))
         if self.active and not was:
             change = self._history.rise() if self._stricter.is_on else self._history.fall()
             self.since = change.at if change else self._passes[0][0]
@@ -188,4 +191,5 @@ def offset(old: Iterable[Mapping[str, float]], new: Iterable[Mapping[str, float]
 
 
 def _bets(values: Floats, level: float) -> Bets:
-    return Bets(values, np.ones_like(values), np.full_like(values, level), np.zeros(len(values), dtype=np.intp))
+    of_one = np.zeros(len(values), dtype=np.intp)
+    return Bets(values, np.ones_like(values), np.full_like(values, level), of_one, of_one)

@@ -33,34 +33,39 @@ class Power:
 
     def delay(self, mean: float) -> float:
         """Batches until a fall to `mean` is found; infinite where that takes more than 10,000 of them."""
-        share = 1.0 - min(1.0, max(0.0, mean) / self._mean) if self._mean > 0.0 else 0.0
-        growth = (1.0 - share) * self._usual + share * self._worst
-        if growth.max() <= 0.0 or self._log_evidence(growth, _LONGEST) < self._log_threshold:
+        growth = self._growth(mean)
+        if not self._is_found(growth, _LONGEST):
             return math.inf
         low, high = 0.0, math.log(_LONGEST)
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
-            if self._log_evidence(growth, math.exp(middle)) < self._log_threshold:
-                low = middle
-            else:
+            if self._is_found(growth, math.exp(middle)):
                 high = middle
+            else:
+                low = middle
         return math.exp(high)
 
     def smallest_drop(self, reference: float, batches: float) -> float | None:
         """Smallest drop below `reference` that is found within `batches`; None where none is."""
-        if self.delay(0.0) > batches:
+        if not self._is_found(self._growth(0.0), batches):
             return None
         unseen, seen = 0.0, reference
         for _ in range(_BISECTIONS):
             middle = (unseen + seen) / 2
-            if self.delay(reference - middle) > batches:
-                unseen = middle
-            else:
+            if self._is_found(self._growth(reference - middle), batches):
                 seen = middle
+            else:
+                unseen = middle
         return seen
 
-    def _log_evidence(self, growth: Floats, batches: float) -> float:
+    def _growth(self, mean: float) -> Floats:
+        share = 1.0 - min(1.0, max(0.0, mean) / self._mean) if self._mean > 0.0 else 0.0
+        return (1.0 - share) * self._usual + share * self._worst
+
+    def _is_found(self, growth: Floats, batches: float) -> bool:
         # R after b batches is the sum of exp(k * growth) for k from 1 to b; bets that lose add nothing.
         winning = growth[growth > 0.0]
+        if not len(winning):
+            return False
         logs = batches * winning + np.log(-np.expm1(-batches * winning)) - np.log(-np.expm1(-winning))
-        return log_mean_exp(logs) + math.log(len(winning) / len(growth))
+        return log_mean_exp(logs) + math.log(len(winning) / len(growth)) >= self._log_threshold

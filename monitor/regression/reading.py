@@ -10,7 +10,6 @@ from typing import Any, Literal
 from monitor.regression.judge import UNDECIDED, Judgement
 from monitor.regression.mix import SegmentChange
 from monitor.regression.scale import Scale
-from monitor.regression.segments import Segment
 
 WorstAnswers = tuple[tuple[str, float], ...]
 """(response_id, score) of the worst answers, worst first."""
@@ -26,23 +25,6 @@ class StreamKey:
     deployment: str
     metric: str
     metric_version: str
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """One conversation in one batch: the weighted mean of its scores, in [0, 1], and its weight, in (0, 1].
-
-    `segment` is the class of traffic of its first score.
-    """
-
-    at: datetime
-    value: float
-    weight: float = 1.0
-    segment: Segment = ()
-
-    def __post_init__(self) -> None:
-        if not (0.0 <= self.value <= 1.0 and 0.0 < self.weight <= 1.0):
-            raise ValueError(f"value {self.value} must be within [0, 1] and weight {self.weight} within (0, 1]")
 
 
 class Status(StrEnum):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime
+from datetime import timedelta
 
 import numpy as np
 
 from monitor.regression.betting import Floats, Interval, mean_interval
+from monitor.regression.observations import Integers, Times, begins_of
 from monitor.regression.settings import RegressionSettings
 
 CONFIDENCE = 0.95
@@ -35,9 +36,11 @@ class Reference:
         settings: RegressionSettings,
         confidence: float = CONFIDENCE,
         needed: int | None = None,
-        since: datetime | None = None,
+        since: int | None = None,
     ) -> None:
         self._settings = settings
+        self._time = settings.reference_time // timedelta(microseconds=1)
+        self._largest = _LARGEST * settings.reference_observations
         self._confidence = confidence
         self._counts: Counter[tuple[float, float]] = Counter()
         self._first = since
@@ -61,18 +64,43 @@ class Reference:
         """Upper end of the mean's interval plus the tolerance: a mean above it is an improvement."""
         return None if self.interval is None else self.interval.upper + self._settings.tolerance
 
-    def add(self, values: Floats, weights: Floats, at: datetime) -> None:
-        """Add a batch that begins at `at`; nothing happens once the reference has its full size."""
-        if self.interval is not None and self.observations >= _LARGEST * self._settings.reference_observations:
+    def until_change(self, sizes: Integers, at: Times) -> int:
+        """How many of these batches it can take at once: those up to the first that changes it, or all.
+
+        `sizes` are their numbers of conversations, and `at` when they begin.
+        """
+        if self._is_full or not sizes.any():
+            return len(sizes)
+        held = self.observations + np.cumsum(sizes)
+        due = (held >= self._next_look) & (at - self._begin(at[sizes > 0]) >= self._time)
+        (changes,) = np.nonzero((due | (held >= self._largest)) & (sizes > 0))
+        return int(changes[0]) + 1 if len(changes) else len(sizes)
+
+    def add(self, values: Floats, weights: Floats, numbers: Integers, at: Times) -> None:
+        """Add batches that it can take at once; nothing happens once the reference has its full size.
+
+        `numbers` are those of the values' batches, in order, and `at` when these begin.
+        """
+        if self._is_full or not len(values):
             return
-        self._first = self._first or at
+        begins = begins_of(numbers)
+        self._first = self._begin(at[numbers[begins]])
         self._counts.update(zip(rounded_down(values).tolist(), weights.tolist(), strict=True))
-        self._weight, self._total = self._weight + float(weights.sum()), self._total + float(weights @ values)
+        # Batch after batch, so that the portions in which they come do not matter.
+        for sums in np.add.reduceat(np.stack([weights, weights * values], axis=1), begins, axis=0).tolist():
+            self._weight, self._total = self._weight + sums[0], self._total + sums[1]
         self.observations += len(values)
         if self.interval is None:
             self.mean = min(1.0, self._total / self._weight)
-        if self.observations >= self._next_look and at - self._first >= self._settings.reference_time:
+        if self.observations >= self._next_look and int(at[numbers[-1]]) - self._first >= self._time:
             self._look()
+
+    @property
+    def _is_full(self) -> bool:
+        return self.interval is not None and self.observations >= self._largest
+
+    def _begin(self, at: Times) -> int:
+        return int(at[0]) if self._first is None else self._first
 
     def _look(self) -> None:
         self.looks += 1
@@ -83,7 +111,7 @@ class Reference:
             self.mean, self.interval = min(1.0, self._total / self._weight), found
         while self._next_look <= self.observations:
             self._next_look *= _GROWTH
-        if self.observations >= _LARGEST * self._settings.reference_observations:
+        if self._is_full:
             self._counts.clear()
 
 

@@ -90,15 +90,18 @@ class Choice:
     out_of: int
 
 
-def choose(segments: Sequence[Segment], values: Floats, weights: Floats) -> Choice | None:
+def choose(places: NDArray[np.intp], kinds: Sequence[Segment], values: Floats, weights: Floats) -> Choice | None:
     """Choose the attributes by which to divide these conversations; None where one segment is as good.
 
-    One attribute after the other is taken, each time the one with which the segments explain most of the variance of
-    the values, as long as that raises the adjusted share of it (adjusted R squared, `1 - (1 - R2) (n - 1) / (n - k)`
-    with n conversations in k segments) by at least 0.02. Of equals it is the first by name. It was chosen out of
-    `2^a - 1` partitions, a being the attributes that have more than one value here.
+    `places` are those of the conversations' classes in `kinds`. One attribute after the other is taken, each time the
+    one with which the segments explain most of the variance of the values, as long as that raises the adjusted share
+    of it (adjusted R squared, `1 - (1 - R2) (n - 1) / (n - k)` with n conversations in k segments) by at least 0.02. Of
+    equals it is the first by name. It was chosen out of `2^a - 1` partitions, a being the attributes that have more
+    than one value here.
     """
-    classes = Counter(segments)
+    classes: Counter[Segment] = Counter()
+    for place, size in zip(*np.unique(places, return_counts=True), strict=True):
+        classes[kinds[place]] += int(size)
     seen: dict[str, set[str | None]] = {name: set() for one in classes for name, _ in one}
     for one in classes:
         held = dict(one)
@@ -108,7 +111,9 @@ def choose(segments: Sequence[Segment], values: Floats, weights: Floats) -> Choi
     out_of, best, explained = 2 ** len(left) - 1, None, 0.0
     while left:
         tried = [(name, Partition.of(classes, (*(best.by if best else ()), name))) for name in left]
-        shares = [(_explained(p, segments, values, weights), name, p) for name, p in tried if p is not None]
+        shares = [
+            (_explained(numbers_of(p, places, kinds), values, weights), name, p) for name, p in tried if p is not None
+        ]
         if not shares:
             break
         share, name, partition = max(shares, key=lambda found: found[0])
@@ -119,8 +124,7 @@ def choose(segments: Sequence[Segment], values: Floats, weights: Floats) -> Choi
     return Choice(best, out_of) if best else None
 
 
-def _explained(partition: Partition, segments: Sequence[Segment], values: Floats, weights: Floats) -> float:
-    numbers = numbers_of(partition, segments)
+def _explained(numbers: NDArray[np.intp], values: Floats, weights: Floats) -> float:
     mass = np.bincount(numbers, weights)
     sums = np.bincount(numbers, weights * values)
     mean = sums.sum() / mass.sum()
@@ -132,10 +136,9 @@ def _explained(partition: Partition, segments: Sequence[Segment], values: Floats
     return 1.0 - (1.0 - between / total) * (len(values) - 1) / (len(values) - int(there.sum()))
 
 
-def numbers_of(partition: Partition, segments: Sequence[Segment]) -> NDArray[np.intp]:
-    """Number of the segment of each; shape (observations,)."""
-    known = {segment: partition.number(segment) for segment in set(segments)}
-    return np.array([known[segment] for segment in segments], dtype=np.intp)
+def numbers_of(partition: Partition, places: NDArray[np.intp], kinds: Sequence[Segment]) -> NDArray[np.intp]:
+    """Number of the segment of each, `places` being those of their classes in `kinds`; shape (observations,)."""
+    return np.array([partition.number(kind) for kind in kinds], dtype=np.intp)[places]
 
 
 def _only(segment: Segment, by: tuple[str, ...]) -> Segment:

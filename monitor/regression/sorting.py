@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from monitor.regression.batches import Rows, moment
+from monitor.regression.batches import Rows
 from monitor.regression.betting import Floats
+from monitor.regression.observations import moment
 from monitor.regression.reading import StreamKey
 from monitor.regression.scale import Scale
 from monitor.regression.segments import Segment, segment_of

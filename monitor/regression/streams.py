@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import numpy as np
 import pyarrow as pa
 
-from monitor.regression.batches import Batch, Batches, worst_of
+from monitor.regression.batches import Batches, Closed
 from monitor.regression.detector import Detector
-from monitor.regression.reading import Reading, Status, StreamKey, Transition, TransitionKind, WorstAnswers
+from monitor.regression.observations import Times, microseconds, moment
+from monitor.regression.reading import Reading, Status, StreamKey, Transition, TransitionKind
 from monitor.regression.scale import Scale
 from monitor.regression.settings import RegressionSettings
 from monitor.regression.sorting import LeftOut, Sorter
-
-_REMEMBERED_BATCHES = 500
+from monitor.regression.worst import Answers
 
 
 @dataclass
@@ -30,8 +29,7 @@ class _Stream:
     """Latest `requested_at`."""
     fed_at: datetime
     """By the clock, when the last new row came."""
-    worst: deque[tuple[datetime, WorstAnswers]] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_BATCHES))
-    """End of a batch and its worst answers."""
+    worst: Answers = field(default_factory=Answers.none)
 
 
 class Streams:
@@ -92,10 +90,9 @@ class Streams:
         """
         begun, found = self._begun(), []
         for (key, scale), stream in self._streams.items():
-            for batch in stream.batches.close(self._watermark(stream, now)):
-                transition = _advance(key, scale, stream, batch, max(1, bisect_left(begun, batch.end)))
-                if transition is not None:
-                    found.append((transition, scale.is_reversed))
+            closed = stream.batches.close(self._watermark(stream, now))
+            if closed is not None:
+                found += [(one, scale.is_reversed) for one in _advance(key, scale, stream, closed, begun)]
         return [transition for transition, _ in sorted(found, key=lambda one: (one[0].at, one[0].key, one[1]))]
 
     def readings(self) -> Mapping[StreamKey, Reading]:
@@ -106,28 +103,27 @@ class Streams:
                 newest[key] = scale, stream
         return {key: stream.detector.reading.on(scale) for key, (scale, stream) in newest.items()}
 
-    def _begun(self) -> list[datetime]:
+    def _begun(self) -> Times:
         """When each metric of each deployment had its first score, in order: a version that is over is replaced."""
         first: dict[tuple[str, str], datetime] = {}
         for (key, _), stream in self._streams.items():
             metric = key.deployment, key.metric
             first[metric] = min(first.get(metric, stream.first), stream.first)
-        return sorted(first.values())
+        return np.array(sorted(map(microseconds, first.values())), dtype=np.int64)
 
     def _watermark(self, stream: _Stream, now: datetime) -> datetime:
         idle = now - stream.fed_at >= self._settings.batch + self._settings.grace
         return now if idle else stream.latest
 
 
-def _advance(key: StreamKey, scale: Scale, stream: _Stream, batch: Batch, streams: int) -> Transition | None:
-    stream.worst.append((batch.end, batch.worst))
-    reading = stream.detector.update(batch.observations, streams)
-    if reading is None:
-        return None
-    change: TransitionKind = "firing" if reading.status is Status.REGRESSED else "resolved"
-    worst = tuple((answer, scale.value(quality)) for answer, quality in _worst_since(stream, reading.since))
-    return Transition(key, change, batch.end, reading.on(scale), worst)
-
-
-def _worst_since(stream: _Stream, since: datetime | None) -> WorstAnswers:
-    return worst_of(answer for end, answers in stream.worst if since is None or end > since for answer in answers)
+def _advance(key: StreamKey, scale: Scale, stream: _Stream, closed: Closed, begun: Times) -> Iterator[Transition]:
+    streams = np.maximum(np.searchsorted(begun, closed.ends), 1)
+    worst = stream.worst.then(closed.worst)
+    stream.worst = worst.of_latest()
+    for place, reading in stream.detector.take(closed.observations, streams):
+        change: TransitionKind = "firing" if reading.status is Status.REGRESSED else "resolved"
+        end = closed.ends[place]
+        known = worst.where(worst.ends <= end).of_latest()
+        since = known if reading.since is None else known.where(known.ends > microseconds(reading.since))
+        answers = tuple((answer, scale.value(quality)) for answer, quality in since.worst())
+        yield Transition(key, change, moment(int(end)), reading.on(scale), answers)

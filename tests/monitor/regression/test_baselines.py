@@ -5,12 +5,14 @@ import pytest
 
 from monitor.regression import RegressionSettings
 from monitor.regression.baselines import Baselines
+from monitor.regression.observations import Observations, microseconds
 from monitor.regression.segments import Segment
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 SETTINGS = RegressionSettings(reference_observations=60, reference_time=0 * HOUR)
 MEANS = {"en": 0.9, "de": 0.5, "fr": 0.3}
+KINDS: list[Segment] = [(("language", language),) for language in MEANS]
 
 
 def classes(random: np.random.Generator, languages: list[str], number: int) -> list[Segment]:
@@ -23,7 +25,9 @@ def add(
     for hour in hours:
         segments = classes(random, languages, 30)
         means = np.array([MEANS[one[0][1]] - fallen for one in segments])
-        baselines.add(segments, random.binomial(1, means).astype(float), np.ones(30), START + hour * HOUR)
+        at, values = np.full(30, microseconds(START + hour * HOUR)), random.binomial(1, means).astype(float)
+        places = np.array([KINDS.index(one) for one in segments])
+        baselines.add(Observations(at, values, np.ones(30), places, np.zeros(1, dtype=np.intp), KINDS))
 
 
 def test_each_segment_gets_a_baseline_below_its_mean_once_the_reference_is_large() -> None:

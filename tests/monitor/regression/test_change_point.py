@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.regression.change_point import History
+from monitor.regression.observations import microseconds
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -12,7 +13,8 @@ HOUR = timedelta(hours=1)
 def history(means: list[float], seed: int = 5) -> History:
     generator, made = np.random.default_rng(seed), History()
     for hour, mean in enumerate(means):
-        made.add(generator.beta(4 * mean, 4 * (1 - mean), 8), np.ones(8), START + hour * HOUR)
+        start = np.array([microseconds(START + hour * HOUR)])
+        made.add(generator.beta(4 * mean, 4 * (1 - mean), 8), np.ones(8), np.zeros(8, dtype=np.intp), start)
     return made
 
 
@@ -33,8 +35,8 @@ def test_a_change_is_dated_and_its_interval_holds_the_truth(before: float, after
 def test_a_change_of_the_other_direction_is_not_found() -> None:
     """Where the mean jumps up at one batch and is steady otherwise, the fall is not dated there."""
     values, made = [0.2] * 10 + [0.8] * 10, History()
-    for hour, value in enumerate(values):
-        made.add(np.array([value]), np.ones(1), START + hour * HOUR)
+    starts = np.array([microseconds(START + hour * HOUR) for hour in range(20)])
+    made.add(np.array(values), np.ones(20), np.arange(20), starts)
     assert made.fall() is None
     found = made.rise()
     assert found is not None

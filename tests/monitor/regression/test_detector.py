@@ -1,11 +1,15 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from monitor.regression import Detector, Observation, RegressionSettings, Status
+from monitor.regression import Detector, Observation, Reading, RegressionSettings, Status
+from monitor.regression.observations import Observations, microseconds
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -26,8 +30,18 @@ def batch(number: int, values: NDArray[np.float64]) -> list[Observation]:
     return [Observation(START + number * HOUR, float(value)) for value in values]
 
 
-def learned(values: NDArray[np.float64], settings: RegressionSettings = SETTINGS) -> Detector:
-    detector = Detector(settings)
+def changes(detector: Detector, number: int, batches: list[NDArray[np.float64]]) -> list[tuple[int, Reading]]:
+    """What changes while these batches come, the first of which has this number, with the number of each."""
+    sizes = [len(values) for values in batches]
+    at = np.repeat([microseconds(START + (number + n) * HOUR) for n in range(len(batches))], sizes)
+    begins = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    of_one = np.zeros(len(at), dtype=np.intp)
+    found = Observations(at, np.concatenate(batches), np.ones(len(at)), of_one, begins)
+    return [(number + place, reading) for place, reading in detector.take(found, np.ones(len(batches), dtype=np.intp))]
+
+
+def learned(values: NDArray[np.float64], chosen: RegressionSettings = SETTINGS) -> Detector:
+    detector = Detector(chosen)
     detector.update(batch(0, values))
     return detector
 
@@ -39,7 +53,7 @@ def test_steady_quality_raises_no_more_false_alarms_than_promised(law: Law) -> N
     alarms = 0
     for _ in range(50):
         detector = learned(np.concatenate([law(generator, 0.7) for _ in range(10)]))
-        alarms += sum(detector.update(batch(n, law(generator, 0.7))) is not None for n in range(1, 101))
+        alarms += len(changes(detector, 1, [law(generator, 0.7) for _ in range(100)]))
     assert alarms <= 10
 
 
@@ -51,10 +65,8 @@ def test_quality_right_at_the_baseline_still_keeps_the_promise() -> None:
         detector = learned(scores(generator, 0.7).repeat(10))
         baseline = detector.reading.baseline
         assert baseline is not None
-        length = 1
-        while length < 400 and detector.update(batch(length, binary(generator, baseline))) is None:
-            length += 1
-        lengths.append(length)
+        alarms = changes(detector, 1, [binary(generator, baseline) for _ in range(400)])
+        lengths.append(alarms[0][0] if alarms else 400)
     assert np.mean(lengths) >= 100
 
 
@@ -82,12 +94,8 @@ def test_the_end_of_a_long_regression_is_seen_as_soon_as_its_start() -> None:
     """After two hundred bad batches the resolve comes within 20 batches of the recovery, and the watch goes on."""
     generator = np.random.default_rng(4)
     detector = learned(np.concatenate([scores(generator, 0.8) for _ in range(10)]))
-    changes = [
-        (number, reading)
-        for number in range(1, 301)
-        if (reading := detector.update(batch(number, scores(generator, 0.4 if 20 <= number < 220 else 0.8))))
-    ]
-    (fired, firing), (paged, page), (ended, resolved) = changes
+    votes = [scores(generator, 0.4 if 20 <= number < 220 else 0.8) for number in range(1, 301)]
+    (fired, firing), (paged, page), (ended, resolved) = changes(detector, 1, votes)
     assert (firing.tier, page.tier, resolved.tier) == ("warn", "page", None)
     assert fired < paged < 40
     assert 20 <= fired < 30
@@ -102,8 +110,7 @@ def test_the_end_of_a_long_regression_is_seen_as_soon_as_its_start() -> None:
 
 def test_a_reference_that_nothing_can_be_worse_than_never_fires_and_says_so() -> None:
     """With a reference of all zeros no score is a drop: hundreds of batches, no alarm, and `can_fire` is False."""
-    settings = SETTINGS.model_copy(update={"tolerance": 0.0})
-    detector = learned(np.zeros(60), settings)
+    detector = learned(np.zeros(60), SETTINGS.model_copy(update={"tolerance": 0.0}))
     assert not detector.reading.can_fire
     assert all(detector.update(batch(n, np.zeros(6))) is None for n in range(1, 500))
 
@@ -196,18 +203,31 @@ def test_the_delay_that_is_told_is_about_the_one_that_comes(law: Law) -> None:
     for seed in range(25):
         generator = np.random.default_rng(seed)
         detector = Detector(SETTINGS)
-        for number in range(200):
-            detector.update(batch(number, law(generator, 0.8)))
+        changes(detector, 0, [law(generator, 0.8) for _ in range(200)])
         delay = detector.reading.delay
         if delay is None or detector.status is not Status.WATCHING:
             continue
         told.append(delay / HOUR)
-        number = 200
-        while detector.update(batch(number, law(generator, 0.7))) is None and number < 1000:
-            number += 1
-        real.append(number - 199)
+        alarms = changes(detector, 200, [law(generator, 0.7) for _ in range(800)])
+        real.append(alarms[0][0] - 199 if alarms else 801)
     assert len(told) > 20
     assert np.median(real) / 2 <= np.median(told) <= 4 * np.median(real)
+
+
+@settings(max_examples=6)
+@given(st.lists(st.integers(1, 200), min_size=1, max_size=8), st.integers(0, 2**32 - 1))
+def test_batches_at_once_are_what_they_are_one_by_one(portions: list[int], seed: int) -> None:
+    """Through alarms, pages, ends and improvements: the same changes and readings in any portions."""
+    generator = np.random.default_rng(seed)
+    means = np.repeat(generator.choice([0.3, 0.5, 0.8, 0.9], 12), generator.integers(5, 50, 12))
+    votes = [generator.beta(4 * mean, 4 * (1 - mean), generator.integers(1, 9)) for mean in [0.8] * 40 + list(means)]
+    whole, parts, single = Detector(SETTINGS), Detector(SETTINGS), Detector(SETTINGS)
+    expected = changes(whole, 0, votes)
+    edges = [*(edge for edge in np.cumsum([0, *portions]).tolist() if edge < len(votes)), len(votes)]
+    assert [one for a, b in pairwise(edges) for one in changes(parts, a, votes[a:b])] == expected
+    found = [(number, single.update(batch(number, values))) for number, values in enumerate(votes)]
+    assert [(number, reading) for number, reading in found if reading] == expected
+    assert whole.reading == parts.reading == single.reading
 
 
 def test_learning_says_how_much_is_missing() -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.regression import RegressionSettings, mean_interval
+from monitor.regression.observations import microseconds
 from monitor.regression.reference import Reference
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -11,7 +12,8 @@ SETTINGS = RegressionSettings(reference_observations=50, reference_time=timedelt
 
 
 def add(reference: Reference, values: np.ndarray, hour: int = 0) -> None:
-    reference.add(values, np.ones(len(values)), START + hour * timedelta(hours=1))
+    start = np.array([microseconds(START + hour * timedelta(hours=1))])
+    reference.add(values, np.ones(len(values)), np.zeros(len(values), dtype=np.intp), start)
 
 
 def test_worse_conversations_never_change_a_complete_reference() -> None:

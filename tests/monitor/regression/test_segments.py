@@ -48,14 +48,15 @@ def test_what_explains_nothing_is_not_used() -> None:
     language, length = random.choice(["en", "de"], 800), random.choice(["short", "long"], 800)
     segments = [(("language", str(a)), ("question_length", str(b))) for a, b in zip(language, length, strict=True)]
     noise, ones = random.uniform(0, 0.6, 800), np.ones(800)
-    chosen = choose(segments, noise + 0.3 * (language == "en"), ones)
+    places = np.arange(800)
+    chosen = choose(places, segments, noise + 0.3 * (language == "en"), ones)
     assert chosen is not None
     assert chosen.partition.by == ("language",)
     assert chosen.out_of == 3
     assert set(chosen.partition.names) == {"language en", "language de", "other"}
-    assert choose(segments, noise, ones) is None
-    assert choose([()] * 800, noise, ones) is None
-    assert choose(segments, ones, ones) is None
+    assert choose(places, segments, noise, ones) is None
+    assert choose(np.zeros(800, dtype=np.intp), [()], noise, ones) is None
+    assert choose(places, segments, ones, ones) is None
 
 
 def test_attributes_that_explain_more_together_are_crossed() -> None:
@@ -64,7 +65,7 @@ def test_attributes_that_explain_more_together_are_crossed() -> None:
     language, length = random.choice(["en", "de"], 800), random.choice(["short", "long"], 800)
     segments = [(("language", str(a)), ("question_length", str(b))) for a, b in zip(language, length, strict=True)]
     values = random.uniform(0.4, 1, 800) - 0.4 * ((language == "de") & (length == "short"))
-    chosen = choose(segments, values, np.ones(800))
+    chosen = choose(np.arange(800), segments, values, np.ones(800))
     assert chosen is not None
     assert set(chosen.partition.by) == {"language", "question_length"}
     assert "question length short" in " / ".join(chosen.partition.names)
@@ -76,4 +77,5 @@ def test_a_class_that_was_not_there_is_of_the_others() -> None:
     partition = Partition.of({EN: 100, DE: 60}, ("language",))
     assert partition is not None
     assert not partition.has_others
-    assert numbers_of(partition, [EN, (("language", "fr"),), (), DE]).tolist() == [0, 2, 2, 1]
+    kinds = [DE, EN, (("language", "fr"),), ()]
+    assert numbers_of(partition, np.array([1, 2, 3, 0]), kinds).tolist() == [0, 2, 2, 1]
