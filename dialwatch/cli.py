@@ -13,7 +13,15 @@ from botocore.exceptions import BotoCoreError
 from deltalake.exceptions import DeltaError
 
 from collector import WorkerError
-from dialwatch import evaluate_command, judge_command, lake_commands, running, score_command, webhook_command
+from dialwatch import (
+    evaluate_command,
+    judge_command,
+    lake_commands,
+    running,
+    score_command,
+    silence_command,
+    webhook_command,
+)
 from dialwatch.collecting import collect_once, collecting
 from dialwatch.config import ConfigError, Settings, load_settings
 from dialwatch.serving import AddressError
@@ -27,6 +35,7 @@ collect_app = typer.Typer(no_args_is_help=True, help="Bring DIAL Core's log line
 app.add_typer(collect_app, name="collect")
 app.add_typer(lake_commands.app, name="lake")
 app.add_typer(webhook_command.app, name="webhook")
+app.add_typer(silence_command.app, name="silence")
 app.add_typer(judge_command.app, name="judge")
 app.command("evaluate")(evaluate_command.evaluate)
 app.command("score")(score_command.score)

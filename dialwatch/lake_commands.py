@@ -47,8 +47,8 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done,
 @app.command("ls")
 def list_tables(lake: LakeOption = None, config: ConfigOption = None) -> None:
     """List the deployments and how many rows their tables have."""
-    opened = _open(_settings(config, lake))
-    grid = _grid("deployment", "requests", "signals", "scores", "cases")
+    opened = open_filled(settings_of(config, lake))
+    grid = grid_of("deployment", "requests", "signals", "scores", "cases")
     for deployment in opened.deployments():
         counts = [
             opened.table(spec, deployment).read(["deployment"]).num_rows
@@ -64,8 +64,8 @@ def list_tables(lake: LakeOption = None, config: ConfigOption = None) -> None:
 @app.command("compact")
 def merge_files(lake: LakeOption = None, config: ConfigOption = None, dry_run: DryRun = False) -> None:
     """Merge small files into few large ones; services may go on meanwhile."""
-    opened = _open(_settings(config, lake))
-    grid = _grid("table", "files before", "files after", "MiB rewritten", "note")
+    opened = open_filled(settings_of(config, lake))
+    grid = grid_of("table", "files before", "files after", "MiB rewritten", "note")
     for name, table in _named(opened):
         done = compact(table, dry_run=dry_run)
         if done.files_before != done.files_after or done.lost_race:
@@ -78,9 +78,9 @@ def merge_files(lake: LakeOption = None, config: ConfigOption = None, dry_run: D
 @app.command("vacuum")
 def remove_files(lake: LakeOption = None, config: ConfigOption = None, dry_run: DryRun = False) -> None:
     """Remove files that were replaced or never committed, and the log's entries that nobody needs."""
-    settings = _settings(config, lake)
-    opened, maintenance = _open(settings), settings.lake.maintenance
-    grid = _grid("table", "files removed", "log entries removed")
+    settings = settings_of(config, lake)
+    opened, maintenance = open_filled(settings), settings.lake.maintenance
+    grid = grid_of("table", "files removed", "log entries removed")
     for name, table in _named(opened):
         files = vacuum(table, timedelta(seconds=maintenance.vacuum_after), dry_run=dry_run)
         retention = timedelta(seconds=maintenance.log_retention)
@@ -93,11 +93,11 @@ def remove_files(lake: LakeOption = None, config: ConfigOption = None, dry_run: 
 @app.command("retention")
 def drop_dates(lake: LakeOption = None, config: ConfigOption = None, dry_run: DryRun = False) -> None:
     """Drop the rows that are older than lake.maintenance.retention says."""
-    settings = _settings(config, lake)
-    opened, maintenance = _open(settings), settings.lake.maintenance
+    settings = settings_of(config, lake)
+    opened, maintenance = open_filled(settings), settings.lake.maintenance
     if not maintenance.retention and not maintenance.deployments:
         raise ConfigError("no retention is configured; write lake.maintenance.retention, such as {parsed_logs: 90d}")
-    grid = _grid("table", "dates dropped", "files", "MiB", "note")
+    grid = grid_of("table", "dates dropped", "files", "MiB", "note")
     for deployment, table in all_tables(opened):
         limit = maintenance.age_limit(table.spec, deployment)
         if limit is None:
@@ -130,8 +130,8 @@ def erase_subject(
         subject = Subject(user=user, chat=chat, response=response)
     except ValueError as error:
         raise typer.BadParameter(f"{error}: give --user, --chat or --response") from None
-    settings = _settings(config, lake)
-    opened = _open(settings)
+    settings = settings_of(config, lake)
+    opened = open_filled(settings)
     receipts = [
         erase(opened, one, datetime.now(UTC), dry_run=dry_run) for one in _as_written(subject, settings.collector)
     ]
@@ -170,7 +170,7 @@ def _as_written(subject: Subject, settings: CollectorSettings) -> list[Subject]:
 
 def _print_receipt(receipt: Receipt) -> None:
     given = {name: value for name, value in vars(receipt.subject).items() if value}
-    grid = _grid("table", "rows erased", "rows changed", "files removed")
+    grid = grid_of("table", "rows erased", "rows changed", "files removed")
     for table in receipt.tables:
         if table.erased or table.changed or table.files:
             grid.add_row(table.table, f"{table.erased:,}", f"{table.changed:,}", f"{table.files:,}")
@@ -184,7 +184,8 @@ def _print_receipt(receipt: Receipt) -> None:
         typer.echo(f"- {note}")
 
 
-def _grid(*columns: str) -> Grid:
+def grid_of(*columns: str) -> Grid:
+    """Give an empty grid for the terminal, with these heads."""
     grid = Grid()
     for name in columns:
         # A name that is cut cannot be copied into a configuration.
@@ -192,11 +193,13 @@ def _grid(*columns: str) -> Grid:
     return grid
 
 
-def _settings(config: Path | None, lake: str | None) -> Settings:
+def settings_of(config: Path | None, lake: str | None) -> Settings:
+    """Give the settings, with the lake that a flag names; raises ConfigError."""
     return load_settings(config, {"lake": {"root": lake}} if lake else {})
 
 
-def _open(settings: Settings) -> Lake:
+def open_filled(settings: Settings) -> Lake:
+    """Open a lake that has tables; raises ConfigError for one without, which is a mistyped root."""
     opened = settings.lake.open()
     if next(all_tables(opened), None) is None:
         raise ConfigError(f"there is no table under {opened.root}: is that the lake's root?")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -18,17 +18,21 @@ from lake.schemas import (
     REJECTED,
     REPLAYS,
     SCORES,
+    SILENCES,
     USER_SIGNALS,
 )
+
+Mend = Callable[[str, Belongings, frozenset[str]], str | None]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Which rows of a table go, and what the `details` of the others become."""
+    """Which rows of a table go, and what texts of the others become, by their columns."""
 
     columns: tuple[str, ...]
+    """What must be read to tell, those to mend among them."""
     goes: Callable[[pa.RecordBatch, Belongings, frozenset[str]], pa.Array]
-    mend: Callable[[str, Belongings, frozenset[str]], str | None] | None = None
+    mend: Mapping[str, Mend] = field(default_factory=dict)
 
 
 def _any(*masks: pa.Array) -> pa.Array:
@@ -67,6 +71,14 @@ def _mend_alert(details: str, mine: Belongings, _: frozenset[str]) -> str | None
     return details if len(left) == len(worst) else json.dumps(told | {"worst": left})
 
 
+def _mend_words(text: str, mine: Belongings, _: frozenset[str]) -> str | None:
+    return None if mine.in_lines.occur_in(text.encode()) else text
+
+
+def _none_goes(batch: pa.RecordBatch, _: Belongings, __: frozenset[str]) -> pa.Array:
+    return pa.array([False] * batch.num_rows, pa.bool_())
+
+
 def _object(details: str) -> dict[str, Any]:
     try:
         told = json.loads(details)
@@ -88,14 +100,15 @@ def of_calls(event_ids: frozenset[str]) -> Rule:
 
 RULES: dict[str, Rule] = {
     USER_SIGNALS.name: Rule(("signal_id", "response_id", "chat_id", "user_id"), _signal_goes),
-    SCORES.name: Rule(("event_id", "response_id", "chat_id", "details"), _score_goes, _mend_score),
+    SCORES.name: Rule(("event_id", "response_id", "chat_id", "details"), _score_goes, {"details": _mend_score}),
     ANCHORS.name: Rule(("event_id", "response_id", "chat_id"), _score_goes),
     GROUND_TRUTH.name: Rule(("case_id",), lambda batch, _, cases: is_in(batch["case_id"], cases)),
     REPLAYS.name: Rule(
         ("case_id", "response_id"),
         lambda batch, mine, cases: _any(is_in(batch["case_id"], cases), is_in(batch["response_id"], mine.response_ids)),
     ),
-    ALERTS.name: Rule(("details",), lambda batch, _, __: pa.array([False] * batch.num_rows, pa.bool_()), _mend_alert),
+    ALERTS.name: Rule(("details", "reason"), _none_goes, {"details": _mend_alert, "reason": _mend_words}),
+    SILENCES.name: Rule(("comment",), _none_goes, {"comment": _mend_words}),
     REJECTED.name: Rule(("raw", "message"), _rejected_goes),
 }
 """Of every table but `parsed_logs`, by its name."""

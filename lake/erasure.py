@@ -24,6 +24,7 @@ from lake.schemas import (
     REJECTED,
     REPLAYS,
     SCORES,
+    SILENCES,
     USER_SIGNALS,
     TableSpec,
 )
@@ -53,8 +54,9 @@ _CANNOT_KNOW = (
     "what a judge, a webhook or a reader of the tables has received are not touched.",
     "Words of the subject that another person repeats in another chat, and ground truth that was typed in, cannot be "
     "told from that person's own.",
-    f"In calls of other people in a shared chat, and in lines that could not be read, texts under {SHORTEST_TEXT} "
-    f"characters and ids under {SHORTEST_ID} were not looked for; a text counts as repeated only where all of it is.",
+    f"In calls of other people in a shared chat, in lines that could not be read and in comments of silences, texts "
+    f"under {SHORTEST_TEXT} characters and ids under {SHORTEST_ID} were not looked for; a text counts as repeated only "
+    "where all of it is.",
     "Lines that could not be read do not say whose they are: one of another person with the same text or id went too.",
     "If an earlier erasure of this subject was cut off while the evaluator was at work: whether that made a case of "
     "ground truth in between. Look for it there.",
@@ -107,7 +109,7 @@ def erase(lake: Lake, subject: Subject, now: datetime, *, dry_run: bool = False)
     erasure = _Erasure(lake, find_belongings(lake, subject), dry_run)
     erasure.run()
     done = []
-    for deployment, table in _tables(lake, (*_MADE_OF_LOGS, PARSED_LOGS, REJECTED)):
+    for deployment, table in _tables(lake, (*_MADE_OF_LOGS, PARSED_LOGS, REJECTED, SILENCES)):
         gone, young = ([], []) if dry_run else forget_history(table, now)
         erased, changed = erasure.found.get(table.uri, (0, 0))
         done.append(TableReceipt(_title(deployment, table), erased, changed, len(gone), tuple(young)))
@@ -140,8 +142,8 @@ class _Erasure:
     def run(self) -> None:
         """Erase what is found through other rows before those, so that the next try finds the rest."""
         self._erase_made_of_logs()
-        for _, table in _tables(self._lake, [REJECTED]):
-            self._erase(table, RULES[REJECTED.name])
+        for _, table in _tables(self._lake, [REJECTED, SILENCES]):
+            self._erase(table, RULES[table.spec.name])
         called = set()
         for wave in reversed(self._mine.waves):
             for deployment, table in _tables(self._lake, [PARSED_LOGS]):
@@ -223,25 +225,26 @@ class _Work:
         ):
             goes = self._goes(batch)
             self.erased += pc.sum(goes).as_py() or 0
-            if self.rule.mend is not None:
-                stays = batch.filter(pc.invert(goes))
-                self.changed += sum(new != old for new, old in self._mended(stays))
+            stays = batch.filter(pc.invert(goes))
+            texts, left = self._texts(stays), self._texts(self._mended(stays))
+            self.changed += sum(old != new for old, new in zip(texts, left, strict=True))
         return self.erased + self.changed > before
 
     def rest(self, files: list[DataFile]) -> Iterator[pa.RecordBatch]:
         """Give what stays."""
         for batch in batches(self.table, files):
-            stays = batch.filter(pc.invert(self._goes(batch)))
-            if self.rule.mend is not None:
-                details = pa.array([new for new, _ in self._mended(stays)], pa.string())
-                stays = stays.set_column(stays.schema.names.index("details"), "details", details)
+            stays = self._mended(batch.filter(pc.invert(self._goes(batch))))
             if stays.num_rows:
                 yield stays
 
     def _goes(self, batch: pa.RecordBatch) -> pa.Array:
         return self.rule.goes(batch, self.belongings, self.cases)
 
-    def _mended(self, batch: pa.RecordBatch) -> Iterator[tuple[str | None, str | None]]:
-        for old in batch["details"].to_pylist():
-            mend = self.rule.mend
-            yield (mend(old, self.belongings, self.cases) if mend and old is not None else old), old
+    def _texts(self, batch: pa.RecordBatch) -> Iterator[tuple[str | None, ...]]:
+        return zip(*(batch[name].to_pylist() for name in self.rule.mend), strict=True)
+
+    def _mended(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        for name, mend in self.rule.mend.items():
+            texts = (None if old is None else mend(old, self.belongings, self.cases) for old in batch[name].to_pylist())
+            batch = batch.set_column(batch.schema.names.index(name), name, pa.array(texts, pa.string()))
+        return batch

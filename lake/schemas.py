@@ -331,8 +331,25 @@ BATCHES = TableSpec(
     per_deployment=False,
 )  # fmt: skip
 
+SILENCES = TableSpec(
+    "_silences",
+    "One row a silence that a person added, and one more where a person ended it before its time.",
+    _schema(
+        ("silence_id", pa.int64(), "1, 2, 3 ...; the same in both rows."),
+        ("change", pa.string(), "added or ended."),
+        ("changed_at", TIMESTAMP, "When the command was given."),
+        ("deployment", pa.string(), "Deployment that is silenced; null for every one."),
+        ("metric", pa.string(), "Metric or floor that is silenced, as in alerts; null for every one."),
+        ("until", TIMESTAMP, "When the silence ends; the earlier one counts."),
+        ("comment", pa.string(), "Why, in the words of who added it; null in the row of an end."),
+    ),
+    per_deployment=False,
+    by_date=False,
+    long_text=("comment",),
+)
+
 TABLES = {
     spec.name: spec
-    for spec in (PARSED_LOGS, USER_SIGNALS, SCORES, ANCHORS, GROUND_TRUTH, REPLAYS, ALERTS, REJECTED, BATCHES)
+    for spec in (PARSED_LOGS, USER_SIGNALS, SCORES, ANCHORS, GROUND_TRUTH, REPLAYS, ALERTS, REJECTED, BATCHES, SILENCES)
 }
 """Every table by its folder's name."""

@@ -132,27 +132,27 @@ class AlertBook:
         outcome: DeliveryKind,
         reason: str,
         at: datetime,
-        until: datetime | None = None,
     ) -> None:
         """Write what came of telling `receiver` of changes of one deployment, all in one commit or none.
 
-        A second time is no row. `until`, for silenced: when the silence ends; with another end it is another row.
+        A second time is no row.
         """
-        rows = [
-            AlertChange(
-                change_id=digest(change.change_id, receiver, *([until.isoformat()] if until else [])),
-                alert_id=change.alert_id,
-                key=change.key,
-                change=outcome,
-                changed_at=at,
-                details=AlertDetails(receiver=receiver, fired_at=change.details.fired_at, until=until),
-                reason=reason,
-                delivery_of=change.change_id,
-            )
-            for change in changes
-        ]
+        rows = [_delivery(change, receiver, outcome, reason, at) for change in changes]
         with self._lock:
             self._append(self._shelf(changes[0].key.deployment), partial(_new, changes=rows))
+
+    def record_silence(self, change: AlertChange, receiver: str, reason: str, at: datetime, until: datetime) -> None:
+        """Write until when a silence keeps a change from `receiver`; no row where the last one says the same."""
+
+        def news(known: Sequence[AlertChange]) -> list[AlertChange]:
+            mine = (c.details for c in known if c.delivery_of == change.change_id)
+            ends = [details.until for details in mine if details.receiver == receiver and details.until]
+            if ends[-1:] == [until]:
+                return []
+            return [_delivery(change, receiver, "silenced", reason, at, until, len(ends))]
+
+        with self._lock:
+            self._append(self._shelf(change.key.deployment), news)
 
     def pending(self, receiver: str, now: datetime) -> list[AlertChange]:
         """Give the changes that this receiver has still to be told of, oldest first; see `monitor.pending`."""
@@ -228,6 +228,27 @@ def _news(known: Sequence[AlertChange], transitions: Sequence[Transition], now: 
 def _new(known: Sequence[AlertChange], changes: Sequence[AlertChange]) -> list[AlertChange]:
     ids = {old.change_id for old in known}
     return [change for change in changes if change.change_id not in ids]
+
+
+def _delivery(
+    change: AlertChange,
+    receiver: str,
+    outcome: DeliveryKind,
+    reason: str,
+    at: datetime,
+    until: datetime | None = None,
+    rows_before: int = 0,
+) -> AlertChange:
+    return AlertChange(
+        change_id=digest(change.change_id, receiver, *([until.isoformat(), str(rows_before)] if until else [])),
+        alert_id=change.alert_id,
+        key=change.key,
+        change=outcome,
+        changed_at=at,
+        details=AlertDetails(receiver=receiver, fired_at=change.details.fired_at, until=until),
+        reason=reason,
+        delivery_of=change.change_id,
+    )
 
 
 def _change(transition: Transition, opened: AlertChange | None, now: datetime) -> AlertChange:

@@ -66,7 +66,11 @@ def create_app(monitor: Monitor) -> FastAPI:
         snapshot = monitor.snapshot
         page = overview_of(snapshot) if snapshot else None
         text = templates.get_template("overview.html").render(
-            page=page, books=snapshot.books if snapshot else None, health=monitor.health(), summary=summary
+            page=page,
+            books=snapshot.books if snapshot else None,
+            silences=snapshot.silences if snapshot else (),
+            health=monitor.health(),
+            summary=summary,
         )
         return HTMLResponse(text)
 
@@ -75,8 +79,9 @@ def create_app(monitor: Monitor) -> FastAPI:
         snapshot = monitor.snapshot
         figures = snapshot.deployments.get(name) if snapshot else None
         card, axis = card_of(name, figures) if figures else (None, None)
+        silences = [one for one in snapshot.silences if one.deployment in (None, name)] if snapshot else []
         text = templates.get_template("deployment_page.html").render(
-            name=name, card=card, axis=axis, snapshot=snapshot, summary=summary
+            name=name, card=card, axis=axis, silences=silences, snapshot=snapshot, summary=summary
         )
         return HTMLResponse(text, status_code=404 if snapshot and not figures else 200)
 

@@ -45,10 +45,8 @@ def ended_in_silence(changes: Sequence[AlertChange], receiver: str) -> set[str]:
     """Give the ids of alerts that were over before the silence that kept them from the receiver."""
     mine = [change for change in changes if change.details.receiver == receiver]
     told = {change.alert_id for change in mine if change.change != "silenced"}
-    until: dict[str, datetime] = {}
-    for change in mine:
-        if change.change == "silenced" and change.details.until is not None:
-            until[change.alert_id] = max(change.details.until, until.get(change.alert_id, change.details.until))
+    # The last word counts: a silence may have been ended before its time.
+    until = {c.alert_id: c.details.until for c in mine if c.change == "silenced" and c.details.until is not None}
     return {
         change.alert_id
         for change in changes
@@ -57,6 +55,17 @@ def ended_in_silence(changes: Sequence[AlertChange], receiver: str) -> set[str]:
         and change.alert_id in until
         and recorded_at(change) < until[change.alert_id]
     }
+
+
+def held_back(changes: Sequence[AlertChange], receiver: str) -> list[tuple[AlertChange, AlertChange]]:
+    """Give the changes that a silence kept from the receiver, each with the last row that says until when.
+
+    Those whose alert was over before the silence are left out: that is settled.
+    """
+    mine = [change for change in changes if change.details.receiver == receiver]
+    over = {change.alert_id for change in mine if change.change == "silenced" and change.details.until is None}
+    last = {c.delivery_of: c for c in mine if c.change == "silenced" and c.details.until is not None}
+    return [(c, last[c.change_id]) for c in changes if c.change_id in last and c.alert_id not in over]
 
 
 def recorded_at(change: AlertChange) -> datetime:

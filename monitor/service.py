@@ -23,6 +23,7 @@ from lake import (
     PARSED_LOGS,
     REJECTED,
     SCORES,
+    SILENCES,
     UNASSIGNED,
     USER_SIGNALS,
     Lake,
@@ -52,6 +53,7 @@ from monitor.regression import (
 )
 from monitor.scores import SCORE_COLUMNS
 from monitor.settings import MonitorSettings
+from monitor.silences import SILENCE_COLUMNS, Silences
 from monitor.snapshot import Figures, Snapshot
 from monitor.totals import SUMMED, RisingTotals, Totals, totals_of
 from monitor.traffic import LOG_COLUMNS
@@ -101,7 +103,7 @@ class Monitor:
             self._alert_book,
             settings.external_url,
             internal_hosts=settings.internal_hosts,
-            silences=settings.silences,
+            silences=None,
             group=timedelta(seconds=settings.group_seconds),
             clock=clock,
         )
@@ -162,6 +164,7 @@ class Monitor:
         self._floor_readings: Mapping[str, Mapping[FloorName, FloorReading]] = {}
         self._anchors = Anchors(self.settings.regression.tolerance)
         self._books = Books()
+        self._silences = Silences(self.settings.silences)
         self._figures: dict[str, Figures] = {}
         self._known: set[str | None] = set()
         self._summed: set[str] = set()
@@ -179,6 +182,9 @@ class Monitor:
             _log.info("A table has left the lake. All is read again. Deployments that left: %s", gone or "none")
             self._start_over(deployments)
         self._known = set(deployments)
+        self._take(SILENCES, None, SILENCE_COLUMNS, self._silences.add)
+        # Nobody stays untold for ever because this table cannot be read.
+        self._notifier.silence(self._silences.every, is_certain=self._new_rows.has_taken(SILENCES, [None]))
         self._take_books()
         for deployment in deployments:
             if is_stopping():
@@ -356,6 +362,7 @@ class Monitor:
                 for judge, budget in self._judge_budgets.items()
             },
             totals=self._summed_up(),
+            silences=self._silences.at(now),
         )
 
     def _summed_up(self) -> Totals:

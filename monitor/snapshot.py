@@ -10,6 +10,7 @@ from monitor.alert_change import AlertChange
 from monitor.alert_totals import AlertTotals
 from monitor.books import Books
 from monitor.floors import FloorName, FloorReading
+from monitor.notify import Silence
 from monitor.regression import Judgement, JudgeReading, Reading
 from monitor.scores import MetricScores, Scores
 from monitor.totals import Totals
@@ -55,7 +56,8 @@ class Snapshot:
     `failures` counts what went wrong by reason and `failed_deliveries` the attempts at a webhook that did not
     deliver. `disabled_webhooks` says by name who wants no more messages. `refresh_seconds` is how long the last look
     at the lake took. `judge_budgets_left` is what is left of each judge's budget of the day, as far as rows of scores
-    tell. `totals` are sums over all deployments, those that have been erased since included.
+    tell. `totals` are sums over all deployments, those that have been erased since included. `silences` are those that
+    hold back now.
     """
 
     taken_at: datetime
@@ -67,3 +69,4 @@ class Snapshot:
     disabled_webhooks: Mapping[str, bool] = field(default_factory=dict)
     judge_budgets_left: Mapping[str, float] = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)
+    silences: tuple[Silence, ...] = ()

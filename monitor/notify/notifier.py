@@ -31,13 +31,16 @@ class Notifier:
         external_url: str = "",
         *,
         internal_hosts: Collection[str] = (),
-        silences: Sequence[Silence] = (),
+        silences: Sequence[Silence] | None = (),
         group: timedelta = timedelta(0),
         timeout: float = TIMEOUT_SECONDS,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         generator: random.Random | None = None,
     ) -> None:
-        """`external_url` is where a person finds our pages, `timeout` the seconds that one attempt may take."""
+        """`external_url` is where a person finds our pages, `timeout` the seconds that one attempt may take.
+
+        `silences` None: they are not known yet, and until `silence` says them nobody is told but Alertmanagers.
+        """
         names = Counter(webhook.name for webhook in webhooks)
         twice = [name for name, count in names.items() if count > 1]
         if twice:
@@ -63,6 +66,12 @@ class Notifier:
     def disabled(self) -> dict[str, bool]:
         """By name, whether the receiver answered 410 and is not asked again by this process."""
         return {receiver.settings.name: receiver.gone for receiver in self._receivers}
+
+    def silence(self, silences: Sequence[Silence], *, is_certain: bool = True) -> None:
+        """Hold back by these from the next look on; where it is not certain that they are all, those before stay."""
+        for receiver in self._receivers:
+            if isinstance(receiver, Receiver) and (is_certain or receiver.silences is None):
+                receiver.silences = silences
 
     def run_due(self, now: datetime) -> datetime | None:
         """Serve the receivers one after the other, without threads; returns when the next is due, None for never."""

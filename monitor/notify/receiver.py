@@ -20,6 +20,7 @@ from monitor.notify.schedule import next_delay
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.sign import signed_headers
 from monitor.notify.silence import Silence, silence_of
+from monitor.pending import held_back
 
 LONGEST_REST = timedelta(minutes=1)
 _LONGEST_RUN_SECONDS = 60.0
@@ -54,11 +55,13 @@ class Receiver:
         book: AlertBook,
         pool: httpcore.ConnectionPool,
         external_url: str = "",
-        silences: Sequence[Silence] = (),
+        silences: Sequence[Silence] | None = (),
         group: timedelta = timedelta(0),
         generator: random.Random | None = None,
     ) -> None:
         self.settings = settings
+        self.silences = silences
+        """Also those that are over. None while nobody knows them: so long nobody is told."""
         self.gone = False
         """Whether it answered 410: it is not asked again until the process ends."""
         self.failed_attempts = 0
@@ -66,7 +69,6 @@ class Receiver:
         self._book = book
         self._pool = pool
         self._external_url = external_url
-        self._silences = silences
         self._group = group
         self._generator = generator or random.Random()  # noqa: S311 - only spreads retries
         self._retries: dict[str, _Retry] = {}
@@ -78,18 +80,22 @@ class Receiver:
 
         Never raises. To be called by one thread at a time.
         """
+        silences = self.silences  # another thread may give others meanwhile
+        if silences is None:
+            return None
         try:
-            return self._run_due(now)
+            self._note_early_ends(silences, now)
+            return self._run_due(silences, now)
         except Exception as error:
             self.failed_attempts += 1
             self._rests_until = now + LONGEST_REST
             _log.warning("Webhook %s is tried again in %s: %s", self.settings.name, LONGEST_REST, error)
             return self._rests_until
 
-    def _run_due(self, now: datetime) -> datetime | None:
+    def _run_due(self, silences: Sequence[Silence], now: datetime) -> datetime | None:
         waiting: dict[str, datetime] = {}
         began = time.monotonic()
-        held = self._hold_back(now)
+        held = self._hold_back([silence for silence in silences if now < silence.until], now)
         for message in messages(self._to_tell(held, now), self._group):
             if self._rests_until is not None and now < self._rests_until:
                 return self._rests_until
@@ -103,23 +109,27 @@ class Receiver:
             return self._rests_until
         return min([*waiting.values(), *(silence.until for silence in held.values())], default=None)
 
-    def _hold_back(self, now: datetime) -> dict[str, Silence]:
+    def _note_early_ends(self, silences: Sequence[Silence], now: datetime) -> None:
+        """Write what silences ended before the time that their rows say, so that it counts also after a restart."""
+        for change, row in held_back(self._book.changes(), self.settings.name):
+            silence = silence_of(change, [one for one in silences if row.changed_at <= one.until])
+            ended = silence.until if silence else now  # one that left the configuration says no time
+            if row.details.until and ended <= now and ended < row.details.until:
+                reason = f"the silence was ended at {ended.isoformat()}, before its time"
+                self._book.record_silence(change, self.settings.name, reason, now, ended)
+
+    def _hold_back(self, silences: Sequence[Silence], now: datetime) -> dict[str, Silence]:
         """Give the silences that hold back changes, by change_id, after a row for each says so."""
-        silences = [silence for silence in self._silences if now < silence.until]
         ended = self._book.ended_in_silence(self.settings.name)
         held: dict[str, Silence] = {}
         for change in self._book.pending(self.settings.name, now):
             if change.alert_id in ended:
-                self._record_silence([change], "over before the silence that held back its beginning", now, None)
+                reason = "over before the silence that held back its beginning"
+                self._book.record_deliveries([change], self.settings.name, "silenced", reason, now)
             elif change.change == "firing" and (silence := silence_of(change, silences)):
                 held[change.change_id] = silence
-                self._record_silence([change], silence.reason, now, silence.until)
+                self._book.record_silence(change, self.settings.name, silence.reason, now, silence.until)
         return held
-
-    def _record_silence(
-        self, changes: Sequence[AlertChange], reason: str, now: datetime, until: datetime | None
-    ) -> None:
-        self._book.record_deliveries(changes, self.settings.name, "silenced", reason, now, until)
 
     def _to_tell(self, held: Collection[str], now: datetime) -> list[AlertChange]:
         pending = self._book.pending(self.settings.name, now)

@@ -19,6 +19,7 @@ from lake import (
     REJECTED,
     REPLAYS,
     SCORES,
+    SILENCES,
     USER_SIGNALS,
     Lake,
     LostRaceError,
@@ -131,6 +132,25 @@ def test_nothing_is_left_of_it(lake: Lake, subject: Subject) -> None:
     assert lake.table(REJECTED).read(["raw"]).to_pylist() == [{"raw": b"{nothing}"}]
     assert lake.table(REJECTED).committed("file:1") == 9
     assert erase(lake, subject, NOW).found == 0
+
+
+def test_a_comment_that_names_the_subject_goes_and_the_silence_stays(lake: Lake) -> None:
+    """In the silence and in the reasons of alerts that it held back; ids go on, and comments of others stay."""
+    said = "planted-user complains; known"
+    until = {"silence_id": 1, "change": "added", "until": NOW}
+    rows = [until | {"comment": said}, until | {"silence_id": 2, "comment": "new index"}]
+    lake.table(SILENCES).append(SILENCES.rows(rows), {"silences": 2})
+    put(lake, ALERTS, {"change_id": "c2", "change": "silenced", "reason": f"silenced until later: {said}"})
+    receipt = erase(lake, Subject(user="planted-user"), NOW)
+    assert numbers(receipt)["_silences"] == (0, 1)
+    assert numbers(receipt)["rag-app alerts"] == (0, 2)
+    assert b"complains" not in everywhere(lake.root)
+    left = lake.table(SILENCES).read(["silence_id", "until", "comment"]).to_pylist()
+    assert sorted((row["silence_id"], row["until"], row["comment"]) for row in left) == [
+        (1, NOW, None),
+        (2, NOW, "new index"),
+    ]
+    assert lake.table(SILENCES).committed("silences") == 2
 
 
 def test_a_dry_run_finds_and_changes_nothing(lake: Lake) -> None:

@@ -12,8 +12,10 @@ import pytest
 from lake import Lake
 from monitor.alerts import AlertBook
 from monitor.app import create_app
+from monitor.notify import Silence
 from monitor.notify.text import description, summary
 from monitor.service import Monitor
+from monitor.silences import add_silence
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -166,3 +168,24 @@ def test_another_mix_of_traffic_is_told_and_no_regression(open_page: Open, monit
     assert "No active regression" in page
     assert re.search(r"another mix of traffic: -0\.09", page)
     assert re.search(r'dialwatch_score_mix_change\{deployment="rag",.*\} -0\.0[89]', open_page("/metrics").text)
+
+
+def test_the_pages_say_until_when_alerts_are_silenced(
+    open_page: Open, monitor: Monitor, lake: Lake, rows: Any, clock: Any
+):
+    """The overview all silences that hold, a deployment's page its own; a comment is text, whatever it holds."""
+    rows.logs("rag", {})
+    soon, late = clock.now + timedelta(hours=3), datetime(2126, 12, 1, 7, tzinfo=UTC)
+    add_silence(lake, Silence(deployment="rag", until=soon, comment="<b>known</b>"), clock.now)
+    add_silence(lake, Silence(metric="no_data", until=soon), clock.now)
+    add_silence(lake, Silence(deployment="other", until=late), clock.now)
+    monitor.refresh()
+    overview, own = (open_page(path).text for path in ("/", "/deployment?name=rag"))
+    assert "of <bdi>other</bdi> are silenced until 1 Dec 2126, 07:00 UTC" in overview
+    assert "other" not in own
+    for page in (overview, own):
+        assert "until 20 Nov 2026, 15:00 UTC: <bdi>&lt;b&gt;known&lt;/b&gt;</bdi>" in page
+        assert '<span class="metric">no_data</span> of every deployment are silenced' in page
+    clock.advance(hours=4)
+    monitor.refresh()
+    assert "silenced" not in open_page("/deployment?name=rag").text

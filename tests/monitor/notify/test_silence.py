@@ -93,6 +93,30 @@ def test_an_alert_that_ends_after_the_silence_is_told_whole(
     assert len(receiver.requests) == 2
 
 
+@pytest.mark.parametrize(("is_settled", "other_ended"), [(False, -HOUR), (True, -HOUR), (True, 1.5 * HOUR)])
+def test_a_silence_that_left_the_configuration_has_held_until_then(
+    book: AlertBook,
+    silenced: Callable[..., Notifier],
+    start_receiver: Callable[..., Any],
+    is_settled: bool,
+    other_ended: timedelta,
+) -> None:
+    """What was over before is not told, whichever silence ended before it, and what is over after it is told whole."""
+    receiver = start_receiver()
+    sender = silenced(receiver)
+    book.record([transition(), transition(metric="n")], START)
+    sender.run_due(START + HOUR)
+    book.record([transition("resolved", 2)], START + 2 * HOUR)
+    if is_settled:
+        sender.run_due(START + 2 * HOUR)
+    others = [Silence(deployment="rag", metric="m", until=START + other_ended)]
+    again = Notifier([receiver.settings()], book, internal_hosts=["127.0.0.1"], silences=others)
+    book.record([transition("resolved", 2, metric="n")], START + 2.5 * HOUR)
+    again.run_due(START + 2.5 * HOUR)
+    again.run_due(START + 4 * HOUR)
+    assert [b'"metric":"n"' in request.body for request in receiver.requests] == [True, True]
+
+
 @pytest.mark.parametrize(
     ("matchers", "silent"),
     [
