@@ -102,7 +102,9 @@ class AlertBook:
         """Resolve alerts that no evidence can end any more; returns the changes.
 
         That is so where the stream, computed anew as after other settings, has been read past the alert's beginning
-        and is not regressed, and where `newest`, the streams of each metric's newest version, has another version.
+        and is not regressed or learns anew, and where `newest`, the streams of each metric's newest version, has
+        another version. `readings` and `newest` are to be of deployments whose scores have all been read: a stream that
+        lacks some seems to learn.
         """
         with self._lock, _all_tried() as one:
             resolved: list[AlertChange] = []
@@ -315,8 +317,10 @@ def _withdrawn(
     metric = (alert.key.deployment, alert.key.metric)
     if alert.key not in newest and any((key.deployment, key.metric) == metric for key in newest):
         reason = "the metric has a new version"
-    elif reading is None or reading.status is not Status.WATCHING or latest is None or latest < alert.changed_at:
+    elif reading is None or reading.status is Status.REGRESSED or latest is None or latest < alert.changed_at:
         return None
+    elif reading.status is Status.LEARNING:
+        reason = "no longer watched: the stream learns its reference anew, so nothing can tell whether quality is back"
     else:
         reason = "computed anew from the scores, with the settings of now, this is no regression"
     return AlertChange(

@@ -366,7 +366,8 @@ class Monitor:
     def _summed_up(self) -> Totals:
         for name, spec in SUMMED.items():
             # Once is enough: the rows of a table that comes later are new.
-            if self._new_rows.has_taken(spec, self._known if spec.per_deployment else [None]):
+            places = self._known if spec.per_deployment else [None]
+            if all(self._shared_rows.has_given(spec, place, f"read_{spec.name}") for place in places):
                 self._summed.add(name)
         figures = self._figures.values()
         counted = totals_of([one.scores for one in figures], [one.alerts for one in figures], self._books)

@@ -285,6 +285,21 @@ def test_an_alert_that_the_streams_no_longer_have_is_resolved_with_the_reason(la
     assert book.active() == []
 
 
+def test_an_alert_whose_stream_learns_anew_is_no_longer_watched(lake: Lake) -> None:
+    """It ends, not as a recovery, once the stream was read past its beginning; a stream that was not is left alone."""
+    AlertBook(lake).record([fired()], NOW)
+    book = AlertBook(lake)
+    learning = replace(READING, status=Status.LEARNING)
+    for latest in (None, START + 9 * HOUR):
+        assert book.settle({KEY: replace(learning, latest=latest)}, {KEY}, NOW) == []
+    (end,) = book.settle({KEY: replace(learning, latest=START + 12 * HOUR)}, {KEY}, NOW)
+    assert (end.change, end.changed_at, end.current_mean) == ("resolved", START + 12 * HOUR, None)
+    assert end.reason is not None
+    assert end.reason.startswith("no longer watched: the stream learns its reference anew")
+    assert end.is_withdrawn
+    assert AlertBook(lake).active() == []
+
+
 def test_a_strange_deployment_keeps_its_name(lake: Lake) -> None:
     """A name with slashes, quotes and line ends comes back as it was."""
     key = StreamKey('apps/"Ü\n../x', "m", "1")

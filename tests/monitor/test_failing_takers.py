@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from lake import ALERTS, Lake, Table
@@ -87,6 +89,21 @@ def test_floors_count_once_what_the_figures_refused(
     assert (told.traffic.requests, told.scores.evaluations) == (100, 100)
 
 
+def test_sums_are_not_told_before_all_is_counted(
+    monitor: Monitor, rows: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A counter that began at 0 because scores were refused would take them for new when they come again."""
+    rows.scores("rag", *[{"value": 0.5}] * 10)
+    with monkeypatch.context() as failing:
+        failing.setattr(Scores, "with_scores", broken)
+        monitor.refresh()
+    assert monitor.snapshot is not None
+    assert monitor.snapshot.totals.evaluations == {}
+    clock.advance(seconds=5)
+    monitor.refresh()
+    assert monitor.snapshot.totals.evaluations == {"": 10}
+
+
 def test_floors_that_fail_stop_no_figures_and_count_later(
     monitor: Monitor, rows: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,3 +172,24 @@ def test_a_table_of_alerts_that_is_broken_keeps_no_other_alert_back(
         assert any("no space left" in problem for problem in monitor.health().problems)
     monitor.refresh()
     assert alerts(lake, "a") == alerts(lake, "b") == [(METRIC, "system")]
+
+
+@pytest.mark.usefixtures("three_deployments")
+def test_an_alert_does_not_end_while_scores_are_missing(
+    make_monitor: Callable[[], Monitor], lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a restart a stream that has taken only the newest scores seems to learn anew: its alert stays open."""
+    make_monitor().refresh()
+    add = Streams.add
+
+    def add_some(streams: Streams, rows: pa.Table, now: datetime) -> None:
+        add(streams, rows.filter(pc.greater(rows["requested_at"], now - timedelta(hours=5))), now)
+        raise MemoryError
+
+    with monkeypatch.context() as failing:
+        failing.setattr(Streams, "add", add_some)
+        restarted = make_monitor()
+        restarted.refresh()
+    assert restarted.snapshot is not None
+    assert restarted.snapshot.deployments["rag-search"].readings[METRIC].status is Status.LEARNING
+    assert {row["change"] for row in lake.table(ALERTS, "rag-search").read().to_pylist()} == {"firing"}

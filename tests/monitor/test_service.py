@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from lake import ALERTS, SCORES, USER_SIGNALS, Lake, Table
-from monitor.regression import Anchors, Status, Streams
+from monitor.app import create_app
+from monitor.regression import Anchors, RegressionSettings, Status, Streams
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
 
@@ -223,6 +224,29 @@ def test_an_alert_ends_with_the_version_of_its_metric(monitor: Monitor, lake: La
     changes = {row["change"]: row for row in lake.table(ALERTS, "rag-search").read().to_pylist()}
     assert set(changes) == {"firing", "resolved"}
     assert changes["resolved"]["reason"] == "the metric has a new version"
+
+
+@pytest.mark.usefixtures("three_deployments")
+def test_an_alert_ends_when_other_settings_make_its_stream_learn_anew(
+    monitor: Monitor, lake: Lake, clock: Any, get: Callable[..., Any]
+):
+    """With a longer reference nothing watches any more: the overview says learning, and the alert ends, with why."""
+    monitor.refresh()
+    other = MonitorSettings(regression=RegressionSettings(reference_observations=5000))
+    for _ in range(2):
+        again = Monitor(lake, other, clock)
+        again.refresh()
+    assert again.snapshot is not None
+    figures = again.snapshot.deployments["rag-search"]
+    assert figures.readings["faithfulness_kprecision"].status is Status.LEARNING
+    assert [(change.change, change.is_withdrawn) for change in figures.changes] == [
+        ("resolved", True),
+        ("firing", False),
+    ]
+    (end,) = (row for row in lake.table(ALERTS, "rag-search").read().to_pylist() if row["change"] == "resolved")
+    assert "learns its reference anew" in end["reason"]
+    assert end["current_mean"] is None
+    assert "no longer watched" in get(create_app(again), "/deployment?name=rag-search").text
 
 
 def test_only_the_newest_version_of_a_metric_is_watched(monitor: Monitor, rows: Any, clock: Any):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -7,6 +8,7 @@ import pytest
 
 from monitor.alert_change import FLOOR, AlertChange, AlertDetails
 from monitor.floors import Finding
+from monitor.notify.body import webhook_body
 from monitor.notify.group import messages
 from monitor.notify.link import link_to
 from monitor.notify.text import description, summary
@@ -24,6 +26,13 @@ def passed(floor: str, finding: Finding) -> AlertChange:
 
 def share(requests: int, mostly: str | None = None) -> Finding:
     return Finding(share=0.71, limit=0.3, ends_at=0.15, requests=requests, window_seconds=900, mostly=mostly)
+
+
+def test_a_floor_has_no_verdict() -> None:
+    """Its numbers are counted: a webhook says null, not that its cause is undecided."""
+    (data,) = json.loads(webhook_body([passed("errors", share(240))], "team", ""))["data"]
+    assert data["verdict"] is None
+    assert data["floor"]["requests"] == 240
 
 
 @pytest.mark.parametrize(
