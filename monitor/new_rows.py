@@ -65,12 +65,15 @@ class NewRows:
         """Give another reader, which stands where this one does in a table: while rows are handed over, before them."""
         other = NewRows(self._lake, self._where)
         other._places[spec.name, deployment] = _Place(
-            self._lake.table(spec, deployment), self.version(spec, deployment)
+            self._lake.table(spec, deployment), self._version(spec, deployment)
         )
         return other
 
-    def version(self, spec: TableSpec, deployment: str | None) -> int | None:
-        """Up to which version a table has been taken in; None for not at all."""
+    def is_as_far_as(self, other: NewRows, spec: TableSpec, deployment: str | None) -> bool:
+        """Whether both have taken in the same version of a table."""
+        return self._version(spec, deployment) == other._version(spec, deployment)
+
+    def _version(self, spec: TableSpec, deployment: str | None) -> int | None:
         place = self._places.get((spec.name, deployment))
         return None if place is None else place.version
 

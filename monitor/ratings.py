@@ -9,11 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake import SCORES
+from lake import DISLIKES, SCORES
 from monitor.scores import SCORE_COLUMNS
 
-DISLIKES = "dislikes"
-"""The metric: 1 for an answer that was disliked, 0 for one that was liked."""
 _VERSION = "1"
 RATING_COLUMNS = ("signal_id", "response_id", "deployment", "signaled_at", "signal", "origin", "user_id", "chat_id")
 _VALUES = {"like": 0.0, "dislike": 1.0}

@@ -195,7 +195,8 @@ class Monitor:
         if deployment is not None:
             logs[_FLOORS] = partial(self._floors.add_logs, name, now=now)
         self._share(PARSED_LOGS, deployment, LOG_COLUMNS, logs, now)
-        if deployment is not None:
+        # What the first look at the table has just found unchanged needs no second one.
+        if deployment is not None and not self._new_answers.is_as_far_as(self._new_rows, PARSED_LOGS, deployment):
             answers = partial(self._floors.add_answers, name, now=now)
             self._take(PARSED_LOGS, deployment, ANSWER_COLUMNS, answers, self._new_answers)
         signals = {"read_user_signals": self._into(name, Figures.with_signals), _REGRESSIONS: self._ratings.add}

@@ -68,7 +68,7 @@ class SharedRows:
         for name, one in apart.items():
             if one.is_due(now):
                 self._catch_up(one, spec, deployment, columns, takers[name], now)
-            if one.error is None and one.new_rows.version(spec, deployment) == self._new_rows.version(spec, deployment):
+            if one.error is None and one.new_rows.is_as_far_as(self._new_rows, spec, deployment):
                 del self._apart[spec, deployment, name]
         return {name: error for name in takers if (error := self._error(spec, deployment, name))}
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from lake import DISLIKES
 from monitor.alert_change import AlertChange, AlertDetails
 from monitor.notify.floor_text import floor_lines, floor_summary
 from monitor.notify.link import link_to
 from monitor.notify.words import duration, time
-from monitor.ratings import DISLIKES
 from monitor.regression import SegmentChange
 
 WORST = 5

@@ -327,6 +327,27 @@ def test_a_backfill_stays_out_of_the_histogram(monitor: Monitor, rows: Any, cloc
     assert len(scores.metrics["faithfulness_kprecision"].values_over_time.quarters) == 2
 
 
+def test_a_table_without_news_is_looked_at_once(monitor: Monitor, rows: Any, monkeypatch: pytest.MonkeyPatch):
+    """Two readers of the logs, of all requests and of the latest answers, open it twice only where there is news."""
+    looks: list[str] = []
+    read_since = Table.read_since
+
+    def spy(table: Table, *given: Any, **more: Any) -> Any:
+        looks.append(table.spec.name)
+        return read_since(table, *given, **more)
+
+    rows.logs("a", {})
+    monitor.refresh()
+    monkeypatch.setattr(Table, "read_since", spy)
+    monitor.refresh()
+    assert looks.count("parsed_logs") == 1
+    rows.logs("a", *[{"answer": ""}] * 60)
+    monitor.refresh()
+    assert looks.count("parsed_logs") == 3
+    assert monitor.snapshot is not None
+    assert monitor.snapshot.deployments["a"].floors["empty_answers"].share == 60 / 61
+
+
 def test_texts_of_people_are_never_read(monitor: Monitor, rows: Any, monkeypatch: pytest.MonkeyPatch):
     """No column that holds long texts is asked of the lake."""
     asked: set[str] = set()

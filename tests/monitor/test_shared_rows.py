@@ -30,7 +30,7 @@ class Taker:
         self.taken += rows["response_id"].to_pylist()
 
 
-def look(shared: SharedRows, takers: dict[str, Taker], now: datetime) -> dict[str, str]:
+def look(shared: SharedRows, takers: dict[str, Any], now: datetime) -> dict[str, str]:
     errors = shared.take(SCORES, "a", ("response_id",), takers, now)
     return {name: str(error) for name, error in errors.items()}
 
@@ -51,6 +51,23 @@ def test_who_fails_gets_the_rows_again_and_holds_up_no_other(rows: Any, lake: La
     assert look(shared, takers, NOW + 15 * SECOND) == {}
     assert (good.taken, sorted(bad.taken[:2]), bad.taken[2:]) == (["one", "two", "three"], ["one", "two"], ["three"])
     assert shared.has_given(SCORES, "a", "bad")
+
+
+def test_rows_that_come_between_two_reads_come_once(rows: Any, lake: Lake) -> None:
+    """Who catches up may read further than the others, and joins them only where they are as far."""
+    shared, bad = SharedRows(NewRows(lake)), Taker()
+    bad.refuses = True
+    rows.scores("a", {"response_id": "one"})
+    takers: dict[str, Any] = {"bad": bad}
+    look(shared, takers, NOW)
+    bad.refuses = False
+    takers["writes"] = lambda taken: rows.scores("a", {"response_id": f"after {taken.num_rows}"})
+    rows.scores("a", {"response_id": "two"})
+    look(shared, takers, NOW + SECOND)
+    del takers["writes"]
+    for seconds in (2, 3):
+        look(shared, takers, NOW + seconds * SECOND)
+    assert sorted(bad.taken) == ["after 1", "one", "two"]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from lake import DISLIKES
 from monitor.alert_change import FLOOR, AlertChange, AlertDetails
 from monitor.floors import Finding
 from monitor.notify.body import webhook_body
 from monitor.notify.group import messages
 from monitor.notify.link import link_to
 from monitor.notify.text import description, summary
-from monitor.ratings import DISLIKES
 from monitor.regression import StreamKey
 
 AT = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
