@@ -53,7 +53,7 @@ from monitor.regression import (
 )
 from monitor.scores import SCORE_COLUMNS
 from monitor.settings import MonitorSettings
-from monitor.shared_rows import SharedRows
+from monitor.shared_rows import Into, SharedRows
 from monitor.snapshot import Figures, Snapshot
 from monitor.totals import SUMMED, RisingTotals, Totals, totals_of
 from monitor.traffic import LOG_COLUMNS
@@ -176,7 +176,7 @@ class Monitor:
         self._record(found or [], streams, judgements, now)
         self._look_at_floors(now)
         self._take_alerts(deployments)
-        self._publish(now, streams, judgements)
+        self._try("publish", lambda: self._publish(now, streams, judgements))
         self._notifier.wake()
 
     def _take_books(self) -> None:
@@ -191,7 +191,7 @@ class Monitor:
 
     def _take_deployment(self, deployment: str | None, now: datetime) -> None:
         name = UNASSIGNED if deployment is None else deployment
-        logs = {"read_parsed_logs": self._into(name, Figures.with_logs)}
+        logs: dict[str, Into] = {"read_parsed_logs": self._into(name, Figures.with_logs)}
         if deployment is not None:
             logs[_FLOORS] = partial(self._floors.add_logs, name, now=now)
         self._share(PARSED_LOGS, deployment, LOG_COLUMNS, logs, now)
@@ -199,9 +199,12 @@ class Monitor:
         if deployment is not None and not self._new_answers.is_as_far_as(self._new_rows, PARSED_LOGS, deployment):
             answers = partial(self._floors.add_answers, name, now=now)
             self._take(PARSED_LOGS, deployment, ANSWER_COLUMNS, answers, self._new_answers)
-        signals = {"read_user_signals": self._into(name, Figures.with_signals), _REGRESSIONS: self._ratings.add}
+        signals: dict[str, Into] = {
+            "read_user_signals": self._into(name, Figures.with_signals),
+            _REGRESSIONS: self._ratings.add,
+        }
         self._share(USER_SIGNALS, deployment, RATING_COLUMNS, signals, now)
-        scores = {
+        scores: dict[str, Into] = {
             "read_scores": self._into(name, Figures.with_scores),
             _FLOORS: partial(self._floors.add_scores, name, now=now),
             _REGRESSIONS: partial(self._streams.add, now=now),
@@ -235,7 +238,7 @@ class Monitor:
             name = UNASSIGNED if deployment is None else deployment
             self._take(ALERTS, deployment, ALERT_COLUMNS, self._into(name, Figures.with_alerts))
 
-    def _into(self, name: str, add: Callable[[Figures, pa.Table], Figures]) -> Callable[[pa.Table], None]:
+    def _into(self, name: str, add: Callable[[Figures, pa.Table], Figures]) -> Into:
         def into(rows: pa.Table) -> None:
             self._figures[name] = add(self._figures.get(name, Figures()), rows)
 
@@ -246,7 +249,7 @@ class Monitor:
         spec: TableSpec,
         deployment: str | None,
         columns: tuple[str, ...] | Mapping[str, ds.Expression],
-        into: Callable[[pa.Table], None],
+        into: Into,
         new_rows: NewRows | None = None,
     ) -> None:
         self._read(spec, deployment, lambda: (new_rows or self._new_rows).take(spec, deployment, columns, into))
@@ -256,7 +259,7 @@ class Monitor:
         spec: TableSpec,
         deployment: str | None,
         columns: tuple[str, ...],
-        takers: Mapping[str, Callable[[pa.Table], None]],
+        takers: Mapping[str, Into],
         now: datetime,
     ) -> None:
         """Hand new rows to takers, named by what is counted where they fail."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 from lake import TableReplacedError, TableSpec
 from monitor.new_rows import NewRows
 
+Into = Callable[[pa.Table], None]
 _LONGEST_WAIT = timedelta(hours=1)
 
 
@@ -45,7 +46,7 @@ class SharedRows:
         spec: TableSpec,
         deployment: str | None,
         columns: tuple[str, ...],
-        takers: Mapping[str, Callable[[pa.Table], None]],
+        takers: Mapping[str, Into],
         now: datetime,
     ) -> Mapping[str, Exception]:
         """Give the new rows to `takers`, which have names; returns the errors of those that still lack rows.
@@ -86,7 +87,7 @@ class SharedRows:
         spec: TableSpec,
         deployment: str | None,
         columns: tuple[str, ...],
-        into: Callable[[pa.Table], None],
+        into: Into,
         now: datetime,
     ) -> None:
         if apart.error is None:

@@ -270,6 +270,31 @@ def test_what_the_lake_refused_is_written_at_the_next_call(lake: Lake, monkeypat
     assert book.record([], NOW) == []
 
 
+def test_a_table_that_takes_nothing_keeps_no_other_deployment_back(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verdicts and ends of the others are written, the error is raised, and the rest follows at the next call."""
+    book, other = AlertBook(lake), replace(KEY, deployment="other")
+    book.record([fired(), fired(11, other)], NOW)
+    readings = dict.fromkeys((KEY, other), READING)
+    judgements = dict.fromkeys((KEY, other), judged("system").judgement)
+    newest = {replace(key, metric_version="2") for key in (KEY, other)}
+    append = Table.append
+
+    def refuse(table: Table, *given: Any, **more: Any) -> Any:
+        if table.uri == lake.table(ALERTS, KEY.deployment).uri:
+            raise OSError("no space left")
+        return append(table, *given, **more)
+
+    with monkeypatch.context() as full:
+        full.setattr(Table, "append", refuse)
+        with pytest.raises(OSError, match="no space"):
+            book.decide(judgements, readings, NOW)
+        with pytest.raises(OSError, match="no space"):
+            book.settle(readings, newest, NOW)
+    assert [change.key for change in book.active()] == [KEY]
+    assert [c.verdict for c in book.changes() if c.key == other] == ["undecided", "system", "system"]
+    assert kinds(book.settle(readings, newest, NOW)) == ["resolved"]
+
+
 def test_an_alert_that_the_streams_no_longer_have_is_resolved_with_the_reason(lake: Lake) -> None:
     """With other settings the same scores are no regression: the alert ends, once the stream is past its beginning."""
     AlertBook(lake).record([fired()], NOW)

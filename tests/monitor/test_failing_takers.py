@@ -174,6 +174,26 @@ def test_a_table_of_alerts_that_is_broken_keeps_no_other_alert_back(
     assert alerts(lake, "a") == alerts(lake, "b") == [(METRIC, "system")]
 
 
+def test_what_cannot_be_published_leaves_the_last_figures(
+    monitor: Monitor, rows: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A refresh never raises: the snapshot before stays, health names the failure, and those who tell are woken."""
+    rows.logs("rag", {})
+    monitor.refresh()
+    before, woken = monitor.snapshot, []
+    rows.logs("rag", {})
+    with monkeypatch.context() as failing:
+        failing.setattr("monitor.service.totals_of", broken)
+        failing.setattr("monitor.notify.Notifier.wake", lambda notifier: woken.append(notifier))
+        monitor.refresh()
+    assert monitor.snapshot is before
+    assert woken
+    assert any("publish failed" in problem for problem in monitor.health().problems)
+    monitor.refresh()
+    assert monitor.snapshot is not None
+    assert monitor.snapshot.deployments["rag"].traffic.requests == 2
+
+
 @pytest.mark.usefixtures("three_deployments")
 def test_an_alert_does_not_end_while_scores_are_missing(
     make_monitor: Callable[[], Monitor], lake: Lake, monkeypatch: pytest.MonkeyPatch
