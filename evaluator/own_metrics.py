@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from evaluator.metrics import AspectCritique, Metric, Models, UnknownMetricError, combination, metric_named
 from evaluator.metrics.description import Direction
+from lake import DISLIKES
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
@@ -69,6 +70,11 @@ def checked_combinations(
 ) -> Mapping[str, CombinationSettings]:
     """Give them back; raises ValueError for a name that cannot be one, and what `combinations_of` raises."""
     own = aspects_of(aspects)
+    if DISLIKES in given:
+        raise ValueError(
+            f"{DISLIKES!r} cannot name a combination: the monitor watches people's ratings under this name and would "
+            "hide the scores; take another"
+        )
     for name in given:
         if not _NAME.fullmatch(name) or name in own or _is_a_metric(name):
             raise ValueError(f"{name!r} cannot name a combination: take lower-case letters, digits and _, no metric")

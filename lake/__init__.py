@@ -28,7 +28,7 @@ from lake.schemas import (
     USER_SIGNALS,
     TableSpec,
 )
-from lake.signals import FOLD_COLUMNS, fold_signals
+from lake.signals import DISLIKES, FOLD_COLUMNS, fold_signals
 from lake.storage import Storage, is_remote
 from lake.table import OVERLAP, Change, LostRaceError, Table, TableReplacedError
 
@@ -38,6 +38,7 @@ __all__ = [
     "ANSWERING_KINDS",
     "BACKFILLS",
     "BATCHES",
+    "DISLIKES",
     "FOLD_COLUMNS",
     "GROUND_TRUTH",
     "KINDS",

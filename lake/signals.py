@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 FOLD_COLUMNS = ("signal_id", "signaled_at", "signal", "value", "confidence", "origin", "user_id")
 """Columns of `user_signals` that `fold_signals` reads."""
 
+DISLIKES = "dislikes"
+"""The metric as which people's ratings are watched (1: disliked, 0: liked); no metric of `scores` may have its name."""
+
 _WEIGHTS = {"explicit": 3.0, "implicit": 1.0}
 
 Signals: TypeAlias = "pd.DataFrame | pa.Table | Iterable[Mapping[str, Any]]"

@@ -106,6 +106,11 @@ class AlertChange:
         return self.key.metric_version == FLOOR
 
     @property
+    def is_withdrawn(self) -> bool:
+        """Whether it ended for another reason than that quality is back, which `reason` says."""
+        return self.change == "resolved" and not self.is_floor and self.current_mean is None
+
+    @property
     def tier(self) -> Tier:
         """`page` once the evidence is what the whole fleet's promise needs."""
         return self.details.tier or "warn"

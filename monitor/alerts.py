@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -74,15 +75,17 @@ class AlertBook:
     def record(self, transitions: Sequence[Transition], now: datetime) -> list[AlertChange]:
         """Write the transitions that are news; returns them as recorded.
 
-        If the lake fails its error is raised, and the transitions are tried again at the next call.
+        If the lake fails its error is raised, once all deployments have been tried, and what it refused is tried again
+        at the next call.
         """
-        with self._lock:
+        with self._lock, _all_tried() as one:
             self._unrecorded += transitions
             recorded: list[AlertChange] = []
             for deployment in dict.fromkeys(transition.key.deployment for transition in self._unrecorded):
                 mine = [t for t in self._unrecorded if t.key.deployment == deployment]
-                recorded += self._append(self._shelf(deployment), partial(_news, transitions=mine, now=now))
-                self._unrecorded = [t for t in self._unrecorded if t.key.deployment != deployment]
+                with one(deployment):
+                    recorded += self._append(self._shelf(deployment), partial(_news, transitions=mine, now=now))
+                    self._unrecorded = [t for t in self._unrecorded if t.key.deployment != deployment]
             return recorded
 
     def record_floors(self, deployment: str, found: Sequence[FloorChange], now: datetime) -> list[AlertChange]:
@@ -99,14 +102,17 @@ class AlertBook:
         """Resolve alerts that no evidence can end any more; returns the changes.
 
         That is so where the stream, computed anew as after other settings, has been read past the alert's beginning
-        and is not regressed, and where `newest`, the streams of each metric's newest version, has another version.
+        and is not regressed or learns anew, and where `newest`, the streams of each metric's newest version, has
+        another version. `readings` and `newest` are to be of deployments whose scores have all been read: a stream that
+        lacks some seems to learn.
         """
-        with self._lock:
+        with self._lock, _all_tried() as one:
             resolved: list[AlertChange] = []
-            for alert in (one for one in self.active() if not one.is_floor):
+            for alert in (alert for alert in self.active() if not alert.is_floor):
                 change = _withdrawn(alert, readings.get(alert.key), newest, now)
                 if change is not None:
-                    resolved += self._append(self._shelf(alert.key.deployment), partial(_new, changes=[change]))
+                    with one(alert.key.deployment):
+                        resolved += self._append(self._shelf(alert.key.deployment), partial(_new, changes=[change]))
             return resolved
 
     def decide(
@@ -116,13 +122,14 @@ class AlertBook:
 
         So too where the judge was what had changed, and now the application has.
         """
-        with self._lock:
+        with self._lock, _all_tried() as one:
             decided: list[AlertChange] = []
             for alert in self.active():
                 judgement = judgements.get(alert.key)
                 if judgement and judgement.verdict in _NEWS_AFTER.get(alert.verdict or "undecided", ()):
                     change = _decided(alert, judgement, readings[alert.key], now)
-                    decided += self._append(self._shelf(alert.key.deployment), partial(_new, changes=[change]))
+                    with one(alert.key.deployment):
+                        decided += self._append(self._shelf(alert.key.deployment), partial(_new, changes=[change]))
             return decided
 
     def record_deliveries(
@@ -206,6 +213,24 @@ class AlertBook:
             shelf.changes += changes
             return changes
         raise LostRaceError(f"{shelf.table.uri} was changed by others {_ATTEMPTS} times in a row; run fewer monitors")
+
+
+@contextmanager
+def _all_tried() -> Iterator[Callable[[str], AbstractContextManager[None]]]:
+    """Give what keeps the error of one deployment until all have been tried; the first is raised then."""
+    errors: list[Exception] = []
+
+    @contextmanager
+    def one(deployment: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            _log.warning("alerts of %r cannot be written and are tried again: %s", deployment, error)
+            errors.append(error)
+
+    yield one
+    if errors:
+        raise errors[0]
 
 
 def _news(known: Sequence[AlertChange], transitions: Sequence[Transition], now: datetime) -> list[AlertChange]:
@@ -313,8 +338,10 @@ def _withdrawn(
     metric = (alert.key.deployment, alert.key.metric)
     if alert.key not in newest and any((key.deployment, key.metric) == metric for key in newest):
         reason = "the metric has a new version"
-    elif reading is None or reading.status is not Status.WATCHING or latest is None or latest < alert.changed_at:
+    elif reading is None or reading.status is Status.REGRESSED or latest is None or latest < alert.changed_at:
         return None
+    elif reading.status is Status.LEARNING:
+        reason = "no longer watched: the stream learns its reference anew, so nothing can tell whether quality is back"
     else:
         reason = "computed anew from the scores, with the settings of now, this is no regression"
     return AlertChange(

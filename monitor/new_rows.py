@@ -61,6 +61,22 @@ class NewRows:
         place.version = change.version
         place.taken = True
 
+    def apart(self, spec: TableSpec, deployment: str | None) -> NewRows:
+        """Give another reader, which stands where this one does in a table: while rows are handed over, before them."""
+        other = NewRows(self._lake, self._where)
+        other._places[spec.name, deployment] = _Place(
+            self._lake.table(spec, deployment), self._version(spec, deployment)
+        )
+        return other
+
+    def is_as_far_as(self, other: NewRows, spec: TableSpec, deployment: str | None) -> bool:
+        """Whether both have taken in the same version of a table."""
+        return self._version(spec, deployment) == other._version(spec, deployment)
+
+    def _version(self, spec: TableSpec, deployment: str | None) -> int | None:
+        place = self._places.get((spec.name, deployment))
+        return None if place is None else place.version
+
     def has_taken(self, spec: TableSpec, deployments: Iterable[str | None]) -> bool:
         """Whether the tables of one kind have all been read at least once; one that is not there counts as read."""
         places = (self._places.get((spec.name, deployment)) for deployment in deployments)

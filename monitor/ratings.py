@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake import SCORES
+from lake import DISLIKES, SCORES
 from monitor.scores import SCORE_COLUMNS
 
-DISLIKES = "dislikes"
-"""The metric: 1 for an answer that was disliked, 0 for one that was liked."""
 _VERSION = "1"
 RATING_COLUMNS = ("signal_id", "response_id", "deployment", "signaled_at", "signal", "origin", "user_id", "chat_id")
 _VALUES = {"like": 0.0, "dislike": 1.0}
@@ -30,6 +29,7 @@ class Ratings:
     def __init__(self, batch: timedelta, grace: timedelta) -> None:
         self._batch, self._grace = batch, grace
         self._held: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._due: dict[tuple[str, str], pa.Table] = {}
 
     def add(self, rows: pa.Table) -> None:
         """Take in rows of `user_signals` (columns RATING_COLUMNS)."""
@@ -45,7 +45,37 @@ class Ratings:
     def settled(self, now: datetime) -> pa.Table:
         """Give, once, the ratings whose batch ended at least `grace` ago (columns SCORE_COLUMNS)."""
         due = [key for key in self._held if key[0] <= now - self._batch - self._grace]
-        return SCORES.rows([_score(self._held.pop(key)) for key in due]).select(SCORE_COLUMNS)
+        settled = SCORES.rows([_score(self._held[key]) for key in due]).select(SCORE_COLUMNS)
+        for key in due:
+            del self._held[key]
+        return settled
+
+    def hand_on(
+        self, takers: Mapping[str, Callable[[str, pa.Table], None]], now: datetime
+    ) -> Mapping[tuple[str, str], Exception]:
+        """Give what is settled to each of `takers`, with the deployment's name; returns errors by deployment and taker.
+
+        A taker takes rows whole or, by raising, not at all; what it refused comes again with the next call.
+        """
+        settled = self.settled(now)
+        for deployment in settled["deployment"].unique().to_pylist():
+            mine = settled.filter(pc.equal(settled["deployment"], deployment))
+            for taker in takers:
+                before = self._due.get((deployment, taker), mine.slice(0, 0))
+                self._due[deployment, taker] = pa.concat_tables([before, mine])
+        errors = {}
+        for (deployment, taker), rows in list(self._due.items()):
+            try:
+                takers[taker](deployment, rows)
+            except Exception as error:
+                errors[deployment, taker] = error
+            else:
+                del self._due[deployment, taker]
+        return errors
+
+    def waits(self, deployment: str) -> bool:
+        """Whether ratings of a deployment were refused and still have to be taken."""
+        return any(name == deployment for name, _ in self._due)
 
     def _start(self, at: datetime) -> datetime:
         return _EPOCH + (at - _EPOCH) // self._batch * self._batch

@@ -7,13 +7,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lake import (
@@ -36,12 +35,14 @@ from monitor.alerts import AlertBook
 from monitor.books import BATCH_COLUMNS, REJECTED_COLUMNS, Books
 from monitor.floor_alerts import last_changes
 from monitor.floors import ANSWER_COLUMNS, KEPT, FloorChange, FloorName, FloorReading, Floors
+from monitor.health import Health, health_of
 from monitor.new_rows import NewRows
 from monitor.notify import Notifier
 from monitor.ratings import RATING_COLUMNS, Ratings
 from monitor.regression import (
     ANCHOR_COLUMNS,
     MEASURED,
+    UNDECIDED,
     Anchors,
     Judgement,
     Reading,
@@ -53,28 +54,20 @@ from monitor.regression import (
 )
 from monitor.scores import SCORE_COLUMNS
 from monitor.settings import MonitorSettings
+from monitor.shared_rows import Into, SharedRows
 from monitor.silences import SILENCE_COLUMNS, Silences
 from monitor.snapshot import Figures, Snapshot
 from monitor.totals import SUMMED, RisingTotals, Totals, totals_of
 from monitor.traffic import LOG_COLUMNS
 
-_STALE_AFTER_REFRESHES = 5
-_STALE_AFTER_AT_LEAST = timedelta(minutes=1)
 _CANNOT_DRIFT = ("lexical", "ratings")
 """What `scores.judge` has where no model judges, and people's word for themselves."""
+_FLOORS, _REGRESSIONS = "find_floors", "find_regressions"
+"""Of the takers of rows, what fails with them: the third is `read_...`, for the figures."""
 
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Health:
-    """Whether the figures are fresh. `problems` says in words what is wrong; some do not make it unhealthy."""
-
-    healthy: bool
-    last_refresh_age_seconds: float | None
-    problems: tuple[str, ...]
 
 
 class Monitor:
@@ -138,16 +131,7 @@ class Monitor:
 
     def health(self) -> Health:
         """Say whether a refresh has succeeded lately, and what the last one could not do."""
-        snapshot, now = self._snapshot, self._clock()
-        limit = max(_STALE_AFTER_AT_LEAST, _STALE_AFTER_REFRESHES * timedelta(seconds=self.settings.refresh_seconds))
-        age = None if snapshot is None else now - snapshot.taken_at
-        problems = tuple(self._problems.values())
-        if age is None:
-            return Health(False, None, ("The lake has not been read yet.", *problems))
-        if age > limit:
-            stale = f"The last refresh was {age.total_seconds():.0f} s ago; more than {limit.total_seconds():.0f} s."
-            return Health(False, age.total_seconds(), (stale, *problems))
-        return Health("list_deployments" not in self._problems, age.total_seconds(), problems)
+        return health_of(self._snapshot, self._clock(), self.settings.refresh_seconds, self._problems)
 
     def _start_over(self, deployments: Sequence[str | None]) -> None:
         self._alert_book.forget(deployments)
@@ -156,6 +140,7 @@ class Monitor:
 
     def _begin(self) -> None:
         self._new_rows = NewRows(self._lake)
+        self._shared_rows = SharedRows(self._new_rows)
         # Whether an answer is empty is asked for floors alone, and so not of the answers of years.
         self._new_answers = NewRows(self._lake, ds.field("date") >= (self._clock() - KEPT).date())
         self._streams = Streams(self.settings.regression)
@@ -190,14 +175,14 @@ class Monitor:
             if is_stopping():
                 return
             self._take_deployment(deployment, now)
-        self._try("find_regressions", lambda: self._streams.add(self._settled_ratings(now), now))
-        found = self._try("find_regressions", lambda: self._streams.advance(now))
-        streams = self._try("find_regressions", self._streams.readings) or {}
-        judgements = self._try("judge_regressions", lambda: self._judgements(streams)) or {}
-        self._try("record_alerts", lambda: self._record(found or [], streams, judgements, now))
+        self._take_ratings(now)
+        found = self._try(_REGRESSIONS, lambda: self._streams.advance(now))
+        streams = self._try(_REGRESSIONS, self._streams.readings) or {}
+        judgements = self._judgements(streams)
+        self._record(found or [], streams, judgements, now)
         self._look_at_floors(now)
         self._take_alerts(deployments)
-        self._publish(now, streams, judgements)
+        self._try("publish", lambda: self._publish(now, streams, judgements))
         self._notifier.wake()
 
     def _take_books(self) -> None:
@@ -212,41 +197,35 @@ class Monitor:
 
     def _take_deployment(self, deployment: str | None, now: datetime) -> None:
         name = UNASSIGNED if deployment is None else deployment
-
-        def logs(rows: pa.Table) -> None:
-            held = self._held(name)
-            if deployment is not None:
-                self._floors.add_logs(name, rows, now)
-            self._figures[name] = replace(held, traffic=held.traffic.with_logs(rows))
-
-        def signals(rows: pa.Table) -> None:
-            held = self._held(name)
-            self._ratings.add(rows)
-            self._figures[name] = replace(held, traffic=held.traffic.with_signals(rows))
-
-        def scores(rows: pa.Table) -> None:
-            # A year of small files is thousands of small chunks, each with its own cost in every step.
-            rows = rows.combine_chunks()
-            held = self._held(name)
-            self._floors.add_scores(name, rows, now)
-            self._figures[name] = replace(held, scores=held.scores.with_scores(rows))
-            self._try("find_regressions", lambda: self._streams.add(rows, now))
-
-        self._take(PARSED_LOGS, deployment, LOG_COLUMNS, logs)
+        logs: dict[str, Into] = {"read_parsed_logs": self._into(name, Figures.with_logs)}
         if deployment is not None:
-            answers = partial(self._floors.add_answers, deployment, now=now)
+            logs[_FLOORS] = partial(self._floors.add_logs, name, now=now)
+        self._share(PARSED_LOGS, deployment, LOG_COLUMNS, logs, now)
+        # What the first look at the table has just found unchanged needs no second one.
+        if deployment is not None and not self._new_answers.is_as_far_as(self._new_rows, PARSED_LOGS, deployment):
+            answers = partial(self._floors.add_answers, name, now=now)
             self._take(PARSED_LOGS, deployment, ANSWER_COLUMNS, answers, self._new_answers)
-        self._take(USER_SIGNALS, deployment, RATING_COLUMNS, signals)
-        self._take(SCORES, deployment, SCORE_COLUMNS, scores)
+        signals: dict[str, Into] = {
+            "read_user_signals": self._into(name, Figures.with_signals),
+            _REGRESSIONS: self._ratings.add,
+        }
+        self._share(USER_SIGNALS, deployment, RATING_COLUMNS, signals, now)
+        scores: dict[str, Into] = {
+            "read_scores": self._into(name, Figures.with_scores),
+            _FLOORS: partial(self._floors.add_scores, name, now=now),
+            _REGRESSIONS: partial(self._streams.add, now=now),
+        }
+        self._share(SCORES, deployment, SCORE_COLUMNS, scores, now)
         self._take(ANCHORS, deployment, ANCHOR_COLUMNS, self._anchors.feed)
 
-    def _settled_ratings(self, now: datetime) -> pa.Table:
-        settled = self._ratings.settled(now)
-        for name in settled["deployment"].unique().to_pylist():
-            held = self._held(name)
-            ratings = held.ratings.with_scores(settled.filter(pc.equal(settled["deployment"], name)))
-            self._figures[name] = replace(held, ratings=ratings)
-        return settled
+    def _take_ratings(self, now: datetime) -> None:
+        takers = {
+            "read_user_signals": lambda name, rows: self._into(name, Figures.with_ratings)(rows),
+            _REGRESSIONS: lambda _, rows: self._streams.add(rows, now),
+        }
+        refused = self._try(_REGRESSIONS, lambda: self._ratings.hand_on(takers, now)) or {}
+        for (deployment, reason), error in refused.items():
+            self._failed(reason, f"ratings of {deployment!r}", error)
 
     def _look_at_floors(self, now: datetime) -> None:
         looked = self._try("find_floors", lambda: self._floors.look(last_changes(self._alert_book.changes()), now))
@@ -262,34 +241,47 @@ class Monitor:
 
     def _take_alerts(self, deployments: Sequence[str | None]) -> None:
         for deployment in deployments:
+            name = UNASSIGNED if deployment is None else deployment
+            self._take(ALERTS, deployment, ALERT_COLUMNS, self._into(name, Figures.with_alerts))
 
-            def alerts(rows: pa.Table, name: str = UNASSIGNED if deployment is None else deployment) -> None:
-                held = self._held(name)
-                self._figures[name] = replace(held, alerts=held.alerts.with_alerts(rows))
+    def _into(self, name: str, add: Callable[[Figures, pa.Table], Figures]) -> Into:
+        def into(rows: pa.Table) -> None:
+            self._figures[name] = add(self._figures.get(name, Figures()), rows)
 
-            self._take(ALERTS, deployment, ALERT_COLUMNS, alerts)
-
-    def _held(self, name: str) -> Figures:
-        return self._figures.get(name, Figures())
+        return into
 
     def _take(
         self,
         spec: TableSpec,
         deployment: str | None,
         columns: tuple[str, ...] | Mapping[str, ds.Expression],
-        into: Callable[[pa.Table], None],
+        into: Into,
         new_rows: NewRows | None = None,
     ) -> None:
-        what = spec.name if deployment is None else f"{spec.name} of {deployment!r}"
+        self._read(spec, deployment, lambda: (new_rows or self._new_rows).take(spec, deployment, columns, into))
 
-        def take() -> None:
+    def _share(
+        self,
+        spec: TableSpec,
+        deployment: str | None,
+        columns: tuple[str, ...],
+        takers: Mapping[str, Into],
+        now: datetime,
+    ) -> None:
+        """Hand new rows to takers, named by what is counted where they fail."""
+        refused = self._read(spec, deployment, lambda: self._shared_rows.take(spec, deployment, columns, takers, now))
+        for reason, error in (refused or {}).items():
+            self._failed(reason, _what(spec, deployment), error)
+
+    def _read(self, spec: TableSpec, deployment: str | None, read: Callable[[], T]) -> T | None:
+        def step() -> T:
             try:
-                (new_rows or self._new_rows).take(spec, deployment, columns, into)
+                return read()
             except TableReplacedError:
                 self._table_was_replaced = True
                 raise
 
-        self._try(f"read_{spec.name}", take, what)
+        return self._try(f"read_{spec.name}", step, _what(spec, deployment))
 
     def _record(
         self,
@@ -300,19 +292,33 @@ class Monitor:
     ) -> None:
         judged = [replace(one, judgement=self._judgement(one.key, one.reading)) for one in found]
         # Called with nothing found too: the book still holds what the lake would not take last time.
-        self._alert_book.record(judged, now)
-        self._alert_book.decide(judgements, streams, now)
+        self._try("record_alerts", lambda: self._alert_book.record(judged, now))
+        self._try("record_alerts", lambda: self._alert_book.decide(judgements, streams, now))
+        whole = {name for name in self._figures if self._has_all(name)}
         newest = {
             StreamKey(name, metric, scores.version)
-            for name, figures in self._figures.items()
-            for metric, scores in figures.watched.items()
+            for name in whole
+            for metric, scores in self._figures[name].watched.items()
         }
-        self._alert_book.settle(streams, newest, now)
+        known = {key: reading for key, reading in streams.items() if key.deployment in whole}
+        self._try("record_alerts", lambda: self._alert_book.settle(known, newest, now))
+
+    def _has_all(self, name: str) -> bool:
+        """Whether figures and detectors of a deployment lack nothing: else they know too little to end an alert."""
+        tables, takers = (SCORES, USER_SIGNALS), ("read_{}", _REGRESSIONS)
+        return not self._ratings.waits(name) and all(
+            self._shared_rows.has_given(spec, name, taker.format(spec.name)) for spec in tables for taker in takers
+        )
 
     def _judgements(self, streams: Mapping[StreamKey, Reading]) -> Mapping[StreamKey, Judgement]:
         return {k: self._judgement(k, r) for k, r in streams.items() if r.status is Status.REGRESSED}
 
     def _judgement(self, key: StreamKey, reading: Reading) -> Judgement:
+        """Say what has changed; undecided, which may be decided later, where that fails: the alert must not wait."""
+        what = f"{key.metric} of {key.deployment!r}"
+        return self._try("judge_regressions", lambda: self._judged(key, reading), what) or UNDECIDED
+
+    def _judged(self, key: StreamKey, reading: Reading) -> Judgement:
         figures = self._figures.get(key.deployment)
         metric = figures.watched.get(key.metric) if figures else None
         if metric is not None and metric.judge in _CANNOT_DRIFT and metric.version == key.metric_version:
@@ -325,10 +331,13 @@ class Monitor:
         try:
             return step()
         except Exception as error:
-            self._failures[reason] += 1
-            self._problems = {reason: f"{reason} failed for {what}: {error}"} | self._problems
-            _log.warning("%s failed for %s; tried again at the next refresh. %s", reason, what, error)
+            self._failed(reason, what, error)
             return None
+
+    def _failed(self, reason: str, what: str, error: Exception) -> None:
+        self._failures[reason] += 1
+        self._problems = {reason: f"{reason} failed for {what}: {error}"} | self._problems
+        _log.warning("%s failed for %s; it is tried again. %s", reason, what, error)
 
     def _publish(
         self, now: datetime, streams: Mapping[StreamKey, Reading], judgements: Mapping[StreamKey, Judgement]
@@ -368,7 +377,8 @@ class Monitor:
     def _summed_up(self) -> Totals:
         for name, spec in SUMMED.items():
             # Once is enough: the rows of a table that comes later are new.
-            if self._new_rows.has_taken(spec, self._known if spec.per_deployment else [None]):
+            places = self._known if spec.per_deployment else [None]
+            if all(self._shared_rows.has_given(spec, place, f"read_{spec.name}") for place in places):
                 self._summed.add(name)
         figures = self._figures.values()
         counted = totals_of([one.scores for one in figures], [one.alerts for one in figures], self._books)
@@ -387,3 +397,7 @@ class Monitor:
             if metric is not None and metric.version == key.metric_version:
                 chosen.setdefault(key.deployment, {})[key.metric] = reading
         return chosen
+
+
+def _what(spec: TableSpec, deployment: str | None) -> str:
+    return spec.name if deployment is None else f"{spec.name} of {deployment!r}"

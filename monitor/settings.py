@@ -5,19 +5,22 @@ from __future__ import annotations
 from typing import Annotated, Self
 
 from annotated_types import Ge, Gt
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
+from lake import reads_seconds
 from monitor.floors import FloorSettings
 from monitor.notify import Silence, WebhookSettings
 from monitor.regression import RegressionSettings
 
+_seconds = reads_seconds("smh")
+
 
 class MonitorSettings(BaseModel):
-    """How often to look, when to call it a regression, and whom to tell."""
+    """How often to look, when to call it a regression, and whom to tell. Times are in seconds; `5m` is one too."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    refresh_seconds: Annotated[float, Gt(0)] = 5.0
+    refresh_seconds: Annotated[float, BeforeValidator(_seconds), Gt(0)] = 5.0
     """Seconds from one look at the lake to the next."""
     external_url: str = ""
     """Where people find the pages, for the links in webhooks; empty: no links."""
@@ -26,7 +29,7 @@ class MonitorSettings(BaseModel):
     webhooks: tuple[WebhookSettings, ...] = ()
     internal_hosts: tuple[str, ...] = ()
     """Hosts, as in a webhook's url, that may be at a private address and be reached by plain http."""
-    group_seconds: Annotated[float, Ge(0)] = 60.0
+    group_seconds: Annotated[float, BeforeValidator(_seconds), Ge(0)] = 60.0
     """Changes of one deployment that are found within this time are one message, which waits until it is over."""
     silences: tuple[Silence, ...] = ()
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+
+import pyarrow as pa
 
 from monitor.alert_change import AlertChange
 from monitor.alert_totals import AlertTotals
@@ -35,6 +37,26 @@ class Figures:
     ratings: Scores = field(default_factory=Scores)
     floors: Mapping[FloorName, FloorReading] = field(default_factory=dict)
     changes: tuple[AlertChange, ...] = ()
+
+    def with_logs(self, rows: pa.Table) -> Figures:
+        """Add rows of `parsed_logs` (columns LOG_COLUMNS)."""
+        return replace(self, traffic=self.traffic.with_logs(rows))
+
+    def with_signals(self, rows: pa.Table) -> Figures:
+        """Add rows of `user_signals` (columns RATING_COLUMNS)."""
+        return replace(self, traffic=self.traffic.with_signals(rows))
+
+    def with_scores(self, rows: pa.Table) -> Figures:
+        """Add rows of `scores` (columns SCORE_COLUMNS)."""
+        return replace(self, scores=self.scores.with_scores(rows))
+
+    def with_ratings(self, rows: pa.Table) -> Figures:
+        """Add ratings as rows of scores (columns SCORE_COLUMNS)."""
+        return replace(self, ratings=self.ratings.with_scores(rows))
+
+    def with_alerts(self, rows: pa.Table) -> Figures:
+        """Add rows of `alerts` (columns ALERT_COLUMNS)."""
+        return replace(self, alerts=self.alerts.with_alerts(rows))
 
     @property
     def watched(self) -> Mapping[str, MetricScores]:

@@ -81,15 +81,17 @@ class Floors:
 
     def add_scores(self, deployment: str, rows: pa.Table, now: datetime) -> None:
         """Count rows of `scores` (columns of `monitor.scores.SCORE_COLUMNS`), but those of a backfill."""
-        rows = rows.filter(pc.invert(pc.fill_null(rows["is_backfill"], False)))
-        minutes = self._counts[deployment].minutes
+        rows = rows.filter(pc.invert(pc.fill_null(rows["is_backfill"], False))).combine_chunks()
         valid = pc.and_(pc.is_valid(rows["requested_at"]), pc.is_valid(rows["value"]))
         refusals = rows.filter(pc.and_(pc.fill_null(pc.equal(rows["metric"], _REFUSAL), False), valid))
-        minutes["refusals"].add(refusals["requested_at"], floats(refusals["value"]) > 0, refusals["reason"], now)
+        refused = floats(refusals["value"]) > 0
         asked = pc.invert(pc.is_in(rows["judge"], pa.array([*_NO_JUDGE, None], pa.string())))
         judged = rows.filter(pc.and_(asked, pc.is_valid(rows["scored_at"])))
         of_judge = pc.and_(pc.starts_with(judged["reason"], "judge_"), pc.not_equal(judged["reason"], _BUDGET))
         bad = np.asarray(pc.and_(pc.is_null(judged["value"]), pc.fill_null(of_judge, False)))
+        # Counted last: rows that cannot be worked out come again.
+        minutes = self._counts[deployment].minutes
+        minutes["refusals"].add(refusals["requested_at"], refused, refusals["reason"], now)
         minutes["unscored"].add(judged["scored_at"], bad, judged["reason"], now)
 
     def look(

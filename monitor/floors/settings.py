@@ -7,7 +7,9 @@ from datetime import timedelta
 from typing import Annotated, Self
 
 from annotated_types import Ge, Gt, Le
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from lake import reads_seconds
 
 Share = Annotated[float, Gt(0), Le(1)]
 
@@ -32,7 +34,9 @@ class FloorLimits(BaseModel):
 class FloorSettings(FloorLimits):
     """Limits for all deployments, over which stretch of time, and what is different for single ones."""
 
-    window: Annotated[timedelta, Ge(timedelta(minutes=1)), Le(timedelta(hours=12))] = timedelta(minutes=15)
+    window: Annotated[
+        timedelta, BeforeValidator(reads_seconds("smhd")), Ge(timedelta(minutes=1)), Le(timedelta(hours=12))
+    ] = timedelta(minutes=15)
     """A share is one of this time at least; of longer where it has fewer than `minimum_requests`."""
     minimum_requests: Annotated[int, Ge(1)] = 50
     """Of fewer no share is taken."""

@@ -55,7 +55,8 @@ class Data(msgspec.Struct, frozen=True):
     """Of the change of the mean, what comes from the segments' own means; `mix` is what comes from their shares."""
     mix: float | None
     segments: tuple[SegmentChange, ...]
-    verdict: str
+    verdict: str | None
+    """What has changed; null for a floor, which is counted and not judged."""
     judge_shift: Mean | None
     worst: tuple[WorstAnswer, ...]
     link: str | None
@@ -156,7 +157,7 @@ def _data(change: AlertChange, external_url: str) -> Data:
         within=details.within,
         mix=details.mix,
         segments=details.segments,
-        verdict=change.verdict or "undecided",
+        verdict=None if change.is_floor else change.verdict or "undecided",
         judge_shift=None if shift is None else Mean(shift, details.judge_shift_lower, details.judge_shift_upper),
         worst=details.worst[:WORST],
         link=link_to(change.key.deployment, external_url) or None,

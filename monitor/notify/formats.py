@@ -38,13 +38,26 @@ def title(changes: Sequence[AlertChange]) -> str:
     fires = changes[0].change == "firing"
     if changes[0].is_floor:
         return f"{changes[0].key.deployment}: {len(changes)} limits are {'passed' if fires else 'kept again'}"
-    verb = "got worse" if fires else "are well again or no longer watched"
-    return f"{changes[0].key.deployment}: {len(changes)} metrics {verb}"
+    return f"{changes[0].key.deployment}: {_happened(changes) if fires else _ended(changes)}"
+
+
+def _happened(changes: Sequence[AlertChange]) -> str:
+    by_judge = sum(change.verdict == "judge" for change in changes)
+    if by_judge == len(changes):
+        return f"the judge of {by_judge} metrics changed, not the application"
+    return f"{len(changes)} metrics got worse" + (f", {by_judge} of them by a changed judge alone" if by_judge else "")
+
+
+def _ended(changes: Sequence[AlertChange]) -> str:
+    withdrawn = sum(change.is_withdrawn for change in changes)
+    if not withdrawn:
+        return f"{len(changes)} metrics are well again"
+    return f"{len(changes)} alerts are over, {withdrawn} of them without a recovery"
 
 
 def _slack(changes: Sequence[AlertChange], external_url: str) -> dict[str, Any]:
     """Blocks of an incoming webhook (https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks)."""
-    mark = ":red_circle: " if changes[0].change == "firing" else ":large_green_circle: "
+    mark = _mark(changes, ":red_circle: ", ":large_green_circle: ", ":white_circle: ")
     header = {"type": "plain_text", "text": _cut(mark + title(changes), _SLACK_HEADER), "emoji": True}
     blocks: list[dict[str, Any]] = [{"type": "header", "text": header}]
     for change in changes[: _SLACK_BLOCKS - 1]:
@@ -55,7 +68,7 @@ def _slack(changes: Sequence[AlertChange], external_url: str) -> dict[str, Any]:
 
 def _teams(changes: Sequence[AlertChange], external_url: str) -> dict[str, Any]:
     """A message with an adaptive card, as the workflow "when a Teams webhook request is received" takes it."""
-    colour = "attention" if changes[0].change == "firing" else "good"
+    colour = _mark(changes, "attention", "good", "default")
     headline = _block(_cut(title(changes), _TEAMS_LINE), size="large", weight="bolder", color=colour)
     lines = [line for change in changes for line in _words(change, changes, external_url).splitlines()]
     blocks = [_block(_cut(line, _TEAMS_LINE)) for line in lines]
@@ -71,6 +84,12 @@ def _teams(changes: Sequence[AlertChange], external_url: str) -> dict[str, Any]:
         content["actions"] = [{"type": "Action.OpenUrl", "title": "Open dialwatch", "url": link}]
     card = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": content}
     return {"type": "message", "attachments": [card]}
+
+
+def _mark(changes: Sequence[AlertChange], bad: str, good: str, neither: str) -> str:
+    if changes[0].change == "firing":
+        return bad
+    return neither if any(change.is_withdrawn for change in changes) else good
 
 
 def _words(change: AlertChange, changes: Sequence[AlertChange], external_url: str) -> str:

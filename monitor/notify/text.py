@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from lake import DISLIKES
 from monitor.alert_change import AlertChange, AlertDetails
 from monitor.notify.floor_text import floor_lines, floor_summary
 from monitor.notify.link import link_to
 from monitor.notify.words import duration, time
-from monitor.ratings import DISLIKES
 from monitor.regression import SegmentChange
 
 WORST = 5
@@ -30,7 +30,7 @@ def summary(change: AlertChange) -> str:
                 f"from {_number(part.mean_before)} to {_number(part.mean_after)} in a part of the traffic, {part.name},"
             )
         return f"{where} {_moved(change)} {moved} since {time(change.since)}{judge}"
-    return f"{where}: alert is over" if change.current_mean is None else f"{where} is back at {after}"
+    return f"{where}: alert is over; {change.reason}" if change.is_withdrawn else f"{where} is back at {after}"
 
 
 def description(change: AlertChange, external_url: str) -> str:
@@ -103,7 +103,7 @@ def _cause(change: AlertChange) -> str:
 def _resolved(change: AlertChange) -> list[str]:
     key = change.key
     lines = [f"Over: the alert on {key.metric} of deployment {key.deployment} that began {time(change.fired_at)}."]
-    if change.current_mean is None:
+    if change.is_withdrawn:
         return [*lines, f"Why: {change.reason}."]
     return [
         *lines,

@@ -7,7 +7,12 @@ from datetime import timedelta
 from typing import Annotated, Self
 
 from annotated_types import Ge, Gt, Lt
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
+
+from lake import reads_seconds
+
+Duration = Annotated[timedelta, BeforeValidator(reads_seconds("smhd"))]
+"""`30s`, `15m`, `1h`, `7d`, a number of seconds, or what ISO 8601 has, `PT1H`."""
 
 
 class RegressionSettings(BaseModel):
@@ -15,19 +20,19 @@ class RegressionSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    batch: Annotated[timedelta, Gt(timedelta(0))] = timedelta(hours=1)
+    batch: Annotated[Duration, Gt(timedelta(0))] = timedelta(hours=1)
     """Length of the stretches of event time whose scores are looked at together."""
-    grace: Annotated[timedelta, Ge(timedelta(0))] = timedelta(minutes=10)
+    grace: Annotated[Duration, Ge(timedelta(0))] = timedelta(minutes=10)
     """How long after its end a batch waits for late scores."""
-    false_alarm_every: timedelta = timedelta(days=30)
+    false_alarm_every: Duration = timedelta(days=30)
     """Mean time to a false alarm (tier `warn`) of one stream is at least this."""
-    page_every: timedelta = timedelta(days=365)
+    page_every: Duration = timedelta(days=365)
     """Mean time to a false alarm of tier `page` is at least this, for all streams together."""
     tolerance: Annotated[float, Ge(0), Lt(1)] = 0.02
     """Drop below the reference, as a share of the metric's range, that wakes nobody."""
     reference_observations: Annotated[int, Ge(2)] = 200
     """Conversations of the reference, which a stream learns before it is watched."""
-    reference_time: Annotated[timedelta, Ge(timedelta(0))] = timedelta(days=1)
+    reference_time: Annotated[Duration, Ge(timedelta(0))] = timedelta(days=1)
     """How long a stream learns at the least: a day has both day and night in it."""
 
     segment_by: tuple[str, ...] = ("language", "question_length")

@@ -71,9 +71,12 @@ class Streams:
         return self.advance(now)
 
     def add(self, scores: pa.Table, now: datetime) -> None:
-        """Take in new rows of `scores`, in any order. All of them that are known are to be added before `advance`."""
+        """Take in new rows of `scores`, in any order. All of them that are known are to be added before `advance`.
+
+        An error leaves all streams as they were.
+        """
         # What is far in the future would close every batch until then.
-        for news in self._sorter.sort(scores, now + self._settings.grace):
+        for news in list(self._sorter.sort(scores, now + self._settings.grace)):
             stream = self._streams.get((news.key, news.scale))
             if stream is None:
                 batches = Batches(self._settings.batch, self._settings.grace)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,19 @@ def explained(path: Path | None) -> str:
     with pytest.raises(ConfigError) as caught:
         load_settings(path)
     return str(caught.value)
+
+
+@pytest.mark.parametrize("hour", ["1h", "60m", "3600", "PT1H"])
+def test_times_of_the_monitor_are_written_as_elsewhere(
+    config: Path, hour: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the file and in the environment a time has a unit, or is in seconds."""
+    config.write_text(f"lake: {{root: x}}\nmonitor: {{refresh_seconds: 1m, regression: {{batch: {hour}}}}}\n")
+    monkeypatch.setenv("DIALWATCH_MONITOR__REGRESSION__GRACE", hour)
+    monkeypatch.setenv("DIALWATCH_MONITOR__GROUP_SECONDS", "2m")
+    monitor = load_settings(config).monitor
+    assert (monitor.refresh_seconds, monitor.group_seconds) == (60.0, 120.0)
+    assert monitor.regression.batch == monitor.regression.grace == timedelta(hours=1)
 
 
 def test_one_file_configures_all(config: Path, tmp_path: Path) -> None:

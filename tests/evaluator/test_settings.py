@@ -41,6 +41,7 @@ def test_an_interval_is_seconds_or_has_a_unit(every: Any, seconds: float) -> Non
         ({"combinations": {"recall": {"faithfulness": 1}}}, "cannot name a combination"),
         ({"combinations": {"quality": {"mean": "geometric", "weights": {"refusal": 1}}}}, "harmonic"),
         ({"combinations": {"My mean": {"faithfulness": 1}}}, "cannot name a combination"),
+        ({"combinations": {"dislikes": {"faithfulness": 1}}}, "'dislikes' .* watches people's ratings under this name"),
         ({"combinations": {"by_ids": {"id_recall": 1}}, "metrics": ["by_ids"]}, "'by_ids' needs context_ids"),
         ({"aspects": {"correctness": {"definition": "Is it right?"}}}, "'correctness' cannot name an aspect"),
         ({"aspects": {"Polite": {"definition": "Is it polite?"}}}, "'Polite' cannot name an aspect"),

@@ -270,6 +270,31 @@ def test_what_the_lake_refused_is_written_at_the_next_call(lake: Lake, monkeypat
     assert book.record([], NOW) == []
 
 
+def test_a_table_that_takes_nothing_keeps_no_other_deployment_back(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verdicts and ends of the others are written, the error is raised, and the rest follows at the next call."""
+    book, other = AlertBook(lake), replace(KEY, deployment="other")
+    book.record([fired(), fired(11, other)], NOW)
+    readings = dict.fromkeys((KEY, other), READING)
+    judgements = dict.fromkeys((KEY, other), judged("system").judgement)
+    newest = {replace(key, metric_version="2") for key in (KEY, other)}
+    append = Table.append
+
+    def refuse(table: Table, *given: Any, **more: Any) -> Any:
+        if table.uri == lake.table(ALERTS, KEY.deployment).uri:
+            raise OSError("no space left")
+        return append(table, *given, **more)
+
+    with monkeypatch.context() as full:
+        full.setattr(Table, "append", refuse)
+        with pytest.raises(OSError, match="no space"):
+            book.decide(judgements, readings, NOW)
+        with pytest.raises(OSError, match="no space"):
+            book.settle(readings, newest, NOW)
+    assert [change.key for change in book.active()] == [KEY]
+    assert [c.verdict for c in book.changes() if c.key == other] == ["undecided", "system", "system"]
+    assert kinds(book.settle(readings, newest, NOW)) == ["resolved"]
+
+
 def test_an_alert_that_the_streams_no_longer_have_is_resolved_with_the_reason(lake: Lake) -> None:
     """With other settings the same scores are no regression: the alert ends, once the stream is past its beginning."""
     AlertBook(lake).record([fired()], NOW)
@@ -283,6 +308,21 @@ def test_an_alert_that_the_streams_no_longer_have_is_resolved_with_the_reason(la
     assert end.reason is not None
     assert "settings" in end.reason
     assert book.active() == []
+
+
+def test_an_alert_whose_stream_learns_anew_is_no_longer_watched(lake: Lake) -> None:
+    """It ends, not as a recovery, once the stream was read past its beginning; a stream that was not is left alone."""
+    AlertBook(lake).record([fired()], NOW)
+    book = AlertBook(lake)
+    learning = replace(READING, status=Status.LEARNING)
+    for latest in (None, START + 9 * HOUR):
+        assert book.settle({KEY: replace(learning, latest=latest)}, {KEY}, NOW) == []
+    (end,) = book.settle({KEY: replace(learning, latest=START + 12 * HOUR)}, {KEY}, NOW)
+    assert (end.change, end.changed_at, end.current_mean) == ("resolved", START + 12 * HOUR, None)
+    assert end.reason is not None
+    assert end.reason.startswith("no longer watched: the stream learns its reference anew")
+    assert end.is_withdrawn
+    assert AlertBook(lake).active() == []
 
 
 def test_a_strange_deployment_keeps_its_name(lake: Lake) -> None:

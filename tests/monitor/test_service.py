@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from lake import ALERTS, SCORES, USER_SIGNALS, Lake, Table
-from monitor.regression import Anchors, Status, Streams
+from monitor.app import create_app
+from monitor.regression import Anchors, RegressionSettings, Status, Streams
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
 
@@ -225,6 +226,29 @@ def test_an_alert_ends_with_the_version_of_its_metric(monitor: Monitor, lake: La
     assert changes["resolved"]["reason"] == "the metric has a new version"
 
 
+@pytest.mark.usefixtures("three_deployments")
+def test_an_alert_ends_when_other_settings_make_its_stream_learn_anew(
+    monitor: Monitor, lake: Lake, clock: Any, get: Callable[..., Any]
+):
+    """With a longer reference nothing watches any more: the overview says learning, and the alert ends, with why."""
+    monitor.refresh()
+    other = MonitorSettings(regression=RegressionSettings(reference_observations=5000))
+    for _ in range(2):
+        again = Monitor(lake, other, clock)
+        again.refresh()
+    assert again.snapshot is not None
+    figures = again.snapshot.deployments["rag-search"]
+    assert figures.readings["faithfulness_kprecision"].status is Status.LEARNING
+    assert [(change.change, change.is_withdrawn) for change in figures.changes] == [
+        ("resolved", True),
+        ("firing", False),
+    ]
+    (end,) = (row for row in lake.table(ALERTS, "rag-search").read().to_pylist() if row["change"] == "resolved")
+    assert "learns its reference anew" in end["reason"]
+    assert end["current_mean"] is None
+    assert "no longer watched" in get(create_app(again), "/deployment?name=rag-search").text
+
+
 def test_only_the_newest_version_of_a_metric_is_watched(monitor: Monitor, rows: Any, clock: Any):
     """Late scores of a metric's old version do not take the place of the new version's readings."""
     times = [clock() - timedelta(hours=hours) for hours in (5, 4, 3, 0)]
@@ -301,6 +325,27 @@ def test_a_backfill_stays_out_of_the_histogram(monitor: Monitor, rows: Any, cloc
     assert scores.evaluations == 2
     assert sum(scores.metrics["faithfulness_kprecision"].histogram.counts) == 1
     assert len(scores.metrics["faithfulness_kprecision"].values_over_time.quarters) == 2
+
+
+def test_a_table_without_news_is_looked_at_once(monitor: Monitor, rows: Any, monkeypatch: pytest.MonkeyPatch):
+    """Two readers of the logs, of all requests and of the latest answers, open it twice only where there is news."""
+    looks: list[str] = []
+    read_since = Table.read_since
+
+    def spy(table: Table, *given: Any, **more: Any) -> Any:
+        looks.append(table.spec.name)
+        return read_since(table, *given, **more)
+
+    rows.logs("a", {})
+    monitor.refresh()
+    monkeypatch.setattr(Table, "read_since", spy)
+    monitor.refresh()
+    assert looks.count("parsed_logs") == 1
+    rows.logs("a", *[{"answer": ""}] * 60)
+    monitor.refresh()
+    assert looks.count("parsed_logs") == 3
+    assert monitor.snapshot is not None
+    assert monitor.snapshot.deployments["a"].floors["empty_answers"].share == 60 / 61
 
 
 def test_texts_of_people_are_never_read(monitor: Monitor, rows: Any, monkeypatch: pytest.MonkeyPatch):

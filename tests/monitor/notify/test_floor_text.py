@@ -1,16 +1,18 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from lake import DISLIKES
 from monitor.alert_change import FLOOR, AlertChange, AlertDetails
 from monitor.floors import Finding
+from monitor.notify.body import webhook_body
 from monitor.notify.group import messages
 from monitor.notify.link import link_to
 from monitor.notify.text import description, summary
-from monitor.ratings import DISLIKES
 from monitor.regression import StreamKey
 
 AT = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
@@ -24,6 +26,13 @@ def passed(floor: str, finding: Finding) -> AlertChange:
 
 def share(requests: int, mostly: str | None = None) -> Finding:
     return Finding(share=0.71, limit=0.3, ends_at=0.15, requests=requests, window_seconds=900, mostly=mostly)
+
+
+def test_a_floor_has_no_verdict() -> None:
+    """Its numbers are counted: a webhook says null, not that its cause is undecided."""
+    (data,) = json.loads(webhook_body([passed("errors", share(240))], "team", ""))["data"]
+    assert data["verdict"] is None
+    assert data["floor"]["requests"] == 240
 
 
 @pytest.mark.parametrize(

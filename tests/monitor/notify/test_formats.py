@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from monitor.alert_change import AlertChange
 from monitor.notify import WebhookSettings
 from monitor.notify.formats import written
-from monitor.regression import StreamKey
+from monitor.regression import StreamKey, Verdict
 from tests.monitor.notify.test_group import change
 
 URL = "https://hooks.example/abc"
@@ -65,6 +65,35 @@ def test_several_metrics_are_one_message_with_a_part_each(firing: AlertChange, f
     text = json.dumps(message(changes, form), ensure_ascii=False)
     assert "apps/rag: 3 metrics got worse" in text
     assert all(f"metric{n} of apps/rag fell from 0.80 to 0.41" in text for n in range(3))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "headline"),
+    [
+        (("judge", "judge"), "the judge of 2 metrics changed, not the application"),
+        (("judge", "system"), "2 metrics got worse, 1 of them by a changed judge alone"),
+        (("undecided", "both"), "2 metrics got worse"),
+    ],
+)
+def test_a_headline_says_what_the_verdicts_say(
+    firing: AlertChange, verdicts: tuple[Verdict, ...], headline: str
+) -> None:
+    """Where all that changed is the judge, no metric got worse."""
+    changes = [replace(firing, verdict=verdict) for verdict in verdicts]
+    assert message(changes, "slack")["text"] == f"apps/rag: {headline}"
+
+
+def test_an_end_without_a_recovery_is_no_good_news(firing: AlertChange) -> None:
+    """What is no longer watched is told so, and not in green; what is back is."""
+    back = replace(firing, change="resolved")
+    gone = replace(back, current_mean=None, reason="no longer watched")
+    assert message([back, back], "slack")["text"] == "apps/rag: 2 metrics are well again"
+    assert message([back, gone], "slack")["text"] == "apps/rag: 2 alerts are over, 1 of them without a recovery"
+    header, section = message([gone], "slack")["blocks"]
+    assert header["text"]["text"].startswith(":white_circle: ")
+    assert "Why: no longer watched." in section["text"]["text"]
+    colours = [message([one], "teams")["attachments"][0]["content"]["body"][0]["color"] for one in (firing, back, gone)]
+    assert colours == ["attention", "good", "default"]
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=5000), st.integers(1, 60))

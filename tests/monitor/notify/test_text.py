@@ -76,7 +76,7 @@ def test_the_end_of_an_alert_says_how_good_it_is_again(firing: AlertChange) -> N
 def test_an_alert_that_was_withdrawn_says_why(firing: AlertChange) -> None:
     """Without a mean since the recovery the reason stands in its place."""
     end = replace(firing, change="resolved", current_mean=None, reason="other settings", details=AlertDetails())
-    assert summary(end) == "faithfulness_kprecision of apps/rag: alert is over"
+    assert summary(end) == "faithfulness_kprecision of apps/rag: alert is over; other settings"
     assert "Why: other settings." in description(end, "")
 
 

@@ -4,6 +4,7 @@ from math import exp
 import pytest
 from pydantic import ValidationError
 
+from monitor.floors import FloorSettings
 from monitor.regression import RegressionSettings
 
 
@@ -25,3 +26,21 @@ def test_a_setting_that_cannot_be_kept_is_named(given: dict[str, object], named:
     """A setting that makes no sense, or that does not exist, is an error with its name."""
     with pytest.raises(ValidationError, match=named):
         RegressionSettings.model_validate(given)
+
+
+@pytest.mark.parametrize(
+    "given", ["15m", "0.25h", "900s", "900", 900, 900.0, "PT15M", "00:15:00", timedelta(minutes=15)]
+)
+def test_a_length_of_time_is_written_as_elsewhere(given: object) -> None:
+    """Units, seconds, as text too, and ISO 8601 are the same; in floors too."""
+    assert RegressionSettings.model_validate({"batch": given, "grace": given}).batch == timedelta(minutes=15)
+    assert FloorSettings.model_validate({"window": given}).window == timedelta(minutes=15)
+
+
+def test_a_length_of_time_that_cannot_be_is_named() -> None:
+    """Bounds hold for what is written with a unit, and a unit that there is not is an error."""
+    for given in ("0s", "15x"):
+        with pytest.raises(ValidationError, match="batch"):
+            RegressionSettings.model_validate({"batch": given})
+    with pytest.raises(ValidationError, match="window"):
+        FloorSettings.model_validate({"window": "30s"})
