@@ -201,12 +201,15 @@ class Scorer:
         now: datetime,
         probabilities: Mapping[str, float],
         held: Collection[str],
-    ) -> tuple[pa.Table, ScoreCounts]:
-        """Give the rows that a judge owed; `probabilities` are those with which the answers were in the sample."""
+    ) -> tuple[pa.Table, ScoreCounts, Mapping[str, str]]:
+        """Give the rows that a judge owed, and why it still owes others, by `event_id`.
+
+        `probabilities` are those with which the answers were in the sample.
+        """
         batch = _Batch(tables.deployment, cases, now, held, is_backfill=False)
         batch.probabilities.update(probabilities)
         self._add(batch, some, [metric])
-        return SCORES.rows(batch.rows), batch.counts
+        return SCORES.rows(batch.rows), batch.counts, batch.still_owed
 
     def _add(self, batch: _Batch, some: Sequence[Answer], metrics: Sequence[Metric]) -> None:
         for whole in work_on(some, metrics, batch.cases, batch.held):
@@ -267,6 +270,7 @@ class _Batch:
     segments: dict[str, str] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
     counts: ScoreCounts = field(default_factory=ScoreCounts)
+    still_owed: dict[str, str] = field(default_factory=dict)
 
     def count_sample(self, sampling: Sampling, some: Sequence[Answer], amiss: Collection[str]) -> None:
         """Draw the sample."""
@@ -285,6 +289,7 @@ class _Batch:
             self.counts.spend += row.pop("spend")
             if row["score_id"] in self.held:
                 self.counts.still_owed[row["reason"]] += 1
+                self.still_owed[row["event_id"]] = row["reason"]
                 continue
             self.counts.scored += row["value"] is not None
             self.counts.unscored.update([row["reason"]] if row["value"] is None else [])
