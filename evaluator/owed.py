@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 from evaluator.answers import ANSWER_COLUMNS, IS_ANSWER, Answer, answers
 from evaluator.cases import CaseBook
 from evaluator.identity import identity
-from evaluator.judges.answer import TRANSIENT
+from evaluator.judges.answer import NOT_FOR_GOOD, TRANSIENT
 from evaluator.judging import asks_judge
 from evaluator.late_contexts import with_late_contexts
 from evaluator.metrics import Metric
@@ -138,11 +138,14 @@ class OwedScores:
 
 
 def owed_probabilities(scores: Table, metrics: Sequence[Metric], where: ds.Expression) -> dict[str, float]:
-    """Read the `event_id` of answers that judges owe, or owed, scores of, each with how likely it was in the sample."""
+    """Read the `event_id` of answers whose scores by judges may still come, each with how likely it was in the sample.
+
+    Some have come since. Those of replies that were cut are among them.
+    """
     names = [metric.name for metric in metrics if asks_judge(metric)]
     if not names:
         return {}
-    is_owed = ds.field("reason").isin(sorted(TRANSIENT)) & ds.field("metric").isin(names)
+    is_owed = ds.field("reason").isin(sorted(NOT_FOR_GOOD)) & ds.field("metric").isin(names)
     rows = scores.read(["event_id", "sampling_probability"], where & is_owed)
     return dict(zip(rows["event_id"].to_pylist(), rows["sampling_probability"].to_pylist(), strict=True))
 

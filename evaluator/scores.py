@@ -20,7 +20,7 @@ from evaluator.answers import AT_ONCE, Answer
 from evaluator.cases import Case, CaseBook
 from evaluator.identity import identity
 from evaluator.judges import Spend
-from evaluator.judges.answer import TRANSIENT
+from evaluator.judges.answer import NOT_FOR_GOOD, TRANSIENT
 from evaluator.judging import JUDGE_IS_THE_MODEL, asks_judge, judge_named, judges_itself, split
 from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, Score, Scores, needs_ground_truth
 from evaluator.sampling import Sampling, flagged
@@ -68,8 +68,8 @@ class ScoreCounts:
     @property
     def owed(self) -> int:
         """Scores that a judge did not give now, and may give later."""
-        new = sum(number for reason, number in self.unscored.items() if reason in TRANSIENT)
-        return new + self.still_owed.total()
+        without = self.unscored + self.still_owed
+        return sum(number for reason, number in without.items() if reason in TRANSIENT)
 
     @property
     def is_budget_spent(self) -> bool:
@@ -307,7 +307,7 @@ def _rows(work: Work, scores: Scores, now: datetime, probabilities: Mapping[str,
         known = seen and value == value
         told = dict(details) | ({"case_id": case.case_id} if case else {})
         reason = None if known else (reason if seen else "no_answer")
-        is_owed = is_judged and reason in TRANSIENT
+        is_owed = is_judged and reason in NOT_FOR_GOOD
         yield {
             "score_id": owed_id(answer.event_id, metric.name, metric.version) if is_owed else score_id(answer, metric),
             "response_id": answer.response_id,

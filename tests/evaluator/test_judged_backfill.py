@@ -12,7 +12,7 @@ import pytest
 from evaluator import Backfill, Backfilled, Evaluator, Period, estimate
 from lake import Lake
 from tests.evaluator.judged import settings
-from tests.evaluator.judges.scripted_server import ScriptedServer, fails
+from tests.evaluator.judges.scripted_server import ScriptedServer, fails, says
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 WEEK = Period(NOW - timedelta(days=7), NOW)
@@ -61,6 +61,27 @@ def test_a_backfill_asks_about_the_configured_sample_and_what_is_owed(
     done = backfilled(lake, judge, tmp_path, sampling={"rate": 0.05})
     assert (done.counts.scored, done.counts.not_sampled) == (owed, 120 - owed)
     assert {row["sampling_probability"] for row in traffic.scores()} == {0.1}
+
+
+def test_a_reply_that_was_cut_is_asked_for_again_once_max_tokens_is_higher(
+    lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path
+) -> None:
+    """With the probability of the first; before that nobody is asked, neither by the service nor by a backfill."""
+    fill(traffic, 1)
+    judge.always = says('{"verdict": ', finish_reason="length")
+    for minutes in (0, 20):
+        now = NOW - timedelta(hours=12, minutes=-minutes)
+        with closing(Evaluator(lake, settings(judge.url, tmp_path, sampling={"rate": 0.999}), lambda: now)) as service:  # noqa: B023
+            service.run_once()
+    again = backfilled(lake, judge, tmp_path)
+    assert (again.counts.total, again.counts.owed, len(judge.requests)) == (0, 0, 1)
+    judge.always = says()
+    done = backfilled(lake, judge, tmp_path, judge={"max_tokens": 200})
+    assert (done.counts.scored, len(judge.requests)) == (1, 2)
+    rows = traffic.scores()
+    assert {(row["reason"], row["value"]) for row in rows} == {("judge_cut", None), (None, 1.0)}
+    assert {row["sampling_probability"] for row in rows} == {0.999}
+    assert len({row["metric_version"] for row in rows}) == 1
 
 
 def test_a_backfill_takes_the_replies_that_another_machine_shared(
