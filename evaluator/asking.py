@@ -91,8 +91,9 @@ class Judges:
         with closing(self._calls()) as calls:
             money = allowance(judge.settings, calls.spent(judge.name), now, seconds)
             if judge.name not in self._spreads:
-                self._spreads[judge.name] = Spread(calls.averages(judge.name)[0] or _usual_cost(judge))
-        share = self._spreads[judge.name].share(deployment, answers, rate, money)
+                cost = calls.averages(judge.name)[0] or _usual_cost(judge)
+                self._spreads[judge.name] = Spread(cost, self._settings.every)
+        share = self._spreads[judge.name].share(deployment, answers, rate, money, now)
         if share < 1:
             log.info("the budget of judge %r does for %.1f %% of the sample of %r", judge.name, 100 * share, deployment)
         return share
