@@ -172,6 +172,11 @@ def _print_estimates(estimates: list[Estimate]) -> None:
         grid.add_row(metric.deployment, metric.metric, f"{metric.answers:,}", _how_long(metric))
     Console().print(grid)
     _print_judging([metric for one in estimates for metric in one.metrics])
+    if calls := math.ceil(sum(one.anchor_calls for one in estimates)):
+        typer.echo(
+            f"besides that, with a backfill or without one, the service makes up to {calls:,} calls a day for "
+            f"{sum(one.anchor_cost for one in estimates):,.2f} about anchors (evaluator.anchors)"
+        )
     scores = sum(metric.answers for one in estimates for metric in one.metrics)
     seconds = sum(one.seconds for one in estimates)
     typer.echo(
