@@ -23,6 +23,7 @@ from evaluator.spreading import PROMPT_TOKENS, Spread, allowance
 
 if TYPE_CHECKING:
     from evaluator.judges import Asker, BoundJudge, Calls
+    from evaluator.judges.calls import Forgotten
     from evaluator.judges.shared_replies import SharedReplies
     from lake import Lake
 
@@ -158,8 +159,8 @@ def _usual_cost(judge: BoundJudge) -> float:
     return judge.settings.cost(PROMPT_TOKENS, COMPLETION_TOKENS)
 
 
-def forget_replies(calls: Path) -> int | None:
-    """Forget all replies of judges that a file keeps, and give how many; None where there is no such file.
+def forget_replies(calls: Path) -> Forgotten | None:
+    """Forget all replies of judges that a file keeps; None where there is no such file.
 
     A reply may quote an answer, and does not say which: so an erasure forgets them all, which costs no more than new
     calls. Raises JudgeCallsError.
