@@ -35,6 +35,7 @@ from monitor.alerts import AlertBook
 from monitor.books import BATCH_COLUMNS, REJECTED_COLUMNS, Books
 from monitor.floor_alerts import last_changes
 from monitor.floors import ANSWER_COLUMNS, KEPT, FloorChange, FloorName, FloorReading, Floors
+from monitor.judge_costs import JUDGE_COST_COLUMNS
 from monitor.new_rows import NewRows
 from monitor.notify import Notifier
 from monitor.ratings import RATING_COLUMNS, Ratings
@@ -58,6 +59,7 @@ from monitor.traffic import LOG_COLUMNS
 
 _STALE_AFTER_REFRESHES = 5
 _STALE_AFTER_AT_LEAST = timedelta(minutes=1)
+_ANCHOR_COLUMNS = tuple(dict.fromkeys((*ANCHOR_COLUMNS, *JUDGE_COST_COLUMNS)))
 _CANNOT_DRIFT = ("lexical", "ratings")
 """What `scores.judge` has where no model judges, and people's word for themselves."""
 
@@ -223,8 +225,14 @@ class Monitor:
             rows = rows.combine_chunks()
             held = self._held(name)
             self._floors.add_scores(name, rows, now)
-            self._figures[name] = replace(held, scores=held.scores.with_scores(rows))
+            costs = held.judge_costs.with_rows(rows)
+            self._figures[name] = replace(held, scores=held.scores.with_scores(rows), judge_costs=costs)
             self._try("find_regressions", lambda: self._streams.add(rows, now))
+
+        def anchors(rows: pa.Table) -> None:
+            self._anchors.feed(rows)
+            held = self._held(name)
+            self._figures[name] = replace(held, judge_costs=held.judge_costs.with_rows(rows))
 
         self._take(PARSED_LOGS, deployment, LOG_COLUMNS, logs)
         if deployment is not None:
@@ -232,7 +240,7 @@ class Monitor:
             self._take(PARSED_LOGS, deployment, ANSWER_COLUMNS, answers, self._new_answers)
         self._take(USER_SIGNALS, deployment, RATING_COLUMNS, signals)
         self._take(SCORES, deployment, SCORE_COLUMNS, scores)
-        self._take(ANCHORS, deployment, ANCHOR_COLUMNS, self._anchors.feed)
+        self._take(ANCHORS, deployment, _ANCHOR_COLUMNS, anchors)
 
     def _settled_ratings(self, now: datetime) -> pa.Table:
         settled = self._ratings.settled(now)
@@ -352,19 +360,24 @@ class Monitor:
             disabled_webhooks=self._notifier.disabled,
             refresh_seconds=(self._clock() - now).total_seconds(),
             judge_budgets_left={
-                judge: budget - sum(one.scores.judge_cost_on(judge, now.date()) for one in self._figures.values())
+                judge: budget - sum(one.judge_costs.on(judge, now.date()) for one in self._figures.values())
                 for judge, budget in self._judge_budgets.items()
             },
             totals=self._summed_up(),
         )
 
     def _summed_up(self) -> Totals:
-        for name, spec in SUMMED.items():
+        for name, specs in SUMMED.items():
             # Once is enough: the rows of a table that comes later are new.
-            if self._new_rows.has_taken(spec, self._known if spec.per_deployment else [None]):
+            if all(self._new_rows.has_taken(spec, self._known if spec.per_deployment else [None]) for spec in specs):
                 self._summed.add(name)
         figures = self._figures.values()
-        counted = totals_of([one.scores for one in figures], [one.alerts for one in figures], self._books)
+        counted = totals_of(
+            [one.scores for one in figures],
+            [one.judge_costs for one in figures],
+            [one.alerts for one in figures],
+            self._books,
+        )
         return self._totals.update(counted, self._summed)
 
     def _republish_failures(self) -> None:

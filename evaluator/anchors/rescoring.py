@@ -166,13 +166,15 @@ def _answers(tables: DeploymentTables, known: Collection[Known]) -> list[Answer]
 
 
 def _old_scores(tables: DeploymentTables, metric: Metric, held: Held, compared: Sequence[Answer]) -> pa.Table:
-    """Give what the version before said of the answers that both score."""
+    """Give what the version before said of the answers that both score; what that did cost stands in `scores`."""
     version = held.version_before(metric.version)
     of_version = (ds.field("metric") == metric.name) & (ds.field("metric_version") == version)
     if version is None or not compared:
         return ANCHORS.schema.empty_table()
     ids = sorted(answer.event_id for answer in compared)
-    return _as_anchors(tables.scores.read(_COPIED, of_version & ds.field("event_id").isin(ids)), COMPARED)
+    copied = _as_anchors(tables.scores.read(_COPIED, of_version & ds.field("event_id").isin(ids)), COMPARED)
+    place = ANCHORS.schema.get_field_index("cost")
+    return copied.set_column(place, ANCHORS.schema.field(place), pa.repeat(pa.scalar(0.0), copied.num_rows))
 
 
 def _as_anchors(scores: pa.Table, draw: int) -> pa.Table:

@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 
 from evaluator import Evaluator, EvaluatorSettings
+from evaluator.judges import Spend
 from evaluator.metrics import Description, Metric, OddCases, Scores
 from evaluator.metrics.metric import Score, score_rows
 from lake import ANCHORS, PARSED_LOGS, Lake, Subject, erase, forget_before
@@ -47,7 +48,8 @@ class Judged:
         return score_rows(self, frame, self._of_row)
 
     def _of_row(self, answer: object) -> Score:
-        return Score(self.kept.setdefault((self.version, self.draw, answer), 0.5 + self.shift[0]))
+        value = self.kept.setdefault((self.version, self.draw, answer), 0.5 + self.shift[0])
+        return Score(value, spend=Spend(calls=1, cost=0.25))
 
 
 @pytest.fixture
@@ -192,6 +194,8 @@ def test_a_new_version_scores_the_anchors_and_the_last_day_of_the_old_one(lake: 
     of_both = [{row["event_id"]: row["value"] for row in anchors(lake, version)} for version in "12"]
     assert of_both[0].keys() == of_both[1].keys()
     assert (set(of_both[0].values()), set(of_both[1].values())) == ({0.5}, {0.3})
+    copied = [row for row in anchors(lake, "1") if row["draw"] == -1]
+    assert {(row["judge"], row["cost"]) for row in copied} == {("model", 0.0)}
     evaluate(lake, NOW + 2 * DAY)
     assert draws(lake, "2") == {-1: 4, 0: 4, 1: 4, due(NOW + 2 * DAY): 4}
 
