@@ -18,6 +18,7 @@ from rich.table import Table as Grid
 
 from dialwatch import running
 from dialwatch.config import ConfigError, Settings, load_settings
+from dialwatch.metric_names import metric_names
 from evaluator import (
     Backfill,
     BackfillResult,
@@ -52,7 +53,8 @@ def evaluate(
     ] = None,
     until: Annotated[str | None, typer.Option(help="Of --backfill: requests before then; without it all.")] = None,
     metrics: Annotated[
-        str | None, typer.Option(help="Of --backfill: names separated by commas; without it the configured ones.")
+        list[str] | None,
+        typer.Option(help="Of --backfill: names, separated by commas or given again; without it the configured ones."),
     ] = None,
     deployment: Annotated[
         list[str] | None, typer.Option(help="Of --backfill: this one alone; may be given again for more.")
@@ -110,12 +112,10 @@ def _once(lake: Lake, settings: EvaluatorSettings) -> None:
 
 
 def _prepared(
-    lake: Lake, settings: EvaluatorSettings, period: Period, metrics: str | None, deployments: list[str] | None
+    lake: Lake, settings: EvaluatorSettings, period: Period, metrics: list[str] | None, deployments: list[str] | None
 ) -> Backfill:
     _warn_if_empty(lake)
-    names = None if metrics is None else [name.strip() for name in metrics.split(",") if name.strip()]
-    if names == []:
-        raise typer.BadParameter("--metrics: name at least one, or leave it out for the configured ones")
+    names = metric_names(metrics, "leave it out for the configured ones") if metrics else None
     try:
         return Backfill(lake, settings, period, names, deployments)
     except ValueError as error:
@@ -172,6 +172,11 @@ def _print_estimates(estimates: list[Estimate]) -> None:
         grid.add_row(metric.deployment, metric.metric, f"{metric.answers:,}", _how_long(metric))
     Console().print(grid)
     _print_judging([metric for one in estimates for metric in one.metrics])
+    if calls := math.ceil(sum(one.anchor_calls for one in estimates)):
+        typer.echo(
+            f"besides that, with a backfill or without one, the service makes up to {calls:,} calls a day for "
+            f"{sum(one.anchor_cost for one in estimates):,.2f} about anchors (evaluator.anchors)"
+        )
     scores = sum(metric.answers for one in estimates for metric in one.metrics)
     seconds = sum(one.seconds for one in estimates)
     typer.echo(

@@ -124,7 +124,8 @@ def erase_subject(
     Replies of judges that are kept on this machine (evaluator.judge_calls) or shared in the lake are forgotten, all of
     them.
 
-    The exit code is 1 where files are left that may hold something of it: erase again ten minutes later.
+    The exit code is 1 where files are left that may hold something of it, or of those replies: erase again ten minutes
+    later.
     """
     try:
         subject = Subject(user=user, chat=chat, response=response)
@@ -137,24 +138,32 @@ def erase_subject(
     ]
     for receipt in receipts:
         _print_receipt(receipt)
-    if not dry_run:
-        _forget_replies(settings, opened)
-    if not all(receipt.is_complete for receipt in receipts):
+    are_forgotten = dry_run or _forget_replies(settings, opened)
+    if not are_forgotten or not all(receipt.is_complete for receipt in receipts):
         sys.exit(1)
 
 
-def _forget_replies(settings: Settings, lake: Lake) -> None:
+def _forget_replies(settings: Settings, lake: Lake) -> bool:
+    """Forget replies of judges, tell of it, and give whether nothing of them is left in the file."""
     if shared := forget_shared_replies(lake):
         typer.echo(f"{shared:,} replies of judges that workers share were forgotten: {lake.root}")
     path = settings.evaluator.judge_calls
     forgotten = forget_replies(path)
     if forgotten is not None:
-        typer.echo(f"{forgotten:,} kept replies of judges, which may quote answers of anybody, were forgotten: {path}")
+        kept = f"{forgotten.replies:,} kept replies of judges, which may quote answers of anybody"
+        typer.echo(f"{kept}, were forgotten: {path}")
+        if not forgotten.is_overwritten:
+            typer.echo(
+                f"their bytes, or those of earlier ones, are still in {path} or {path}-wal, as another process reads "
+                "the file and did not end within 30 s: end what reads it (an sqlite3 shell, say) and erase again"
+            )
+            return False
     elif settings.evaluator.judges:
         typer.echo(
             f"no replies of judges are kept here ({path}); where the evaluator runs on another machine, erase there "
             "too, or they go after evaluator.judge_calls_retention"
         )
+    return True
 
 
 def _as_written(subject: Subject, settings: CollectorSettings) -> list[Subject]:

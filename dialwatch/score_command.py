@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as Grid
 
 from dialwatch.config import ConfigError, load_settings
+from dialwatch.metric_names import metric_names
 from dialwatch.score_page import page_of
 from dialwatch.score_webhook import send, webhook
 from evaluator import Judges
@@ -29,11 +30,12 @@ def score(
         str | None, typer.Option(help="Table of ground truth, joined on documents, question.")
     ] = None,
     metrics: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
-            help="Names separated by commas, such as facts_recall,ndcg@5, or combinations; all: what the columns allow."
+            help="Names, such as facts_recall,ndcg@5, or combinations, separated by commas or given again; all, the "
+            "default: what the columns allow."
         ),
-    ] = "all",
+    ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes that score; each loads the models it needs.")] = 1,
     html: Annotated[Path | None, typer.Option(help="Page to write, with the distributions of the scores.")] = None,
     webhook_url: Annotated[str | None, typer.Option("--webhook", help="URL that the means are sent to.")] = None,
@@ -71,10 +73,8 @@ def score(
         sys.exit(1)
 
 
-def _names(metrics: str) -> list[str] | None:
-    names = [name.strip() for name in metrics.split(",") if name.strip()]
-    if not names:
-        raise typer.BadParameter("--metrics: name at least one, or all")
+def _names(metrics: list[str] | None) -> list[str] | None:
+    names = metric_names(metrics, "all") if metrics else ["all"]
     return None if names == ["all"] else names
 
 

@@ -23,6 +23,7 @@ from evaluator.spreading import PROMPT_TOKENS, Spread, allowance
 
 if TYPE_CHECKING:
     from evaluator.judges import Asker, BoundJudge, Calls
+    from evaluator.judges.calls import Forgotten
     from evaluator.judges.shared_replies import SharedReplies
     from lake import Lake
 
@@ -91,8 +92,9 @@ class Judges:
         with closing(self._calls()) as calls:
             money = allowance(judge.settings, calls.spent(judge.name), now, seconds)
             if judge.name not in self._spreads:
-                self._spreads[judge.name] = Spread(calls.averages(judge.name)[0] or _usual_cost(judge))
-        share = self._spreads[judge.name].share(deployment, answers, rate, money)
+                cost = calls.averages(judge.name)[0] or _usual_cost(judge)
+                self._spreads[judge.name] = Spread(cost, self._settings.every)
+        share = self._spreads[judge.name].share(deployment, answers, rate, money, now)
         if share < 1:
             log.info("the budget of judge %r does for %.1f %% of the sample of %r", judge.name, 100 * share, deployment)
         return share
@@ -157,8 +159,8 @@ def _usual_cost(judge: BoundJudge) -> float:
     return judge.settings.cost(PROMPT_TOKENS, COMPLETION_TOKENS)
 
 
-def forget_replies(calls: Path) -> int | None:
-    """Forget all replies of judges that a file keeps, and give how many; None where there is no such file.
+def forget_replies(calls: Path) -> Forgotten | None:
+    """Forget all replies of judges that a file keeps; None where there is no such file.
 
     A reply may quote an answer, and does not say which: so an erasure forgets them all, which costs no more than new
     calls. Raises JudgeCallsError.

@@ -98,6 +98,11 @@ class Backfill:
         """End the judges' part."""
         self._judges.close()
 
+    @property
+    def anchors_a_day(self) -> float:
+        """How many anchors of a deployment and metric the service scores in a day."""
+        return self._settings.anchors.scored_a_day
+
     def tasks(self) -> Iterator[DeploymentBackfill]:
         """Give what there is to do, deployment by deployment; nothing is written yet."""
         children = ChildContexts(self._lake)

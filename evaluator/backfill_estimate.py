@@ -51,7 +51,8 @@ class Estimate:
     """What a backfill of one deployment would do.
 
     `answers` is how many the period has, `left` how many of them are left to the service, `reading_seconds` about how
-    long it takes to read all of them.
+    long it takes to read all of them. `anchor_calls` and `anchor_cost` are what the service asks judges a day about
+    anchors, at most, whether there is a backfill or not.
     """
 
     deployment: str
@@ -59,6 +60,8 @@ class Estimate:
     left: int
     metrics: tuple[MetricEstimate, ...]
     reading_seconds: float
+    anchor_calls: float = 0.0
+    anchor_cost: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -72,7 +75,7 @@ def estimate(backfill: Backfill, timer: Timer = time.perf_counter) -> list[Estim
     A metric is timed on at most 200 answers and, after the first one, some seconds. Loading its model is not counted.
     No judge is asked: see `judge_estimate`.
     """
-    return [_of_deployment(task, timer) for task in backfill.tasks()]
+    return [_of_deployment(task, timer, backfill.anchors_a_day) for task in backfill.tasks()]
 
 
 @dataclass
@@ -83,7 +86,7 @@ class _Sample:
     event_ids: frozenset[str]
 
 
-def _of_deployment(task: DeploymentBackfill, timer: Timer) -> Estimate:
+def _of_deployment(task: DeploymentBackfill, timer: Timer, anchors: float) -> Estimate:
     number, left = task.count(), 0
     place = task.look()
     cases = CaseBook.read(task.tables)
@@ -107,7 +110,10 @@ def _of_deployment(task: DeploymentBackfill, timer: Timer) -> Estimate:
         for metric in task.metrics
     ]
     reading = timed.seconds_to_read(number) if counted else 0.0
-    return Estimate(task.deployment, number, left, tuple(metrics), reading)
+    judged = [one.judging for one in metrics if one.judging and one.judging.answers]
+    calls = sum(anchors * one.calls / one.answers for one in judged)
+    cost = sum(anchors * one.cost / one.answers for one in judged)
+    return Estimate(task.deployment, number, left, tuple(metrics), reading, calls, cost)
 
 
 def _with_null_texts(rows: pa.Table) -> pa.Table:

@@ -20,7 +20,7 @@ from evaluator.answers import AT_ONCE, Answer
 from evaluator.cases import Case, CaseBook
 from evaluator.identity import identity
 from evaluator.judges import Spend
-from evaluator.judges.answer import TRANSIENT
+from evaluator.judges.answer import NOT_FOR_GOOD, TRANSIENT
 from evaluator.judging import JUDGE_IS_THE_MODEL, asks_judge, judge_named, judges_itself, split
 from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, Score, Scores, needs_ground_truth
 from evaluator.sampling import Sampling, flagged
@@ -68,8 +68,8 @@ class ScoreCounts:
     @property
     def owed(self) -> int:
         """Scores that a judge did not give now, and may give later."""
-        new = sum(number for reason, number in self.unscored.items() if reason in TRANSIENT)
-        return new + self.still_owed.total()
+        without = self.unscored + self.still_owed
+        return sum(number for reason, number in without.items() if reason in TRANSIENT)
 
     @property
     def is_budget_spent(self) -> bool:
@@ -201,12 +201,15 @@ class Scorer:
         now: datetime,
         probabilities: Mapping[str, float],
         held: Collection[str],
-    ) -> tuple[pa.Table, ScoreCounts]:
-        """Give the rows that a judge owed; `probabilities` are those with which the answers were in the sample."""
+    ) -> tuple[pa.Table, ScoreCounts, Mapping[str, str]]:
+        """Give the rows that a judge owed, and why it still owes others, by `event_id`.
+
+        `probabilities` are those with which the answers were in the sample.
+        """
         batch = _Batch(tables.deployment, cases, now, held, is_backfill=False)
         batch.probabilities.update(probabilities)
         self._add(batch, some, [metric])
-        return SCORES.rows(batch.rows), batch.counts
+        return SCORES.rows(batch.rows), batch.counts, batch.still_owed
 
     def _add(self, batch: _Batch, some: Sequence[Answer], metrics: Sequence[Metric]) -> None:
         for whole in work_on(some, metrics, batch.cases, batch.held):
@@ -267,6 +270,7 @@ class _Batch:
     segments: dict[str, str] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
     counts: ScoreCounts = field(default_factory=ScoreCounts)
+    still_owed: dict[str, str] = field(default_factory=dict)
 
     def count_sample(self, sampling: Sampling, some: Sequence[Answer], amiss: Collection[str]) -> None:
         """Draw the sample."""
@@ -285,6 +289,7 @@ class _Batch:
             self.counts.spend += row.pop("spend")
             if row["score_id"] in self.held:
                 self.counts.still_owed[row["reason"]] += 1
+                self.still_owed[row["event_id"]] = row["reason"]
                 continue
             self.counts.scored += row["value"] is not None
             self.counts.unscored.update([row["reason"]] if row["value"] is None else [])
@@ -302,7 +307,7 @@ def _rows(work: Work, scores: Scores, now: datetime, probabilities: Mapping[str,
         known = seen and value == value
         told = dict(details) | ({"case_id": case.case_id} if case else {})
         reason = None if known else (reason if seen else "no_answer")
-        is_owed = is_judged and reason in TRANSIENT
+        is_owed = is_judged and reason in NOT_FOR_GOOD
         yield {
             "score_id": owed_id(answer.event_id, metric.name, metric.version) if is_owed else score_id(answer, metric),
             "response_id": answer.response_id,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from evaluator.anchors import Rescoring
 from evaluator.asking import Judges
 from evaluator.ground_truth import propose_cases
+from evaluator.metrics import Metric
 from evaluator.owed import OwedScores
 from evaluator.positions import Uncommitted
 from evaluator.scores import ScoreCounts, Scorer
@@ -68,6 +69,9 @@ class _Tally:
         )
 
 
+_Step = Callable[[DeploymentTables, Sequence[Metric], _Tally, Callable[[], bool]], None]
+
+
 class Evaluator:
     """Scores the answers of every deployment in the lake, each at most once per metric version.
 
@@ -95,7 +99,7 @@ class Evaluator:
         self._judges.close()
 
     def run_once(self, is_stopping: Callable[[], bool] = lambda: False) -> PassResult:
-        """Do all that is new, deployment by deployment; one that fails does not stop the others.
+        """Do all that is new, deployment by deployment, then what is asked again; one that fails stops no other.
 
         Ends early once `is_stopping` says so; the next pass does the rest. A deployment that another evaluator has just
         done is left to it. Raises only where the lake's deployments cannot be listed.
@@ -106,30 +110,41 @@ class Evaluator:
         # Calls that name no deployment are calls of global routes: nobody's answers.
         deployments = [name for name in self._lake.deployments() if name is not None]
         self._tell_missing(deployments)
-        for deployment in deployments:
-            if is_stopping():
-                break
-            try:
-                self._evaluate(deployment, tally, is_stopping)
-            except LostRaceError:
-                log.info("another evaluator does deployment %r", deployment, extra={"deployment": deployment})
-            except Exception as error:  # what is wrong with one deployment's tables is not wrong with the others'
-                tally.failures.append(Failure(deployment, f"{type(error).__name__}: {error}"))
-                log.exception(_NOT_EVALUATED, deployment, extra={"deployment": deployment})
+        reached = [
+            name for name in deployments if not is_stopping() and self._try(self._score_new, name, tally, is_stopping)
+        ]
+        # No deployment's new answers wait for what is asked again of another.
+        tally.deployments = sum(
+            is_stopping() or self._try(self._ask_again, name, tally, is_stopping) for name in reached
+        )
         return tally.result()
 
-    def _evaluate(self, deployment: str, tally: _Tally, is_stopping: Callable[[], bool]) -> None:
+    def _try(self, step: _Step, deployment: str, tally: _Tally, is_stopping: Callable[[], bool]) -> bool:
+        """Take a step for one deployment, and give whether it went well."""
+        try:
+            tables = DeploymentTables.of(self._lake, deployment, self._children, self._uncommitted)
+            metrics = self._judges.bound(self._settings.chosen_metrics(deployment), deployment)
+            step(tables, metrics, tally, is_stopping)
+        except LostRaceError:
+            log.info("another evaluator does deployment %r", deployment, extra={"deployment": deployment})
+        except Exception as error:  # what is wrong with one deployment's tables is not wrong with the others'
+            tally.failures.append(Failure(deployment, f"{type(error).__name__}: {error}"))
+            log.exception(_NOT_EVALUATED, deployment, extra={"deployment": deployment})
+        else:
+            return True
+        return False
+
+    def _score_new(
+        self, tables: DeploymentTables, metrics: Sequence[Metric], tally: _Tally, is_stopping: Callable[[], bool]
+    ) -> None:
         # Cases first, so that an answer can be compared with a case from the same stretch of the log.
-        tables = DeploymentTables.of(self._lake, deployment, self._children, self._uncommitted)
         tally.cases += propose_cases(tables, self._clock())
-        metrics = self._judges.bound(self._settings.chosen_metrics(deployment), deployment)
-        now, grace = self._clock(), self._settings.context_grace
-        tally.counts.add(self._owed.score(tables, metrics, now, is_stopping))
+        now, deployment = self._clock(), tables.deployment
         counts = score_new_answers(
             tables,
             metrics,
             self._scorer,
-            grace,
+            self._settings.context_grace,
             now,
             is_stopping,
             lambda ready: self._judges.sampling(deployment, metrics, ready, now),
@@ -137,8 +152,12 @@ class Evaluator:
         self._judges.learn(deployment, metrics, counts)
         tally.counts.add(counts)
         self._owed.expect(deployment, counts, now)
+
+    def _ask_again(
+        self, tables: DeploymentTables, metrics: Sequence[Metric], tally: _Tally, is_stopping: Callable[[], bool]
+    ) -> None:
+        tally.counts.add(self._owed.score(tables, metrics, self._clock(), is_stopping))
         self._rescoring.run(tables, metrics, self._clock(), is_stopping)
-        tally.deployments += 1
 
     def _tell_missing(self, deployments: Collection[str]) -> None:
         missing = self._settings.deployments.keys() - set(deployments) - self._told_missing

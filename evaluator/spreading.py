@@ -13,6 +13,7 @@ LEAST_SHARE = 0.01
 _HOUR, _DAY = 3600.0, 86400.0
 _MEMORY = 0.9
 """What was learned counts for so much less after each further pass with answers."""
+_PASSES = 10
 
 PROMPT_TOKENS = 2_000
 """A call's, as long as nothing was measured."""
@@ -36,35 +37,43 @@ def allowance(judge: JudgeSettings, spent: tuple[float, float], now: datetime, s
 
 @dataclass
 class _Learned:
-    """What the latest passes over a deployment came to; `wanted` is the money that the last one would have taken."""
+    """What the latest passes over a deployment came to; `wanted` is the money that the last one would have taken.
+
+    That was at `asked`, in seconds since 1970.
+    """
 
     answers: float = 0.0
     expected: float = 0.0
     judged: float = 0.0
     cost: float = 0.0
     wanted: float = 0.0
+    asked: float = 0.0
 
 
 class Spread:
     """Spreads one judge's budgets over the answers that come, deployment by deployment.
 
     The share of a sample that is asked about is the allowance, over what the whole sample would cost together with
-    what other deployments wanted in their last pass; at least 1 % and at most all. The cost of an answer, and how
-    likely one is to be in the whole sample, are means of the latest passes. So it depends on the number of answers and
-    their times alone, not on what they say: weights of 1 / probability make up for it.
+    what other deployments wanted in their last pass with answers; at least 1 % and at most all. What one wanted halves
+    with each hour since, or with each ten passes if those take longer: it may have fallen silent. The cost of an
+    answer, and how likely one is to be in the whole sample, are means of the latest passes. So it depends on the number
+    of answers and their times alone, not on what they say: weights of 1 / probability make up for it.
     """
 
-    def __init__(self, cost_each: float) -> None:
-        """`cost_each` is what an answer is taken to cost as long as nothing was measured."""
+    def __init__(self, cost_each: float, every: float) -> None:
+        """`cost_each` is what an answer is taken to cost until that was measured; passes begin each `every` seconds."""
         self._first_cost = cost_each
+        self._half_life = max(_HOUR, _PASSES * every)
         self._learned: dict[str, _Learned] = {}
 
-    def share(self, deployment: str, answers: int, rate: float, money: float) -> float:
+    def share(self, deployment: str, answers: int, rate: float, money: float, now: datetime) -> float:
         """Give the share of the sample of so many answers; `rate` is how likely one is in it, until that is known."""
         mine = self._learned.setdefault(deployment, _Learned())
         rate = mine.expected / mine.answers if mine.answers else rate
-        mine.wanted = answers * rate * self._cost_each(mine)
-        wanted = sum(one.wanted for one in self._learned.values())
+        mine.wanted, mine.asked = answers * rate * self._cost_each(mine), now.timestamp()
+        # A clock that was set back makes nothing larger.
+        ages = ((one.wanted, max(0.0, mine.asked - one.asked)) for one in self._learned.values())
+        wanted = sum(part * 0.5 ** (age / self._half_life) for part, age in ages)
         return 1.0 if wanted <= money else max(LEAST_SHARE, money / wanted)
 
     def learn(self, deployment: str, answers: int, expected: float, judged: int, cost: float) -> None:

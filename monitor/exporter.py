@@ -140,7 +140,8 @@ def _evaluator(deployments: _Deployments, totals: Totals, budgets_left: Mapping[
     )
     yield counter(
         "dialwatch_judge_cost_total",
-        "Price of each judge's calls, for backfills too, in the currency of its prices.",
+        "Price of each judge's calls by the costs in the tables, for backfills and anchors too, in the currency of its "
+        "prices; calls that gave no row are not in it, and of an ensemble's each judge has an equal part.",
         (((judge,), amount / PER_UNIT) for judge, amount in totals.judge_amounts.items()),
         "judge",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import accumulate
 
 import numpy as np
@@ -59,8 +59,6 @@ _OF_METRIC = (
     "high",
 )
 
-_KINDS = frozenset({"lexical", "embedding", "model", "llm"})
-"""What `scores.judge` has beside the names of judges."""
 _EXEMPLAR_LIMIT = 128 - len("response_id")
 """OpenMetrics allows 128 characters for an exemplar's labels, names included."""
 
@@ -146,30 +144,13 @@ class Scores:
     """Totals since the first row.
 
     `evaluations` counts the rows of the service, `skips` those without a value by their reason, and `last_scored_at` is
-    when it made the last one: a backfill's rows are in none of them. `judge_amounts` is what each judge cost for all
-    rows, in 10^-12 units of the evaluator's currency, and `judge_days` the same for the latest two days (UTC) on which
-    rows with a cost were made.
+    when it made the last one: a backfill's rows are in none of them.
     """
 
     evaluations: int = 0
     skips: dict[str, int] = field(default_factory=dict)
-    judge_amounts: dict[str, int] = field(default_factory=dict)
-    judge_days: Mapping[tuple[str, date], int] = field(default_factory=dict)
     last_scored_at: datetime | None = None
     metrics: Mapping[str, MetricScores] = field(default_factory=dict)
-
-    def judge_cost_on(self, judge: str, day: date) -> float:
-        """Price of a judge's calls on one of the latest two days; combinations that it was asked for are among them.
-
-        What several judges were asked together is taken to have cost each of them the same.
-        """
-        of_day = ((_judges(label), amount) for (label, paid_on), amount in self.judge_days.items() if paid_on == day)
-        return sum(amount / len(judges) for judges, amount in of_day if judge in judges) / PER_UNIT
-
-    @property
-    def judge_cost(self) -> float:
-        """Price of all calls of judges."""
-        return sum(self.judge_amounts.values()) / PER_UNIT
 
     def with_scores(self, rows: pa.Table) -> Scores:
         """Add rows of `scores` (columns SCORE_COLUMNS)."""
@@ -182,8 +163,6 @@ class Scores:
         return Scores(
             evaluations=self.evaluations + int(is_new.sum()),
             skips=added(self.skips, skips),
-            judge_amounts=added(self.judge_amounts, _by_judge(rows)),
-            judge_days=_latest_days(self.judge_days, _by_judge_and_day(rows)),
             last_scored_at=max(filter(None, (self.last_scored_at, newest)), default=None),
             metrics=self._metrics_with(_where(rows.select(_OF_METRIC), ~without_value)),
         )
@@ -217,34 +196,6 @@ def _newest(rows: pa.Table) -> MetricScores:
     scale = Scale.of(row["direction"], row["low"], row["high"])
     version = str(row["metric_version"] or "")
     return MetricScores(version, row["judge"], row["scored_at"], not of_service.num_rows, scale)
-
-
-def _judges(label: str) -> list[str]:
-    return [name for name in label.split("+") if name not in _KINDS]
-
-
-def _by_judge(rows: pa.Table) -> dict[str, int]:
-    """Sum up what was paid; one that costs nothing, as what asks no judge, is there with 0."""
-    judges = pc.fill_null(rows["judge"], "")
-    costs = floats(rows["cost"])
-    return {name: exact_sum(costs[np.asarray(pc.equal(judges, name))]) for name in judges.unique().to_pylist()}
-
-
-def _by_judge_and_day(rows: pa.Table) -> dict[tuple[str, date], int]:
-    costly = rows.filter(pc.and_(pc.greater(rows["cost"], 0), pc.is_valid(rows["scored_at"])))
-    days = costly["scored_at"].cast(pa.date32())
-    paid: dict[tuple[str, date], int] = {}
-    for day in days.unique().to_pylist():
-        of_day = _by_judge(costly.filter(pc.equal(days, day)))
-        paid |= {(judge, day): amount for judge, amount in of_day.items()}
-    return paid
-
-
-def _latest_days(
-    old: Mapping[tuple[str, date], int], new: Mapping[tuple[str, date], int]
-) -> dict[tuple[str, date], int]:
-    latest = sorted({day for _, day in (*old, *new)})[-2:]
-    return {key: old.get(key, 0) + new.get(key, 0) for key in sorted({*old, *new}) if key[1] in latest}
 
 
 def _where(rows: pa.Table, chosen: NDArray[np.bool_]) -> pa.Table:

@@ -36,6 +36,7 @@ from monitor.books import BATCH_COLUMNS, REJECTED_COLUMNS, Books
 from monitor.floor_alerts import last_changes
 from monitor.floors import ANSWER_COLUMNS, KEPT, FloorChange, FloorName, FloorReading, Floors
 from monitor.health import Health, health_of
+from monitor.judge_costs import JUDGE_COST_COLUMNS
 from monitor.new_rows import NewRows
 from monitor.notify import Notifier
 from monitor.ratings import RATING_COLUMNS, Ratings
@@ -60,10 +61,11 @@ from monitor.snapshot import Figures, Snapshot
 from monitor.totals import SUMMED, RisingTotals, Totals, totals_of
 from monitor.traffic import LOG_COLUMNS
 
+_ANCHOR_COLUMNS = tuple(dict.fromkeys((*ANCHOR_COLUMNS, *JUDGE_COST_COLUMNS)))
 _CANNOT_DRIFT = ("lexical", "ratings")
 """What `scores.judge` has where no model judges, and people's word for themselves."""
-_FLOORS, _REGRESSIONS = "find_floors", "find_regressions"
-"""Of the takers of rows, what fails with them: the third is `read_...`, for the figures."""
+_FLOORS, _REGRESSIONS, _JUDGES = "find_floors", "find_regressions", "judge_regressions"
+"""Of the takers of rows, what fails with them: the others are `read_...`, for the figures."""
 
 _log = logging.getLogger(__name__)
 
@@ -216,7 +218,11 @@ class Monitor:
             _REGRESSIONS: partial(self._streams.add, now=now),
         }
         self._share(SCORES, deployment, SCORE_COLUMNS, scores, now)
-        self._take(ANCHORS, deployment, ANCHOR_COLUMNS, self._anchors.feed)
+        anchors: dict[str, Into] = {
+            "read_anchors": self._into(name, Figures.with_anchors),
+            _JUDGES: self._anchors.feed,
+        }
+        self._share(ANCHORS, deployment, _ANCHOR_COLUMNS, anchors, now)
 
     def _take_ratings(self, now: datetime) -> None:
         takers = {
@@ -316,7 +322,7 @@ class Monitor:
     def _judgement(self, key: StreamKey, reading: Reading) -> Judgement:
         """Say what has changed; undecided, which may be decided later, where that fails: the alert must not wait."""
         what = f"{key.metric} of {key.deployment!r}"
-        return self._try("judge_regressions", lambda: self._judged(key, reading), what) or UNDECIDED
+        return self._try(_JUDGES, lambda: self._judged(key, reading), what) or UNDECIDED
 
     def _judged(self, key: StreamKey, reading: Reading) -> Judgement:
         figures = self._figures.get(key.deployment)
@@ -347,7 +353,7 @@ class Monitor:
             if change.change in ("firing", "resolved"):
                 changes.setdefault(change.key.deployment, []).append(change)
         readings, judged = self._newest_versions(streams), self._newest_versions(judgements)
-        judges = self._newest_versions(self._try("judge_regressions", self._anchors.readings) or {})
+        judges = self._newest_versions(self._try(_JUDGES, self._anchors.readings) or {})
         self._snapshot = Snapshot(
             taken_at=now,
             deployments={
@@ -367,7 +373,7 @@ class Monitor:
             disabled_webhooks=self._notifier.disabled,
             refresh_seconds=(self._clock() - now).total_seconds(),
             judge_budgets_left={
-                judge: budget - sum(one.scores.judge_cost_on(judge, now.date()) for one in self._figures.values())
+                judge: budget - sum(one.judge_costs.on(judge, now.date()) for one in self._figures.values())
                 for judge, budget in self._judge_budgets.items()
             },
             totals=self._summed_up(),
@@ -375,13 +381,18 @@ class Monitor:
         )
 
     def _summed_up(self) -> Totals:
-        for name, spec in SUMMED.items():
+        for name, specs in SUMMED.items():
             # Once is enough: the rows of a table that comes later are new.
-            places = self._known if spec.per_deployment else [None]
-            if all(self._shared_rows.has_given(spec, place, f"read_{spec.name}") for place in places):
+            places = [(spec, place) for spec in specs for place in (self._known if spec.per_deployment else [None])]
+            if all(self._shared_rows.has_given(spec, place, f"read_{spec.name}") for spec, place in places):
                 self._summed.add(name)
         figures = self._figures.values()
-        counted = totals_of([one.scores for one in figures], [one.alerts for one in figures], self._books)
+        counted = totals_of(
+            [one.scores for one in figures],
+            [one.judge_costs for one in figures],
+            [one.alerts for one in figures],
+            self._books,
+        )
         return self._totals.update(counted, self._summed)
 
     def _republish_failures(self) -> None:

@@ -12,6 +12,7 @@ from monitor.alert_change import AlertChange
 from monitor.alert_totals import AlertTotals
 from monitor.books import Books
 from monitor.floors import FloorName, FloorReading
+from monitor.judge_costs import JudgeCosts
 from monitor.notify import Silence
 from monitor.regression import Judgement, JudgeReading, Reading
 from monitor.scores import MetricScores, Scores
@@ -25,11 +26,12 @@ class Figures:
 
     `readings`, `judges` and `judgements` are of each metric's version that was scored last: `judges` has the metrics
     with anchors, `judgements` those with an active regression. `ratings` are people's likes and dislikes as scores.
-    `changes` are those of its alerts that fired or are over, newest first.
+    `changes` are those of its alerts that fired or are over, newest first. `judge_costs` has what anchors took, too.
     """
 
     traffic: Traffic = field(default_factory=Traffic)
     scores: Scores = field(default_factory=Scores)
+    judge_costs: JudgeCosts = field(default_factory=JudgeCosts)
     alerts: AlertTotals = field(default_factory=AlertTotals)
     readings: Mapping[str, Reading] = field(default_factory=dict)
     judges: Mapping[str, JudgeReading] = field(default_factory=dict)
@@ -48,7 +50,11 @@ class Figures:
 
     def with_scores(self, rows: pa.Table) -> Figures:
         """Add rows of `scores` (columns SCORE_COLUMNS)."""
-        return replace(self, scores=self.scores.with_scores(rows))
+        return replace(self, scores=self.scores.with_scores(rows), judge_costs=self.judge_costs.with_rows(rows))
+
+    def with_anchors(self, rows: pa.Table) -> Figures:
+        """Add rows of `anchors` (columns JUDGE_COST_COLUMNS)."""
+        return replace(self, judge_costs=self.judge_costs.with_rows(rows))
 
     def with_ratings(self, rows: pa.Table) -> Figures:
         """Add ratings as rows of scores (columns SCORE_COLUMNS)."""
@@ -78,8 +84,8 @@ class Snapshot:
     `failures` counts what went wrong by reason and `failed_deliveries` the attempts at a webhook that did not
     deliver. `disabled_webhooks` says by name who wants no more messages. `refresh_seconds` is how long the last look
     at the lake took. `judge_budgets_left` is what is left of each judge's budget of the day, as far as rows of scores
-    tell. `totals` are sums over all deployments, those that have been erased since included. `silences` are those that
-    hold back now.
+    and anchors tell. `totals` are sums over all deployments, those that have been erased since included. `silences` are
+    those that hold back now.
     """
 
     taken_at: datetime

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from lake import ALERTS, BATCHES, REJECTED, SCORES, TableSpec
+from lake import ALERTS, ANCHORS, BATCHES, REJECTED, SCORES, TableSpec
 from monitor.alert_change import DELIVERIES
 from monitor.alert_totals import AlertTotals
 from monitor.amounts import added
 from monitor.books import Books
+from monitor.judge_costs import JudgeCosts, of_each_judge
 from monitor.scores import Scores
 
 Counts = Mapping[str, int]
@@ -28,31 +29,34 @@ class Totals:
     rejected: Counts = field(default_factory=dict)
 
 
-SUMMED: Mapping[str, TableSpec] = {
-    "evaluations": SCORES,
-    "skips": SCORES,
-    "judge_amounts": SCORES,
-    "deliveries": ALERTS,
-    "lines": BATCHES,
-    "rejected": REJECTED,
+SUMMED: Mapping[str, Sequence[TableSpec]] = {
+    "evaluations": (SCORES,),
+    "skips": (SCORES,),
+    "judge_amounts": (SCORES, ANCHORS),
+    "deliveries": (ALERTS,),
+    "lines": (BATCHES,),
+    "rejected": (REJECTED,),
 }
-"""The table whose rows each field of `Totals` counts."""
+"""The tables whose rows each field of `Totals` counts."""
 
 
-def totals_of(scores: Collection[Scores], alerts: Iterable[AlertTotals], books: Books) -> Totals:
+def totals_of(
+    scores: Collection[Scores], costs: Iterable[JudgeCosts], alerts: Iterable[AlertTotals], books: Books
+) -> Totals:
     """Add up what each deployment has."""
     skips: dict[str, int] = {}
-    judge_amounts: dict[str, int] = {}
     for one in scores:
         skips = added(skips, one.skips)
-        judge_amounts = added(judge_amounts, one.judge_amounts)
+    judge_amounts: dict[str, int] = {}
+    for cost in costs:
+        judge_amounts = added(judge_amounts, cost.amounts)
     deliveries: dict[str, int] = dict.fromkeys(DELIVERIES, 0)
     for totals in alerts:
         deliveries = added(deliveries, dict(totals.deliveries))
     return Totals(
         evaluations={"": sum(one.evaluations for one in scores)},
         skips=skips,
-        judge_amounts=judge_amounts,
+        judge_amounts=of_each_judge(judge_amounts),
         deliveries=deliveries,
         lines=books.lines,
         rejected=books.rejected,

@@ -14,6 +14,7 @@ from evaluator.anchors.drawing import COMPARED, FIRST_DRAWS, Held, Known, drawn,
 from evaluator.anchors.settings import AnchorSettings
 from evaluator.answers import ANSWER_COLUMNS, Answer, answers
 from evaluator.cases import CaseBook
+from evaluator.identity import identity
 from evaluator.late_contexts import with_late_contexts
 from evaluator.metrics import Metric
 from evaluator.metrics.metric import Redrawable
@@ -30,7 +31,9 @@ log = logging.getLogger(__name__)
 class Rescoring:
     """Scores the anchors of every metric that a judge or a model gives, once in each `every` and after an alert.
 
-    That is one which does not say yet whether the judge has changed.
+    That is one which does not say yet whether the judge has changed. When a deployment's scorings are due within each
+    `every` is decided by the hash of its name, so that not all fall due at once. Its metrics have one time: what
+    several of them ask is then one call.
 
     The anchors of a metric are drawn, as soon as there are scores, by the hash of their ids from the answers that it
     has scored, and stay. They are references to rows: one whose answer is gone from the log is dropped, and another
@@ -64,7 +67,7 @@ class Rescoring:
         asked, written = _undecided(tables, now) if judged else {}, 0
         for metric in judged:
             one = tables.deployment, metric.name, metric.version
-            due = max(self._due(now), asked.get((metric.name, metric.version), _EPOCH))
+            due = max(self._due(tables.deployment, now), asked.get((metric.name, metric.version), _EPOCH))
             if is_stopping() or self._done.get(one, _EPOCH) >= due:
                 continue
             written += self._rescore(tables, metric, due, now, is_stopping)
@@ -72,9 +75,12 @@ class Rescoring:
                 self._done[one] = now
         return written
 
-    def _due(self, now: datetime) -> datetime:
+    def _due(self, deployment: str, now: datetime) -> datetime:
         every = timedelta(seconds=self._settings.every)
-        return _EPOCH + (now - _EPOCH) // every * every
+        # Whole seconds, as draws are.
+        part = int(self._settings.every * int(identity("anchors", deployment)[:8], 16) / 2**32)
+        first = _EPOCH + timedelta(seconds=part)
+        return first + (now - first) // every * every
 
     def _rescore(
         self,
@@ -160,13 +166,15 @@ def _answers(tables: DeploymentTables, known: Collection[Known]) -> list[Answer]
 
 
 def _old_scores(tables: DeploymentTables, metric: Metric, held: Held, compared: Sequence[Answer]) -> pa.Table:
-    """Give what the version before said of the answers that both score."""
+    """Give what the version before said of the answers that both score; what that did cost stands in `scores`."""
     version = held.version_before(metric.version)
     of_version = (ds.field("metric") == metric.name) & (ds.field("metric_version") == version)
     if version is None or not compared:
         return ANCHORS.schema.empty_table()
     ids = sorted(answer.event_id for answer in compared)
-    return _as_anchors(tables.scores.read(_COPIED, of_version & ds.field("event_id").isin(ids)), COMPARED)
+    copied = _as_anchors(tables.scores.read(_COPIED, of_version & ds.field("event_id").isin(ids)), COMPARED)
+    place = ANCHORS.schema.get_field_index("cost")
+    return copied.set_column(place, ANCHORS.schema.field(place), pa.repeat(pa.scalar(0.0), copied.num_rows))
 
 
 def _as_anchors(scores: pa.Table, draw: int) -> pa.Table:

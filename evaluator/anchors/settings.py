@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from lake import reads_seconds
 
 _seconds = reads_seconds("smhd")
+_SECONDS_A_DAY = 86400.0
 
 
 class AnchorSettings(BaseModel):
@@ -24,3 +25,8 @@ class AnchorSettings(BaseModel):
     """Seconds from one scoring to the next; `12h` and `1d` are understood too."""
     size: Annotated[int, Field(ge=0)] = 200
     """Anchors of a deployment and metric."""
+
+    @property
+    def scored_a_day(self) -> float:
+        """How many anchors of a deployment and metric are scored in a day."""
+        return self.size * _SECONDS_A_DAY / self.every

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -15,7 +17,7 @@ from pydantic import ValidationError
 
 from evaluator.datasets.columns import DatasetError
 from evaluator.datasets.metadata import UNKNOWN, Dataset, Metadata
-from lake import Storage
+from lake import Storage, is_remote
 
 _BUFFER_BYTES = 1 << 20  # Without a buffer Arrow reads a whole row group at once.
 _TABLE, _METADATA = ".parquet", ".metadata.json"
@@ -84,8 +86,15 @@ def reading(path: str, storage: Storage | None = None) -> Iterator[pq.ParquetFil
 
 @contextmanager
 def writing(path: str, storage: Storage | None = None) -> Iterator[BinaryIO]:
-    """Open a file that appears at its path when the block ends, and not at all where it raises."""
+    """Open a file that appears at its path when the block ends, and not at all where it raises.
+
+    Raises FileNotFoundError where there is no such folder.
+    """
     filesystem, at = (storage or Storage()).filesystem(path)
+    if not is_remote(path):
+        with _writing_beside(Path(at)) as local:
+            yield local
+        return
     file: Any = filesystem.open(at, "wb", autocommit=False)
     try:
         yield file
@@ -95,6 +104,23 @@ def writing(path: str, storage: Storage | None = None) -> Iterator[BinaryIO]:
         file.discard()
         raise
     file.commit()
+
+
+@contextmanager
+def _writing_beside(place: Path) -> Iterator[BinaryIO]:
+    # Another name in the same folder: only there is a file replaced in one step.
+    written = place.with_name(f".{uuid.uuid4().hex}")
+    try:
+        file = written.open("xb")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no folder {place.parent}; make it, or write elsewhere") from None
+    try:
+        with file:
+            yield file
+        written.replace(place)
+    except BaseException:
+        written.unlink()
+        raise
 
 
 def size_of(path: str, storage: Storage | None = None) -> int:

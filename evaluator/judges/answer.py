@@ -10,6 +10,7 @@ from evaluator.judges.schema import Schema
 
 Reason = Literal[
     "judge_failed",
+    "judge_cut",
     "judge_refused",
     "judge_content_filter",
     "judge_timeout",
@@ -17,10 +18,16 @@ Reason = Literal[
     "judge_unpriced",
     "judge_unavailable",
 ]
-"""Why a row has no score: failed is a request or a reply that is of no use, unavailable an endpoint that is."""
+"""Why a row has no score: failed is a request or a reply that is of no use, unavailable an endpoint that is.
+
+Cut is a reply that ended at `max_tokens`.
+"""
 
 TRANSIENT = frozenset({"judge_budget", "judge_timeout", "judge_unavailable", "judge_unpriced"})
 """Why a judge gave no answer that it may give later."""
+
+NOT_FOR_GOOD = TRANSIENT | {"judge_cut"}
+"""Why a score is missing that may come: by itself, or once `max_tokens` is higher."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 _HOUR, _DAY = 3600, 86400
@@ -29,6 +30,17 @@ class BudgetSpentError(Exception):
         super().__init__(
             f"the {period}'s budget of {budget:g} has {max(budget - spent, 0.0):g} left, the call may cost {bound:g}"
         )
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """How many replies were forgotten, and whether their bytes, and those of earlier ones, are gone from the disk.
+
+    They are not where somebody went on reading the file (SQLite keeps what a reader may see).
+    """
+
+    replies: int
+    is_overwritten: bool
 
 
 class Calls:
@@ -105,12 +117,12 @@ class Calls:
         """Give what a judge's calls of this hour and of this day did cost, or may have where they are not finished."""
         return self._spent(judge, self._clock())
 
-    def forget_replies(self) -> int:
-        """Forget every reply, and give how many; the budgets stay right. Its bytes are gone from the file."""
+    def forget_replies(self) -> Forgotten:
+        """Forget every reply; the budgets stay right. Waits up to 30 s for those who read the file."""
         with self._transaction():
             gone = self._database.execute("DELETE FROM calls WHERE reply IS NOT NULL").rowcount
-        self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return gone
+        is_busy, *_ = self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return Forgotten(gone, not is_busy)
 
     def averages(self, judge: str) -> tuple[float | None, float | None]:
         """Give a judge's average cost of a call, and tokens of a reply; None where that is known of none."""

@@ -237,7 +237,7 @@ class Judge:
         if reply.finish_reason == "length":
             message = f"the reply was cut at {self._settings.max_tokens} tokens; a higher max_tokens may help"
             self._tell(message)
-            raise JudgeError("judge_failed", message, spend)
+            raise JudgeError("judge_cut", message, spend)
 
     def _call(self, key: str, body: Mapping[str, Any], shape: str) -> _Call:
         tokens = token_bound(shape, *(message["content"] for message in body["messages"]))

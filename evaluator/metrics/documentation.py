@@ -47,8 +47,8 @@ and nothing is trimmed or folded.
 - A row that cannot be scored is null with a reason and never an exception: `no_ground_truth`, `no_facts`,
   `no_contexts`, `no_answer`, `no_question`, `no_citations`, `unknown_language`, `too_short`, `too_long`,
   `no_duration`, `no_price`, `no_claims`, `no_entities`, `refusal`, `zero_vector`, `tie`, `not_a_number`, why a judge
-  gave no answer (`judge_failed`, `judge_refused`, `judge_content_filter`, `judge_timeout`, `judge_budget`,
-  `judge_unpriced`, `judge_unavailable`), or `unreadable_<column>` where a cell holds
+  gave no answer (`judge_failed`, `judge_cut`, `judge_refused`, `judge_content_filter`, `judge_timeout`,
+  `judge_budget`, `judge_unpriced`, `judge_unavailable`), or `unreadable_<column>` where a cell holds
   something else than its column's type. A reason beside a value is a remark.
 - What is empty on the side of the ground truth is null. What is empty on the side of the system (an empty list of
   contexts, an empty answer) is 0, so that silence cannot lift a mean. What is not known (a missing cell) is null.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -91,8 +92,9 @@ class Ensemble:
         return type(self)(tuple(member.fresh(draw) for member in self.members), self.combine)
 
     def score(self, frame: pd.DataFrame) -> Scores:
-        """Score every row by every judge."""
-        each = [list(_rows(member.score(frame))) for member in self.members]
+        """Score every row by every judge; all judges are asked at the same time, each within its own limits."""
+        with ThreadPoolExecutor(len(self.members), thread_name_prefix="ensemble") as threads:
+            each = list(threads.map(lambda member: _rows(member.score(frame)), self.members))
         return Scores.of([self._of_row(row) for row in zip(*each, strict=True)], frame.index)
 
     def _of_row(self, scores: Sequence[Score]) -> Score:

@@ -82,7 +82,18 @@ def test_old_answers_are_scored_on_request(logs: Path, tmp_path: Path) -> None:
     (deployment,) = lake.deployments()
     scores = lake.table(SCORES, deployment)
     version, since = scores.version(), "2000-01-01"
-    backfill = ("evaluate", "--lake", root, "--backfill", "--since", since, "--metrics", "refusal,empty_answer")
+    backfill = (
+        "evaluate",
+        "--lake",
+        root,
+        "--backfill",
+        "--since",
+        since,
+        "--metrics",
+        "refusal",
+        "--metrics",
+        "empty_answer",
+    )
     told = commands.dialwatch(*backfill, "--dry-run")
     assert told.returncode == 0, told.stderr
     assert "2 scores of 1 answers, which takes about 1 s" in told.stdout

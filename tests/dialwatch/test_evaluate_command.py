@@ -39,7 +39,7 @@ def scores(lake: Lake) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"metrics": "refusal"}, "--metrics: of old answers; add --backfill"),
+        ({"metrics": ["refusal"]}, "--metrics: of old answers; add --backfill"),
         ({"until": "1h", "deployment": ["rag"]}, "--until, --deployment: of old answers"),
         ({"backfill": True}, "--backfill needs --since"),
         ({"backfill": True, "since": "7d", "once": True}, "leave out --once and --every"),
@@ -49,7 +49,7 @@ def scores(lake: Lake) -> list[tuple[str, str]]:
         ({"backfill": True, "since": "7d", "until": "soon"}, "--until 'soon' is neither"),
         ({"backfill": True, "since": "1h", "until": "2h"}, "--since 1h is not before --until 2h"),
         ({"backfill": True, "since": "2999-01-01"}, "is not before now"),
-        ({"backfill": True, "since": "1h", "metrics": ","}, "name at least one"),
+        ({"backfill": True, "since": "1h", "metrics": [","]}, "name at least one"),
     ],
 )
 def test_options_that_do_not_go_together_are_told(given: dict[str, Any], says: str, lake: Lake) -> None:
@@ -62,8 +62,8 @@ def test_options_that_do_not_go_together_are_told(given: dict[str, Any], says: s
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"metrics": "faithfullness"}, "there is no metric 'faithfullness'"),
-        ({"metrics": "id_recall"}, "'id_recall' needs context_ids"),
+        ({"metrics": ["faithfullness"]}, "there is no metric 'faithfullness'"),
+        ({"metrics": ["id_recall"]}, "'id_recall' needs context_ids"),
         ({"deployment": ["rag", "typo"]}, "no deployment 'typo'.*lake ls"),
     ],
 )
@@ -76,7 +76,7 @@ def test_a_name_that_nothing_has_is_told(given: dict[str, Any], says: str, lake:
 
 def test_just_what_was_asked_for_is_scored(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     """By time, deployment and metric; the end says what was scored and what was there."""
-    asked: dict[str, Any] = {"lake": lake.root, "backfill": True, "metrics": "refusal, answer_length"}
+    asked: dict[str, Any] = {"lake": lake.root, "backfill": True, "metrics": ["refusal", "answer_length"]}
     evaluate(since="7d", deployment=["rag"], dry_run=True, **asked)
     assert scores(lake) == []
     assert "2 scores of 1 answers, which takes about 1 s" in capsys.readouterr().out
@@ -123,7 +123,7 @@ def test_a_backfill_that_a_judge_owes_scores_is_exit_code_1(
     rag.append(PARSED_LOGS.rows([row | {"kind": "chat_completion", "status": 200, "is_entry": True, "answer": "Yes."}]))
     for _ in range(2):
         with pytest.raises(SystemExit) as ended:
-            evaluate(lake=lake.root, backfill=True, since="7d", metrics="aspect_conciseness", deployment=["rag"])
+            evaluate(lake=lake.root, backfill=True, since="7d", metrics=["aspect_conciseness"], deployment=["rag"])
         assert ended.value.code == 1
         assert "1 scores are owed, as the judge gave no answer" in capsys.readouterr().err
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sqlite3
+import threading
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -145,6 +147,34 @@ def test_erase_forgets_the_replies_of_judges(lake: Lake, tmp_path: Path, monkeyp
         assert calls.find("7") is None
     path.unlink()
     assert "judges" not in run(lake, "erase", "--user", "ann").stdout
+
+
+def test_erase_says_that_replies_are_still_on_the_disk(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as somebody reads their file; the next time it is done, and a reader that ends is waited for."""
+    path = tmp_path / "calls.sqlite"
+    monkeypatch.setenv("DIALWATCH_EVALUATOR__JUDGE_CALLS", str(path))
+    with closing(Calls(path)) as calls:
+        calls.finish(calls.begin("strict", "a", 0.5), "Ann lives in Delhi", 0.25)
+
+    def bytes_left() -> list[Path]:
+        return [one for one in tmp_path.glob("calls.sqlite*") if b"Delhi" in one.read_bytes()]
+
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as reader:
+        for statement in ("BEGIN", "SELECT * FROM calls"):
+            reader.execute(statement).fetchall()
+        monkeypatch.setattr("evaluator.judges.calls._WAIT_SECONDS", 0.1)
+        told = run(lake, "erase", "--user", "ann")
+        assert "1 kept replies" in told.stdout
+        assert "their bytes" in told.stdout
+        assert told.exit_code == 1
+        assert bytes_left()
+        monkeypatch.setattr("evaluator.judges.calls._WAIT_SECONDS", 30)
+        threading.Timer(0.3, reader.rollback).start()
+        again = run(lake, "erase", "--user", "ann")
+    assert (again.exit_code, "their bytes" in again.stdout) == (0, False)
+    assert not bytes_left()
 
 
 def test_erase_forgets_the_replies_that_machines_share(lake: Lake) -> None:

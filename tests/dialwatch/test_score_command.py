@@ -162,7 +162,7 @@ def test_a_metric_without_its_model_is_told_and_the_others_are_scored(folder: Pa
     """The exit code is 1 where it was asked for by its name, and 0 where all was asked for."""
     arguments = ("answers.parquet", "--ground-truth", "gt.parquet", "-o", "out.parquet", "--metrics")
     missing = {"DIALWATCH_EVALUATOR__MODELS__SENTENCE_ENCODER": "nobody/none"}
-    named = score(folder, *arguments, "facts_recall,semantic_similarity", **missing)
+    named = score(folder, *arguments, "facts_recall", "--metrics", "semantic_similarity", **missing)
     assert named.returncode == 1
     assert "not scored: semantic_similarity: model 'nobody/none' for sentence_encoder is not on" in named.stderr
     assert "facts_recall" in named.stdout

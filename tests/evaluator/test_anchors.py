@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 
 from evaluator import Evaluator, EvaluatorSettings
+from evaluator.judges import Spend
 from evaluator.metrics import Description, Metric, OddCases, Scores
 from evaluator.metrics.metric import Score, score_rows
 from lake import ANCHORS, PARSED_LOGS, Lake, Subject, erase, forget_before
@@ -47,7 +48,8 @@ class Judged:
         return score_rows(self, frame, self._of_row)
 
     def _of_row(self, answer: object) -> Score:
-        return Score(self.kept.setdefault((self.version, self.draw, answer), 0.5 + self.shift[0]))
+        value = self.kept.setdefault((self.version, self.draw, answer), 0.5 + self.shift[0])
+        return Score(value, spend=Spend(calls=1, cost=0.25))
 
 
 @pytest.fixture
@@ -83,7 +85,9 @@ def draws(lake: Lake, version: str = "1") -> Counter[int]:
 
 
 def due(now: datetime) -> int:
-    return int(datetime(now.year, now.month, now.day, tzinfo=UTC).timestamp())
+    """When the scoring of `rag` that came last was due, in seconds since 1970: each day at 17:58:08."""
+    first = 17 * 3600 + 58 * 60 + 8
+    return first + (int(now.timestamp()) - first) // 86400 * 86400
 
 
 def test_anchors_are_scored_twice_at_first_and_then_once_a_day(lake: Lake, traffic: Any, use: Any) -> None:
@@ -99,6 +103,28 @@ def test_anchors_are_scored_twice_at_first_and_then_once_a_day(lake: Lake, traff
     assert len({row["event_id"] for row in anchors(lake)}) == 4
     assert {row["draw"]: row["value"] for row in anchors(lake)} == {0: 0.5, 1: 0.5, due(NOW + DAY): 0.25}
     assert {row["scored_at"] for row in anchors(lake)} == {NOW, NOW + DAY}
+
+
+def test_each_deployment_has_a_time_of_the_day_that_all_its_metrics_share(
+    lake: Lake, traffic: Any, other_traffic: Any, use: Any
+) -> None:
+    """The hash of its name decides, whatever runs when; metrics of one draw can share what they ask."""
+    use(Judged(), Judged(name="also judged"))
+    for each in (traffic, other_traffic):
+        fill(each, 4)
+    settings = EvaluatorSettings.model_validate({"anchors": {"size": 4}})
+    now = NOW
+    evaluator = Evaluator(lake, settings, clock=lambda: now)
+    for hour in range(36):
+        now = NOW + timedelta(hours=hour)
+        assert evaluator.run_once().failures == ()
+    later = {}
+    for each in (traffic, other_traffic):
+        rows = [row for row in lake.table(ANCHORS, each.deployment).read().to_pylist() if row["draw"] > 1]
+        later[each.deployment] = {(row["scored_at"] - NOW) / timedelta(hours=1) for row in rows}
+        assert len({row["draw"] for row in rows}) == len(later[each.deployment])
+        assert {row["metric"] for row in rows} == {"judged", "also judged"}
+    assert later == {"rag": {12.0}, other_traffic.deployment: {17.0}}
 
 
 def test_which_answers_are_anchors_depends_on_their_ids_alone(tmp_path: Path, use: Any, traffic: Any) -> None:
@@ -168,6 +194,8 @@ def test_a_new_version_scores_the_anchors_and_the_last_day_of_the_old_one(lake: 
     of_both = [{row["event_id"]: row["value"] for row in anchors(lake, version)} for version in "12"]
     assert of_both[0].keys() == of_both[1].keys()
     assert (set(of_both[0].values()), set(of_both[1].values())) == ({0.5}, {0.3})
+    copied = [row for row in anchors(lake, "1") if row["draw"] == -1]
+    assert {(row["judge"], row["cost"]) for row in copied} == {("model", 0.0)}
     evaluate(lake, NOW + 2 * DAY)
     assert draws(lake, "2") == {-1: 4, 0: 4, 1: 4, due(NOW + 2 * DAY): 4}
 

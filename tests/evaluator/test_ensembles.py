@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections import Counter
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +16,7 @@ from pydantic import ValidationError
 from evaluator import Backfill, Evaluator, EvaluatorSettings, Period, estimate
 from lake import ANCHORS, Lake
 from tests.evaluator.judged import JUDGED, settings
-from tests.evaluator.judges.scripted_server import Request, ScriptedServer, Send, says
+from tests.evaluator.judges.scripted_server import Request, ScriptedServer, Send, fails, says
 
 NOW = datetime(2026, 11, 20, 13, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -48,6 +50,37 @@ def test_a_jury_scores_as_one_judge_does(lake: Lake, traffic: Any, judge: Script
     assert {name: one["value"] for name, one in details["judges"].items()} == {"anna": 0.0, "boris": 1.0, "chen": 1.0}
     assert details["disagreement"] == pytest.approx(2 / 3)
     assert sorted(request.body["model"] for request in judge.requests) == list(NAMES)
+
+
+def test_the_judges_of_a_jury_are_asked_at_the_same_time(
+    lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path
+) -> None:
+    """Each answers only when all three were asked; and no judge gets more calls at once than it takes."""
+    waiting = {name: asyncio.Event() for name in NAMES}
+    at_once: Counter[str] = Counter()
+    most: Counter[str] = Counter()
+
+    async def waits_for_all(request: Request, send: Send) -> None:
+        name = request.body["model"]
+        at_once[name] += 1
+        most[name] = max(most[name], at_once[name])
+        waiting[name].set()
+        try:
+            async with asyncio.timeout(5):
+                await asyncio.gather(*(one.wait() for one in waiting.values()))
+            await says()(request, send)
+        except TimeoutError:
+            await fails(401)(request, send)
+        finally:
+            at_once[name] -= 1
+
+    judge.always = waits_for_all
+    traffic.log(*(traffic.answer(f"{i}", i, answer=f"It is {i}.") for i in range(6)))
+    chosen = jury(judge.url, tmp_path)
+    judges = {name: one.model_copy(update={"concurrency": 2}) for name, one in chosen.judges.items()}
+    with closing(Evaluator(lake, chosen.model_copy(update={"judges": judges}), lambda: NOW)) as evaluator:
+        assert evaluator.run_once().scored == 6
+    assert (max(most.values()), len(judge.requests)) == (2, 18)
 
 
 def test_no_judge_of_a_jury_judges_itself(lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from evaluator import Backfill, Backfilled, Evaluator, Period, estimate
 from lake import Lake
 from tests.evaluator.judged import settings
-from tests.evaluator.judges.scripted_server import ScriptedServer, fails
+from tests.evaluator.judges.scripted_server import ScriptedServer, fails, says
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 WEEK = Period(NOW - timedelta(days=7), NOW)
@@ -63,6 +63,27 @@ def test_a_backfill_asks_about_the_configured_sample_and_what_is_owed(
     assert {row["sampling_probability"] for row in traffic.scores()} == {0.1}
 
 
+def test_a_reply_that_was_cut_is_asked_for_again_once_max_tokens_is_higher(
+    lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path
+) -> None:
+    """With the probability of the first; before that nobody is asked, neither by the service nor by a backfill."""
+    fill(traffic, 1)
+    judge.always = says('{"verdict": ', finish_reason="length")
+    for minutes in (0, 20):
+        now = NOW - timedelta(hours=12, minutes=-minutes)
+        with closing(Evaluator(lake, settings(judge.url, tmp_path, sampling={"rate": 0.999}), lambda: now)) as service:  # noqa: B023
+            service.run_once()
+    again = backfilled(lake, judge, tmp_path)
+    assert (again.counts.total, again.counts.owed, len(judge.requests)) == (0, 0, 1)
+    judge.always = says()
+    done = backfilled(lake, judge, tmp_path, judge={"max_tokens": 200})
+    assert (done.counts.scored, len(judge.requests)) == (1, 2)
+    rows = traffic.scores()
+    assert {(row["reason"], row["value"]) for row in rows} == {("judge_cut", None), (None, 1.0)}
+    assert {row["sampling_probability"] for row in rows} == {0.999}
+    assert len({row["metric_version"] for row in rows}) == 1
+
+
 def test_a_backfill_takes_the_replies_that_another_machine_shared(
     lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path
 ) -> None:
@@ -90,6 +111,21 @@ def test_a_dry_run_counts_calls_tokens_and_money_and_asks_nobody(
     assert asked.cost == pytest.approx((asked.prompt_tokens + 60_000) / 1_000_000)
     assert metric.seconds == pytest.approx(20 * 5 / 2)
     assert (judge.requests, traffic.scores()) == ([], [])
+
+
+def test_a_dry_run_tells_what_anchors_take_a_day(
+    lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path
+) -> None:
+    """Ten anchors, twice a day, each as an answer of the backfill; none where there are no anchors."""
+    fill(traffic, 40)
+    for size, calls in ((10, 20), (0, 0)):
+        chosen = settings(judge.url, tmp_path, anchors={"size": size, "every": "12h"}, sampling={"rate": 0.5})
+        with closing(Backfill(lake, chosen, WEEK, clock=lambda: NOW)) as backfill:
+            (told,) = estimate(backfill)
+        judging = told.metrics[0].judging
+        assert judging is not None
+        assert told.anchor_calls == pytest.approx(calls)
+        assert told.anchor_cost == pytest.approx(judging.cost * calls / judging.calls)
 
 
 def test_a_dry_run_knows_kept_replies_and_budgets(

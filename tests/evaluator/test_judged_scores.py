@@ -20,6 +20,7 @@ from tests.evaluator.judged import JUDGED, settings
 from tests.evaluator.judges.scripted_server import ScriptedServer, fails, later, says
 
 NOW = datetime(2026, 11, 20, 13, tzinfo=UTC)
+TEN_MINUTES = timedelta(minutes=10)
 
 
 class Clock:
@@ -108,6 +109,7 @@ def test_what_the_judge_owes_is_asked_again_later_and_paid_once(
     judge.follow(says(), fails(401))
     before = run(sampling={"rate": 0.999})
     assert (before.scored, before.unscored) == (1, {"judge_unavailable": 1})
+    clock.now += TEN_MINUTES
     assert run(sampling={"rate": 0.5}).scored == 1
     rows = judged(traffic)
     assert len({row["score_id"] for row in rows}) == 3
@@ -125,18 +127,18 @@ def test_a_running_evaluator_asks_again_after_ten_minutes(
     with closing(Evaluator(lake, settings(judge.url, tmp_path), clock)) as evaluator:
         traffic.log(traffic.answer("a"))
         asked = []
-        for minutes in (0, 5, 6):
+        for minutes in (0, 5, 6, 10):
             clock.now += timedelta(minutes=minutes)
             evaluator.run_once()
             asked.append(len(judge.requests))
-        assert asked == [1, 1, 2]
+        assert asked == [1, 1, 2, 2]
         assert len(judged(traffic)) == 1
         assert [one.name for one in caplog.records] == ["evaluator.judges.judge", "evaluator.owed"]
         assert "(1 judge_unavailable)" in caplog.records[1].getMessage()
         judge.always = says()
-        clock.now += timedelta(minutes=10)
+        clock.now += TEN_MINUTES
         assert evaluator.run_once().scored == 1
-        clock.now += timedelta(minutes=10)
+        clock.now += TEN_MINUTES
         assert evaluator.run_once() == PassResult(deployments=1)
 
 
@@ -152,13 +154,14 @@ def test_what_is_owed_for_more_than_a_day_is_left_to_a_backfill(
     assert run().scored == 0
 
 
-def test_an_erased_answer_is_owed_nothing(run: Run, traffic: Any, judge: ScriptedServer) -> None:
+def test_an_erased_answer_is_owed_nothing(run: Run, traffic: Any, judge: ScriptedServer, clock: Clock) -> None:
     """Its rows are gone, and nobody asks about it again."""
     traffic.log(traffic.answer("a", user_id="ann"))
     judge.always = fails(401)
     run()
     erase(traffic.lake, Subject(user="ann"), NOW)
     judge.always = says()
+    clock.now += TEN_MINUTES
     assert run() == PassResult(deployments=1)
     assert traffic.scores() == []
 
@@ -271,6 +274,6 @@ def test_closing_ends_a_pass_that_asks(lake: Lake, traffic: Any, judge: Scripted
     assert result.scored + result.unscored["judge_unavailable"] == 20
     assert 2 <= result.scored <= 4
     assert len(judge.requests) == result.scored
-    with closing(Evaluator(lake, settings(judge.url, tmp_path), lambda: NOW)) as again:
+    with closing(Evaluator(lake, settings(judge.url, tmp_path), lambda: NOW + TEN_MINUTES)) as again:
         assert again.run_once().scored == 20 - result.scored
     assert len(judge.requests) == 20

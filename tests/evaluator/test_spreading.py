@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from evaluator.judges import JudgeSettings, is_sampled
 from evaluator.spreading import LEAST_SHARE, Spread, allowance
 
 MIDNIGHT = datetime(2026, 11, 20, tzinfo=UTC)
 COST = 0.01
 EVERY = 60.0
+ShareOf = Callable[[Spread, int, float, datetime], float]
 
 
 def judge(**budgets: float) -> JudgeSettings:
@@ -35,14 +38,23 @@ def test_an_allowance_is_the_share_of_what_is_left_that_the_time_has() -> None:
 def test_the_share_heeds_what_other_deployments_wanted() -> None:
     """What a whole sample costs is measured; before that it is what an answer is taken to cost."""
     each = 5 * COST
-    spread = Spread(each)
-    assert spread.share("a", 100, 0.5, money=math.inf) == 1
-    assert spread.share("a", 100, 0.5, money=25 * each) == 0.5
+    spread = Spread(each, EVERY)
+    assert spread.share("a", 100, 0.5, money=math.inf, now=MIDNIGHT) == 1
+    assert spread.share("a", 100, 0.5, money=25 * each, now=MIDNIGHT) == 0.5
     spread.learn("a", answers=100, expected=50, judged=10, cost=10 * COST)
-    assert spread.share("a", 200, 1.0, money=100 * COST) == 1
+    assert spread.share("a", 200, 1.0, money=100 * COST, now=MIDNIGHT) == 1
     spread.learn("b", answers=10, expected=10, judged=10, cost=10 * COST)
-    assert spread.share("b", 300, 1.0, money=100 * COST) == 0.25
-    assert spread.share("b", 300, 1.0, money=0) == LEAST_SHARE
+    assert spread.share("b", 300, 1.0, money=100 * COST, now=MIDNIGHT) == 0.25
+    assert spread.share("b", 300, 1.0, money=0, now=MIDNIGHT) == LEAST_SHARE
+
+
+@pytest.mark.parametrize(("every", "half"), [(60.0, timedelta(hours=1)), (1800.0, timedelta(hours=5))])
+def test_a_deployment_that_falls_silent_gives_its_part_back(every: float, half: timedelta) -> None:
+    """Half of it an hour, or ten passes, after its last answers; after a day nothing of it is left."""
+    spread = Spread(COST, every)
+    spread.share("silent", 100, 1.0, money=100 * COST, now=MIDNIGHT)
+    shares = [spread.share("a", 100, 1.0, 100 * COST, now=MIDNIGHT + wait) for wait in (0 * half, half, 24 * half)]
+    assert shares == [0.5, pytest.approx(1 / 1.5), pytest.approx(1.0, abs=1e-6)]
 
 
 @dataclass
@@ -56,15 +68,15 @@ class Day:
     weighted: list[tuple[float, float]] = field(default_factory=list)
     refused: int = 0
 
-    def live(self, share_of: Callable[[Spread, int, float], float]) -> None:
-        chance, spread = random.Random(self.seed), Spread(2 * COST)
+    def live(self, share_of: ShareOf) -> None:
+        chance, spread = random.Random(self.seed), Spread(2 * COST, EVERY)
         for minute in range(24 * 60):
             now = MIDNIGHT + timedelta(minutes=minute)
             busy = 1 + math.sin(minute / 90)
             answers = list(self._answers(chance, minute, busy))
             spent = self.spent[minute // 60]
             money = allowance(judge(budget_per_hour=self.budget_per_hour), (spent, 0), now, EVERY)
-            share = share_of(spread, len(answers), money)
+            share = share_of(spread, len(answers), money, now)
             self._judge(spread, answers, share, minute // 60)
 
     def _answers(self, chance: random.Random, minute: int, busy: float) -> Iterator[tuple[str, float]]:
@@ -91,7 +103,7 @@ class Day:
         return mean - sum(self.values) / len(self.values)
 
 
-def errors(share_of: Callable[[Spread, int, float], float], days: int = 20) -> tuple[float, float, list[Day]]:
+def errors(share_of: ShareOf, days: int = 20) -> tuple[float, float, list[Day]]:
     """Mean error, its standard error, and the days; the budget pays for a fifth of the answers."""
     lived = [Day(seed, budget_per_hour=60 * 5 * COST / 5) for seed in range(days)]
     for day in lived:
@@ -104,7 +116,7 @@ def errors(share_of: Callable[[Spread, int, float], float], days: int = 20) -> t
 
 def test_a_budget_for_a_fifth_leaves_the_weighted_mean_without_bias() -> None:
     """Where quality falls with traffic: the error of 20 days is noise, hardly a call is refused, the budget is used."""
-    mean, noise, days = errors(lambda spread, answers, money: spread.share("a", answers, 1.0, money))
+    mean, noise, days = errors(lambda spread, answers, money, now: spread.share("a", answers, 1.0, money, now))
     assert abs(mean) < 3 * noise
     assert noise < 0.01
     assert sum(day.refused for day in days) < 0.01 * sum(len(day.weighted) for day in days)
@@ -112,5 +124,5 @@ def test_a_budget_for_a_fifth_leaves_the_weighted_mean_without_bias() -> None:
 
 def test_a_budget_that_is_spent_as_answers_come_does_not() -> None:
     """The same days, first come first judged: the busy ends of hours are missing, and the mean is too high."""
-    mean, noise, _ = errors(lambda spread, answers, money: 1.0, days=10)
+    mean, noise, _ = errors(lambda spread, answers, money, now: 1.0, days=10)
     assert mean > 10 * noise

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import uvicorn
 
-from lake import BATCHES, PARSED_LOGS, REJECTED, SCORES, USER_SIGNALS, Lake
+from lake import ANCHORS, BATCHES, PARSED_LOGS, REJECTED, SCORES, USER_SIGNALS, Lake
 from monitor import Monitor, MonitorSettings
 from monitor.regression import RegressionSettings
 from tests.servers import free_port, needed, wait_for
@@ -83,6 +83,9 @@ class Rows:
             row.setdefault("response_id", f"{deployment[:20]}-{row['requested_at']:%d%H}-{number}")
             row.setdefault("event_id", row["response_id"])
         self.lake.table(SCORES, deployment).append(SCORES.rows(complete))
+
+    def anchors(self, deployment: str, *rows: dict[str, Any]) -> None:
+        self.lake.table(ANCHORS, deployment).append(ANCHORS.rows(rows))
 
     def batch(self, **columns: Any) -> None:
         counts = dict.fromkeys(("stored", "signals", "duplicates", "rejected", "filtered"), 0)

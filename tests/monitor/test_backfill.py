@@ -39,11 +39,12 @@ def test_they_are_drawn_and_paid_for_and_in_no_other_number(monitor: Monitor, ro
     soon = clock() - timedelta(hours=2)
     late = {"requested_at": soon, "date": soon.date(), "is_backfill": True, "scored_at": clock() + timedelta(hours=1)}
     rows.scores("rag", late | {"value": 0.5, "cost": 2.0, "response_id": "x"}, late | {"reason": "no_contexts"})
-    after = seen(monitor).scores
+    seen_after = seen(monitor)
+    after = seen_after.scores
     assert (after.evaluations, after.skips, after.last_scored_at) == (3, {"no_answer": 1}, before.last_scored_at)
     assert after.metrics[METRIC].histogram == before.metrics[METRIC].histogram
     assert sum(after.metrics[METRIC].histogram.counts) == 2
-    assert after.judge_cost == 3.0
+    assert seen_after.judge_costs.total == 3.0
     assert len(after.metrics[METRIC].values_over_time.quarters) == 2
 
 

@@ -15,7 +15,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from lake import ALERTS, BATCHES, REJECTED, SCORES, Lake, Table, TableSpec
+from lake import ALERTS, ANCHORS, BATCHES, REJECTED, SCORES, Lake, Table, TableSpec
 from monitor.books import Books
 from monitor.exporter import registry_of
 from monitor.service import Monitor
@@ -118,11 +118,27 @@ def test_what_is_left_of_a_judges_budget_is_told(lake: Lake, rows: Any, clock: A
     found = samples(monitor)
     assert found["dialwatch_judge_budget_remaining", labelled(judge="strict")] == 1.25
     assert found["dialwatch_judge_budget_remaining", labelled(judge="idle")] == 1.0
-    assert found["dialwatch_judge_cost_total", labelled(judge="kind")] == 0.125
+    assert found["dialwatch_judge_cost_total", labelled(judge="kind")] == 0.25
+    assert found["dialwatch_judge_cost_total", labelled(judge="strict")] == 0.75
     clock.advance(days=1)
     rows.scores("a", {"judge": "strict", "cost": 0.5, "value": 1.0, "requested_at": clock()})
     monitor.refresh()
     assert samples(monitor)["dialwatch_judge_budget_remaining", labelled(judge="strict")] == 1.5
+
+
+def test_what_anchors_cost_is_paid_too(lake: Lake, rows: Any, clock: Any) -> None:
+    """In the sum of each judge, and in what is left of its budget of the day."""
+    monitor = Monitor(lake, MonitorSettings(), clock, {"strict": 2.0})
+    rows.scores("a", {"judge": "strict", "cost": 0.5, "value": 1.0})
+    monitor.refresh()
+    scored = {"event_id": "1", "deployment": "a", "metric": "m", "draw": 0, "date": clock().date()}
+    paid = [{"judge": "strict", "cost": 0.25}, {"judge": "strict+lexical+kind", "cost": 0.5}, {"judge": "strict"}]
+    rows.anchors("a", *(scored | one | {"scored_at": clock()} for one in paid))
+    monitor.refresh()
+    found = samples(monitor)
+    assert found["dialwatch_judge_cost_total", labelled(judge="strict")] == 1.0
+    assert found["dialwatch_judge_cost_total", labelled(judge="kind")] == 0.25
+    assert found["dialwatch_judge_budget_remaining", labelled(judge="strict")] == 1.0
 
 
 def test_a_collector_that_stands_still_is_seen(monitor: Monitor, rows: Any, clock: Any):
@@ -138,12 +154,12 @@ def test_a_collector_that_stands_still_is_seen(monitor: Monitor, rows: Any, cloc
 
 
 SUMMED = {
-    "dialwatch_evaluations_total": SCORES,
-    "dialwatch_evaluation_skips_total": SCORES,
-    "dialwatch_judge_cost_total": SCORES,
-    "dialwatch_webhook_deliveries_total": ALERTS,
-    "dialwatch_lines_total": BATCHES,
-    "dialwatch_rejected_lines_total": REJECTED,
+    "dialwatch_evaluations_total": {SCORES.name},
+    "dialwatch_evaluation_skips_total": {SCORES.name},
+    "dialwatch_judge_cost_total": {SCORES.name, ANCHORS.name},
+    "dialwatch_webhook_deliveries_total": {ALERTS.name},
+    "dialwatch_lines_total": {BATCHES.name},
+    "dialwatch_rejected_lines_total": {REJECTED.name},
 }
 
 
@@ -157,7 +173,7 @@ def summed(monitor: Monitor) -> dict[tuple[str, tuple[tuple[str, str], ...]], fl
 
 
 @pytest.mark.usefixtures("three_deployments")
-@pytest.mark.parametrize("spec", [SCORES, ALERTS, BATCHES, REJECTED], ids=lambda spec: spec.name)
+@pytest.mark.parametrize("spec", [SCORES, ANCHORS, ALERTS, BATCHES, REJECTED], ids=lambda spec: spec.name)
 def test_a_sum_is_not_shown_before_every_table_was_read(
     make_monitor: Callable[[], Monitor], spec: TableSpec, monkeypatch: pytest.MonkeyPatch
 ):
@@ -168,7 +184,7 @@ def test_a_sum_is_not_shown_before_every_table_was_read(
     with failing_for(spec, monkeypatch):
         restarted.refresh()
     names = {name for name, _ in summed(restarted)}
-    assert names == {name for name, of in SUMMED.items() if of is not spec}
+    assert names == {name for name, of in SUMMED.items() if spec.name not in of}
     restarted.refresh()
     assert summed(restarted) == summed(whole)
 

@@ -53,7 +53,7 @@ def test_a_restart_comes_to_the_same_numbers(
         assert restarted.traffic == figures.traffic
         assert restarted.alerts == figures.alerts
         assert restarted.scores.skips == figures.scores.skips
-        assert restarted.scores.judge_cost == figures.scores.judge_cost
+        assert restarted.judge_costs == figures.judge_costs
         for metric, scores in figures.scores.metrics.items():
             assert restarted.scores.metrics[metric].histogram.total == scores.histogram.total
             assert restarted.scores.metrics[metric].histogram.counts == scores.histogram.counts

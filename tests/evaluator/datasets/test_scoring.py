@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
@@ -219,6 +220,34 @@ def test_a_table_that_is_not_finished_does_not_appear(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         score_dataset(answers, None, str(out), batch_rows=1, on_progress=stop)
     assert out.read_text() == "before"
+    assert {path.name for path in tmp_path.iterdir()} == {"answers.parquet", "out.parquet"}
+
+
+def test_a_table_is_written_beside_its_place_and_appears_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No other folder, which may be on another disk, takes part; who has the old table open keeps all of it."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    answers, out = table(tmp_path, "answers", ANSWER), tmp_path / "out.parquet"
+    out.write_text("before")
+    with out.open() as reader:
+        score_dataset(answers, None, str(out), ["answer_length"])
+        assert reader.read() == "before"
+    assert pq.read_table(out).num_rows == 1
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "answers.parquet",
+        "out.parquet",
+        "out.parquet.metadata.json",
+    }
+
+
+def test_a_folder_that_is_not_there_is_told_before_anything_is_scored(tmp_path: Path) -> None:
+    """The message names it."""
+    answers = table(tmp_path, "answers", ANSWER)
+    told: list[int] = []
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*/nowhere; make it"):
+        score_dataset(answers, None, str(tmp_path / "nowhere" / "out.parquet"), on_progress=lambda *one: told.append(1))
+    assert not told
 
 
 def test_progress_is_told_after_each_batch(tmp_path: Path) -> None:

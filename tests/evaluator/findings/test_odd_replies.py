@@ -104,7 +104,7 @@ def test_a_claim_may_stand_in_a_sentence_that_was_lost(bench: Bench, server: Scr
         (fails(400, "content_filter"), "judge_content_filter"),
         (says(None, finish_reason="content_filter"), "judge_content_filter"),
         (says(None, message={"refusal": "no"}), "judge_refused"),
-        (says("{", finish_reason="length"), "judge_failed"),
+        (says("{", finish_reason="length"), "judge_cut"),
         (fails(404, "DeploymentNotFound"), "judge_unavailable"),
     ],
 )

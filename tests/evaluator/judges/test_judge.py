@@ -112,7 +112,7 @@ def test_a_judge_that_never_fits_has_failed(bench: Bench, server: ScriptedServer
         (fails(400, "content_filter"), "judge_content_filter", 0),
         (says("", finish_reason="content_filter"), "judge_content_filter", 1),
         (says(None, message={"refusal": "I cannot."}), "judge_refused", 1),
-        (says('{"verdict": ', finish_reason="length"), "judge_failed", 1),
+        (says('{"verdict": ', finish_reason="length"), "judge_cut", 1),
         (fails(400, "context_length_exceeded"), "judge_failed", 0),
         (fails(401), "judge_unavailable", 0),
         (fails(404, "DeploymentNotFound"), "judge_unavailable", 0),
