@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -12,60 +11,31 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-import pyarrow as pa
-import pyarrow.dataset as ds
-
-from lake import (
-    ALERTS,
-    ANCHORS,
-    BATCHES,
-    PARSED_LOGS,
-    REJECTED,
-    SCORES,
-    SILENCES,
-    UNASSIGNED,
-    USER_SIGNALS,
-    Lake,
-    TableReplacedError,
-    TableSpec,
-)
+from lake import Lake
 from monitor.alert_change import AlertChange
-from monitor.alert_totals import ALERT_COLUMNS
 from monitor.alerts import AlertBook
-from monitor.books import BATCH_COLUMNS, REJECTED_COLUMNS, Books
+from monitor.failures import ALERTS_RECORDED, FLOORS, JUDGES, REGRESSIONS, Failures
 from monitor.floor_alerts import last_changes
-from monitor.floors import ANSWER_COLUMNS, KEPT, FloorChange, FloorName, FloorReading, Floors
+from monitor.floors import FloorChange, FloorName, FloorReading
 from monitor.health import Health, health_of
-from monitor.judge_costs import JUDGE_COST_COLUMNS
-from monitor.new_rows import NewRows
+from monitor.intake import Intake
 from monitor.notify import Notifier
-from monitor.ratings import RATING_COLUMNS, Ratings
 from monitor.regression import (
-    ANCHOR_COLUMNS,
     MEASURED,
     UNDECIDED,
-    Anchors,
     Judgement,
     Reading,
     Status,
     StreamKey,
-    Streams,
     Transition,
     judgement_of,
 )
-from monitor.scores import SCORE_COLUMNS
 from monitor.settings import MonitorSettings
-from monitor.shared_rows import Into, SharedRows
-from monitor.silences import SILENCE_COLUMNS, Silences
-from monitor.snapshot import Figures, Snapshot
+from monitor.snapshot import Snapshot
 from monitor.totals import SUMMED, RisingTotals, Totals, totals_of
-from monitor.traffic import LOG_COLUMNS
 
-_ANCHOR_COLUMNS = tuple(dict.fromkeys((*ANCHOR_COLUMNS, *JUDGE_COST_COLUMNS)))
 _CANNOT_DRIFT = ("lexical", "ratings")
 """What `scores.judge` has where no model judges, and people's word for themselves."""
-_FLOORS, _REGRESSIONS, _JUDGES = "find_floors", "find_regressions", "judge_regressions"
-"""Of the takers of rows, what fails with them: the others are `read_...`, for the figures."""
 
 _log = logging.getLogger(__name__)
 
@@ -103,8 +73,7 @@ class Monitor:
             clock=clock,
         )
         self._one_at_a_time = threading.Lock()
-        self._failures: Counter[str] = Counter()
-        self._problems: dict[str, str] = {}
+        self._failures = Failures()
         self._snapshot: Snapshot | None = None
         self._totals = RisingTotals()
         self._begin()
@@ -133,7 +102,7 @@ class Monitor:
 
     def health(self) -> Health:
         """Say whether a refresh has succeeded lately, and what the last one could not do."""
-        return health_of(self._snapshot, self._clock(), self.settings.refresh_seconds, self._problems)
+        return health_of(self._snapshot, self._clock(), self.settings.refresh_seconds, self._failures.problems)
 
     def _start_over(self, deployments: Sequence[str | None]) -> None:
         self._alert_book.forget(deployments)
@@ -141,100 +110,44 @@ class Monitor:
         self._begin()
 
     def _begin(self) -> None:
-        self._new_rows = NewRows(self._lake)
-        self._shared_rows = SharedRows(self._new_rows)
-        # Whether an answer is empty is asked for floors alone, and so not of the answers of years.
-        self._new_answers = NewRows(self._lake, ds.field("date") >= (self._clock() - KEPT).date())
-        self._streams = Streams(self.settings.regression)
-        self._ratings = Ratings(self.settings.regression.batch, self.settings.regression.grace)
-        self._floors = Floors(self.settings.floors)
+        self._intake = Intake(self._lake, self.settings, self._failures, self._clock())
         self._floor_readings: Mapping[str, Mapping[FloorName, FloorReading]] = {}
-        self._anchors = Anchors(self.settings.regression.tolerance)
-        self._books = Books()
-        self._silences = Silences(self.settings.silences)
-        self._figures: dict[str, Figures] = {}
         self._known: set[str | None] = set()
         self._summed: set[str] = set()
-        self._table_was_replaced = False
 
     def _refresh(self, is_stopping: Callable[[], bool]) -> None:
         now = self._clock()
-        self._problems = {}
-        deployments = self._try("list_deployments", self._lake.deployments)
+        self._failures.begin()
+        deployments = self._failures.attempt("list_deployments", self._lake.deployments)
         if deployments is None:
             self._republish_failures()
             return
         gone = self._known - set(deployments)
-        if gone or self._table_was_replaced:
+        if gone or self._intake.table_was_replaced:
             _log.info("A table has left the lake. All is read again. Deployments that left: %s", gone or "none")
             self._start_over(deployments)
         self._known = set(deployments)
-        self._take(SILENCES, None, SILENCE_COLUMNS, self._silences.add)
+        has_silences = self._intake.take_silences()
         # Nobody stays untold for ever because this table cannot be read.
-        self._notifier.silence(self._silences.every, is_certain=self._new_rows.has_taken(SILENCES, [None]))
-        self._take_books()
+        self._notifier.silence(self._intake.silences.every, is_certain=has_silences)
+        self._intake.take_books()
         for deployment in deployments:
             if is_stopping():
                 return
-            self._take_deployment(deployment, now)
-        self._take_ratings(now)
-        found = self._try(_REGRESSIONS, lambda: self._streams.advance(now))
-        streams = self._try(_REGRESSIONS, self._streams.readings) or {}
+            self._intake.take_deployment(deployment, now)
+        self._intake.hand_on_ratings(now)
+        found = self._failures.attempt(REGRESSIONS, lambda: self._intake.streams.advance(now))
+        streams = self._failures.attempt(REGRESSIONS, self._intake.streams.readings) or {}
         judgements = self._judgements(streams)
         self._record(found or [], streams, judgements, now)
         self._look_at_floors(now)
-        self._take_alerts(deployments)
-        self._try("publish", lambda: self._publish(now, streams, judgements))
+        self._intake.take_alerts(deployments)
+        self._failures.attempt("publish", lambda: self._publish(now, streams, judgements))
         self._notifier.wake()
 
-    def _take_books(self) -> None:
-        def batches(rows: pa.Table) -> None:
-            self._books = self._books.with_batches(rows)
-
-        def rejected(rows: pa.Table) -> None:
-            self._books = self._books.with_rejected(rows)
-
-        self._take(BATCHES, None, BATCH_COLUMNS, batches)
-        self._take(REJECTED, None, REJECTED_COLUMNS, rejected)
-
-    def _take_deployment(self, deployment: str | None, now: datetime) -> None:
-        name = UNASSIGNED if deployment is None else deployment
-        logs: dict[str, Into] = {"read_parsed_logs": self._into(name, Figures.with_logs)}
-        if deployment is not None:
-            logs[_FLOORS] = partial(self._floors.add_logs, name, now=now)
-        self._share(PARSED_LOGS, deployment, LOG_COLUMNS, logs, now)
-        # What the first look at the table has just found unchanged needs no second one.
-        if deployment is not None and not self._new_answers.is_as_far_as(self._new_rows, PARSED_LOGS, deployment):
-            answers = partial(self._floors.add_answers, name, now=now)
-            self._take(PARSED_LOGS, deployment, ANSWER_COLUMNS, answers, self._new_answers)
-        signals: dict[str, Into] = {
-            "read_user_signals": self._into(name, Figures.with_signals),
-            _REGRESSIONS: self._ratings.add,
-        }
-        self._share(USER_SIGNALS, deployment, RATING_COLUMNS, signals, now)
-        scores: dict[str, Into] = {
-            "read_scores": self._into(name, Figures.with_scores),
-            _FLOORS: partial(self._floors.add_scores, name, now=now),
-            _REGRESSIONS: partial(self._streams.add, now=now),
-        }
-        self._share(SCORES, deployment, SCORE_COLUMNS, scores, now)
-        anchors: dict[str, Into] = {
-            "read_anchors": self._into(name, Figures.with_anchors),
-            _JUDGES: self._anchors.feed,
-        }
-        self._share(ANCHORS, deployment, _ANCHOR_COLUMNS, anchors, now)
-
-    def _take_ratings(self, now: datetime) -> None:
-        takers = {
-            "read_user_signals": lambda name, rows: self._into(name, Figures.with_ratings)(rows),
-            _REGRESSIONS: lambda _, rows: self._streams.add(rows, now),
-        }
-        refused = self._try(_REGRESSIONS, lambda: self._ratings.hand_on(takers, now)) or {}
-        for (deployment, reason), error in refused.items():
-            self._failed(reason, f"ratings of {deployment!r}", error)
-
     def _look_at_floors(self, now: datetime) -> None:
-        looked = self._try("find_floors", lambda: self._floors.look(last_changes(self._alert_book.changes()), now))
+        told = last_changes(self._alert_book.changes())
+        looked = self._failures.attempt(FLOORS, lambda: self._intake.floors.look(told, now))
         if looked is None:
             return
         changes, self._floor_readings = looked
@@ -243,51 +156,7 @@ class Monitor:
             found.setdefault(change.deployment, []).append(change)
         for deployment, mine in found.items():
             record = partial(self._alert_book.record_floors, deployment, mine, now)
-            self._try("record_alerts", record, f"alerts of {deployment!r}")
-
-    def _take_alerts(self, deployments: Sequence[str | None]) -> None:
-        for deployment in deployments:
-            name = UNASSIGNED if deployment is None else deployment
-            self._take(ALERTS, deployment, ALERT_COLUMNS, self._into(name, Figures.with_alerts))
-
-    def _into(self, name: str, add: Callable[[Figures, pa.Table], Figures]) -> Into:
-        def into(rows: pa.Table) -> None:
-            self._figures[name] = add(self._figures.get(name, Figures()), rows)
-
-        return into
-
-    def _take(
-        self,
-        spec: TableSpec,
-        deployment: str | None,
-        columns: tuple[str, ...] | Mapping[str, ds.Expression],
-        into: Into,
-        new_rows: NewRows | None = None,
-    ) -> None:
-        self._read(spec, deployment, lambda: (new_rows or self._new_rows).take(spec, deployment, columns, into))
-
-    def _share(
-        self,
-        spec: TableSpec,
-        deployment: str | None,
-        columns: tuple[str, ...],
-        takers: Mapping[str, Into],
-        now: datetime,
-    ) -> None:
-        """Hand new rows to takers, named by what is counted where they fail."""
-        refused = self._read(spec, deployment, lambda: self._shared_rows.take(spec, deployment, columns, takers, now))
-        for reason, error in (refused or {}).items():
-            self._failed(reason, _what(spec, deployment), error)
-
-    def _read(self, spec: TableSpec, deployment: str | None, read: Callable[[], T]) -> T | None:
-        def step() -> T:
-            try:
-                return read()
-            except TableReplacedError:
-                self._table_was_replaced = True
-                raise
-
-        return self._try(f"read_{spec.name}", step, _what(spec, deployment))
+            self._failures.attempt(ALERTS_RECORDED, record, f"alerts of {deployment!r}")
 
     def _record(
         self,
@@ -298,23 +167,16 @@ class Monitor:
     ) -> None:
         judged = [replace(one, judgement=self._judgement(one.key, one.reading)) for one in found]
         # Called with nothing found too: the book still holds what the lake would not take last time.
-        self._try("record_alerts", lambda: self._alert_book.record(judged, now))
-        self._try("record_alerts", lambda: self._alert_book.decide(judgements, streams, now))
-        whole = {name for name in self._figures if self._has_all(name)}
+        self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.record(judged, now))
+        self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.decide(judgements, streams, now))
+        whole = {name for name in self._intake.figures if self._intake.has_all(name)}
         newest = {
             StreamKey(name, metric, scores.version)
             for name in whole
-            for metric, scores in self._figures[name].watched.items()
+            for metric, scores in self._intake.figures[name].watched.items()
         }
         known = {key: reading for key, reading in streams.items() if key.deployment in whole}
-        self._try("record_alerts", lambda: self._alert_book.settle(known, newest, now))
-
-    def _has_all(self, name: str) -> bool:
-        """Whether figures and detectors of a deployment lack nothing: else they know too little to end an alert."""
-        tables, takers = (SCORES, USER_SIGNALS), ("read_{}", _REGRESSIONS)
-        return not self._ratings.waits(name) and all(
-            self._shared_rows.has_given(spec, name, taker.format(spec.name)) for spec in tables for taker in takers
-        )
+        self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.settle(known, newest, now))
 
     def _judgements(self, streams: Mapping[StreamKey, Reading]) -> Mapping[StreamKey, Judgement]:
         return {k: self._judgement(k, r) for k, r in streams.items() if r.status is Status.REGRESSED}
@@ -322,28 +184,15 @@ class Monitor:
     def _judgement(self, key: StreamKey, reading: Reading) -> Judgement:
         """Say what has changed; undecided, which may be decided later, where that fails: the alert must not wait."""
         what = f"{key.metric} of {key.deployment!r}"
-        return self._try(_JUDGES, lambda: self._judged(key, reading), what) or UNDECIDED
+        return self._failures.attempt(JUDGES, lambda: self._judged(key, reading), what) or UNDECIDED
 
     def _judged(self, key: StreamKey, reading: Reading) -> Judgement:
-        figures = self._figures.get(key.deployment)
+        figures = self._intake.figures.get(key.deployment)
         metric = figures.watched.get(key.metric) if figures else None
         if metric is not None and metric.judge in _CANNOT_DRIFT and metric.version == key.metric_version:
             return MEASURED
         since = reading.since_latest or reading.since
-        return judgement_of(reading, self._anchors.shift(key, since) if since else None)
-
-    def _try(self, reason: str, step: Callable[[], T], what: str = "the lake") -> T | None:
-        """Do one step; if it fails, count it, log it and go on with the others."""
-        try:
-            return step()
-        except Exception as error:
-            self._failed(reason, what, error)
-            return None
-
-    def _failed(self, reason: str, what: str, error: Exception) -> None:
-        self._failures[reason] += 1
-        self._problems = {reason: f"{reason} failed for {what}: {error}"} | self._problems
-        _log.warning("%s failed for %s; it is tried again. %s", reason, what, error)
+        return judgement_of(reading, self._intake.anchors.shift(key, since) if since else None)
 
     def _publish(
         self, now: datetime, streams: Mapping[StreamKey, Reading], judgements: Mapping[StreamKey, Judgement]
@@ -353,62 +202,57 @@ class Monitor:
             if change.change in ("firing", "resolved"):
                 changes.setdefault(change.key.deployment, []).append(change)
         readings, judged = self._newest_versions(streams), self._newest_versions(judgements)
-        judges = self._newest_versions(self._try(_JUDGES, self._anchors.readings) or {})
+        judges = self._newest_versions(self._failures.attempt(JUDGES, self._intake.anchors.readings) or {})
         self._snapshot = Snapshot(
             taken_at=now,
             deployments={
                 name: replace(
-                    self._figures[name],
+                    self._intake.figures[name],
                     readings=readings.get(name, {}),
                     floors=self._floor_readings.get(name, {}),
                     changes=tuple(changes.get(name, ())),
                     judges=judges.get(name, {}),
                     judgements=judged.get(name, {}),
                 )
-                for name in sorted(self._figures)
+                for name in sorted(self._intake.figures)
             },
-            books=self._books,
-            failures=dict(self._failures),
+            books=self._intake.books,
+            failures=dict(self._failures.counts),
             failed_deliveries=self._notifier.failed_attempts,
             disabled_webhooks=self._notifier.disabled,
             refresh_seconds=(self._clock() - now).total_seconds(),
             judge_budgets_left={
-                judge: budget - sum(one.judge_costs.on(judge, now.date()) for one in self._figures.values())
+                judge: budget - sum(one.judge_costs.on(judge, now.date()) for one in self._intake.figures.values())
                 for judge, budget in self._judge_budgets.items()
             },
             totals=self._summed_up(),
-            silences=self._silences.at(now),
+            silences=self._intake.silences.at(now),
         )
 
     def _summed_up(self) -> Totals:
         for name, specs in SUMMED.items():
             # Once is enough: the rows of a table that comes later are new.
-            places = [(spec, place) for spec in specs for place in (self._known if spec.per_deployment else [None])]
-            if all(self._shared_rows.has_given(spec, place, f"read_{spec.name}") for spec, place in places):
+            if self._intake.has_given(specs, list(self._known)):
                 self._summed.add(name)
-        figures = self._figures.values()
+        figures = self._intake.figures.values()
         counted = totals_of(
             [one.scores for one in figures],
             [one.judge_costs for one in figures],
             [one.alerts for one in figures],
-            self._books,
+            self._intake.books,
         )
         return self._totals.update(counted, self._summed)
 
     def _republish_failures(self) -> None:
         if self._snapshot is not None:
-            self._snapshot = replace(self._snapshot, failures=dict(self._failures))
+            self._snapshot = replace(self._snapshot, failures=dict(self._failures.counts))
 
     def _newest_versions(self, streams: Mapping[StreamKey, T]) -> Mapping[str, Mapping[str, T]]:
         """By deployment and metric, of the version that was scored last: older versions are over."""
         chosen: dict[str, dict[str, T]] = {}
         for key, reading in streams.items():
-            figures = self._figures.get(key.deployment)
+            figures = self._intake.figures.get(key.deployment)
             metric = figures.watched.get(key.metric) if figures else None
             if metric is not None and metric.version == key.metric_version:
                 chosen.setdefault(key.deployment, {})[key.metric] = reading
         return chosen
-
-
-def _what(spec: TableSpec, deployment: str | None) -> str:
-    return spec.name if deployment is None else f"{spec.name} of {deployment!r}"
