@@ -27,6 +27,11 @@ class DataFile:
     date: str | None
     size: int
 
+    @property
+    def day(self) -> date | None:
+        """The partition as a date."""
+        return None if self.date is None else date.fromisoformat(self.date)
+
 
 def added_files(filesystem: fs.FileSystem, begin: int, end: int) -> list[DataFile]:
     """Give the files that hold the new rows of versions `begin` to `end`, both included, oldest first.
@@ -67,8 +72,7 @@ def scan(filesystem: fs.FileSystem, files: Sequence[DataFile], schema: pa.Schema
 def _partition(file: DataFile, schema: pa.Schema) -> ds.Expression | None:
     if "date" not in schema.names:
         return None
-    day = ds.field("date")
-    return day.is_null() if file.date is None else day == pa.scalar(date.fromisoformat(file.date))
+    return ds.field("date").is_null() if file.day is None else ds.field("date") == pa.scalar(file.day)
 
 
 def _new_rows(commit: bytes) -> Iterator[DataFile]:
