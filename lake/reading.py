@@ -57,7 +57,7 @@ def _read_file(filesystem: fs.FileSystem, file: DataFile, wanted: pa.Schema) -> 
 
 
 def _column(rows: pa.Table, field: pa.Field, file: DataFile) -> pa.ChunkedArray | pa.Array:
-    """Give a column, also one that a file of an older version lacks, and the date, which stands in the folder's name."""
+    """Give a column, also the date, which the folder's name tells, and one that a file of an older version lacks."""
     if field.name == "date":
         return pa.repeat(pa.scalar(file.day, field.type), rows.num_rows)
     place = rows.schema.get_field_index(field.name)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,8 @@ TYPES_OF_OTHERS = {"name": pa.large_string(), "at": pa.timestamp("ns", "UTC"), "
 CONTEXTS = st.fixed_dictionaries({"text": st.text(max_size=3), "title": st.none() | st.just("t")})
 COLUMNS: dict[str, st.SearchStrategy[Any]] = {
     "name": st.none() | st.text(max_size=3),
-    "at": st.none() | st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)),
+    "at": st.none()
+    | st.datetimes(datetime.fromisoformat("1990-01-01"), datetime.fromisoformat("2100-01-01"), timezones=st.just(UTC)),
     "contexts": st.none() | st.lists(CONTEXTS, max_size=2),
     "is_entry": st.none() | st.booleans(),
     "value": st.none() | st.floats(width=32, allow_nan=False),
@@ -70,7 +70,7 @@ def test_files_give_the_rows_that_a_scan_gives(
     found = []
     for number, (rows, day) in enumerate(files):
         pq.write_table(rows, folder / str(number), row_group_size=2)
-        size = os.path.getsize(folder / str(number)) if whole else 1 << 40
+        size = (folder / str(number)).stat().st_size if whole else 1 << 40
         found.append(DataFile(str(number), None if day is None else day.isoformat(), size))
     filesystem = fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem())
     columns = {name: ds.field(name) for name in names}
