@@ -27,11 +27,6 @@ class DataFile:
     date: str | None
     size: int
 
-    @property
-    def day(self) -> date | None:
-        """The partition as a date."""
-        return None if self.date is None else date.fromisoformat(self.date)
-
 
 def added_files(filesystem: fs.FileSystem, begin: int, end: int) -> list[DataFile]:
     """Give the files that hold the new rows of versions `begin` to `end`, both included, oldest first.
@@ -69,10 +64,16 @@ def scan(filesystem: fs.FileSystem, files: Sequence[DataFile], schema: pa.Schema
     return ds.FileSystemDataset(fragments, schema, format_, filesystem)
 
 
+def day_of(file: DataFile) -> date | None:
+    """Give the partition of a file as a date."""
+    return None if file.date is None else date.fromisoformat(file.date)
+
+
 def _partition(file: DataFile, schema: pa.Schema) -> ds.Expression | None:
     if "date" not in schema.names:
         return None
-    return ds.field("date").is_null() if file.day is None else ds.field("date") == pa.scalar(file.day)
+    day = day_of(file)
+    return ds.field("date").is_null() if day is None else ds.field("date") == pa.scalar(day)
 
 
 def _new_rows(commit: bytes) -> Iterator[DataFile]:

@@ -10,7 +10,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from lake.history import DataFile, scan
+from lake.history import DataFile, day_of, scan
 
 _FETCHED_WHOLE_BYTES = 1 << 20
 """Up to this size a file is fetched in one go, whatever columns are asked for."""
@@ -59,6 +59,6 @@ def _read_file(filesystem: fs.FileSystem, file: DataFile, wanted: pa.Schema) -> 
 def _column(rows: pa.Table, field: pa.Field, file: DataFile) -> pa.ChunkedArray | pa.Array:
     """Give a column, also the date, which the folder's name tells, and one that a file of an older version lacks."""
     if field.name == "date":
-        return pa.repeat(pa.scalar(file.day, field.type), rows.num_rows)
+        return pa.repeat(pa.scalar(day_of(file), field.type), rows.num_rows)
     place = rows.schema.get_field_index(field.name)
     return rows.column(place) if place >= 0 else pa.nulls(rows.num_rows, field.type)
