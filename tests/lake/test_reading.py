@@ -57,12 +57,14 @@ def stored_rows(draw: st.DrawFn) -> pa.Table:
     files=st.lists(st.tuples(stored_rows(), st.none() | st.dates()), max_size=4),
     names=st.lists(st.sampled_from(SCHEMA.names), unique=True, min_size=1),
     whole=st.booleans(),
+    at_once=st.sampled_from((1, 2)),
 )
 @settings(max_examples=40, deadline=None)
 def test_files_give_the_rows_that_a_scan_gives(
     files: list[tuple[pa.Table, date | None]],
     names: list[str],
     whole: bool,
+    at_once: int,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """In the same order, with the date of the folder, null where a file lacks a column, in the table's types."""
@@ -74,7 +76,7 @@ def test_files_give_the_rows_that_a_scan_gives(
         found.append(DataFile(str(number), None if day is None else day.isoformat(), size))
     filesystem = fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem())
     columns = {name: ds.field(name) for name in names}
-    read = read_files(filesystem, found, SCHEMA, columns, at_once=2)
+    read = read_files(filesystem, found, SCHEMA, columns, at_once=at_once)
     assert read.equals(scan(filesystem, found, SCHEMA).to_table(columns=columns))
 
 
