@@ -64,11 +64,16 @@ def scan(filesystem: fs.FileSystem, files: Sequence[DataFile], schema: pa.Schema
     return ds.FileSystemDataset(fragments, schema, format_, filesystem)
 
 
+def day_of(file: DataFile) -> date | None:
+    """Give the partition of a file as a date."""
+    return None if file.date is None else date.fromisoformat(file.date)
+
+
 def _partition(file: DataFile, schema: pa.Schema) -> ds.Expression | None:
     if "date" not in schema.names:
         return None
-    day = ds.field("date")
-    return day.is_null() if file.date is None else day == pa.scalar(date.fromisoformat(file.date))
+    day = day_of(file)
+    return ds.field("date").is_null() if day is None else ds.field("date") == pa.scalar(day)
 
 
 def _new_rows(commit: bytes) -> Iterator[DataFile]:

@@ -17,8 +17,9 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from pyarrow import fs
 
-from lake.history import added_files, live_files, scan
+from lake.history import DataFile, added_files, live_files
 from lake.older_tables import add_missing_columns
+from lake.reading import are_as_stored, read_files
 from lake.schemas import TableSpec
 from lake.storage import Storage, is_remote
 from lake.writing import FAST, FileWriter, NewFile, remove_files, statistics_columns
@@ -33,6 +34,8 @@ _COMMIT_ATTEMPTS = 3
 _COMMITS_PER_CHECKPOINT = "20"
 """A look and a commit read the log from the last checkpoint on; with deltalake's 100 both take twice as long."""
 _APPEND_MARK = "dialwatchAppend"
+_LOCAL_FILES_AT_ONCE, _REMOTE_FILES_AT_ONCE = 1, 16
+"""Of a read: threads wait for a store at the same time, but on a local disk for each other, and are no faster."""
 
 
 class LostRaceError(RuntimeError):
@@ -274,17 +277,22 @@ class Table:
         if version is None:
             # The rows themselves, not their history: that may begin with files that are gone by now.
             # Not deltalake's dataset: it looks at the statistics of each file, for a filter that there is not.
-            rows = scan(self.files(), live_files(delta), self.spec.schema).to_table(columns=columns, filter=where)
+            rows = self._rows_of(live_files(delta), columns, where)
             return self._change(rows, names, latest, None)
         try:
-            files = added_files(self.files(), version + 1, latest)
-            rows = scan(self.files(), files, self.spec.schema).to_table(columns=columns, filter=where)
+            rows = self._rows_of(added_files(self.files(), version + 1, latest), columns, where)
             return self._change(rows, names, latest, newest)
         except FileNotFoundError:
             late = pc.field(_ARRIVED) >= newest - OVERLAP if newest is not None and self._arrived() else None
             only = where if late is None else late if where is None else late & where
             rows = self._dataset_of(delta).to_table(columns=columns, filter=only)
             return self._change(rows, names, latest, newest, repeats=True)
+
+    def _rows_of(
+        self, files: Sequence[DataFile], columns: Mapping[str, ds.Expression], where: ds.Expression | None
+    ) -> pa.Table:
+        at_once = _REMOTE_FILES_AT_ONCE if is_remote(self.uri) else _LOCAL_FILES_AT_ONCE
+        return read_files(self.files(), files, self.spec.schema, columns, where, at_once)
 
     def _change(
         self, rows: pa.Table, names: list[str], version: int, newest: datetime | None, repeats: bool = False
@@ -317,7 +325,7 @@ class Table:
 
     def _empty(self, wanted: Mapping[str, ds.Expression]) -> pa.Table:
         # A service asks hundreds of tables every few seconds, and a scan of nothing takes a millisecond.
-        if all(expression.equals(ds.field(name)) for name, expression in wanted.items()):
+        if are_as_stored(wanted):
             return self.spec.schema.empty_table().select(list(wanted))
         return self._conform(ds.dataset(self.spec.schema.empty_table()).to_table(columns=dict(wanted)), list(wanted))
 

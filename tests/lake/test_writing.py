@@ -69,6 +69,19 @@ def test_row_groups_are_small(tmp_path: Path) -> None:
     assert answer.compression == "ZSTD"
 
 
+def test_only_what_is_large_takes_zstd(tmp_path: Path) -> None:
+    """To begin with a page of zstd takes longer than to read a small one; texts, also those in a list, need it."""
+    text = "a word " * 1000
+    known = {"date": NOON.date(), "answer": text, "contexts": [{"text": text}], "question": "why?", "status": 200}
+    filesystem = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    (found,) = FileWriter(PARSED_LOGS, filesystem, local=True).write([PARSED_LOGS.rows([known])])
+    group = pq.read_metadata(tmp_path / found.path).row_group(0)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    large = {column.path_in_schema for column in columns if column.compression == "ZSTD"}
+    assert large == {"answer", *(f"contexts.list.element.{name}" for name in ("text", "title", "url", "page", "id"))}
+    assert {column.compression for column in columns} == {"ZSTD", "SNAPPY"}
+
+
 def test_an_append_to_very_many_days(tmp_path: Path) -> None:
     """Rows of more days than a process may have open files are written, each once and under its day."""
     days = [NOON.date() - timedelta(days=number) for number in range(300)]
