@@ -39,7 +39,7 @@ class ReadAhead:
     """Reads tables in an order that is known beforehand; each process is at most a table ahead of `take`.
 
     Processes and not threads: to read many small files keeps the interpreter busy. A process that ends is no harm: its
-    tables are then given as None. A context manager; its end ends them.
+    tables are then given as None. A context manager; its end ends them. Raises OSError where none can be started.
     """
 
     def __init__(self, lake: Lake, wanted: Sequence[Wanted], processes: int) -> None:
@@ -49,7 +49,13 @@ class ReadAhead:
         parts: list[list[tuple[int, str, str | None, tuple[str, ...]]]] = [[] for _ in range(processes)]
         for place, one in enumerate(wanted):
             parts[self._reader_of[one.deployment]].append((place, one.spec.name, one.deployment, one.columns))
-        self._readers = [_Reader(lake, part) for part in parts if part]
+        self._readers: list[_Reader] = []
+        try:
+            for part in parts:
+                self._readers.append(_Reader(lake, part))
+        except OSError:
+            self.__exit__()
+            raise
 
     def __enter__(self) -> Self:
         return self

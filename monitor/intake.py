@@ -81,7 +81,7 @@ class Intake:
             return
         tables = ((PARSED_LOGS, LOG_COLUMNS), (SCORES, SCORE_COLUMNS))
         wanted = [Wanted(spec, name, columns) for name in deployments for spec, columns in tables]
-        with self._new_rows.ahead(wanted, min(_MOST_READERS, len(os.sched_getaffinity(0)))):
+        with self._new_rows.ahead(wanted, min(_MOST_READERS, os.cpu_count() or 1)):
             yield
 
     def take_silences(self) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 
 from lake import Lake, ReadAhead, Table, TableReplacedError, TableSpec, Wanted
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -34,7 +37,11 @@ class NewRows:
     @contextmanager
     def ahead(self, wanted: Sequence[Wanted], processes: int) -> Iterator[None]:
         """While the block runs, have tables read by other processes; `take` them in this order."""
-        with ReadAhead(self._lake, wanted, processes) as self._ahead:
+        with ExitStack() as stack:
+            try:
+                self._ahead = stack.enter_context(ReadAhead(self._lake, wanted, processes))
+            except OSError as error:
+                _log.warning("No process can be started that reads ahead: the first look takes longer. %s", error)
             try:
                 yield
             finally:
