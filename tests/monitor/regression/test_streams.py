@@ -229,6 +229,15 @@ def test_an_odd_sampling_probability_is_bearable(probability: float | None) -> N
     assert streams.readings()[KEY].mean == pytest.approx(0.5)
 
 
+def test_a_clock_that_was_never_set_holds_up_no_stream() -> None:
+    """A score of the year 1 is a batch of its own: nothing is raised, and the delay is told as a century at most."""
+    streams, first = Streams(SETTINGS), datetime.min.replace(tzinfo=UTC)
+    assert streams.feed(SCORES.rows([row(first, 0.8)]), NOW) == []
+    assert streams.feed(SCORES.rows([one | {"value": 0.8} for one in traffic(30, 1000)]), NOW) == []
+    reading = streams.readings()[KEY]
+    assert (reading.status, reading.delay) == (Status.WATCHING, timedelta(days=36_525))
+
+
 def two_languages(hours: int, worse_from: int) -> list[dict[str, Any]]:
     """Twelve scores an hour, half of them in German, which are lower, and lower still from some hour on."""
     random, rows = np.random.default_rng(7), []
