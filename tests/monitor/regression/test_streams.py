@@ -1,7 +1,7 @@
 import logging
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake import SCORES
-from monitor.regression import RegressionSettings, Status, StreamKey, Streams, Transition
+from monitor.regression import RegressionSettings, Scale, Status, StreamKey, Streams, Transition
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -270,3 +270,28 @@ def test_a_segment_that_cannot_be_read_is_an_unknown_class() -> None:
     streams, transitions = feed_all(rows)
     assert streams.left_out == {}
     assert transitions == feed_all(traffic(40, 20))[1]
+
+
+def broken(*_: Any) -> NoReturn:
+    raise ArithmeticError("a number that cannot be")
+
+
+@pytest.mark.parametrize("method", ["take", "_read"])
+def test_a_stream_in_which_an_error_arises_stops_and_the_others_go_on(
+    method: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is named, once in the log, and takes no more rows; the other's transitions are what they are without it."""
+    rows, bad = traffic(60, 20, 40), StreamKey("bad", KEY.metric, "1")
+    others = [one | {"deployment": "bad"} for one in rows]
+    expected = feed_all([*rows, *others])[1]
+    streams, found = Streams(SETTINGS), []
+    for begin, end in pairwise([0, 6, 200, len(rows)]):
+        found += streams.feed(SCORES.rows([*others[begin:end], *rows[begin:end]]), NOW)
+        if not begin:
+            monkeypatch.setattr(streams._streams[bad, Scale(0.0, 1.0)].detector, method, broken)
+        assert set(streams.readings()) == ({KEY} if end > 6 or method == "_read" else {KEY, bad})
+    assert found == [one for one in expected if one.key == KEY]
+    assert found
+    assert list(streams.stopped) == [bad]
+    assert streams.left_out["stopped"] == len(rows) - (6 if method == "_read" else 200)
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
