@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -76,6 +76,22 @@ def test_a_stream_that_has_stopped_is_named_until_the_monitor_starts_anew(
     assert alerts(lake, "rag-search") == []
     make_monitor().refresh()
     assert alerts(lake, "rag-search") == [(METRIC, "system")]
+
+
+def test_times_long_before_1970_are_counted_like_others(monitor: Monitor, rows: Any, clock: Any) -> None:
+    """A deployment whose only rows are of the first day of the calendar has figures, a reading, and is no problem."""
+    first = datetime.min.replace(tzinfo=UTC)
+    times = {"requested_at": first, "date": first.date()}
+    rows.logs("unset", times)
+    rows.scores("unset", times | {"metric": METRIC, "value": 0.5})
+    monitor.refresh()
+    clock.advance(hours=3)
+    monitor.refresh()
+    assert monitor.snapshot is not None
+    figures = monitor.snapshot.deployments["unset"]
+    assert (figures.traffic.requests, figures.scores.evaluations) == (1, 1)
+    assert figures.readings[METRIC].observations == 1
+    assert monitor.snapshot.failures == {}
 
 
 def test_detectors_that_always_fail_stop_neither_figures_nor_floors(
