@@ -15,10 +15,9 @@ from rich.text import Text
 from dialwatch.config import Settings
 from dialwatch.lake_commands import ConfigOption, LakeOption, grid_of, open_filled, settings_of
 from evaluator.metrics import REGISTRY, UnknownMetricError
-from lake import Lake, reads_seconds
+from lake import DISLIKES, Lake, reads_seconds
 from monitor.floors import FLOORS
 from monitor.notify import Silence
-from monitor.ratings import DISLIKES
 from monitor.silences import add_silence, end_silence, read_silences
 from monitor.wording import duration
 
