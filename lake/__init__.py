@@ -10,6 +10,7 @@ from lake.interchange import answers_frame, ground_truth_frame
 from lake.lake import Lake, check_root
 from lake.names import deployment_name, folder_name
 from lake.positions import read_new
+from lake.reading_ahead import ReadAhead, Wanted
 from lake.retention import Forgotten, forget_before
 from lake.schemas import (
     ALERTS,
@@ -62,6 +63,7 @@ __all__ = [
     "Lake",
     "LogClean",
     "LostRaceError",
+    "ReadAhead",
     "Receipt",
     "Storage",
     "Subject",
@@ -69,6 +71,7 @@ __all__ = [
     "TableReceipt",
     "TableReplacedError",
     "TableSpec",
+    "Wanted",
     "answers_frame",
     "check_root",
     "clean_log",

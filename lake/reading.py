@@ -55,6 +55,8 @@ def _read_file(filesystem: fs.FileSystem, file: DataFile, wanted: pa.Schema) -> 
             )
         except (OSError, pa.ArrowException) as error:
             raise type(error)(f"cannot read {file.path}: {error}") from error
+    if rows.schema.equals(wanted):
+        return rows
     return pa.Table.from_arrays([_column(rows, field, file) for field in wanted], schema=wanted)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
@@ -23,6 +25,7 @@ from lake import (
     Lake,
     TableReplacedError,
     TableSpec,
+    Wanted,
 )
 from monitor.alert_totals import ALERT_COLUMNS
 from monitor.books import BATCH_COLUMNS, REJECTED_COLUMNS, Books
@@ -40,6 +43,10 @@ from monitor.snapshot import Figures
 from monitor.traffic import LOG_COLUMNS
 
 _ANCHOR_COLUMNS = tuple(dict.fromkeys((*ANCHOR_COLUMNS, *JUDGE_COST_COLUMNS)))
+
+_MANY_DEPLOYMENTS = 20
+_MOST_READERS = 4
+"""Processes, at a start: one of them reads about half as fast as this one takes in."""
 
 T = TypeVar("T")
 
@@ -65,6 +72,17 @@ class Intake:
         self.figures: dict[str, Figures] = {}
         self.table_was_replaced = False
         """Then only an intake that begins anew comes to the right sums."""
+
+    @contextmanager
+    def reading_ahead(self, deployments: Sequence[str | None]) -> Iterator[None]:
+        """Where nothing of many deployments has been taken yet, have other processes read ahead in the block."""
+        if len(deployments) < _MANY_DEPLOYMENTS or any(map(self._new_rows.has_begun, deployments)):
+            yield
+            return
+        tables = ((PARSED_LOGS, LOG_COLUMNS), (SCORES, SCORE_COLUMNS))
+        wanted = [Wanted(spec, name, columns) for name in deployments for spec, columns in tables]
+        with self._new_rows.ahead(wanted, min(_MOST_READERS, os.cpu_count() or 1)):
+            yield
 
     def take_silences(self) -> bool:
         """Take in silences; says whether they have been read at least once."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from lake import Lake, Table, TableReplacedError, TableSpec
+from lake import Lake, ReadAhead, Table, TableReplacedError, TableSpec, Wanted
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -28,6 +32,20 @@ class NewRows:
         self._lake = lake
         self._where = where
         self._places: dict[tuple[str, str | None], _Place] = {}
+        self._ahead: ReadAhead | None = None
+
+    @contextmanager
+    def ahead(self, wanted: Sequence[Wanted], processes: int) -> Iterator[None]:
+        """While the block runs, have tables read by other processes; `take` them in this order."""
+        with ExitStack() as stack:
+            try:
+                self._ahead = stack.enter_context(ReadAhead(self._lake, wanted, processes))
+            except OSError as error:
+                _log.warning("No process can be started that reads ahead: the first look takes longer. %s", error)
+            try:
+                yield
+            finally:
+                self._ahead = None
 
     def take(
         self,
@@ -45,7 +63,8 @@ class NewRows:
         key = (spec.name, deployment)
         place = self._places.setdefault(key, _Place(self._lake.table(spec, deployment)))
         try:
-            change = place.table.read_since(place.version, columns, where=self._where)
+            change = self._ahead.take(spec, deployment) if self._ahead and place.version is None else None
+            change = change or place.table.read_since(place.version, columns, where=self._where)
         except Exception:
             # The handle may be what is broken, for one whose table was removed and made again.
             place.table = self._lake.table(spec, deployment)
@@ -57,7 +76,8 @@ class NewRows:
         if change.version is None and place.version is not None:
             raise TableReplacedError(f"{place.table.uri} was removed after its version {place.version} was read")
         if change.rows.num_rows:
-            into(change.rows)
+            # A year of small files is thousands of small pieces, each with its own cost in every step.
+            into(change.rows.combine_chunks())
         place.version = change.version
         place.taken = True
 
@@ -76,6 +96,10 @@ class NewRows:
     def _version(self, spec: TableSpec, deployment: str | None) -> int | None:
         place = self._places.get((spec.name, deployment))
         return None if place is None else place.version
+
+    def has_begun(self, deployment: str | None) -> bool:
+        """Whether any table of a deployment has been looked at."""
+        return any(name == deployment for (_, name) in self._places)
 
     def has_taken(self, spec: TableSpec, deployments: Iterable[str | None]) -> bool:
         """Whether the tables of one kind have all been read at least once; one that is not there counts as read."""

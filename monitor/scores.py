@@ -154,8 +154,6 @@ class Scores:
 
     def with_scores(self, rows: pa.Table) -> Scores:
         """Add rows of `scores` (columns SCORE_COLUMNS)."""
-        # A year of small files is thousands of small chunks, each with its own cost in every step.
-        rows = rows.combine_chunks()
         without_value = np.isnan(floats(rows["value"]))
         is_new = ~_is_backfill(rows)
         skips = counts(rows["reason"].filter(pa.array(without_value & is_new)), "unknown")

@@ -131,10 +131,11 @@ class Monitor:
         # Nobody stays untold for ever because this table cannot be read.
         self._notifier.silence(self._intake.silences.every, is_certain=has_silences)
         self._intake.take_books()
-        for deployment in deployments:
-            if is_stopping():
-                return
-            self._intake.take_deployment(deployment, now)
+        with self._intake.reading_ahead(deployments):
+            for deployment in deployments:
+                if is_stopping():
+                    return
+                self._intake.take_deployment(deployment, now)
         self._intake.hand_on_ratings(now)
         found = self._failures.attempt(REGRESSIONS, lambda: self._intake.streams.advance(now))
         streams = self._failures.attempt(REGRESSIONS, self._intake.streams.readings) or {}

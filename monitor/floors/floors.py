@@ -81,7 +81,9 @@ class Floors:
 
     def add_scores(self, deployment: str, rows: pa.Table, now: datetime) -> None:
         """Count rows of `scores` (columns of `monitor.scores.SCORE_COLUMNS`), but those of a backfill."""
-        rows = rows.filter(pc.invert(pc.fill_null(rows["is_backfill"], False))).combine_chunks()
+        kept = pa.scalar(now - KEPT, rows["requested_at"].type)
+        recent = pc.or_kleene(pc.greater_equal(rows["requested_at"], kept), pc.greater_equal(rows["scored_at"], kept))
+        rows = rows.filter(pc.and_kleene(recent, pc.invert(pc.fill_null(rows["is_backfill"], False))))
         valid = pc.and_(pc.is_valid(rows["requested_at"]), pc.is_valid(rows["value"]))
         refusals = rows.filter(pc.and_(pc.fill_null(pc.equal(rows["metric"], _REFUSAL), False), valid))
         refused = floats(refusals["value"]) > 0

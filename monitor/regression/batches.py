@@ -122,9 +122,9 @@ class Batches:
         if self._first_open is not None:
             numbers = np.maximum(numbers, self._first_open)
         found = self._observations(rows, numbers)
-        ends = (numbers + 1) * self._length
+        worst = worst_of_each((numbers + 1) * self._length, rows.at, rows.values, rows.responses)
         self._first_open = int(numbers.max()) + 1
-        return Closed(found, np.unique(ends), worst_of_each(ends, rows.at, rows.values, rows.responses))
+        return Closed(found, worst.ends[begins_of(worst.ends)], worst)
 
     def _take(self, limit: int) -> Rows:
         closing = [part for rows in self._open if len(part := rows.where(rows.at < limit))]

@@ -85,15 +85,22 @@ class Reference:
             return
         begins = begins_of(numbers)
         self._first = self._begin(at[numbers[begins]])
-        self._counts.update(zip(rounded_down(values).tolist(), weights.tolist(), strict=True))
+        self._count(values, weights)
         # Batch after batch, so that the portions in which they come do not matter.
-        for sums in np.add.reduceat(np.stack([weights, weights * values], axis=1), begins, axis=0).tolist():
-            self._weight, self._total = self._weight + sums[0], self._total + sums[1]
+        self._weight = _added_up(self._weight, np.add.reduceat(weights, begins))
+        self._total = _added_up(self._total, np.add.reduceat(weights * values, begins))
         self.observations += len(values)
         if self.interval is None:
             self.mean = min(1.0, self._total / self._weight)
         if self.observations >= self._next_look and int(at[numbers[-1]]) - self._first >= self._time:
             self._look()
+
+    def _count(self, values: Floats, weights: Floats) -> None:
+        steps = int(1 / _STEP) + 1
+        kinds, places = np.unique(weights, return_inverse=True)
+        found, times = np.unique(places * steps + np.floor(values / _STEP).astype(np.intp), return_counts=True)
+        pairs = zip((found % steps * _STEP).tolist(), kinds[found // steps].tolist(), strict=True)
+        self._counts.update(dict(zip(pairs, times.tolist(), strict=True)))
 
     @property
     def _is_full(self) -> bool:
@@ -113,6 +120,11 @@ class Reference:
             self._next_look *= _GROWTH
         if self._is_full:
             self._counts.clear()
+
+
+def _added_up(total: float, parts: Floats) -> float:
+    """Add one after the other: a sum of parts in other portions would be rounded otherwise."""
+    return float(np.add.accumulate(np.concatenate([[total], parts]))[-1])
 
 
 def rounded_down(values: Floats) -> Floats:

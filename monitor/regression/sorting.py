@@ -143,16 +143,14 @@ class _Columns:
     def of(cls, table: pa.Table, segment_by: tuple[str, ...]) -> Self:
         event = _text(table["event_id"], pa.scalar(""))
         answer = _text(table["response_id"], event)
-        # A chat and an answer may have the same id; they are still two conversations.
-        alone = pc.binary_join_element_wise("answer", _text(table["event_id"], answer), " ")
-        conversation = _text(pc.binary_join_element_wise("chat", _text(table["chat_id"], _NONE), " "), alone)
+        conversations = _conversations(_text(table["chat_id"], _NONE), _text(table["event_id"], answer))
         classes = table["segment"].combine_chunks().dictionary_encode(null_encoding="encode")
         return cls(
             np.asarray(table["requested_at"].cast(pa.int64()), dtype=np.int64),
             np.asarray(pc.fill_null(table["value"], math.nan), dtype=np.float64),
             np.asarray(pc.is_valid(table["value"]), dtype=np.bool_),
             np.asarray(pc.fill_null(table["sampling_probability"], 1.0), dtype=np.float64),
-            _encoded(conversation),
+            conversations,
             _encoded(answer),
             np.asarray(classes.indices, dtype=np.intp),
             tuple(segment_of(one, segment_by) for one in classes.dictionary.to_pylist()),
@@ -170,7 +168,22 @@ class _Columns:
 
 def _text(column: pa.ChunkedArray, otherwise: pa.ChunkedArray | pa.Scalar) -> pa.ChunkedArray:
     """Fill in what is null or empty."""
-    return pc.if_else(pc.fill_null(pc.greater(pc.binary_length(column), 0), False), column, otherwise)
+    is_there = pc.fill_null(pc.greater(pc.binary_length(column), 0), False)
+    return column if pc.all(is_there).as_py() else pc.if_else(is_there, column, otherwise)
+
+
+def _conversations(chats: pa.ChunkedArray, answers: pa.ChunkedArray) -> pa.DictionaryArray:
+    """Give the conversation of each answer: its chat, or where it is of none itself."""
+    chat, answer = _encoded(chats), _encoded(answers)
+    in_chat = np.asarray(pc.fill_null(chat.indices, 0), dtype=np.int32)
+    alone = np.asarray(answer.indices, dtype=np.int32) + len(chat.dictionary)
+    places = np.where(np.asarray(chat.is_valid()), in_chat, alone).astype(np.int32)
+    # A chat and an answer may have the same id; they are still two conversations.
+    names = (
+        pc.binary_join_element_wise(kind, ids, " ")
+        for kind, ids in (("chat", chat.dictionary), ("answer", answer.dictionary))
+    )
+    return pa.DictionaryArray.from_arrays(places, pa.concat_arrays(list(names)))
 
 
 def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
@@ -182,6 +195,8 @@ def groups_of(table: pa.Table, names: Sequence[str]) -> Iterator[Indices]:
     group = np.zeros(table.num_rows, dtype=np.int64)
     for name in names:
         codes = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
-        _, group = np.unique(group * len(codes.dictionary) + np.asarray(codes.indices), return_inverse=True)
+        if len(codes.dictionary) > 1:
+            group = group * len(codes.dictionary) + np.asarray(codes.indices)
+            _, group = np.unique(group, return_inverse=True)
     order = np.argsort(group, kind="stable")
     yield from np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(order) else ()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ import pyarrow as pa
 import pytest
 
 from lake import SCORES, Lake, Subject, Table, TableReplacedError, compact, erase
+from monitor import Monitor, MonitorSettings, intake
 from monitor.new_rows import NewRows
+from tests.monitor.conftest import NOW
 
 
 def take(new_rows: NewRows) -> list[str]:
@@ -68,3 +71,35 @@ def test_one_that_looks_too_late_is_told(rows: Any, lake: Lake):
     with pytest.raises(TableReplacedError, match="cannot be told any more"):
         take(new_rows)
     assert sorted(take(NewRows(lake))) == ["one", "two"]
+
+
+def test_a_monitor_of_many_deployments_starts_the_same_with_and_without_other_processes(
+    rows: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch
+):
+    """Its figures and readings are those of one that reads by itself, also where the processes cannot be started."""
+    for number in range(intake._MANY_DEPLOYMENTS):
+        rows.scores(f"app-{number}", {"response_id": f"r{number}", "value": number / 100})
+
+    def started() -> tuple[Any, Mapping[str, int]]:
+        monitor = Monitor(lake, MonitorSettings(), lambda: NOW)
+        monitor.refresh()
+        assert monitor.snapshot is not None
+        return monitor.snapshot.deployments, monitor.snapshot.failures
+
+    def read_since(table: Table, *given: Any, **named: Any) -> Any:
+        assert table.spec is not SCORES, "the other processes should have read it"
+        return read_here(table, *given, **named)
+
+    read_here = Table.read_since
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(Table, "read_since", read_since)
+        ahead = started()
+    assert len(ahead[0]) == intake._MANY_DEPLOYMENTS
+    assert not ahead[1]
+    with monkeypatch.context() as alone:
+        alone.setattr(intake, "_MANY_DEPLOYMENTS", 10**6)
+        assert started() == ahead
+    for executable in ("/bin/false", "/no/such/file"):
+        with monkeypatch.context() as broken:
+            broken.setattr("sys.executable", executable)
+            assert started() == ahead
