@@ -124,7 +124,8 @@ def _end(for_: str | None, until: str | None, now: datetime) -> datetime:
 def _after(text: str, now: datetime) -> datetime:
     seconds = _seconds(text)
     try:
-        if isinstance(seconds, float) and seconds > 0:
+        # Who says `--for 8` does not mean the seconds that a bare number has in the configuration.
+        if isinstance(seconds, float) and seconds > 0 and text.strip()[-1].isalpha():
             return now + timedelta(seconds=seconds)
     except OverflowError:
         pass
