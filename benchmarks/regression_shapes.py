@@ -19,7 +19,8 @@ from benchmarks.regression_rules import DAY, SETTINGS, WEEK, ours
 from benchmarks.regression_streams import LAWS, LEVELS, TURNS, Floats, Kind, by_night, simulate, traffic, worse
 from benchmarks.regression_tables import in_words, print_table
 from monitor.regression import Detector
-from monitor.regression.batches import Batches, Rows, microseconds
+from monitor.regression.batches import Batches, Rows
+from monitor.regression.observations import microseconds
 
 DAYS = 60
 HOURS, CHANGE = DAYS * DAY, DAYS // 2 * DAY
@@ -82,7 +83,10 @@ def sampling(generator: np.random.Generator, law: Floats, *, weighted: bool) -> 
     values, of_one = np.where(is_hard, hard, easy)[scored], np.zeros(len(at), dtype=np.intp)
     batches.add(Rows(at, names, names, values, weights, of_one, ((),)))
     closed = batches.close(datetime(2027, 1, 1, tzinfo=UTC))
-    return any(detector.update(batch.observations) for batch in closed)
+    if closed is None:
+        return False
+    found = closed.observations
+    return bool(detector.take(found, np.ones(found.batches, dtype=np.intp)))
 
 
 def main() -> None:

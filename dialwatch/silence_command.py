@@ -15,10 +15,9 @@ from rich.text import Text
 from dialwatch.config import Settings
 from dialwatch.lake_commands import ConfigOption, LakeOption, grid_of, open_filled, settings_of
 from evaluator.metrics import REGISTRY, UnknownMetricError
-from lake import Lake, reads_seconds
+from lake import DISLIKES, Lake, reads_seconds
 from monitor.floors import FLOORS
 from monitor.notify import Silence
-from monitor.ratings import DISLIKES
 from monitor.silences import add_silence, end_silence, read_silences
 from monitor.wording import duration
 
@@ -125,7 +124,8 @@ def _end(for_: str | None, until: str | None, now: datetime) -> datetime:
 def _after(text: str, now: datetime) -> datetime:
     seconds = _seconds(text)
     try:
-        if isinstance(seconds, float) and seconds > 0:
+        # Who says `--for 8` does not mean the seconds that a bare number has in the configuration.
+        if isinstance(seconds, float) and seconds > 0 and text.strip()[-1].isalpha():
             return now + timedelta(seconds=seconds)
     except OverflowError:
         pass

@@ -39,3 +39,8 @@ class Failures:
         self.counts[reason] += 1
         self.problems = {reason: f"{reason} failed for {what}: {error}"} | self.problems
         _log.warning("%s failed for %s; it is tried again. %s", reason, what, error)
+
+    def add_lasting(self, reason: str, problem: str) -> None:
+        """Note what went wrong earlier, was logged then, and is not tried again."""
+        self.counts[reason] += 1
+        self.problems = {reason: problem} | self.problems

@@ -37,14 +37,14 @@ class Ratings:
         timed = pc.is_valid(rows["signaled_at"])
         rated = pc.and_(pc.equal(rows["origin"], "explicit"), pc.is_in(rows["signal"], pa.array(list(_VALUES))))
         for row in rows.filter(pc.and_(pc.and_(named, timed), pc.fill_null(rated, False))).to_pylist():
-            key = (self._start(row["signaled_at"]), row["deployment"], row["response_id"], row["user_id"])
+            key = (self._number(row["signaled_at"]), row["deployment"], row["response_id"], row["user_id"])
             held = self._held.get(key)
             if held is None or _order(held) < _order(row):
                 self._held[key] = row
 
     def settled(self, now: datetime) -> pa.Table:
         """Give, once, the ratings whose batch ended at least `grace` ago (columns SCORE_COLUMNS)."""
-        due = [key for key in self._held if key[0] <= now - self._batch - self._grace]
+        due = [key for key in self._held if key[0] < self._number(now - self._grace)]
         settled = SCORES.rows([_score(self._held[key]) for key in due]).select(SCORE_COLUMNS)
         for key in due:
             del self._held[key]
@@ -77,8 +77,9 @@ class Ratings:
         """Whether ratings of a deployment were refused and still have to be taken."""
         return any(name == deployment for name, _ in self._due)
 
-    def _start(self, at: datetime) -> datetime:
-        return _EPOCH + (at - _EPOCH) // self._batch * self._batch
+    def _number(self, at: datetime) -> int:
+        """Number of a batch: the one of the year 1 may have begun before the calendar."""
+        return (at - _EPOCH) // self._batch
 
 
 def _order(row: dict[str, Any]) -> tuple[datetime, str]:

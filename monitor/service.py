@@ -139,6 +139,9 @@ class Monitor:
         self._intake.hand_on_ratings(now)
         found = self._failures.attempt(REGRESSIONS, lambda: self._intake.streams.advance(now))
         streams = self._failures.attempt(REGRESSIONS, self._intake.streams.readings) or {}
+        for key, error in self._intake.streams.stopped.items():
+            what = f"{key.metric} of {key.deployment!r} is no longer watched for regressions"
+            self._failures.add_lasting(REGRESSIONS, f"{what}: {error!r}. Start the monitor anew.")
         judgements = self._judgements(streams)
         self._record(found or [], streams, judgements, now)
         self._look_at_floors(now)

@@ -25,7 +25,7 @@ class Timeline:
         if not len(at):
             return self
         quarters = quarters_of(at)
-        kept = quarters > max(int(quarters.max()), max(self.quarters, default=0)) - KEPT_QUARTERS
+        kept = quarters > max([int(quarters.max()), *self.quarters]) - KEPT_QUARTERS
         numbers, index = np.unique(quarters[kept], return_inverse=True)
         weight_sums = np.bincount(index, weights[kept])
         value_sums = np.bincount(index, (weights * values)[kept])

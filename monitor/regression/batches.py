@@ -95,7 +95,7 @@ class Batches:
 
     def __init__(self, length: timedelta, grace: timedelta) -> None:
         self._length = length // _MICROSECOND
-        self._grace = grace
+        self._grace = grace // _MICROSECOND
         self._open: list[Rows] = []
         self._oldest: int | None = None
         self._first_open: int | None = None
@@ -112,8 +112,10 @@ class Batches:
 
     def close(self, watermark: datetime) -> Closed | None:
         """Give the batches that ended at least `grace` before `watermark`, if there are any with a score."""
-        until = microseconds(watermark - self._grace) // self._length
-        if self._oldest is None or max(self._oldest, self._first_open or self._oldest) >= until:
+        until = (microseconds(watermark) - self._grace) // self._length
+        if self._oldest is None or self._oldest >= until:
+            return None
+        if self._first_open is not None and self._first_open >= until:
             return None
         rows = self._take(until * self._length)
         numbers = rows.at // self._length

@@ -70,7 +70,9 @@ def lower_bound(values: Floats, weights: Floats, confidence: float, counts: Floa
         log_mixed = log_mean_exp(logs)
         if log_mixed < target and log_mean == _LEAST_LOG:
             return 0.0
-        step = (log_mixed - target) / float((np.exp(logs - log_mixed) / len(BETS)) @ of_bets)
+        slope = float((np.exp(logs - log_mixed) / len(BETS)) @ of_bets)
+        # Bets on weights near the smallest number there is are rounded to nothing.
+        step = (log_mixed - target) / slope if slope else -math.inf
         log_mean = max(log_mean + step, _LEAST_LOG)
         if abs(step) < _SMALL_STEP:
             break

@@ -76,13 +76,13 @@ class History:
     def _change(self, sign: float, segment: int) -> ChangePoint | None:
         of_it = self._parts == segment
         starts, sums = self._starts[of_it], self._sums[of_it]
-        before, total = np.cumsum(sums, axis=0)[:-1], sums.sum(axis=0)
-        after = total - before
+        # What is left of the total after subtraction may be rounded to nothing, and is then no divisor.
+        before, after = np.cumsum(sums, axis=0)[:-1], np.cumsum(sums[::-1], axis=0)[::-1][1:]
         step = sign * (after[:, 1] / after[:, 0] - before[:, 1] / before[:, 0]) if len(before) else np.empty(0)
         if not (step > _ROUNDING).any():
             return None
         error = sum(np.maximum(side[:, 2] - side[:, 1] ** 2 / side[:, 0], 0.0) for side in (before, after))
-        logs = np.where(step > _ROUNDING, -total[0] / 2 * np.log(error + _ROUNDING), -np.inf)
+        logs = np.where(step > _ROUNDING, -sums[:, 0].sum() / 2 * np.log(error + _ROUNDING), -np.inf)
         (likely,) = np.nonzero(logs >= logs.max() - _LOG_LIKELIHOOD_RATIO)
         at, first, last = (moment(int(starts[i + 1])) for i in (np.argmax(logs), likely[0], likely[-1]))
         return ChangePoint(at, first, last)

@@ -23,6 +23,7 @@ from monitor.regression.settings import RegressionSettings
 
 _DROP = 0.1
 _SOON = timedelta(days=7)
+_LONGEST = timedelta(days=36_525)
 _AT_ONCE = 1 << 14
 """Conversations."""
 
@@ -240,7 +241,7 @@ class Detector:
             return None
         observed = self._baselines.whole.observations
         missing = max(0, self._settings.reference_observations - observed)
-        by_count = missing / observed * (self._watched_for + self._settings.batch)
+        by_count = _repeated(self._watched_for + self._settings.batch, missing / observed)
         return max(by_count, self._settings.reference_time - self._watched_for)
 
     def _power(self) -> tuple[float | None, timedelta | None]:
@@ -257,7 +258,7 @@ class Detector:
         values, weights = self._window.values[watched], self._window.weights[watched]
         power = Power(values, weights, self._levels[watched], per_batch, threshold)
         delay = power.delay(mean - _DROP)
-        return power.smallest_drop(mean, _SOON / batch), delay * batch if np.isfinite(delay) else None
+        return power.smallest_drop(mean, _SOON / batch), _repeated(batch, delay) if np.isfinite(delay) else None
 
 
 def _bets(run: Observations, values: Floats, numbers: Integers, levels: Floats, shares: Floats, level: float) -> Bets:
@@ -267,6 +268,11 @@ def _bets(run: Observations, values: Floats, numbers: Integers, levels: Floats, 
         return Bets(values, run.weights, of_each, numbers, run.numbers, run.batches).where(level < 1.0)
     bets = Bets(values, run.weights, of_each, numbers, run.numbers, run.batches).where(of_each < 1.0)
     return replace(bets, slack=slack_of(bets, levels, shares, level))
+
+
+def _repeated(span: timedelta, times: float) -> timedelta:
+    """Give it so many times, a century at most: after a first score of the year 1 batches seem centuries apart."""
+    return span * min(times, _LONGEST / span)
 
 
 def _interval(observations: Observations) -> Interval | None:

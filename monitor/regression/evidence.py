@@ -64,13 +64,6 @@ class Evidence:
         self._sums, self._logs = np.zeros(len(BETS)), np.full(len(BETS), -np.inf)
         self._steps = 0
 
-    def add(self, values: Floats, weights: Floats, level: Floats | float) -> None:
-        """Add one batch; the order of its values does not matter.
-
-        `level`, one of all or one of each, may change if that is settled before the batch.
-        """
-        self.go(self.course(values, weights, level, np.zeros(len(values), dtype=np.intp), 1), 0)
-
     def course(
         self,
         values: Floats,
@@ -80,7 +73,11 @@ class Evidence:
         batches: int,
         share: float = 1.0,
     ) -> Course:
-        """Give how it would go on with so many batches; `numbers` are those of the values' batches, in order."""
+        """Give how it would go on with so many batches; `numbers` are those of the values' batches, in order.
+
+        `level`, above 0, is one of all values or one of each, and may change from batch to batch if that is settled
+        before. `share` is what the evidence has in a mixture. The order of a batch's values does not matter.
+        """
         if not np.min(level, initial=1.0) > 0.0:
             raise ValueError(f"level is {np.min(level)} and must be above 0: a bet is a share of it")
         begins = begins_of(numbers)

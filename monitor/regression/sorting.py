@@ -23,7 +23,7 @@ from monitor.regression.scale import Scale
 from monitor.regression.segments import Segment, segment_of
 
 LeftOut = Literal[
-    "backfill", "no_value", "no_stream", "no_time", "future", "no_scale", "out_of_range", "bad_probability"
+    "backfill", "no_value", "no_stream", "no_time", "future", "no_scale", "out_of_range", "bad_probability", "stopped"
 ]
 """Why a row takes no part."""
 

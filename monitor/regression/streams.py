@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,6 +19,8 @@ from monitor.regression.settings import RegressionSettings
 from monitor.regression.sorting import LeftOut, Sorter
 from monitor.regression.worst import Answers
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass
 class _Stream:
@@ -30,6 +33,8 @@ class _Stream:
     fed_at: datetime
     """By the clock, when the last new row came."""
     worst: Answers = field(default_factory=Answers.none)
+    error: Exception | None = None
+    """Why it has stopped."""
 
 
 class Streams:
@@ -51,6 +56,9 @@ class Streams:
     - Batches of all streams are taken in by their ends. The evidence that pages grows with the number of metrics of
       deployments that had scores before that end, so that the promise is one for all of them together, and history read
       again comes to the same alarms.
+    - A stream in which an error arises stops, and the others go on: what its detector knows may be the half of a batch,
+      so nothing more is fed to it or read from it, and an alert that is open stays so. Its new rows are left out
+      (`stopped`). Only new `Streams`, which read all rows again, watch it again.
 
     Not safe for use by several threads at once.
     """
@@ -64,6 +72,11 @@ class Streams:
     def left_out(self) -> Mapping[LeftOut, int]:
         """How many rows took no part, by reason."""
         return dict(self._sorter.left_out)
+
+    @property
+    def stopped(self) -> Mapping[StreamKey, Exception]:
+        """Streams that are no longer watched, and the error for which they have stopped."""
+        return {key: stream.error for (key, _), stream in self._streams.items() if stream.error is not None}
 
     def feed(self, scores: pa.Table, now: datetime) -> list[Transition]:
         """Take in new rows of `scores` and close batches: `add` and `advance` in one."""
@@ -84,7 +97,10 @@ class Streams:
                 self._streams[news.key, news.scale] = stream
             stream.first, stream.latest = min(stream.first, news.first), max(stream.latest, news.latest)
             stream.fed_at = now
-            stream.batches.add(news.rows)
+            if stream.error is None:
+                stream.batches.add(news.rows)
+            else:
+                self._sorter.left_out["stopped"] += len(news.rows)
 
     def advance(self, now: datetime) -> list[Transition]:
         """Close batches; returns what began or ended, in order of time.
@@ -93,9 +109,14 @@ class Streams:
         """
         begun, found = self._begun(), []
         for (key, scale), stream in self._streams.items():
-            closed = stream.batches.close(self._watermark(stream, now))
-            if closed is not None:
-                found += [(one, scale.is_reversed) for one in _advance(key, scale, stream, closed, begun)]
+            if stream.error is not None:
+                continue
+            try:
+                closed = stream.batches.close(self._watermark(stream, now))
+                if closed is not None:
+                    found += [(one, scale.is_reversed) for one in _advance(key, scale, stream, closed, begun)]
+            except Exception as error:
+                _stop(key, stream, error)
         return [transition for transition, _ in sorted(found, key=lambda one: (one[0].at, one[0].key, one[1]))]
 
     def readings(self) -> Mapping[StreamKey, Reading]:
@@ -104,7 +125,14 @@ class Streams:
         for (key, scale), stream in self._streams.items():
             if key not in newest or stream.latest >= newest[key][1].latest:
                 newest[key] = scale, stream
-        return {key: stream.detector.reading.on(scale) for key, (scale, stream) in newest.items()}
+        found: dict[StreamKey, Reading] = {}
+        for key, (scale, stream) in newest.items():
+            if stream.error is None:
+                try:
+                    found[key] = stream.detector.reading.on(scale)
+                except Exception as error:
+                    _stop(key, stream, error)
+        return found
 
     def _begun(self) -> Times:
         """When each metric of each deployment had its first score, in order: a version that is over is replaced."""
@@ -117,6 +145,14 @@ class Streams:
     def _watermark(self, stream: _Stream, now: datetime) -> datetime:
         idle = now - stream.fed_at >= self._settings.batch + self._settings.grace
         return now if idle else stream.latest
+
+
+def _stop(key: StreamKey, stream: _Stream, error: Exception) -> None:
+    stream.error = error
+    _log.error(
+        "%s of %r is no longer watched for regressions, until the monitor is started anew. If that does not help, "
+        "please report this error.", key.metric, key.deployment, exc_info=error,
+    )  # fmt: skip
 
 
 def _advance(key: StreamKey, scale: Scale, stream: _Stream, closed: Closed, begun: Times) -> Iterator[Transition]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pytest
 from lake import ALERTS, Lake, Table
 from monitor import Monitor
 from monitor.floors import Floors
-from monitor.regression import Anchors, Status, Streams
+from monitor.regression import Anchors, Detector, Status, Streams
 from monitor.scores import Scores
 from monitor.traffic import Traffic
 
@@ -50,6 +50,48 @@ def test_scores_that_the_detectors_refused_come_again(
     assert figures.readings[METRIC].status is Status.REGRESSED
     assert figures.scores.evaluations == 48 * 20 + 2
     assert alerts(lake, "rag-search") == [(METRIC, "system")]
+
+
+@pytest.mark.usefixtures("three_deployments")
+def test_a_stream_that_has_stopped_is_named_until_the_monitor_starts_anew(
+    make_monitor: Callable[[], Monitor], lake: Lake, rows: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each refresh says which one is not watched, and why; the others are. The next monitor finds its regression."""
+    rows.hours("fine", 48, lambda _: 0.8, METRIC)
+    take, monitor = Detector.take, make_monitor()
+
+    def takes_no_fall(self: Detector, found: Any, streams: Any) -> Any:
+        return broken() if found.values.min() < 0.1 else take(self, found, streams)
+
+    with monkeypatch.context() as failing:
+        failing.setattr(Detector, "take", takes_no_fall)
+        for number in (1, 2):
+            monitor.refresh()
+            (problem,) = monitor.health().problems
+            assert problem.startswith(f"{METRIC} of 'rag-search' is no longer watched for regressions: ValueError")
+            assert monitor.snapshot is not None
+            assert monitor.snapshot.failures == {"find_regressions": number}
+    assert monitor.snapshot.deployments["rag-search"].readings == {}
+    assert monitor.snapshot.deployments["fine"].readings[METRIC].status is Status.WATCHING
+    assert alerts(lake, "rag-search") == []
+    make_monitor().refresh()
+    assert alerts(lake, "rag-search") == [(METRIC, "system")]
+
+
+def test_times_long_before_1970_are_counted_like_others(monitor: Monitor, rows: Any, clock: Any) -> None:
+    """A deployment whose only rows are of the first day of the calendar has figures, a reading, and is no problem."""
+    first = datetime.min.replace(tzinfo=UTC)
+    times = {"requested_at": first, "date": first.date()}
+    rows.logs("unset", times)
+    rows.scores("unset", times | {"metric": METRIC, "value": 0.5})
+    monitor.refresh()
+    clock.advance(hours=3)
+    monitor.refresh()
+    assert monitor.snapshot is not None
+    figures = monitor.snapshot.deployments["unset"]
+    assert (figures.traffic.requests, figures.scores.evaluations) == (1, 1)
+    assert figures.readings[METRIC].observations == 1
+    assert monitor.snapshot.failures == {}
 
 
 def test_detectors_that_always_fail_stop_neither_figures_nor_floors(

@@ -51,6 +51,13 @@ def test_only_likes_and_dislikes_that_people_gave_count() -> None:
     assert set(rows["metric"].to_pylist()) == {"dislikes"}
 
 
+def test_a_rating_of_the_first_day_of_the_calendar_counts() -> None:
+    """Also where its batch, of a week, begins before it."""
+    first = datetime.min.replace(tzinfo=UTC)
+    ratings = Ratings(timedelta(days=7), 10 * MINUTE)
+    assert values(added(ratings, rating(1, "dislike", 0, signaled_at=first))) == [1.0]
+
+
 def test_the_newest_rating_of_an_hour_counts() -> None:
     """Who changes their mind within the hour is taken at their last word; two people are two."""
     like, dislike = rating(1, "like", 50), rating(2, "dislike", 40)

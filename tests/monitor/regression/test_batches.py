@@ -117,6 +117,27 @@ def test_a_late_score_joins_the_oldest_open_batch() -> None:
     assert (moment(int(late.observations.at[0])), late.observations.values[0]) == (START + HOUR, 0.2)
 
 
+@pytest.mark.parametrize("start", [datetime(1970, 1, 1, tzinfo=UTC), datetime(1969, 12, 31, 21, tzinfo=UTC), START])
+def test_a_late_score_closes_no_batch_before_its_time(start: datetime) -> None:
+    """Not even the first one of 1970, whose number is 0: it still takes in what comes in its hour."""
+    batches = Batches(HOUR, 0 * MINUTE)
+    batches.add(rows(score(start - HOUR), score(start)))
+    assert batches.close(start) is not None
+    batches.add(rows(score(start - 5 * HOUR, chat="late")))
+    assert batches.close(start + 59 * MINUTE) is None
+    found = batches.close(start + HOUR)
+    assert found is not None
+    assert found.observations.sizes.tolist() == [2]
+
+
+def test_the_first_moment_of_the_calendar_is_a_time_like_any_other() -> None:
+    """A clock that was never set says the year 1, before which no grace can reach."""
+    batches, first = Batches(HOUR, 10 * MINUTE), datetime.min.replace(tzinfo=UTC)
+    batches.add(rows(score(first)))
+    assert batches.close(first) is None
+    assert batches.close(START) is not None
+
+
 @given(st.lists(st.integers(0, 600), min_size=1, max_size=40), st.integers(1, 90))
 def test_every_score_is_in_exactly_one_batch(minutes: list[int], step: int) -> None:
     """In whatever order they come, and however late, all scores come out, in batches that follow each other."""

@@ -41,6 +41,14 @@ def test_the_mean_just_above_the_lower_bound_is_not_refuted(sample: list[tuple[f
         assert np.exp(log_capital(values, weights, bound - 1e-7)).mean() >= 20
 
 
+@given(st.lists(st.tuples(st.sampled_from([0.0, 5e-324, 1e-200, 1.0]), st.sampled_from([5e-324, 1e-300, 1.0]))))
+def test_numbers_near_the_smallest_that_there_are_have_a_bound(sample: list[tuple[float, float]]) -> None:
+    """Where all that is bet is rounded to nothing the bound is as low as it can be, and nothing is raised."""
+    values, weights = np.array([*sample, (1.0, 5e-324)]).T
+    assert 0 <= lower_bound(values, weights, 0.95) <= 1
+    assert lower_bound(np.ones(40), np.full(40, 5e-324), 0.95) == 0
+
+
 @pytest.mark.parametrize("law", ["binary", "beta", "all one"])
 def test_the_sequence_misses_the_true_mean_at_any_look_at_most_as_often_as_stated(law: str) -> None:
     """Looked at ten times while it grows, a 95 % sequence misses the truth in at most 5 % of 200 runs."""

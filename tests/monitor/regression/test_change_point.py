@@ -47,3 +47,14 @@ def test_nothing_to_compare_is_no_change() -> None:
     """No batch and a single batch have no change point."""
     assert history([]).fall() is None
     assert history([0.5]).fall() is None
+
+
+def test_a_weight_too_small_to_be_seen_beside_the_others_is_bearable() -> None:
+    """A last batch of almost no weight, which a sum of all weights loses, leaves the change where it was."""
+    made, weights = History(), np.full(21, 0.7)
+    weights[-1] = 1e-17
+    starts = np.array([microseconds(START + hour * HOUR) for hour in range(21)])
+    made.add(np.array([0.8] * 10 + [0.2] * 11), weights, np.arange(21), starts)
+    found = made.fall()
+    assert found is not None
+    assert found.at == START + 10 * HOUR

@@ -1,7 +1,7 @@
 import logging
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake import SCORES
-from monitor.regression import RegressionSettings, Status, StreamKey, Streams, Transition
+from monitor.regression import RegressionSettings, Scale, Status, StreamKey, Streams, Transition
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -229,6 +229,15 @@ def test_an_odd_sampling_probability_is_bearable(probability: float | None) -> N
     assert streams.readings()[KEY].mean == pytest.approx(0.5)
 
 
+def test_a_clock_that_was_never_set_holds_up_no_stream() -> None:
+    """A score of the year 1 is a batch of its own: nothing is raised, and the delay is told as a century at most."""
+    streams, first = Streams(SETTINGS), datetime.min.replace(tzinfo=UTC)
+    assert streams.feed(SCORES.rows([row(first, 0.8)]), NOW) == []
+    assert streams.feed(SCORES.rows([one | {"value": 0.8} for one in traffic(30, 1000)]), NOW) == []
+    reading = streams.readings()[KEY]
+    assert (reading.status, reading.delay) == (Status.WATCHING, timedelta(days=36_525))
+
+
 def two_languages(hours: int, worse_from: int) -> list[dict[str, Any]]:
     """Twelve scores an hour, half of them in German, which are lower, and lower still from some hour on."""
     random, rows = np.random.default_rng(7), []
@@ -261,3 +270,28 @@ def test_a_segment_that_cannot_be_read_is_an_unknown_class() -> None:
     streams, transitions = feed_all(rows)
     assert streams.left_out == {}
     assert transitions == feed_all(traffic(40, 20))[1]
+
+
+def broken(*_: Any) -> NoReturn:
+    raise ArithmeticError("a number that cannot be")
+
+
+@pytest.mark.parametrize("method", ["take", "_read"])
+def test_a_stream_in_which_an_error_arises_stops_and_the_others_go_on(
+    method: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is named, once in the log, and takes no more rows; the other's transitions are what they are without it."""
+    rows, bad = traffic(60, 20, 40), StreamKey("bad", KEY.metric, "1")
+    others = [one | {"deployment": "bad"} for one in rows]
+    expected = feed_all([*rows, *others])[1]
+    streams, found = Streams(SETTINGS), []
+    for begin, end in pairwise([0, 6, 200, len(rows)]):
+        found += streams.feed(SCORES.rows([*others[begin:end], *rows[begin:end]]), NOW)
+        if not begin:
+            monkeypatch.setattr(streams._streams[bad, Scale(0.0, 1.0)].detector, method, broken)
+        assert set(streams.readings()) == ({KEY} if end > 6 or method == "_read" else {KEY, bad})
+    assert found == [one for one in expected if one.key == KEY]
+    assert found
+    assert list(streams.stopped) == [bad]
+    assert streams.left_out["stopped"] == len(rows) - (6 if method == "_read" else 200)
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
