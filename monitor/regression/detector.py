@@ -144,8 +144,8 @@ class Detector:
     def _remember(self, run: Observations) -> None:
         kept = self._settings.reference_observations
         self._window = self._window.joined(run, kept)
-        self._batch_starts = np.concatenate([self._batch_starts, run.starts])[-kept:]
-        self._batch_sizes = np.concatenate([self._batch_sizes, run.sizes])[-kept:]
+        self._batch_starts = np.concatenate([self._batch_starts, run.starts])[-kept:].copy()
+        self._batch_sizes = np.concatenate([self._batch_sizes, run.sizes])[-kept:].copy()
 
     def _tell(self, changed: Literal["on", "off"] | None, start: np.int64) -> Reading | None:
         if changed == "off":

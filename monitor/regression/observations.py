@@ -142,7 +142,8 @@ class Observations:
             np.concatenate([self.weights, later.weights]),
             np.concatenate([self.segments, later.segments]),
         )
-        columns = at[-most:], values[-most:], weights[-most:], segments[-most:]
+        # Copies: a view of the last ones would hold those of a year.
+        columns = at[-most:].copy(), values[-most:].copy(), weights[-most:].copy(), segments[-most:].copy()
         return type(self)(*columns, np.zeros(1, dtype=np.intp), later.kinds)
 
     def since(self, at: datetime) -> Self:

@@ -73,7 +73,8 @@ class Reference:
             return len(sizes)
         held = self.observations + np.cumsum(sizes)
         due = (held >= self._next_look) & (at - self._begin(at[sizes > 0]) >= self._time)
-        (changes,) = np.nonzero((due | (held >= self._largest)) & (sizes > 0))
+        is_full = (held >= self._largest) & (self.interval is not None)
+        (changes,) = np.nonzero((due | is_full) & (sizes > 0))
         return int(changes[0]) + 1 if len(changes) else len(sizes)
 
     def add(self, values: Floats, weights: Floats, numbers: Integers, at: Times) -> None:
