@@ -17,6 +17,7 @@ from dialwatch import (
     evaluate_command,
     judge_command,
     lake_commands,
+    release_command,
     running,
     score_command,
     silence_command,
@@ -36,6 +37,7 @@ app.add_typer(collect_app, name="collect")
 app.add_typer(lake_commands.app, name="lake")
 app.add_typer(webhook_command.app, name="webhook")
 app.add_typer(silence_command.app, name="silence")
+app.add_typer(release_command.app, name="release")
 app.add_typer(judge_command.app, name="judge")
 app.command("evaluate")(evaluate_command.evaluate)
 app.command("score")(score_command.score)

@@ -16,6 +16,7 @@ from lake.schemas import (
     ANCHORS,
     GROUND_TRUTH,
     REJECTED,
+    RELEASES,
     REPLAYS,
     SCORES,
     SILENCES,
@@ -109,6 +110,7 @@ RULES: dict[str, Rule] = {
     ),
     ALERTS.name: Rule(("details", "reason"), _none_goes, {"details": _mend_alert, "reason": _mend_words}),
     SILENCES.name: Rule(("comment",), _none_goes, {"comment": _mend_words}),
+    RELEASES.name: Rule(("comment",), _none_goes, {"comment": _mend_words}),
     REJECTED.name: Rule(("raw", "message"), _rejected_goes),
 }
 """Of every table but `parsed_logs`, by its name."""

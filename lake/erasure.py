@@ -22,6 +22,7 @@ from lake.schemas import (
     GROUND_TRUTH,
     PARSED_LOGS,
     REJECTED,
+    RELEASES,
     REPLAYS,
     SCORES,
     SILENCES,
@@ -109,7 +110,7 @@ def erase(lake: Lake, subject: Subject, now: datetime, *, dry_run: bool = False)
     erasure = _Erasure(lake, find_belongings(lake, subject), dry_run)
     erasure.run()
     done = []
-    for deployment, table in _tables(lake, (*_MADE_OF_LOGS, PARSED_LOGS, REJECTED, SILENCES)):
+    for deployment, table in _tables(lake, (*_MADE_OF_LOGS, PARSED_LOGS, REJECTED, SILENCES, RELEASES)):
         gone, young = ([], []) if dry_run else forget_history(table, now)
         erased, changed = erasure.found.get(table.uri, (0, 0))
         done.append(TableReceipt(_title(deployment, table), erased, changed, len(gone), tuple(young)))
@@ -142,7 +143,7 @@ class _Erasure:
     def run(self) -> None:
         """Erase what is found through other rows before those, so that the next try finds the rest."""
         self._erase_made_of_logs()
-        for _, table in _tables(self._lake, [REJECTED, SILENCES]):
+        for _, table in _tables(self._lake, [REJECTED, SILENCES, RELEASES]):
             self._erase(table, RULES[table.spec.name])
         called = set()
         for wave in reversed(self._mine.waves):

@@ -349,8 +349,37 @@ SILENCES = TableSpec(
     long_text=("comment",),
 )
 
+RELEASES = TableSpec(
+    "_releases",
+    "One row a release that a person marked, and one more where the mark was taken back.",
+    _schema(
+        ("release_id", pa.int64(), "1, 2, 3 ...; the same in both rows."),
+        ("change", pa.string(), "added or withdrawn."),
+        ("changed_at", TIMESTAMP, "When the command was given."),
+        ("deployment", pa.string(), "Deployment that was released."),
+        ("metric", pa.string(), "Metric that learns anew, as in scores; null for every one."),
+        ("released_at", TIMESTAMP, "From when on it is another one."),
+        ("comment", pa.string(), "Why, in the words of who marked it; null in the row of a withdrawal."),
+    ),
+    per_deployment=False,
+    by_date=False,
+    long_text=("comment",),
+)
+
 TABLES = {
     spec.name: spec
-    for spec in (PARSED_LOGS, USER_SIGNALS, SCORES, ANCHORS, GROUND_TRUTH, REPLAYS, ALERTS, REJECTED, BATCHES, SILENCES)
+    for spec in (
+        PARSED_LOGS,
+        USER_SIGNALS,
+        SCORES,
+        ANCHORS,
+        GROUND_TRUTH,
+        REPLAYS,
+        ALERTS,
+        REJECTED,
+        BATCHES,
+        SILENCES,
+        RELEASES,
+    )
 }
 """Every table by its folder's name."""

@@ -18,6 +18,7 @@ from lake import (
     BATCHES,
     PARSED_LOGS,
     REJECTED,
+    RELEASES,
     SCORES,
     SILENCES,
     UNASSIGNED,
@@ -34,7 +35,7 @@ from monitor.floors import ANSWER_COLUMNS, KEPT, Floors
 from monitor.judge_costs import JUDGE_COST_COLUMNS
 from monitor.new_rows import NewRows
 from monitor.ratings import RATING_COLUMNS, Ratings
-from monitor.regression import ANCHOR_COLUMNS, Anchors, Streams
+from monitor.regression import ANCHOR_COLUMNS, RELEASE_COLUMNS, Anchors, Releases, Streams
 from monitor.scores import SCORE_COLUMNS
 from monitor.settings import MonitorSettings
 from monitor.shared_rows import Into, SharedRows
@@ -64,14 +65,17 @@ class Intake:
         # Whether an answer is empty is asked for floors alone, and so not of the answers of years.
         self._new_answers = NewRows(lake, ds.field("date") >= (now - KEPT).date())
         self._ratings = Ratings(settings.regression.batch, settings.regression.grace)
+        self._regression = settings.regression
+        self._releases = Releases()
         self.streams = Streams(settings.regression)
         self.floors = Floors(settings.floors)
         self.anchors = Anchors(settings.regression.tolerance)
         self.silences = Silences(settings.silences)
         self.books = Books()
+        self._has_scores = False
         self.figures: dict[str, Figures] = {}
-        self.table_was_replaced = False
-        """Then only an intake that begins anew comes to the right sums."""
+        self.table_was_replaced = self.has_new_releases = False
+        """Then only an intake that begins anew comes to the right sums, or readings."""
 
     @contextmanager
     def reading_ahead(self, deployments: Sequence[str | None]) -> Iterator[None]:
@@ -89,6 +93,17 @@ class Intake:
         self._take(SILENCES, None, SILENCE_COLUMNS, self.silences.add)
         return self._new_rows.has_taken(SILENCES, [None])
 
+    def take_releases(self) -> None:
+        """Take in marked releases: before the first scores; later ones are `has_new_releases`."""
+
+        def releases(rows: pa.Table) -> None:
+            self._releases = self._releases.with_rows(rows)
+            self.has_new_releases = self._has_scores
+            if not self._has_scores:
+                self.streams = Streams(self._regression, self._releases)
+
+        self._take(RELEASES, None, RELEASE_COLUMNS, releases)
+
     def take_books(self) -> None:
         """Take in what the collector says of its lines."""
 
@@ -103,6 +118,7 @@ class Intake:
 
     def take_deployment(self, deployment: str | None, now: datetime) -> None:
         """Take in answers, signals, scores and anchors of a deployment."""
+        self._has_scores = True
         name = UNASSIGNED if deployment is None else deployment
         logs: dict[str, Into] = {"read_parsed_logs": self._into(name, Figures.with_logs)}
         if deployment is not None:

@@ -122,10 +122,15 @@ class Monitor:
         if deployments is None:
             self._republish_failures()
             return
+        self._intake.take_releases()
         gone = self._known - set(deployments)
         if gone or self._intake.table_was_replaced:
             _log.info("A table has left the lake. All is read again. Deployments that left: %s", gone or "none")
+        if self._intake.has_new_releases:
+            _log.info("A release was marked, or a mark withdrawn. All is read again.")
+        if gone or self._intake.table_was_replaced or self._intake.has_new_releases:
             self._start_over(deployments)
+            self._intake.take_releases()
         self._known = set(deployments)
         has_silences = self._intake.take_silences()
         # Nobody stays untold for ever because this table cannot be read.

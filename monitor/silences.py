@@ -8,13 +8,13 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from lake import SILENCES, Lake, LostRaceError, Table
+from lake import SILENCES, Lake
 from monitor.notify import Silence
+from monitor.numbered import append_numbered
 
 SILENCE_COLUMNS = ("silence_id", "deployment", "metric", "until", "comment")
 
 _APP_ID = "silences"
-_ATTEMPTS = 10
 _log = logging.getLogger(__name__)
 
 
@@ -49,15 +49,7 @@ def read_silences(lake: Lake) -> dict[int, Silence]:
 
 def add_silence(lake: Lake, silence: Silence, now: datetime) -> int:
     """Write a silence and give its id; monitors hold back by it from their next look on."""
-    table = lake.table(SILENCES)
-    for _ in range(_ATTEMPTS):
-        silence_id = (table.committed(_APP_ID) or 0) + 1
-        try:
-            table.append(SILENCES.rows([_row(silence_id, "added", silence, now)]), {_APP_ID: silence_id})
-        except LostRaceError:
-            continue
-        return silence_id
-    raise _lost(table)
+    return append_numbered(lake, SILENCES, _APP_ID, lambda number: _row(number, "added", silence, now))
 
 
 def end_silence(lake: Lake, silence_id: int, now: datetime) -> None:
@@ -69,10 +61,6 @@ def end_silence(lake: Lake, silence_id: int, now: datetime) -> None:
 
 def _row(silence_id: int, change: str, silence: Silence, now: datetime) -> dict[str, object]:
     return {"silence_id": silence_id, "change": change, "changed_at": now} | dict(silence)
-
-
-def _lost(table: Table) -> LostRaceError:
-    return LostRaceError(f"{table.uri} was changed by others {_ATTEMPTS} times in a row; run the command again")
 
 
 def _with_rows(known: Mapping[int, Silence], rows: pa.Table) -> dict[int, Silence]:

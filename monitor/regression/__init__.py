@@ -7,6 +7,7 @@ from monitor.regression.judge import UNDECIDED, Judgement, Shift, Verdict
 from monitor.regression.mix import SegmentChange
 from monitor.regression.observations import Observation
 from monitor.regression.reading import Reading, Status, StreamKey, Tier, Transition
+from monitor.regression.releases import RELEASE_COLUMNS, Release, Releases
 from monitor.regression.scale import Scale
 from monitor.regression.settings import RegressionSettings
 from monitor.regression.streams import Streams
@@ -15,6 +16,7 @@ from monitor.regression.verdict import MEASURED, judgement_of
 __all__ = [
     "ANCHOR_COLUMNS",
     "MEASURED",
+    "RELEASE_COLUMNS",
     "UNDECIDED",
     "Anchors",
     "Detector",
@@ -24,6 +26,8 @@ __all__ = [
     "Observation",
     "Reading",
     "RegressionSettings",
+    "Release",
+    "Releases",
     "Scale",
     "SegmentChange",
     "Shift",

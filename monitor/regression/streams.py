@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
 
 from monitor.regression.batches import Batches, Closed
 from monitor.regression.detector import Detector
-from monitor.regression.observations import Times, microseconds, moment
+from monitor.regression.observations import Integers, Times, begins_of, microseconds, moment, sizes_of
 from monitor.regression.reading import Reading, Status, StreamKey, Transition, TransitionKind
+from monitor.regression.releases import Releases
 from monitor.regression.scale import Scale
 from monitor.regression.settings import RegressionSettings
 from monitor.regression.sorting import LeftOut, Sorter
@@ -32,6 +33,8 @@ class _Stream:
     """Latest `requested_at`."""
     fed_at: datetime
     """By the clock, when the last new row came."""
+    releases: int = 0
+    """Marked ones that it has passed."""
     worst: Answers = field(default_factory=Answers.none)
     error: Exception | None = None
     """Why it has stopped."""
@@ -56,6 +59,7 @@ class Streams:
     - Batches of all streams are taken in by their ends. The evidence that pages grows with the number of metrics of
       deployments that had scores before that end, so that the promise is one for all of them together, and history read
       again comes to the same alarms.
+    - With the first batch that begins after a release that was marked (`Releases`), a stream learns its reference anew.
     - A stream in which an error arises stops, and the others go on: what its detector knows may be the half of a batch,
       so nothing more is fed to it or read from it, and an alert that is open stays so. Its new rows are left out
       (`stopped`). Only new `Streams`, which read all rows again, watch it again.
@@ -63,8 +67,9 @@ class Streams:
     Not safe for use by several threads at once.
     """
 
-    def __init__(self, settings: RegressionSettings) -> None:
+    def __init__(self, settings: RegressionSettings, releases: Releases | None = None) -> None:
         self._settings = settings
+        self._releases = releases or Releases()
         self._streams: dict[tuple[StreamKey, Scale], _Stream] = {}
         self._sorter = Sorter(settings.segment_by)
 
@@ -114,7 +119,7 @@ class Streams:
             try:
                 closed = stream.batches.close(self._watermark(stream, now))
                 if closed is not None:
-                    found += [(one, scale.is_reversed) for one in _advance(key, scale, stream, closed, begun)]
+                    found += [(one, scale.is_reversed) for one in self._advance(key, scale, stream, closed, begun)]
             except Exception as error:
                 _stop(key, stream, error)
         return [transition for transition, _ in sorted(found, key=lambda one: (one[0].at, one[0].key, one[1]))]
@@ -133,6 +138,32 @@ class Streams:
                 except Exception as error:
                     _stop(key, stream, error)
         return found
+
+    def _advance(
+        self, key: StreamKey, scale: Scale, stream: _Stream, closed: Closed, begun: Times
+    ) -> Iterator[Transition]:
+        worst = stream.worst.then(closed.worst)
+        stream.worst = worst.of_latest()
+        for place, reading in self._take(key, stream, closed, np.maximum(np.searchsorted(begun, closed.ends), 1)):
+            change: TransitionKind = "firing" if reading.status is Status.REGRESSED else "resolved"
+            end = closed.ends[place]
+            known = worst.where(worst.ends <= end).of_latest()
+            since = known if reading.since is None else known.where(known.ends > microseconds(reading.since))
+            answers = tuple((answer, scale.value(quality)) for answer, quality in since.worst())
+            yield Transition(key, change, moment(int(end)), reading.on(scale), answers)
+
+    def _take(
+        self, key: StreamKey, stream: _Stream, closed: Closed, streams: Integers
+    ) -> Iterator[tuple[int, Reading]]:
+        starts = closed.ends - self._settings.batch // timedelta(microseconds=1)
+        passed = np.searchsorted(self._releases.of(key.deployment, key.metric), starts, side="right")
+        begins = begins_of(passed)
+        for first, size in zip(begins.tolist(), sizes_of(begins, len(passed)).tolist(), strict=True):
+            if passed[first] > stream.releases:
+                stream.detector, stream.releases = Detector(self._settings), int(passed[first])
+            run = closed.observations.between(first, first + size)
+            for place, reading in stream.detector.take(run, streams[first : first + size]):
+                yield first + place, reading
 
     def _begun(self) -> Times:
         """When each metric of each deployment had its first score, in order: a version that is over is replaced."""
@@ -153,16 +184,3 @@ def _stop(key: StreamKey, stream: _Stream, error: Exception) -> None:
         "%s of %r is no longer watched for regressions, until the monitor is started anew. If that does not help, "
         "please report this error.", key.metric, key.deployment, exc_info=error,
     )  # fmt: skip
-
-
-def _advance(key: StreamKey, scale: Scale, stream: _Stream, closed: Closed, begun: Times) -> Iterator[Transition]:
-    streams = np.maximum(np.searchsorted(begun, closed.ends), 1)
-    worst = stream.worst.then(closed.worst)
-    stream.worst = worst.of_latest()
-    for place, reading in stream.detector.take(closed.observations, streams):
-        change: TransitionKind = "firing" if reading.status is Status.REGRESSED else "resolved"
-        end = closed.ends[place]
-        known = worst.where(worst.ends <= end).of_latest()
-        since = known if reading.since is None else known.where(known.ends > microseconds(reading.since))
-        answers = tuple((answer, scale.value(quality)) for answer, quality in since.worst())
-        yield Transition(key, change, moment(int(end)), reading.on(scale), answers)

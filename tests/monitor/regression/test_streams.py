@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake import SCORES
-from monitor.regression import RegressionSettings, Scale, Status, StreamKey, Streams, Transition
+from monitor.regression import RegressionSettings, Release, Releases, Scale, Status, StreamKey, Streams, Transition
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -118,6 +118,37 @@ def test_rows_at_once_are_what_they_are_one_by_one(rows: list[dict[str, Any]]) -
     assert transitions == expected
     assert whole.readings() == single.readings()
     assert whole.left_out == single.left_out
+
+
+def released(*hours: float, metric: str | None = None) -> Releases:
+    return Releases({n: Release(KEY.deployment, metric, START + hour * HOUR) for n, hour in enumerate(hours, 1)})
+
+
+@settings(max_examples=10)
+@given(st.lists(st.integers(0, 360), max_size=5))
+def test_after_a_marked_release_the_new_level_is_what_is_usual(cuts: list[int]) -> None:
+    """Worse from hour 20 on as released: nothing fires, and a fall from that level does, in any portions of rows."""
+    rows = traffic(60, 20)
+    for one in rows[46 * 6 :]:
+        one["value"] /= 4
+    found, streams = [], Streams(SETTINGS, released(19.5, metric=KEY.metric))
+    for begin, end in pairwise([0, *sorted(cuts), len(rows)]):
+        found += streams.feed(SCORES.rows(rows[begin:end]), NOW)
+    assert {one.change for one in found} == {"firing"}
+    assert START + 46 * HOUR < found[0].at < START + 54 * HOUR
+    assert found[0].reading.reference_mean == pytest.approx(0.4, abs=0.1)
+    assert streams.readings()[KEY].status is Status.REGRESSED
+    whole = Streams(SETTINGS, released(19.5))
+    assert whole.feed(SCORES.rows(rows), NOW) == found
+
+
+def test_a_release_of_another_metric_or_deployment_changes_nothing() -> None:
+    """Nor does one before the first score, or one that was taken back."""
+    rows, expected = traffic(40, 20), feed_all(traffic(40, 20))[1]
+    taken_back = Releases(released(20).marked, frozenset({1}))
+    other = Releases({1: Release("other", None, START + 20 * HOUR)})
+    for releases in (released(20, metric="other"), other, released(-5), taken_back):
+        assert Streams(SETTINGS, releases).feed(SCORES.rows(rows), NOW) == expected
 
 
 def test_streams_do_not_touch_each_other() -> None:

@@ -1,0 +1,25 @@
+"""Rows with numbers that a person can type, added to a table by whoever comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from lake import Lake, LostRaceError, TableSpec
+
+_ATTEMPTS = 10
+
+
+def append_numbered(lake: Lake, spec: TableSpec, app_id: str, row: Callable[[int], Mapping[str, object]]) -> int:
+    """Add the row of the next free number, from 1 on, and give the number.
+
+    Raises LostRaceError where others are faster ten times in a row.
+    """
+    table = lake.table(spec)
+    for _ in range(_ATTEMPTS):
+        number = (table.committed(app_id) or 0) + 1
+        try:
+            table.append(spec.rows([dict(row(number))]), {app_id: number})
+        except LostRaceError:
+            continue
+        return number
+    raise LostRaceError(f"{table.uri} was changed by others {_ATTEMPTS} times in a row; run the command again")

@@ -1,0 +1,57 @@
+"""From when on is a deployment another one, that learns anew what is usual?"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+
+from monitor.regression.observations import Times, microseconds
+
+RELEASE_COLUMNS = ("release_id", "change", "deployment", "metric", "released_at", "comment")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A mark that somebody set: from `at` on a deployment's metric, or every one, is compared with what follows."""
+
+    deployment: str
+    metric: str | None
+    at: datetime
+    comment: str = ""
+
+
+@dataclass(frozen=True)
+class Releases:
+    """Marks by their ids; rows of the table `_releases` may come in any order and more than once."""
+
+    marked: Mapping[int, Release] = field(default_factory=dict)
+    withdrawn: frozenset[int] = frozenset()
+
+    @property
+    def valid(self) -> Mapping[int, Release]:
+        """Those that nobody took back."""
+        return {number: one for number, one in sorted(self.marked.items()) if number not in self.withdrawn}
+
+    def with_rows(self, rows: pa.Table) -> Releases:
+        """Add rows (columns RELEASE_COLUMNS)."""
+        marked, withdrawn = dict(self.marked), set(self.withdrawn)
+        for row in rows.to_pylist():
+            if row["change"] == "withdrawn":
+                withdrawn.add(row["release_id"])
+            elif None in (row["release_id"], row["deployment"], row["released_at"]):
+                _log.warning("A row of _releases without id, deployment or time marks nothing: %s", row["release_id"])
+            else:
+                release = Release(row["deployment"], row["metric"], row["released_at"], row["comment"] or "")
+                marked[row["release_id"]] = release
+        return Releases(marked, frozenset(withdrawn))
+
+    def of(self, deployment: str, metric: str) -> Times:
+        """Times of a stream's marks, in order."""
+        found = {one.at for one in self.valid.values() if one.deployment == deployment and one.metric in (None, metric)}
+        return np.array(sorted(map(microseconds, found)), dtype=np.int64)
