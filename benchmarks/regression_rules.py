@@ -150,7 +150,7 @@ def ours(counts: Counts, kind: Kind, tolerance: float = SETTINGS.tolerance) -> F
 def lower_bounds(counts: Floats, values: Floats) -> Floats:
     """`monitor.regression.mean_interval(...).lower` of many samples of few values at once; shape (streams,)."""
     refuted, possible = np.zeros(len(counts)), counts @ values / counts.sum(axis=1)
-    for _ in range(24):
+    for _ in range(40):
         middle = (refuted + possible) / 2
         pays = np.log1p(BETS * (values[:, None] / middle[:, None, None] - 1.0))
         capital = np.logaddexp.reduce(np.einsum("sv,svb->sb", counts, pays), axis=1) - np.log(len(BETS))
