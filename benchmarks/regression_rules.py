@@ -147,6 +147,18 @@ def ours(counts: Counts, kind: Kind, tolerance: float = SETTINGS.tolerance) -> F
     return statistic
 
 
+def ours_with(counts: Counts, kind: Kind, mean: float) -> Floats:
+    """`ours`, tolerance 0, if the mean before were known and not learned; threshold log(A)."""
+    gains = np.log1p(BETS * ((1.0 - kind.means[:, None]) / (1.0 - mean) - 1.0))
+    log_detector = np.full((len(counts), len(BETS)), -np.inf)
+    statistic = np.full(counts.shape[:2], -np.inf)
+    for hour in range(counts.shape[1]):
+        active = counts[:, hour].any(axis=1)
+        log_detector[active] = np.logaddexp(0.0, log_detector[active]) + counts[active, hour] @ gains
+        statistic[:, hour] = np.logaddexp.reduce(log_detector, axis=1) - np.log(len(BETS))
+    return statistic
+
+
 def lower_bounds(counts: Floats, values: Floats) -> Floats:
     """`monitor.regression.mean_interval(...).lower` of many samples of few values at once; shape (streams,)."""
     refuted, possible = np.zeros(len(counts)), counts @ values / counts.sum(axis=1)

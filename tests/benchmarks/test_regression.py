@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.regression_fleet import bh_of_deployments, bh_of_streams, strongest, union
-from benchmarks.regression_rules import SETTINGS, lower_bounds, ours
+from benchmarks.regression_rules import SETTINGS, lower_bounds, ours, ours_with
 from benchmarks.regression_streams import LAWS, LEVELS, TURNS, Floats, Kind, simulate, worse
 from benchmarks.regression_text import real_scores
 from monitor.regression import Detector, Observation, Reading, mean_interval
+from monitor.regression.evidence import Evidence
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -42,6 +43,17 @@ def test_the_detector_of_the_benchmark_is_the_real_one(kind: Kind, law: Floats, 
             if fired:
                 break
         assert fired
+
+
+def test_the_detector_that_is_told_the_mean_is_the_real_evidence() -> None:
+    """Of falls below that mean, in every hour."""
+    kind, law = Kind(1), LAWS["five levels"]
+    counts = simulate(np.random.default_rng(1), 2, 60, kind, lambda _: law)
+    for stream, statistic in zip(counts, ours_with(counts, kind, 0.7), strict=True):
+        sizes = stream.sum(axis=1).astype(int)
+        falls = 1.0 - np.concatenate([np.repeat(kind.means, of_hour) for of_hour in stream])
+        course = Evidence().course(falls, np.ones(len(falls)), 0.3, np.repeat(np.arange(60), sizes), 60)
+        assert course.log_values(np.arange(60)) == pytest.approx(statistic, abs=1e-9)
 
 
 def test_the_bounds_of_the_benchmark_are_the_real_ones() -> None:
