@@ -17,6 +17,7 @@ from lake import (
     PARSED_LOGS,
     PASSES,
     REJECTED,
+    RELEASES,
     REPLAYS,
     SCORES,
     SILENCES,
@@ -151,6 +152,18 @@ def test_a_comment_that_names_the_subject_goes_and_the_silence_stays(lake: Lake)
         (2, NOW, "new index"),
     ]
     assert lake.table(SILENCES).committed("silences") == 2
+
+
+def test_a_comment_that_names_the_subject_goes_and_the_release_stays_marked(lake: Lake) -> None:
+    """The mark, which decides what is compared with what, holds on without its words."""
+    marked = {"release_id": 1, "change": "added", "deployment": "rag-app", "released_at": NOW}
+    lake.table(RELEASES).append(RELEASES.rows([marked | {"comment": "planted-user complains"}]), {"releases": 1})
+    receipt = erase(lake, Subject(user="planted-user"), NOW)
+    assert numbers(receipt)["_releases"] == (0, 1)
+    assert b"complains" not in everywhere(lake.root)
+    left = lake.table(RELEASES).read(["release_id", "released_at", "comment"]).to_pylist()
+    assert left == [{"release_id": 1, "released_at": NOW, "comment": None}]
+    assert lake.table(RELEASES).committed("releases") == 1
 
 
 def test_a_dry_run_finds_and_changes_nothing(lake: Lake) -> None:
