@@ -36,6 +36,13 @@ def check_text(option: str, text: str) -> None:
         raise typer.BadParameter(f"{text!r} holds a control character: leave it out", param_hint=option)
 
 
+def check_name(option: str, name: str | None, advice: str) -> None:
+    """Raise BadParameter for a name that is empty, with what to do, or that a terminal must not be shown."""
+    if name is not None and not name.strip():
+        raise typer.BadParameter(f"it is empty: {advice}", param_hint=option)
+    check_text(option, name or "")
+
+
 def unknown_names(deployment: str | None, metric: str | None, settings: Settings, lake: Lake) -> Iterator[str]:
     """Say which of two names may not be as they were meant; they are taken all the same."""
     deployments = [name for name in lake.deployments() if name is not None]

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from dialwatch.alert_options import check_text, moment_of, name_in_alerts, unknown_names, written
+from dialwatch.alert_options import check_name, check_text, moment_of, name_in_alerts, unknown_names, written
 from dialwatch.lake_commands import ConfigOption, LakeOption, grid_of, open_filled, settings_of
 from monitor.regression import Release
 from monitor.releases import mark_release, read_releases, withdraw_release
@@ -33,10 +33,9 @@ def mark(
     """
     now = datetime.now(UTC)
     comment = " ".join(comment.split())
-    for option, text in (("--deployment", deployment), ("--metric", metric), ("--comment", comment)):
-        check_text(option, text or "")
-        if text is not None and not text.strip() and option != "--comment":
-            raise typer.BadParameter("it is empty: give a name", param_hint=option)
+    for option, name in (("--deployment", deployment), ("--metric", metric)):
+        check_name(option, name, "give a name")
+    check_text("--comment", comment)
     settings = settings_of(config, lake)
     opened = open_filled(settings)
     metric = metric and (name_in_alerts(metric, settings) or metric)

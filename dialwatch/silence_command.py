@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from dialwatch.alert_options import check_text, moment_of, name_in_alerts, unknown_names, written
+from dialwatch.alert_options import check_name, check_text, moment_of, name_in_alerts, unknown_names, written
 from dialwatch.config import Settings
 from dialwatch.lake_commands import ConfigOption, LakeOption, grid_of, open_filled, settings_of
 from lake import Lake, reads_seconds
@@ -41,8 +41,7 @@ def add(
     now = datetime.now(UTC)
     _check_filters(deployment, metric, everything)
     end, comment = _end(for_, until, now), " ".join(comment.split())
-    for option, text in (("--deployment", deployment), ("--metric", metric), ("--comment", comment)):
-        check_text(option, text or "")
+    check_text("--comment", comment)
     settings = settings_of(config, lake)
     opened = open_filled(settings)
     metric = metric and (name_in_alerts(metric, settings) or metric)
@@ -94,9 +93,8 @@ def end(
 
 
 def _check_filters(deployment: str | None, metric: str | None, everything: bool) -> None:
-    for option, value in (("--deployment", deployment), ("--metric", metric)):
-        if value is not None and not value.strip():
-            raise typer.BadParameter("it is empty: give a name, or leave the option out", param_hint=option)
+    for option, name in (("--deployment", deployment), ("--metric", metric)):
+        check_name(option, name, "give a name, or leave the option out")
     if everything and (deployment or metric):
         raise typer.BadParameter(
             "it silences everything: leave it out, or leave out --deployment and --metric", param_hint="--all"
