@@ -12,8 +12,8 @@ from monitor.regression.observations import Integers, Times, begins_of
 from monitor.regression.settings import RegressionSettings
 
 CONFIDENCE = 0.95
-_GROWTH = 4
-_LARGEST = 64
+_GROWTH = 2
+_LARGEST = 256
 """Times `reference_observations`."""
 _STEP = 1.0 / 1024
 
@@ -23,8 +23,8 @@ class Reference:
 
     Complete with `needed` conversations, `reference_observations` by default, over at least `reference_time` from
     `since` on, by default the first of them; `m0` is then the lower end of the mean's confidence sequence less the
-    tolerance. It grows on to 4, 16 and 64 times as many, as long as no regression is active, and is looked at again
-    there; a look whose bound is not higher changes nothing. So a regression that is under way is never swallowed, and
+    tolerance. It grows on, as long as no regression is active, and is looked at again each time it has doubled, up to
+    256 times as many; a look whose bound is not higher changes nothing. So a regression that is under way is never swallowed, and
     as the sequence holds at all its looks at once (betting, arXiv 2010.09686), the highest of its bounds is as sure
     as each.
 
@@ -112,8 +112,9 @@ class Reference:
 
     def _look(self) -> None:
         self.looks += 1
-        values, weights = np.array(sorted(self._counts)).T
-        counts = np.array([self._counts[pair] for pair in sorted(self._counts)], dtype=np.float64)
+        pairs = sorted(self._counts)
+        values, weights = np.array(pairs).T
+        counts = np.array([self._counts[pair] for pair in pairs], dtype=np.float64)
         found = mean_interval(values, weights, self._confidence, counts)
         if self.interval is None or found.lower > self.interval.lower:
             self.mean, self.interval = min(1.0, self._total / self._weight), found

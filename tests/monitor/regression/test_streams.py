@@ -57,7 +57,7 @@ def test_a_planted_drop_is_found_once_and_resolved_once() -> None:
     assert (fired.key, fired.change, page.change, resolved.change) == (KEY, "firing", "firing", "resolved")
     assert (fired.reading.tier, page.reading.tier) == ("warn", "page")
     assert START + 20 * HOUR < fired.at <= START + 28 * HOUR
-    assert START + 40 * HOUR < resolved.at <= START + 50 * HOUR
+    assert START + 40 * HOUR < resolved.at <= START + 56 * HOUR
     assert fired.reading.since is not None
     assert abs(fired.reading.since - (START + 20 * HOUR)) <= 2 * HOUR
 
