@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Literal
@@ -78,16 +78,19 @@ class Detector:
         Returns the place and the reading of each batch that has one. In whatever portions they come, batches give the
         same to the last bit.
         """
+        return list(self.changes(found, streams))
+
+    def changes(self, found: Observations, streams: Integers) -> Iterator[tuple[int, Reading]]:
+        """Do as `take`, and give each reading before later batches are taken in: an error in those does not lose it."""
         log_page_thresholds = self._settings.log_page_threshold(1) + np.log(streams)
         mine = self._with_own_kinds(found).ordered()
-        readings, begin = [], 0
+        begin = 0
         while begin < mine.batches:
             run = mine.between(begin, self._end_of_run(mine, begin))
             taken, reading = self._take_run(run, log_page_thresholds[begin : begin + run.batches])
             begin += taken
             if reading is not None:
-                readings.append((begin - 1, reading))
-        return readings
+                yield begin - 1, reading
 
     @property
     def reading(self) -> Reading:
