@@ -26,8 +26,9 @@ class Figures:
 
     `readings`, `judges` and `judgements` are of each metric's version that was scored last: `judges` has the metrics
     with anchors, `judgements` those with an active regression. A metric that is not watched is in `stopped` with the
-    error in words, or in `idle` with when its last score was made, `IDLE` ago or longer. `ratings` are people's likes and
-    dislikes as scores. `changes` are those of its alerts that fired or are over, newest first. `judge_costs` has what anchors took, too.
+    error in words, or in `idle` with when its last score was made, `IDLE` ago or longer. `ratings` are people's likes
+    and dislikes as scores. `changes` are those of its alerts that fired or are over, newest first. `judge_costs` has
+    what anchors took, too.
     """
 
     traffic: Traffic = field(default_factory=Traffic)

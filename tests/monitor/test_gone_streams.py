@@ -56,6 +56,7 @@ def test_an_alert_of_a_metric_that_is_no_longer_scored_ends_after_four_weeks(
         monitor.refresh()
         assert changes(lake) == ["firing"]
         assert f"{ACTIVE} 1.0" in text_of(get, monitor, "/metrics")
+        assert "no score since" not in text_of(get, monitor)
     clock.advance(days=0.2)
     for _ in range(2):
         monitor = make_monitor() if restarts else monitor
