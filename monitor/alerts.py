@@ -19,7 +19,7 @@ from monitor.floor_alerts import floor_news
 from monitor.floors import FloorChange
 from monitor.pending import ended_in_silence, pending
 from monitor.regression import Judgement, Reading, StreamKey, Transition, Verdict
-from monitor.withdrawal import resumed, withdrawn
+from monitor.withdrawal import IsWorse, resumed, withdrawn
 
 _APP_ID = "alerts"
 _ATTEMPTS = 10
@@ -123,12 +123,16 @@ class AlertBook:
             return resolved
 
     def resume(
-        self, readings: Mapping[StreamKey, Reading], judgements: Mapping[StreamKey, Judgement], now: datetime
+        self,
+        readings: Mapping[StreamKey, Reading],
+        judgements: Mapping[StreamKey, Judgement],
+        is_worse: IsWorse,
+        now: datetime,
     ) -> list[AlertChange]:
         """Fire anew where an alert has ended for want of scores that have come again and are no better."""
 
         def news(known: Sequence[AlertChange]) -> list[AlertChange]:
-            found = [_change(transition, None, now) for transition in resumed(known, readings, judgements)]
+            found = [_change(transition, None, now) for transition in resumed(known, readings, judgements, is_worse)]
             return [replace(change, reason="its scores have come again, and are no better") for change in found]
 
         with self._lock, _all_tried() as one:

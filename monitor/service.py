@@ -185,7 +185,8 @@ class Monitor:
             for metric, scores in self._intake.figures[name].watched.items()
         }
         known = {key: reading for key, reading in streams.items() if key in newest}
-        self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.resume(known, judgements, now))
+        is_worse = self._intake.streams.is_worse_since
+        self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.resume(known, judgements, is_worse, now))
         self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.settle(streams, newest, read, now))
 
     def _judgements(self, streams: Mapping[StreamKey, Reading]) -> Mapping[StreamKey, Judgement]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from monitor.alert_change import AlertChange, AlertDetails, digest
 from monitor.pending import recorded_at
 from monitor.regression import UNDECIDED, Judgement, Reading, Status, StreamKey, Transition
 from monitor.scores import IDLE
+
+IsWorse = Callable[[StreamKey, datetime], bool]
+"""Whether what came from a time on says that a stream's regression goes on."""
 
 _MOMENT = timedelta(microseconds=1)
 
@@ -40,7 +43,10 @@ def withdrawn(
 
 
 def resumed(
-    changes: Sequence[AlertChange], readings: Mapping[StreamKey, Reading], judgements: Mapping[StreamKey, Judgement]
+    changes: Sequence[AlertChange],
+    readings: Mapping[StreamKey, Reading],
+    judgements: Mapping[StreamKey, Judgement],
+    is_worse: IsWorse,
 ) -> list[Transition]:
     """Give the regressions whose alert has ended for want of scores, which have come again and are no better."""
     last = {change.key: change for change in changes if change.change in ("firing", "resolved")}
@@ -49,6 +55,7 @@ def resumed(
         for key, end in last.items()
         if end.details.idle_since is not None and (reading := readings.get(key)) is not None
         if reading.status is Status.REGRESSED and reading.latest is not None and reading.latest > end.changed_at
+        if is_worse(key, end.changed_at + _MOMENT)
     ]
 
 

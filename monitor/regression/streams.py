@@ -138,6 +138,11 @@ class Streams:
                     _stop(key, stream, error)
         return found
 
+    def is_worse_since(self, key: StreamKey, at: datetime) -> bool:
+        """Whether the conversations from then on, alone, say that a stream's latest regression goes on."""
+        _, stream = self._newest()[key]
+        return stream.error is None and stream.detector.is_worse_since(at)
+
     def _newest(self) -> Mapping[StreamKey, tuple[Scale, _Stream]]:
         """Of streams that differ in the scale alone, the one that is in use."""
         newest: dict[StreamKey, tuple[Scale, _Stream]] = {}

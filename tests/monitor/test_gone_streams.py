@@ -140,6 +140,23 @@ def test_scores_that_come_again_and_are_no_better_fire_again(
 
 
 @pytest.mark.usefixtures("fallen")
+def test_scores_that_come_again_and_are_well_fire_nothing(monitor: Monitor, lake: Lake, rows: Any, clock: Any) -> None:
+    """Whatever the stream was before: no alert begins with the first hour of good scores only to end with the next."""
+    monitor.refresh()
+    clock.advance(days=40)
+    monitor.refresh()
+    for _ in range(8):
+        times = [clock() + timedelta(minutes=3 * n) for n in range(20)]
+        clock.advance(hours=1)
+        good = ({"requested_at": at, "date": at.date(), "value": 0.8 + n % 3 / 10} for n, at in enumerate(times))
+        rows.scores("rag", *good)
+        monitor.refresh()
+    assert changes(lake) == ["firing", "resolved"]
+    assert monitor.snapshot is not None
+    assert monitor.snapshot.deployments["rag"].readings[METRIC].status is Status.WATCHING
+
+
+@pytest.mark.usefixtures("fallen")
 def test_a_stream_that_has_stopped_says_so_on_the_pages(
     monitor: Monitor, lake: Lake, rows: Any, clock: Any, get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

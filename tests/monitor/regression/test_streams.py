@@ -306,6 +306,21 @@ def test_a_segment_that_fell_is_named_and_a_restart_comes_to_the_same(cuts: list
     assert parts.readings() == whole.readings()
 
 
+@pytest.mark.parametrize(
+    ("language", "value", "goes_on"), [("de", 0.2, True), ("de", 0.75, False), ("en", 0.85, False)]
+)
+def test_whether_a_fall_goes_on_is_asked_of_the_segment_that_fell(language: str, value: float, goes_on: bool) -> None:
+    """However good the others are, and however many: what is new of German says it, and nothing is said without."""
+    streams, later = feed_all(two_languages(70, 40))[0], START + 70 * HOUR
+    segment = f'{{"language":"{language}","model":"m"}}'
+    new = [row(later + n * HOUR / 18, value, f"new {n}", segment=segment) for n in range(18)]
+    good = '{"language":"en","model":"m"}'
+    others = [row(later + n * HOUR / 22, 1.0, f"other {n}", segment=good) for n in range(22)]
+    streams.feed(SCORES.rows([*new, *others, row(later + 3 * HOUR, 1.0, segment=good)]), NOW)
+    assert streams.is_worse_since(KEY, later) is goes_on
+    assert not streams.is_worse_since(KEY, later + HOUR)
+
+
 def test_a_segment_that_cannot_be_read_is_an_unknown_class() -> None:
     """The row takes part like any other."""
     rows = [one | {"segment": "{not JSON"} for one in traffic(40, 20)]
