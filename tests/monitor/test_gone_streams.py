@@ -69,6 +69,7 @@ def test_an_alert_of_a_metric_that_is_no_longer_scored_ends_after_four_weeks(
     assert 'regression_active{deployment="rag",metric="other"} 0.0' in text_of(get, monitor, "/metrics")
     page = text_of(get, monitor)
     assert "alert is over; no longer watched: no score of this metric since" in page
+    assert '<span class="state">resolved</span>' in page
     assert '<span class="state">not watched</span> <span class="quiet">no score since 20 Nov 2026, 11:57' in page
     assert "active regression" not in text_of(get, monitor, "/").replace("No active regression", "")
 
