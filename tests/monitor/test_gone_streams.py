@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import shutil
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from lake import ALERTS, SCORES, Lake, forget_before
-from monitor import Monitor, create_app
+from monitor import Monitor, MonitorSettings, create_app
 from monitor.regression import Detector, Status
 
 METRIC = "faithfulness_kprecision"
@@ -72,6 +74,27 @@ def test_an_alert_of_a_metric_that_is_no_longer_scored_ends_after_four_weeks(
     assert '<span class="state">resolved</span>' in page
     assert '<span class="state">not watched</span> <span class="quiet">no score since 20 Nov 2026, 11:57' in page
     assert "active regression" not in text_of(get, monitor, "/").replace("No active regression", "")
+
+
+@pytest.mark.usefixtures("fallen")
+def test_who_was_told_of_the_beginning_is_told_of_the_end(
+    lake: Lake, settings: MonitorSettings, clock: Any, receiver: Any
+) -> None:
+    """Four weeks later, once, after restarts, with the reason; and nothing is said of a recovery."""
+    webhook = {"url": receiver.address, "secret": "whsec_" + base64.b64encode(b"k" * 32).decode()}
+    told = MonitorSettings(
+        regression=settings.regression, webhooks=[webhook], internal_hosts=["127.0.0.1"], group_seconds=0
+    )
+    for days in (0, 28, 1):
+        clock.advance(days=days)
+        monitor = Monitor(lake, told, clock)
+        monitor.refresh()
+        monitor._notifier.run_due(clock())
+    first, end = (json.loads(body)["alerts"][0] for body in receiver.bodies)
+    assert (first["status"], end["status"]) == ("firing", "resolved")
+    assert first["fingerprint"] == end["fingerprint"]
+    assert "alert is over; no longer watched: no score of this metric since" in end["annotations"]["summary"]
+    assert "again" not in end["annotations"]["description"]
 
 
 @pytest.mark.usefixtures("fallen")
