@@ -62,8 +62,7 @@ class Streams:
     - With the first batch that begins after a release that was marked (`Releases`), a stream learns its reference anew.
     - A stream in which an error arises stops, and the others go on: what its detector knows may be the half of a batch,
       so nothing more is fed to it or read from it, and an alert that is open stays so. What it had found is told. Its
-      new rows are left out
-      (`stopped`). Only new `Streams`, which read all rows again, watch it again.
+      new rows are left out (`stopped`). Only new `Streams`, which read all rows again, watch it again.
 
     Not safe for use by several threads at once.
     """
