@@ -79,6 +79,11 @@ async def asked(judge: Judge, text: str = "Is it so?", **given: Any) -> Answer:
     return await judge.ask([Message("user", text)], SCHEMA, prompt_version="1", **given)
 
 
+def is_ending(asker: Asker | None) -> bool:
+    """Whether the judges were told that this is the end."""
+    return asker is not None and asker._room is not None and asker._room.result().end.is_set()
+
+
 @pytest.fixture(scope="session")
 def stage() -> Iterator[Stage]:
     with serving() as stage:

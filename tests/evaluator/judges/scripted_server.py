@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from urllib.parse import parse_qs
 
 import uvicorn
 
-from tests.servers import free_port, wait_for
+from tests.servers import wait_for
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Act = Callable[["Request", Send], Awaitable[None]]
@@ -93,6 +94,18 @@ def knows(*forms: str) -> Act:
 def later(seconds: float, act: Act = as_it_can) -> Act:
     async def wait(request: Request, send: Send) -> None:
         await asyncio.sleep(seconds)
+        await act(request, send)
+
+    return wait
+
+
+def once(condition: Callable[[], bool], act: Act = as_it_can) -> Act:
+    """The same as soon as a condition is true; an error where it does not come true."""
+
+    async def wait(request: Request, send: Send) -> None:
+        async with asyncio.timeout(60):
+            while not condition():
+                await asyncio.sleep(0.005)
         await act(request, send)
 
     return wait
@@ -178,18 +191,17 @@ class Stage:
         await self.playing(scope, receive, send)
 
 
-def _server(app: Any, port: int) -> uvicorn.Server:
-    config = uvicorn.Config(app, port=port, log_level="critical", lifespan="off", timeout_graceful_shutdown=0)
-    return uvicorn.Server(config)
+def _server(app: Any) -> uvicorn.Server:
+    return uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=0))
 
 
 @contextmanager
 def serving() -> Iterator[Stage]:
     """Serve in a thread."""
-    port = free_port()
-    stage = Stage(f"http://127.0.0.1:{port}")
-    server = _server(stage, port)
-    thread = Thread(target=server.run)
+    listener = socket.create_server(("127.0.0.1", 0))
+    stage = Stage(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    server = _server(stage)
+    thread = Thread(target=server.run, args=([listener],))
     thread.start()
     wait_for(lambda: server.started)
     try:
@@ -200,4 +212,5 @@ def serving() -> Iterator[Stage]:
 
 
 if __name__ == "__main__":
-    _server(ScriptedServer(always=later(float(sys.argv[2]))), int(sys.argv[1])).run()
+    with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as listening:
+        _server(ScriptedServer(always=later(float(sys.argv[2])))).run([listening])
