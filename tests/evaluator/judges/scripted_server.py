@@ -1,13 +1,15 @@
 """A local server that speaks chat completions and follows a script, one act a request.
 
 Run as a program it serves until it is killed: `python scripted_server.py PORT SECONDS` answers every request after so
-many seconds; `GET /calls` tells how many it began and how many it answered.
+many seconds; `GET /calls` tells how many it began and how many it answered, and `GET /calls?most=N` has all after the
+first N wait for another such word.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -142,6 +144,7 @@ class ScriptedServer:
     answered: int = 0
     at_once: int = 0
     most_at_once: int = 0
+    most: float = math.inf
     url: str = ""
 
     def follow(self, *acts: Act) -> None:
@@ -155,13 +158,17 @@ class ScriptedServer:
         if scope["type"] != "http":
             return
         if scope["method"] == "GET":
+            self.most = float(parse_qs(scope["query_string"].decode()).get("most", [self.most])[0])
             await respond(send, 200, json.dumps([len(self.requests), self.answered]).encode())
             return
         request = await _request(scope, receive)
         self.requests.append(request)
+        number = len(self.requests)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
+            while number > self.most:
+                await asyncio.sleep(0.005)
             await (self.script.pop(0) if self.script else self.always)(request, send)
             self.answered += 1
         finally:
