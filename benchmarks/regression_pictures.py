@@ -75,7 +75,7 @@ def delay(delays: Delays, drops: Sequence[float]) -> str:
     names = list(dict.fromkeys(name for name, _ in delays))
     bottom, gap = TOP + 24 + ROW * len(names), 48
     parts = [
-        _text(16, 26, "Hours until half of the streams are found, others tuned to as few false alarms as ours", "title")
+        _text(16, 26, "Hours until half are found, others tuned to as few false alarms as ours, tolerance 0", "title")
     ]
     x: float = 16
     for label, kind in (("least possible", ""), ("CUSUM that knows the truth", "knows"), ("ours, tolerance 0", "sharp"),
