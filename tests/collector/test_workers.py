@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -121,10 +120,7 @@ def test_workers_end_with_their_parent(logs: Path, tmp_path: Path) -> None:
     assert workers
     parent.send_signal(signal.SIGKILL)
     parent.wait()
-    deadline = time.monotonic() + 30
-    while any(_is_alive(pid) for pid in workers) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not any(_is_alive(pid) for pid in workers)
+    wait_for(lambda: not any(_is_alive(pid) for pid in workers))
     lake = Lake(str(tmp_path / "lake"))
     books = Books(lake)
     assert sum(books.is_finished(str(path), path.stat().st_size) for path in logs.iterdir()) < 2

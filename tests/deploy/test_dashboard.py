@@ -3,7 +3,6 @@
 import json
 import random
 import subprocess
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,7 +14,7 @@ from deploy.grafana.dashboard import PATH, dashboard_json
 from dialwatch.config import load_settings
 from dialwatch.running import monitoring
 from lake import ANCHORS, BATCHES, PARSED_LOGS, REJECTED, SCORES, USER_SIGNALS, Lake
-from tests.servers import free_port
+from tests.servers import free_port, wait_for
 
 DEPLOYMENT = "applications/9c8bYtq2xTzEe4nQ/legal-search__1.2.0"
 METRIC = "faithfulness_kprecision"
@@ -73,22 +72,26 @@ class Prometheus:
         self.url = url
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        answer = httpx.get(f"{self.url}/api/v1/query", params={"query": expression}).json()
+        answer = self.get("/api/v1/query", query=expression).json()
         assert answer["status"] == "success", f"{expression}: {answer.get('error')}"
         assert not answer.get("warnings"), answer["warnings"]
         result: list[dict[str, Any]] = answer["data"]["result"]
         return result
 
-    def wait_for(self, expression: str) -> None:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
+    def found(self, expression: str) -> list[dict[str, Any]]:
+        """What an expression gives, as soon as that is something: after a scrape that came too late it is nothing."""
+
+        def look() -> list[dict[str, Any]]:
             try:
-                if httpx.get(f"{self.url}/-/ready").is_success and self.query(expression):
-                    return
-            except httpx.TransportError:
-                pass  # it is still starting
-            time.sleep(0.2)
-        raise TimeoutError(f"{expression} gave nothing within a minute")
+                return self.query(expression)
+            except (httpx.TransportError, json.JSONDecodeError):
+                return []  # it is still starting
+
+        result: list[dict[str, Any]] = wait_for(look)
+        return result
+
+    def get(self, path: str, **parameters: str) -> httpx.Response:
+        return httpx.get(f"{self.url}{path}", params=parameters, timeout=60)
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +115,7 @@ def scraping(prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
         with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
             try:
                 running = Prometheus(f"http://{address}")
-                running.wait_for("count_over_time(dialwatch_regression_active[1m]) >= 4")
+                running.found("count_over_time(dialwatch_regression_active[1m]) >= 4")
                 yield running
             finally:
                 process.terminate()
@@ -144,7 +147,10 @@ def test_every_query_gives_data(scraping: Prometheus) -> None:
     for title, expression in queries():
         for name, value in VARIABLES.items():
             expression = expression.replace(name, value)
-        assert scraping.query(expression), f"{title}: {expression} finds nothing"
+        try:
+            scraping.found(expression)
+        except AssertionError as error:
+            raise AssertionError(f"{title}: {expression}: {error}") from error
 
 
 def test_variables_have_choices(scraping: Prometheus) -> None:
@@ -152,13 +158,17 @@ def test_variables_have_choices(scraping: Prometheus) -> None:
     for variable in json.loads(PATH.read_text())["templating"]["list"]:
         if variable["type"] == "query":
             series, label = variable["query"].removeprefix("label_values(").removesuffix(")").split(", ")
-            url = f"{scraping.url}/api/v1/label/{label}/values"
-            assert httpx.get(url, params={"match[]": series}).json()["data"] in ([DEPLOYMENT], [METRIC])
+            found = scraping.get(f"/api/v1/label/{label}/values", **{"match[]": series}).json()["data"]
+            assert found in ([DEPLOYMENT], [METRIC])
 
 
 def test_scrape_is_clean_and_carries_the_drop(scraping: Prometheus) -> None:
     """Prometheus scrapes without a complaint and sees the regression that the scores hold."""
-    (target,) = httpx.get(f"{scraping.url}/api/v1/targets").json()["data"]["activeTargets"]
-    assert (target["health"], target["lastError"]) == ("up", "")
-    (active,) = scraping.query(f'dialwatch_regression_active{{metric="{METRIC}"}}')
+
+    def is_clean() -> bool:
+        (target,) = scraping.get("/api/v1/targets").json()["data"]["activeTargets"]
+        return (target["health"], target["lastError"]) == ("up", "")
+
+    wait_for(is_clean)
+    (active,) = scraping.found(f'dialwatch_regression_active{{metric="{METRIC}"}}')
     assert active["value"][1] == "1"

@@ -30,7 +30,7 @@ def rules(kind: str = "alert") -> list[dict[str, Any]]:
 def test_promtool_accepts_the_rules_and_the_configuration(promtool: str) -> None:
     """Prometheus's own checks have nothing to say."""
     for command in (["check", "rules", str(RULES)], ["check", "config", str(PROMETHEUS / "prometheus.yml")]):
-        result = subprocess.run([promtool, *command], capture_output=True, text=True, timeout=30)
+        result = subprocess.run([promtool, *command], capture_output=True, text=True, timeout=120)
         assert result.returncode == 0, result.stdout + result.stderr
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 
@@ -46,6 +46,16 @@ def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             process.kill()
+
+
+def has_read(pid: int, path: Path) -> bool:
+    """Whether a process holds a file open at its end."""
+    for held in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            if held.readlink() == path:
+                position = Path(f"/proc/{pid}/fdinfo/{held.name}").read_text().split()[1]
+                return int(position) == path.stat().st_size
+    return False
 
 
 @pytest.fixture
@@ -148,13 +158,13 @@ def test_the_address_of_the_file_counts_where_no_flag_is_given(tmp_path: Path) -
 
         def stored() -> bool:
             try:
-                return httpx.post(f"http://127.0.0.1:{port}/data", content=chat_line(1)).status_code == 200
+                return httpx.post(f"http://127.0.0.1:{port}/data", content=chat_line(1), timeout=60).status_code == 200
             except httpx.TransportError:
                 return False
 
         eventually(stored, process)
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
     assert process.returncode == 0
 
 
@@ -177,23 +187,24 @@ monitor: {{listen: "127.0.0.1:{port}", refresh_seconds: 1}}
 
         def metrics() -> str:
             try:
-                return httpx.get(f"http://127.0.0.1:{port}/metrics").text
+                return httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=60).text
             except httpx.TransportError:
                 return ""
 
         eventually(lambda: 'dialwatch_lines_total{outcome="stored"} 1.0' in metrics(), process)
-        assert httpx.post(f"http://127.0.0.1:{data}/data", content=chat_line(5)).status_code == 200
+        assert httpx.post(f"http://127.0.0.1:{data}/data", content=chat_line(5), timeout=60).status_code == 200
         eventually(lambda: 'dialwatch_lines_total{outcome="stored"} 2.0' in metrics(), process)
         eventually(
             lambda: 'dialwatch_evaluation_last_success_timestamp_seconds{deployment="rag-app"}' in metrics(), process
         )
-        assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
-        assert "rag-app" in httpx.get(f"http://127.0.0.1:{port}/").text
+        assert httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=60).status_code == 200
+        assert "rag-app" in httpx.get(f"http://127.0.0.1:{port}/", timeout=60).text
         with logs.open("ab") as file:
             file.write(chat_line(6) + b"\n")
-        time.sleep(0.5)
+        eventually(lambda: has_read(process.pid, logs), process)
+        time.sleep(0.2)
         process.send_signal(signal.SIGTERM)
-        _, log = process.communicate(timeout=30)
+        _, log = process.communicate(timeout=60)
     assert process.returncode == 0, log
     assert "Traceback" not in log
     stored = Lake(f"{tmp_path}/lake").table(PARSED_LOGS, "rag-app").read(["answer"])["answer"].to_pylist()

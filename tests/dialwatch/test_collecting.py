@@ -61,11 +61,11 @@ def test_all_sources_are_told_to_stop_at_once(tmp_path: Path, monkeypatch: pytes
 
         def run(self, stop: threading.Event) -> None:
             assert stop.wait(60)
-            told.wait(5)
+            told.wait(60)
 
     def follow_files(_: object, __: object, ___: object, stop: threading.Event) -> None:
         assert stop.wait(60)
-        told.wait(5)
+        told.wait(60)
 
     monkeypatch.setattr(collector, "KafkaSource", Kafka)
     monkeypatch.setattr(collector, "follow_files", follow_files)

@@ -49,7 +49,7 @@ monitor: {{listen: "127.0.0.1:{free_port()}"}}
 """
     )
     command = [sys.executable, "-c", CHILD, str(config)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=40, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
     assert ended.returncode == 0, ended.stderr
     collect = [sys.executable, "-m", "dialwatch", "collect", "files", str(log), "--lake", str(root)]
     subprocess.run(collect, check=True, capture_output=True)

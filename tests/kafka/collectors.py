@@ -21,7 +21,7 @@ from lake import BATCHES, PARSED_LOGS, Lake
 from tests.servers import wait_for
 
 _SESSION_SECONDS = 4
-_END_SECONDS = 30
+_END_SECONDS = 60
 _STUCK_SECONDS = 20
 
 # Forked from a process that has only imported them: a start then costs no seconds of imports.
@@ -75,7 +75,7 @@ class Collectors:
         assert pid is not None
         os.kill(pid, which)
 
-    def wait_until_logged(self, number: int, text: str, seconds: float = 30) -> None:
+    def wait_until_logged(self, number: int, text: str, seconds: float = 60) -> None:
         """Return when the log of one has a text."""
         wait_for(lambda: text in (self._folder / f"{number}.log").read_text(), seconds)
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from kafka import KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient
 
-from tests.servers import needed
+from tests.servers import needed, wait_for
 
 
 def make_topic(address: str, partitions: int = 1, name: str = "") -> str:
@@ -22,8 +22,10 @@ def make_topic(address: str, partitions: int = 1, name: str = "") -> str:
 
 
 def delete_topic(address: str, name: str) -> None:
+    """Delete a topic; returns when it is gone."""
     with administration(address) as admin:
         admin.delete_topics([name])
+        wait_for(lambda: name not in admin.list_topics())
 
 
 def delete_records(address: str, topic: str, before: int) -> None:

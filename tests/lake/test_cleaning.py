@@ -15,11 +15,12 @@ from lake.cleaning import forget_history
 from tests.servers import Bucket
 
 DAY = timedelta(days=1)
+TODAY = datetime.now(UTC).date()
+"""One date for all rows, also at midnight: files of other dates are not merged."""
 
 
 def append(table: Table, name: str) -> None:
-    now = datetime.now(UTC)
-    table.append(SCORES.rows([{"score_id": name, "date": now.date(), "scored_at": now}]))
+    table.append(SCORES.rows([{"score_id": name, "date": TODAY, "scored_at": datetime.now(UTC)}]))
 
 
 def age(folder: Path, by: timedelta) -> None:
@@ -47,7 +48,7 @@ def test_what_was_replaced_goes_after_the_grace(table: Table) -> None:
 def test_files_that_no_commit_has_go_after_the_grace(table: Table) -> None:
     """A file of a writer that was refused or killed is removed when it is older than the grace, and not before."""
     append(table, "a")
-    orphan = table.write([SCORES.rows([{"score_id": "x", "date": datetime.now(UTC).date()}])])[0]
+    orphan = table.write([SCORES.rows([{"score_id": "x", "date": TODAY}])])[0]
     path = Path(table.uri, orphan.path)
     assert vacuum(table, DAY) == []
     age(path.parent, 2 * DAY)
@@ -62,7 +63,7 @@ def test_files_that_no_commit_has_go_after_the_grace(table: Table) -> None:
 def test_half_written_files_go_after_the_grace(tmp_path: Path, spec: TableSpec) -> None:
     """What a killed writer has begun is removed when it is older than the grace, with and without dates."""
     table = Lake(str(tmp_path)).table(spec, "rag-app")
-    table.append(spec.rows([{"deployment": "rag-app"} | ({"date": datetime.now(UTC).date()} if spec.by_date else {})]))
+    table.append(spec.rows([{"deployment": "rag-app"} | ({"date": TODAY} if spec.by_date else {})]))
     folder = next(Path(table.uri).rglob("part-*.parquet")).parent
     old, young = folder / ".part-old.parquet", folder / ".part-young.parquet"
     for half in (old, young):

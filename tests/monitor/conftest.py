@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import subprocess
 import threading
 import urllib.request
@@ -177,19 +178,18 @@ def serve() -> Iterator[Callable[[Any], str]]:
     servers: list[tuple[uvicorn.Server, threading.Thread]] = []
 
     def start(app: Any) -> str:
-        port = free_port()
-        config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", ws="none", lifespan="off")
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, daemon=True)
+        listener = socket.create_server(("127.0.0.1", 0))
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none", lifespan="off"))
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         servers.append((server, thread))
         wait_for(lambda: server.started)
-        return f"http://127.0.0.1:{port}"
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
     yield start
     for server, thread in servers:
         server.should_exit = True
-        thread.join(10)
+        thread.join(60)
 
 
 class Receiver:
@@ -270,7 +270,7 @@ def prometheus(tmp_path: Path) -> Iterator[Callable[[dict[str, str]], Prometheus
     yield start
     for process in running:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def test_a_real_browser_shows_the_page(
     monitor.refresh()
     address = serve(create_app(monitor))
     command = [program("chromium"), *FLAGS, f"--user-data-dir={tmp_path / 'chromium'}", "--dump-dom", f"{address}/"]
-    page = subprocess.run(command, capture_output=True, timeout=60, check=True).stdout.decode()
+    page = subprocess.run(command, capture_output=True, timeout=240, check=True).stdout.decode()
     assert "1 active regression" in page
     assert "REGRESSED" in page
     assert "fell from 0.8" in page

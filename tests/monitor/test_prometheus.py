@@ -46,7 +46,8 @@ def test_a_real_prometheus_scrapes_without_a_complaint(
         assert [(s["metric"]["deployment"], s["metric"]["metric"]) for s in active] == [
             ("rag-search", "faithfulness_kprecision")
         ]
-        names = {s["metric"]["deployment"] for s in server.query(f'dialwatch_responses_total{{job="{job}"}}')}
+        totals = until(lambda job=job: server.query(f'dialwatch_responses_total{{job="{job}"}}'))
+        names = {series["metric"]["deployment"] for series in totals}
         assert names == {"rag-search", strange_name, "gpt-4o", "_unassigned"}
     exemplars = until(
         lambda: server.ask(f"query_exemplars?query=dialwatch_score_bucket&start={began}&end={time.time() + 60}")

@@ -302,16 +302,16 @@ def test_two_refreshes_never_run_at_once(monitor: Monitor, lake: Lake, rows: Any
     def slow() -> list[str | None]:
         calls.append(1)
         inside.set()
-        leave.wait(10)
+        leave.wait(60)
         return []
 
     monkeypatch.setattr(lake, "deployments", slow)
     first = threading.Thread(target=monitor.refresh)
     first.start()
-    inside.wait(10)
+    inside.wait(60)
     monitor.refresh()
     leave.set()
-    first.join(10)
+    first.join(60)
     assert calls == [1]
 
 

@@ -174,7 +174,8 @@ def test_no_text_takes_long(text: str) -> None:
         return time.process_time() - began
 
     short = max(min(seconds(text * 5_000) for _ in range(3)), 0.003)
-    assert seconds(text * 40_000) < 24 * short
+    # What else the machine does may slow down one try.
+    assert any(seconds(text * 40_000) < 24 * short for _ in range(5))
 
 
 def test_an_own_pattern_is_taken_whole_and_may_match_nothing_in_between() -> None:

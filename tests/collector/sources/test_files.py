@@ -230,7 +230,7 @@ def test_following_reads_what_comes_until_it_is_told_to_stop(lake: Lake, logs: P
     (logs / "a.log").write_bytes(partial[:100])
     time.sleep(0.1)
     (logs / "a.log").write_bytes(partial)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while collector._batch.counts().lines < 2 and time.monotonic() < deadline:
         time.sleep(0.01)
     stop.set()

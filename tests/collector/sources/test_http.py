@@ -7,11 +7,14 @@ import threading
 import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import httpx
 import pytest
 
 from collector import Collector, CollectorSettings, HttpSettings, create_app
+from collector.position import Piece
+from collector.sources.deliveries import Deliveries
 from dialwatch.serving import BackgroundServer
 from lake import BATCHES, PARSED_LOGS, REJECTED, Lake
 from tests.collector.lines import chat_line
@@ -204,23 +207,34 @@ def test_a_slow_lake_is_told_to_the_sender(lake: Lake, monkeypatch: pytest.Monke
         assert first.headers["Retry-After"] == "5"
         free.set()
         wait_for(lambda: answers(lake) == ["Answer 1."])
-        assert post(f"{server.url}/data", envelopes(chat_line(1), chat_line(2))).status_code == 200
+        both = envelopes(chat_line(1), chat_line(2))
+        wait_for(lambda: post(f"{server.url}/data", both).status_code == 200)
     assert answers(lake) == ["Answer 1.", "Answer 2."]
 
 
-def test_a_request_in_flight_is_answered_when_the_server_ends(lake: Lake) -> None:
+def test_requests_in_flight_are_answered_when_the_server_ends(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Told to end, the endpoint answers what it has taken, with rows that are durable."""
-    settings = HttpSettings(commit_seconds=1)
+    taken: list[str] = []
+    collector, store = Collector(lake, CollectorSettings()), Deliveries.store
+    commit = collector.commit
+
+    async def count(deliveries: Deliveries, name: str, *given: Any) -> None:
+        taken.append(name)
+        await store(deliveries, name, *given)
+
+    def late(pieces: list[Piece]) -> None:
+        wait_for(lambda: server._server.should_exit)
+        commit(pieces)
+
+    monkeypatch.setattr(Deliveries, "store", count)
+    monkeypatch.setattr(collector, "commit", late)
+    app = create_app(collector, HttpSettings(commit_seconds=0, answer_seconds=60))
     with ThreadPoolExecutor(8) as pool:
-        with BackgroundServer(create_app(Collector(lake, CollectorSettings()), settings), "127.0.0.1:0") as server:
-            url = f"{server.url}/data"
-            waiting = [pool.submit(post, url, envelopes(chat_line(n))) for n in range(8)]
-            wait_for(lambda: any(future.done() for future in waiting))
-        statuses = [future.exception() or future.result().status_code for future in waiting]
-    stored = sum(status == 200 for status in statuses)
-    assert stored >= 1
-    assert len(answers(lake)) >= stored
-    assert all(status == 200 or isinstance(status, httpx.ConnectError) for status in statuses)
+        with BackgroundServer(app, "127.0.0.1:0") as server:
+            waiting = [pool.submit(post, f"{server.url}/data", envelopes(chat_line(n))) for n in range(8)]
+            wait_for(lambda: len(taken) == 8)
+        assert [future.result().status_code for future in waiting] == [200] * 8
+    assert answers(lake) == sorted(f"Answer {n}." for n in range(8))
 
 
 def test_a_lake_that_is_away_is_told_to_the_sender(url: str, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def reading(
         yield source
     finally:
         stop.set()
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()
 
 
@@ -129,7 +129,6 @@ def test_topic_made_anew_is_refused(kafka: str, tmp_path: Path, caplog: pytest.L
     produce(kafka, topic, [chat_line(number) for number in range(10)])
     read_all(lake, kafka, topic, 10)
     delete_topic(kafka, topic)
-    time.sleep(1)
     make_topic(kafka, name=topic)
     produce(kafka, topic, [chat_line(number) for number in range(10, 13)])
     with reading(lake, kafka, topic):
@@ -144,7 +143,7 @@ def test_topic_that_is_missing_is_waited_for(kafka: str, tmp_path: Path, caplog:
         wait_for(lambda: f"there is no topic {topic} yet" in caplog.text)
         make_topic(kafka, name=topic)
         produce(kafka, topic, [chat_line(0)])
-        wait_for(lambda: stored(lake) == ids(1), 70)
+        wait_for(lambda: stored(lake) == ids(1), 120)
     assert caplog.text.count("there is no topic") == 1
 
 
@@ -178,13 +177,13 @@ def test_lake_that_is_away_is_waited_for(kafka: str, tmp_path: Path, caplog: pyt
     """While nothing can be written the source waits, says so once, and loses nothing."""
     lake, topic = lake_at(tmp_path), make_topic(kafka)
     produce(kafka, topic, [chat_line(0)])
-    read_all(lake, kafka, topic, 1)
-    produce(kafka, topic, [chat_line(number) for number in range(1, 40)])
     hidden = tmp_path / "hidden"
-    with reading(lake, kafka, topic, flush_seconds=2) as source:
-        wait_for(source.waiting_bytes)
+    with reading(lake, kafka, topic):
+        wait_for(lambda: len(stored(lake)) == 1)
+        wait_for(lambda: lake.table(BATCHES).read().num_rows == 1)
         (tmp_path / "lake").rename(hidden)
         (tmp_path / "lake").write_text("no folder")
+        produce(kafka, topic, [chat_line(number) for number in range(1, 40)])
         wait_for(lambda: "the lake does not take rows" in caplog.text)
         time.sleep(2.5)
         (tmp_path / "lake").unlink()

@@ -77,7 +77,7 @@ def read_one(broker: Broker, path: Path, **options: Any) -> None:
     thread = threading.Thread(target=KafkaSource(settings, collector).run, args=(stop,))
     thread.start()
     try:
-        wait_for(lambda: lake.table(PARSED_LOGS, "rag-app").read().num_rows == 1, 20)
+        wait_for(lambda: lake.table(PARSED_LOGS, "rag-app").read().num_rows == 1)
     finally:
         stop.set()
         thread.join()

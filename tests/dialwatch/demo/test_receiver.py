@@ -29,7 +29,7 @@ def test_signed_webhook_is_kept_and_handed_over() -> None:
     """A webhook with a good signature is answered with success, kept, and handed to the callback at once."""
     handed: list[Delivery] = []
     with Receiver(SECRET, handed.append) as receiver:
-        status = httpx.post(receiver.url, content=BODY, headers=signed(BODY)).status_code
+        status = httpx.post(receiver.url, content=BODY, headers=signed(BODY), timeout=60).status_code
     assert status == 204
     assert receiver.received == handed == [Delivery("change-1", True, json.loads(BODY))]
 
@@ -50,7 +50,7 @@ def test_signed_webhook_is_kept_and_handed_over() -> None:
 def test_unverified_webhook_is_refused(headers: dict[str, str], content: str) -> None:
     """A webhook that cannot be verified is answered with 401 and kept without its body."""
     with Receiver(SECRET) as receiver:
-        status = httpx.post(receiver.url, content=content, headers=headers).status_code
+        status = httpx.post(receiver.url, content=content, headers=headers, timeout=60).status_code
     assert status == 401
     assert receiver.received == [Delivery(headers.get("webhook-id", ""), False, {})]
 
@@ -58,7 +58,7 @@ def test_unverified_webhook_is_refused(headers: dict[str, str], content: str) ->
 def test_oversized_webhook_is_not_read() -> None:
     """A body that claims to be too long is refused before it is read."""
     with Receiver(SECRET) as receiver:
-        connection = HTTPConnection(urlsplit(receiver.url).netloc, timeout=10)
+        connection = HTTPConnection(urlsplit(receiver.url).netloc, timeout=60)
         connection.putrequest("POST", "/webhook")
         connection.putheader("content-length", "1000001")
         connection.endheaders()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,16 @@ SCHEMA = {
 }
 
 
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp()
+
+
 class Bench:
     """Judges at the endpoint. Their waits are not waited: the clock goes on by them."""
 
     def __init__(self, server: ScriptedServer, path: Path) -> None:
         self.server = server
         self.path = path
-        self.calls = Calls(path)
+        self.calls = Calls(path, lambda: NOON)  # the ledger is by the hour and the day, and this one does not end
         self.now = 1000.0
         self.slept: list[float] = []
 
@@ -77,6 +81,11 @@ async def at_once(seconds: float) -> None:
 
 async def asked(judge: Judge, text: str = "Is it so?", **given: Any) -> Answer:
     return await judge.ask([Message("user", text)], SCHEMA, prompt_version="1", **given)
+
+
+def is_ending(asker: Asker | None) -> bool:
+    """Whether the judges were told that this is the end."""
+    return asker is not None and asker._room is not None and asker._room.result().end.is_set()
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,16 @@
 """A local server that speaks chat completions and follows a script, one act a request.
 
 Run as a program it serves until it is killed: `python scripted_server.py PORT SECONDS` answers every request after so
-many seconds; `GET /calls` tells how many it began and how many it answered.
+many seconds; `GET /calls` tells how many it began and how many it answered, and `GET /calls?most=N` has all after the
+first N wait for another such word.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
+import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +21,7 @@ from urllib.parse import parse_qs
 
 import uvicorn
 
-from tests.servers import free_port, wait_for
+from tests.servers import wait_for
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Act = Callable[["Request", Send], Awaitable[None]]
@@ -98,6 +101,18 @@ def later(seconds: float, act: Act = as_it_can) -> Act:
     return wait
 
 
+def once(condition: Callable[[], bool], act: Act = as_it_can) -> Act:
+    """The same as soon as a condition is true; an error where it does not come true."""
+
+    async def wait(request: Request, send: Send) -> None:
+        async with asyncio.timeout(60):
+            while not condition():
+                await asyncio.sleep(0.005)
+        await act(request, send)
+
+    return wait
+
+
 async def cut_json(request: Request, send: Send) -> None:
     await respond(send, 200, json.dumps(completion()).encode()[:40])
 
@@ -129,6 +144,7 @@ class ScriptedServer:
     answered: int = 0
     at_once: int = 0
     most_at_once: int = 0
+    most: float = math.inf
     url: str = ""
 
     def follow(self, *acts: Act) -> None:
@@ -142,13 +158,17 @@ class ScriptedServer:
         if scope["type"] != "http":
             return
         if scope["method"] == "GET":
+            self.most = float(parse_qs(scope["query_string"].decode()).get("most", [self.most])[0])
             await respond(send, 200, json.dumps([len(self.requests), self.answered]).encode())
             return
         request = await _request(scope, receive)
         self.requests.append(request)
+        number = len(self.requests)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
+            while number > self.most:
+                await asyncio.sleep(0.005)
             await (self.script.pop(0) if self.script else self.always)(request, send)
             self.answered += 1
         finally:
@@ -178,18 +198,17 @@ class Stage:
         await self.playing(scope, receive, send)
 
 
-def _server(app: Any, port: int) -> uvicorn.Server:
-    config = uvicorn.Config(app, port=port, log_level="critical", lifespan="off", timeout_graceful_shutdown=0)
-    return uvicorn.Server(config)
+def _server(app: Any) -> uvicorn.Server:
+    return uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=0))
 
 
 @contextmanager
 def serving() -> Iterator[Stage]:
     """Serve in a thread."""
-    port = free_port()
-    stage = Stage(f"http://127.0.0.1:{port}")
-    server = _server(stage, port)
-    thread = Thread(target=server.run)
+    listener = socket.create_server(("127.0.0.1", 0))
+    stage = Stage(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    server = _server(stage)
+    thread = Thread(target=server.run, args=([listener],))
     thread.start()
     wait_for(lambda: server.started)
     try:
@@ -200,4 +219,5 @@ def serving() -> Iterator[Stage]:
 
 
 if __name__ == "__main__":
-    _server(ScriptedServer(always=later(float(sys.argv[2]))), int(sys.argv[1])).run()
+    with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as listening:
+        _server(ScriptedServer(always=later(float(sys.argv[2])))).run([listening])

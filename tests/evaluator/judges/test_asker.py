@@ -10,8 +10,8 @@ import pytest
 
 from evaluator.judges import Answer, JudgeError, Message, MisfitError, Request, Spend
 from evaluator.judges.memo import Memo
-from tests.evaluator.judges.conftest import SCHEMA, Bench
-from tests.evaluator.judges.scripted_server import ScriptedServer, as_it_can, fails, later, says
+from tests.evaluator.judges.conftest import SCHEMA, Bench, is_ending
+from tests.evaluator.judges.scripted_server import ScriptedServer, as_it_can, fails, later, once, says
 
 
 def requests(count: int, **given: Any) -> list[Request]:
@@ -20,7 +20,7 @@ def requests(count: int, **given: Any) -> list[Request]:
 
 def test_answers_come_in_the_order_of_the_requests(bench: Bench, server: ScriptedServer) -> None:
     """Many are asked at once, no more than the judge takes; one that fails is an error among the answers."""
-    server.follow(*[later(0.02)] * 5, fails(400, "content_filter"))
+    server.follow(as_it_can, *[once(lambda: server.most_at_once >= 3)] * 4, fails(400, "content_filter"))
     with bench.asker(concurrency=3) as asker:
         given = asker.judge("strict").ask_all(requests(20))
         assert asker.spent("strict").calls == 19
@@ -67,7 +67,7 @@ def test_what_waits_at_the_end_is_told(bench: Bench, server: ScriptedServer) -> 
 
     async def act(request: Any, send: Any) -> None:
         pool.submit(asker.close)
-        await later(0.1)(request, send)
+        await once(lambda: is_ending(asker))(request, send)
 
     server.follow(as_it_can, act)
     with ThreadPoolExecutor() as pool:

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from email.utils import formatdate
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -13,11 +14,13 @@ from tests.evaluator.judges import scripted_server as server_
 from tests.evaluator.judges.conftest import Bench, asked
 from tests.evaluator.judges.scripted_server import (
     ScriptedServer,
+    as_it_can,
     cut_body,
     cut_json,
     fails,
     gives,
     later,
+    once,
     says,
     slow_drip,
 )
@@ -50,9 +53,11 @@ def test_a_passing_failure_is_tried_again(
     server.follow(act, act)
     answer = bench.ask(timeout=1.5 if act in HANG else 60)
     assert answer.parsed == {"verdict": "S"}
-    assert len(server.requests) == 3
+    tries = len(bench.slept) + 1
+    # On a busy machine the right answer may come too late as well.
+    assert tries >= 3 if act in HANG else len(server.requests) == tries == 3
     assert bench.spent == pytest.approx(answer.spend.cost)
-    assert answer.spend.calls == (3 if may_be_paid else 1)
+    assert answer.spend.calls == (tries if may_be_paid else 1)
     assert (answer.spend.cost > COST + 2 * 0.04) == may_be_paid
 
 
@@ -68,8 +73,11 @@ def test_a_passing_failure_is_tried_again(
 def test_tries_have_an_end(bench: Bench, server: ScriptedServer, act: server_.Act, reason: str) -> None:
     """Five or six, with a chance wait of up to 2, 4, 8, 16 and 30 seconds between them."""
     server.always = act
-    assert bench.refused(timeout=0.5).reason in {reason, "judge_unavailable"}
-    assert len(server.requests) in (5, 6)
+    is_late = reason == "judge_timeout"
+    assert bench.refused(timeout=0.5 if is_late else 60).reason in {reason, "judge_unavailable"}
+    assert len(bench.slept) == 5
+    # On a busy machine the time may be over before a request was sent.
+    assert is_late or len(server.requests) in (5, 6)
     assert all(0 <= wait <= most for wait, most in zip(bench.slept, [2, 4, 8, 16, 30], strict=False))
 
 
@@ -139,28 +147,41 @@ def test_calls_at_once_never_exceed_the_limit_and_shrink_when_busy(bench: Bench,
     """Every question is answered although the endpoint bears only four calls at once."""
 
     async def bears_four(request: server_.Request, send: server_.Send) -> None:
-        await (later(0.01) if server.at_once <= 4 else fails(429))(request, send)
+        is_probe = len(server.requests) == 1
+        answers = once(lambda: is_probe or server.most_at_once > 4, later(0.01))
+        await (answers if server.at_once <= 4 else fails(429))(request, send)
 
     server.always = bears_four
+    limits: list[float] = []
 
-    async def many(judge: Judge) -> list[Any]:
+    async def one(judge: Judge, text: str) -> None:
+        await asked(judge, text)
+        limits.append(judge.traffic.slots.limit)
+
+    async def many(judge: Judge) -> None:
         await asked(judge, "probe")
-        answers = await asyncio.gather(*(asked(judge, f"{i}") for i in range(60)))
-        assert judge.traffic.slots.limit < 12
-        return answers
+        await asyncio.gather(*(one(judge, f"{i}") for i in range(60)))
 
-    assert len(bench.run(many, concurrency=12)) == 60
+    bench.run(many, concurrency=12)
+    assert len(limits) == 60
+    assert min(limits) < 12
     assert server.most_at_once <= 12
     assert bench.spent == pytest.approx(61 * COST)
 
 
 def test_a_caller_that_goes_away_leaves_a_paid_call_to_its_end(bench: Bench, server: ScriptedServer) -> None:
     """Its reply is kept for the next who asks."""
-    server.always = later(0.2)
+    left = Event()
+    server.always = once(left.is_set)
 
     async def impatient(judge: Judge) -> None:
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(asked(judge), 0.1)
+        asking = asyncio.ensure_future(asked(judge))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        await asyncio.wait([asking])
+        assert asking.cancelled()
+        left.set()
 
     bench.run(impatient)
     assert bench.ask().from_cache
@@ -169,13 +190,16 @@ def test_a_caller_that_goes_away_leaves_a_paid_call_to_its_end(bench: Bench, ser
 
 def test_closing_keeps_what_is_under_way_and_refuses_the_rest(bench: Bench, server: ScriptedServer) -> None:
     """Calls that wait for a slot are told so at once; the two that were sent are in the cache."""
-    server.always = later(0.2)
+    closing = Event()
+    server.follow(as_it_can)
+    server.always = once(closing.is_set)
 
     async def close_early(judge: Judge) -> list[Any]:
         await asked(judge, "probe")
         asking = [asyncio.ensure_future(asked(judge, f"{i}")) for i in range(6)]
         while len(server.requests) < 3:
             await asyncio.sleep(0.01)
+        closing.set()
         await judge.close()
         return await asyncio.gather(*asking, return_exceptions=True)
 

@@ -9,7 +9,17 @@ import pytest
 from evaluator.judges import Judge, JudgeError, Spend
 from tests.evaluator.judges import scripted_server as server_
 from tests.evaluator.judges.conftest import Bench, asked
-from tests.evaluator.judges.scripted_server import ScriptedServer, called, fails, gives, knows, later, says
+from tests.evaluator.judges.scripted_server import (
+    ScriptedServer,
+    as_it_can,
+    called,
+    fails,
+    gives,
+    knows,
+    later,
+    once,
+    says,
+)
 
 PAID = Spend(calls=1, prompt_tokens=100, cached_prompt_tokens=40, completion_tokens=10, cost=0.0002)
 
@@ -191,7 +201,8 @@ def test_a_judge_without_prices_is_not_called(bench: Bench, server: ScriptedServ
 
 def test_a_budget_is_never_overspent_and_is_used(bench: Bench, server: ScriptedServer) -> None:
     """Calls under way count as 0.0009 each: with 0.0033 left three at a time; others wait until nothing is set free."""
-    server.always = later(0.02)
+    server.follow(as_it_can, as_it_can)
+    server.always = once(lambda: server.most_at_once >= 3)
 
     async def thirty(judge: Judge) -> list[Any]:
         return await asyncio.gather(*(asked(judge, f"{i}") for i in range(30)), return_exceptions=True)

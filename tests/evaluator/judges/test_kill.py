@@ -55,8 +55,9 @@ def url() -> Iterator[str]:
     process.wait()
 
 
-def calls_of(url: str) -> int:
-    with urllib.request.urlopen(f"{url}/calls") as response:
+def calls_of(url: str, most: float | None = None) -> int:
+    """Calls that the server has seen; from here on it leaves those after the first `most` unanswered."""
+    with urllib.request.urlopen(f"{url}/calls" + (f"?most={most}" if most else "")) as response:
         return int(json.load(response)[0])
 
 

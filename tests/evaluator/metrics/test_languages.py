@@ -158,6 +158,6 @@ def test_an_answer_matches_in_the_language_of_its_question(
 )
 def test_a_giant_answer_is_read_in_no_time(piece: str) -> None:
     """Nothing that a text may be made of is a trap."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     language_of(piece * 250_000)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5

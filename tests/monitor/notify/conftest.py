@@ -51,7 +51,7 @@ class Receiver:
                 replies = receiver.replies
                 reply = replies.pop(0) if len(replies) > 1 else replies[0]
                 if reply.silent:
-                    receiver._closing.wait(30)
+                    receiver._closing.wait(60)
                     return
                 self.send_response(reply.status)
                 for name, value in reply.headers.items():
@@ -71,7 +71,7 @@ class Receiver:
         return WebhookSettings.model_validate({"name": name, "url": self.url, "secret": secret})
 
     def wait_for(self, count: int) -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while len(self.requests) < count:
             assert time.monotonic() < deadline, f"{len(self.requests)} of {count} requests came"
             time.sleep(0.01)

@@ -33,7 +33,7 @@ def book(lake: Lake) -> AlertBook:
 
 def notifier(url: str, book: AlertBook) -> Notifier:
     settings = WebhookSettings.model_validate({"name": "am", "url": url, "format": "alertmanager"})
-    return Notifier([settings], book, "https://watch.example/", internal_hosts=LOCAL, timeout=5)
+    return Notifier([settings], book, "https://watch.example/", internal_hosts=LOCAL, timeout=60)
 
 
 def delivered(book: AlertBook) -> list[AlertChange]:
