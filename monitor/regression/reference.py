@@ -101,7 +101,8 @@ class Reference:
         # As complex numbers, whose order is that of both parts.
         found = np.concatenate([self._pairs, rounded_down(values) + 1j * weights])
         self._pairs, places = np.unique(found, return_inverse=True)
-        self._counts = np.bincount(places, np.concatenate([self._counts, np.ones(len(values))]))
+        counts = np.concatenate([self._counts, np.ones(len(values))])
+        self._counts = np.bincount(places, counts).astype(np.float64)
 
     @property
     def _is_full(self) -> bool:
