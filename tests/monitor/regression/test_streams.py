@@ -1,4 +1,5 @@
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any, NoReturn
@@ -326,3 +327,25 @@ def test_a_stream_in_which_an_error_arises_stops_and_the_others_go_on(
     assert list(streams.stopped) == [bad]
     assert streams.left_out["stopped"] == len(rows) - (6 if method == "_read" else 200)
     assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+def test_an_attribute_with_too_many_values_is_named_once_and_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """With a user in segment_by the log says once what to do, a reading how many there are, and all else is as without.
+
+    The conversations of a stream differ in nothing but the user.
+    """
+    rows = traffic(98, 80)
+    for number, one in enumerate(rows):
+        one["segment"] = f'{{"user_id": "user {number}"}}'
+    both = SCORES.rows(rows + [one | {"metric": "other"} for one in rows])
+    streams, plain = (Streams(SETTINGS.model_copy(update={"segment_by": by})) for by in (("user_id",), ()))
+    with caplog.at_level(logging.WARNING):
+        found, expected = streams.feed(both, NOW), plain.feed(both, NOW)
+    (record,) = caplog.records
+    assert "names user_id" in record.message
+    assert "Take it out of segment_by" in record.message
+    # The last six are of a batch that is still open.
+    assert streams.readings()[KEY].beyond == (("user_id", len(rows) - 6 - 500),)
+    assert {key: replace(one, beyond=()) for key, one in streams.readings().items()} == plain.readings()
+    assert expected
+    assert [replace(one, reading=replace(one.reading, beyond=())) for one in found] == expected
