@@ -75,10 +75,10 @@ def delay(delays: Delays, drops: Sequence[float]) -> str:
     names = list(dict.fromkeys(name for name, _ in delays))
     bottom, gap = TOP + 24 + ROW * len(names), 48
     parts = [
-        _text(16, 26, "Hours until half of the streams are found, others tuned to as few false alarms as ours", "title")
+        _text(16, 26, "Hours until half are found, others tuned to as few false alarms as ours, tolerance 0", "title")
     ]
     x: float = 16
-    for label, kind in (("least possible", ""), ("CUSUM that knows the truth", "knows"), ("ours, tolerance 0", "sharp"),
+    for label, kind in (("log(A) / KL", ""), ("CUSUM that knows the truth", "knows"), ("ours, tolerance 0", "sharp"),
                         ("ours", "ours"), ("best of the others", "other")):  # fmt: skip
         parts.append(_dot(x + 5, 45, kind) if kind else _line(x + 5, 39, x + 5, 51, "bound"))
         parts.append(_text(x + 15, 49, label, "soft"))

@@ -127,7 +127,7 @@ def ours(counts: Counts, kind: Kind, tolerance: float = SETTINGS.tolerance) -> F
     statistic, baseline = np.full((streams, hours), -np.inf), np.zeros(streams)
     log_detector = np.full((streams, len(BETS)), -np.inf)
     gains, seen = np.zeros((streams, len(values), len(BETS))), np.zeros((streams, len(values)))
-    next_look, largest = np.full(streams, SETTINGS.reference_observations), 64 * SETTINGS.reference_observations
+    next_look, largest = np.full(streams, SETTINGS.reference_observations), 256 * SETTINGS.reference_observations
     for hour in range(hours):
         active = (baseline > 0.0) & (observed[:, hour].any(axis=1))
         gain = np.einsum("sv,svb->sb", observed[active, hour], gains[active])
@@ -143,7 +143,7 @@ def ours(counts: Counts, kind: Kind, tolerance: float = SETTINGS.tolerance) -> F
             level = 1.0 - baseline[due, None, None]
             gains[due] = np.log1p(BETS * ((1.0 - values[:, None]) / level - 1.0))
             while (next_look[due] <= seen[due].sum(axis=1)).any():
-                next_look[due] = np.where(next_look[due] <= seen[due].sum(axis=1), 4 * next_look[due], next_look[due])
+                next_look[due] = np.where(next_look[due] <= seen[due].sum(axis=1), 2 * next_look[due], next_look[due])
     return statistic
 
 

@@ -67,6 +67,8 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     worst: tuple[WorstAnswer, ...] = ()
     floor: Finding | None = None
     """For a floor: its numbers."""
+    idle_since: datetime | None = None
+    """For an end for want of scores: when the last score was made, or the alert recorded, whichever is later."""
     receiver: str | None = None
     """For a delivery: who was told, could not be, or was not to be."""
     until: datetime | None = None

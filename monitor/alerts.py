@@ -18,7 +18,8 @@ from monitor.alert_change import AlertChange, AlertDetails, DeliveryKind, WorstA
 from monitor.floor_alerts import floor_news
 from monitor.floors import FloorChange
 from monitor.pending import ended_in_silence, pending
-from monitor.regression import Judgement, Reading, Status, StreamKey, Transition, Verdict
+from monitor.regression import Judgement, Reading, StreamKey, Transition, Verdict
+from monitor.withdrawal import IsWorse, resumed, withdrawn
 
 _APP_ID = "alerts"
 _ATTEMPTS = 10
@@ -97,23 +98,49 @@ class AlertBook:
             return self._append(self._shelf(deployment), partial(floor_news, found=found, now=now))
 
     def settle(
-        self, readings: Mapping[StreamKey, Reading], newest: Collection[StreamKey], now: datetime
+        self,
+        readings: Mapping[StreamKey, Reading],
+        newest: Mapping[StreamKey, datetime],
+        deployments: Collection[str],
+        now: datetime,
     ) -> list[AlertChange]:
         """Resolve alerts that no evidence can end any more; returns the changes.
 
         That is so where the stream, computed anew as after other settings, has been read past the alert's beginning
-        and is not regressed or learns anew, and where `newest`, the streams of each metric's newest version, has
-        another version. `readings` and `newest` are to be of deployments whose scores have all been read: a stream that
-        lacks some seems to learn.
+        and is not regressed or learns anew; where `newest`, the streams of each metric's newest version with when their
+        newest score was made, has another version; and where no score was made, and nothing of the alert recorded, for
+        `IDLE`. `deployments` are those whose scores have all been read: a stream that lacks some seems to learn.
         """
         with self._lock, _all_tried() as one:
             resolved: list[AlertChange] = []
-            for alert in (alert for alert in self.active() if not alert.is_floor):
-                change = _withdrawn(alert, readings.get(alert.key), newest, now)
+            for alert in self.active():
+                if alert.is_floor or alert.key.deployment not in deployments:
+                    continue
+                change = withdrawn(alert, readings.get(alert.key), newest, now)
                 if change is not None:
                     with one(alert.key.deployment):
                         resolved += self._append(self._shelf(alert.key.deployment), partial(_new, changes=[change]))
             return resolved
+
+    def resume(
+        self,
+        readings: Mapping[StreamKey, Reading],
+        judgements: Mapping[StreamKey, Judgement],
+        is_worse: IsWorse,
+        now: datetime,
+    ) -> list[AlertChange]:
+        """Fire anew where an alert has ended for want of scores that have come again and are no better."""
+
+        def news(known: Sequence[AlertChange]) -> list[AlertChange]:
+            found = [_change(transition, None, now) for transition in resumed(known, readings, judgements, is_worse)]
+            return [replace(change, reason="its scores have come again, and are no better") for change in found]
+
+        with self._lock, _all_tried() as one:
+            fired: list[AlertChange] = []
+            for deployment in {change.key.deployment for change in self.changes() if change.details.idle_since}:
+                with one(deployment):
+                    fired += self._append(self._shelf(deployment), news)
+            return fired
 
     def decide(
         self, judgements: Mapping[StreamKey, Judgement], readings: Mapping[StreamKey, Reading], now: datetime
@@ -328,34 +355,6 @@ def _verdict(transition: Transition, opened: AlertChange | None) -> Verdict:
     found = transition.judgement.verdict
     known = opened.verdict if opened else None
     return known if known and (found == "undecided" or transition.change == "resolved") else found
-
-
-def _withdrawn(
-    alert: AlertChange, reading: Reading | None, newest: Collection[StreamKey], now: datetime
-) -> AlertChange | None:
-    """Give the end of an alert that no evidence can end, dated by the last scores of its stream; None for others."""
-    latest = reading.latest if reading is not None else None
-    metric = (alert.key.deployment, alert.key.metric)
-    if alert.key not in newest and any((key.deployment, key.metric) == metric for key in newest):
-        reason = "the metric has a new version"
-    elif reading is None or reading.status is Status.REGRESSED or latest is None or latest < alert.changed_at:
-        return None
-    elif reading.status is Status.LEARNING:
-        reason = "no longer watched: the stream learns its reference anew, so nothing can tell whether quality is back"
-    else:
-        reason = "computed anew from the scores, with the settings of now, this is no regression"
-    return AlertChange(
-        change_id=digest(alert.alert_id, "resolved"),
-        alert_id=alert.alert_id,
-        key=alert.key,
-        change="resolved",
-        changed_at=max(alert.changed_at, latest) if latest is not None else alert.changed_at,
-        since=alert.since,
-        reference_mean=alert.reference_mean,
-        reason=reason,
-        verdict=alert.verdict,
-        details=AlertDetails(fired_at=alert.fired_at, tier=alert.details.tier, recorded_at=now),
-    )
 
 
 def _decided(alert: AlertChange, judgement: Judgement, reading: Reading, now: datetime) -> AlertChange:

@@ -30,6 +30,10 @@ class Row:
     reference_height: float | None
     anchors: JudgeReading | None
     judgement: Judgement
+    stopped: str | None
+    """The error for which it is no longer watched."""
+    idle_since: datetime | None
+    """When the last score was made, where that is too long ago for it to be watched."""
 
     @property
     def can_be_watched(self) -> bool:
@@ -127,6 +131,7 @@ class Overview:
     """Limits that are passed, and how they stand now."""
     watching: int
     learning: int
+    stopped: int
 
 
 def overview_of(snapshot: Snapshot) -> Overview:
@@ -148,6 +153,7 @@ def overview_of(snapshot: Snapshot) -> Overview:
         passed=tuple((c, _floor_of(c, figures)) for _, figures in ordered for c in figures.passed),
         watching=sum(reading.status is Status.WATCHING for _, _, reading in readings),
         learning=sum(reading.status is Status.LEARNING for _, _, reading in readings),
+        stopped=sum(len(figures.stopped) for figures in snapshot.deployments.values()),
     )
 
 
@@ -193,4 +199,6 @@ def _row(metric: str, scores: MetricScores, figures: Figures, axis: TimeAxis | N
         reference_height=None if reference is None else height_of(reference),
         anchors=figures.judges.get(metric),
         judgement=figures.judgements.get(metric, UNDECIDED),
+        stopped=figures.stopped.get(metric),
+        idle_since=figures.idle.get(metric),
     )

@@ -23,6 +23,9 @@ BUCKETS = tuple(tenth / 10 for tenth in range(11))
 OLD = timedelta(days=1)
 """A score made this long after its answer, or later, is of the past, as one of a backfill is."""
 
+IDLE = timedelta(weeks=4)
+"""A metric without a score for so long is not watched until there is one: nights, weekends and repairs are shorter."""
+
 SCORE_COLUMNS = (
     "event_id",
     "response_id",
@@ -124,6 +127,10 @@ class MetricScores:
     """None where it has no better end, or no two ends, and so is not watched for regressions."""
     histogram: Histogram = field(default_factory=Histogram)
     values_over_time: Timeline = field(default_factory=Timeline)
+
+    def is_idle(self, now: datetime) -> bool:
+        """Whether the newest score was made `IDLE` ago or longer."""
+        return now - self.scored_at >= IDLE
 
     def with_scores(self, rows: pa.Table) -> MetricScores:
         """Add rows that have a value."""

@@ -178,14 +178,16 @@ class Monitor:
         # Called with nothing found too: the book still holds what the lake would not take last time.
         self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.record(judged, now))
         self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.decide(judgements, streams, now))
-        whole = {name for name in self._intake.figures if self._intake.has_all(name)}
+        read = {name for name in self._intake.figures if self._intake.has_all(name)}
         newest = {
-            StreamKey(name, metric, scores.version)
-            for name in whole
+            StreamKey(name, metric, scores.version): scores.scored_at
+            for name in read
             for metric, scores in self._intake.figures[name].watched.items()
         }
-        known = {key: reading for key, reading in streams.items() if key.deployment in whole}
-        self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.settle(known, newest, now))
+        known = {key: reading for key, reading in streams.items() if key in newest}
+        is_worse = self._intake.streams.is_worse_since
+        self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.resume(known, judgements, is_worse, now))
+        self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.settle(streams, newest, read, now))
 
     def _judgements(self, streams: Mapping[StreamKey, Reading]) -> Mapping[StreamKey, Judgement]:
         return {k: self._judgement(k, r) for k, r in streams.items() if r.status is Status.REGRESSED}
@@ -210,8 +212,9 @@ class Monitor:
         for change in reversed(self._alert_book.changes()):
             if change.change in ("firing", "resolved"):
                 changes.setdefault(change.key.deployment, []).append(change)
-        readings, judged = self._newest_versions(streams), self._newest_versions(judgements)
-        judges = self._newest_versions(self._failures.attempt(JUDGES, self._intake.anchors.readings) or {})
+        readings, judged = self._watched(streams, now), self._watched(judgements, now)
+        judges = self._watched(self._failures.attempt(JUDGES, self._intake.anchors.readings) or {}, now)
+        stopped = self._watched({key: repr(error) for key, error in self._intake.streams.stopped.items()}, now)
         self._snapshot = Snapshot(
             taken_at=now,
             deployments={
@@ -222,6 +225,8 @@ class Monitor:
                     changes=tuple(changes.get(name, ())),
                     judges=judges.get(name, {}),
                     judgements=judged.get(name, {}),
+                    stopped=stopped.get(name, {}),
+                    idle=self._idle(name, now),
                 )
                 for name in sorted(self._intake.figures)
             },
@@ -256,12 +261,16 @@ class Monitor:
         if self._snapshot is not None:
             self._snapshot = replace(self._snapshot, failures=dict(self._failures.counts))
 
-    def _newest_versions(self, streams: Mapping[StreamKey, T]) -> Mapping[str, Mapping[str, T]]:
-        """By deployment and metric, of the version that was scored last: older versions are over."""
+    def _idle(self, name: str, now: datetime) -> Mapping[str, datetime]:
+        watched = self._intake.figures[name].watched
+        return {metric: scores.scored_at for metric, scores in watched.items() if scores.is_idle(now)}
+
+    def _watched(self, streams: Mapping[StreamKey, T], now: datetime) -> Mapping[str, Mapping[str, T]]:
+        """By deployment and metric, of the version that was scored last, and lately: all else is over."""
         chosen: dict[str, dict[str, T]] = {}
         for key, reading in streams.items():
             figures = self._intake.figures.get(key.deployment)
             metric = figures.watched.get(key.metric) if figures else None
-            if metric is not None and metric.version == key.metric_version:
+            if metric is not None and metric.version == key.metric_version and not metric.is_idle(now):
                 chosen.setdefault(key.deployment, {})[key.metric] = reading
         return chosen

@@ -25,8 +25,10 @@ class Figures:
     """One deployment.
 
     `readings`, `judges` and `judgements` are of each metric's version that was scored last: `judges` has the metrics
-    with anchors, `judgements` those with an active regression. `ratings` are people's likes and dislikes as scores.
-    `changes` are those of its alerts that fired or are over, newest first. `judge_costs` has what anchors took, too.
+    with anchors, `judgements` those with an active regression. A metric that is not watched is in `stopped` with the
+    error in words, or in `idle` with when its last score was made, `IDLE` ago or longer. `ratings` are people's likes
+    and dislikes as scores. `changes` are those of its alerts that fired or are over, newest first. `judge_costs` has
+    what anchors took, too.
     """
 
     traffic: Traffic = field(default_factory=Traffic)
@@ -36,6 +38,8 @@ class Figures:
     readings: Mapping[str, Reading] = field(default_factory=dict)
     judges: Mapping[str, JudgeReading] = field(default_factory=dict)
     judgements: Mapping[str, Judgement] = field(default_factory=dict)
+    stopped: Mapping[str, str] = field(default_factory=dict)
+    idle: Mapping[str, datetime] = field(default_factory=dict)
     ratings: Scores = field(default_factory=Scores)
     floors: Mapping[FloorName, FloorReading] = field(default_factory=dict)
     changes: tuple[AlertChange, ...] = ()

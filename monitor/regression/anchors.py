@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import reduce
@@ -62,15 +63,20 @@ class Anchors:
         self._known: Mapping[StreamKey, JudgeReading] | None = None
 
     def feed(self, rows: pa.Table) -> None:
-        """Take in new rows, in any order; all rows of one scoring at once."""
-        self._known = None
+        """Take in new rows, in any order; all rows of one scoring at once. An error leaves all judges as they were."""
+        changed: dict[StreamKey, _Judge] = {}
         for at, draw, key, scale, qualities in sorted(_scorings(rows), key=lambda one: one[:3]):
-            judge = self._judge(key, scale, at)
+            judge = changed.get(key) or deepcopy(self._judges.get(key))
+            if judge is None or judge.scale != scale:
+                judge = _Judge(JudgeWatch(self._tolerance), scale, at, at)
+            changed[key] = judge
             if draw == _COMPARED:
                 judge.compared |= qualities
             else:
                 judge.watch.add(at, qualities)
                 judge.scored_at = max(judge.scored_at, at)
+        self._judges |= changed
+        self._known = None
 
     def shift(self, key: StreamKey, since: datetime) -> Shift | None:
         """By how much a stream's judge scored its anchors higher from `since` on than at first; None if unknown."""
@@ -107,12 +113,6 @@ class Anchors:
         ]
         found = max(older, default=None)
         return found[1] if found and self._judges[found[1]].scale == judge.scale else None
-
-    def _judge(self, key: StreamKey, scale: Scale, at: datetime) -> _Judge:
-        judge = self._judges.get(key)
-        if judge is None or judge.scale != scale:
-            judge = self._judges[key] = _Judge(JudgeWatch(self._tolerance), scale, at, at)
-        return judge
 
 
 def _scorings(rows: pa.Table) -> Iterator[tuple[datetime, int, StreamKey, Scale, dict[str, float]]]:

@@ -13,7 +13,7 @@ from monitor.regression.segments import Choice, Partition, choose, numbers_of
 from monitor.regression.settings import RegressionSettings
 
 _LARGE = 4
-"""Times `reference_observations`."""
+"""Times `reference_observations`, and from the first try to the second."""
 _TRIES = 2
 
 
@@ -27,8 +27,8 @@ class Baselines:
 
     The lower ends of all segments hold together as surely as that of one: each of k segments has a bound that is
     wrong `2 k p` times as seldom, p being the number of partitions out of which this one was chosen and 2 the tries.
-    There is a second try, at the next look, only where the first look did not raise the bound of the whole, as while
-    a slow fall is under way.
+    There is a second try, with four times as many, only where the bound of the whole has not risen since it had a
+    quarter of those of the first, as while a slow fall is under way.
 
     A class that the reference has not seen is of the others. These have a baseline once there are as many of them as
     are needed for a stream; until then nothing is said of them.
@@ -39,6 +39,9 @@ class Baselines:
         self._first: int | None = None
         self._seen: tuple[Integers, Floats, Floats] | None = (np.empty(0, dtype=np.intp), np.empty(0), np.empty(0))
         self._tries = _TRIES
+        self._next_try = _LARGE * settings.reference_observations
+        self._before: float | None = None
+        """Baseline of the whole at its first look, or at the last try."""
         self._parts: tuple[Reference, ...] = ()
         self.whole = Reference(settings)
         self.partition = Partition()
@@ -135,13 +138,21 @@ class Baselines:
                 np.concatenate([values, rounded_down(found.values)]),
                 np.concatenate([weights, found.weights]),
             )
-            is_large = self.whole.observations >= _LARGE * self._settings.reference_observations
-            if self.whole.looks > looks and is_large:
-                self._tries -= 1
-                if before is None or before < (self.whole.baseline or 0.0):
-                    self._divide(*self._seen, found)
-                if self._parts or not self._tries:
-                    self._seen = None
+            if self.whole.looks > looks:
+                self._try(found)
+
+    def _try(self, latest: Observations) -> None:
+        whole = self.whole.baseline or 0.0
+        if self._seen is not None and self.whole.observations >= self._next_try:
+            self._tries -= 1
+            self._next_try *= _LARGE
+            if self._before is None or self._before < whole:
+                self._divide(*self._seen, latest)
+            if self._parts or not self._tries:
+                self._seen = None
+            self._before = whole
+        elif self._before is None:
+            self._before = whole
 
     def _divide(self, places: Integers, values: Floats, weights: Floats, latest: Observations) -> None:
         kinds = latest.kinds

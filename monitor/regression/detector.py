@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Literal
 
 import numpy as np
@@ -83,16 +83,19 @@ class Detector:
         Returns the place and the reading of each batch that has one. In whatever portions they come, batches give the
         same to the last bit.
         """
+        return list(self.changes(found, streams))
+
+    def changes(self, found: Observations, streams: Integers) -> Iterator[tuple[int, Reading]]:
+        """Do as `take`, and give each reading before later batches are taken in: an error in those does not lose it."""
         log_page_thresholds = self._settings.log_page_threshold(1) + np.log(streams)
         mine = self._classes.numbered(found.ordered())
-        readings, begin = [], 0
+        begin = 0
         while begin < mine.batches:
             run = mine.between(begin, self._end_of_run(mine, begin))
             taken, reading = self._take_run(run, log_page_thresholds[begin : begin + run.batches])
             begin += taken
             if reading is not None:
-                readings.append((begin - 1, reading))
-        return readings
+                yield begin - 1, reading
 
     @property
     def reading(self) -> Reading:
@@ -100,6 +103,19 @@ class Detector:
         if self._reading is None:
             self._reading = self._read(self._worse.log_evidence, self._change, self._change)
         return self._reading
+
+    def is_worse_since(self, at: datetime) -> bool:
+        """Whether the conversations from then on, alone, say that the latest regression goes on.
+
+        That is so where the 95 % interval of their mean is below the baseline, of the segment that fell or of all.
+        """
+        since, level = self._window.since(at), self._baselines.baseline
+        mine = np.ones(len(since), dtype=np.bool_)
+        if self._fallen != ALL:
+            mine, level = self._baselines.numbers(since) == self._fallen, float(self._baselines.levels[self._fallen])
+        if level is None or not mine.any():
+            return False
+        return mean_interval(since.values[mine], since.weights[mine]).upper < level
 
     def _end_of_run(self, found: Observations, begin: int) -> int:
         """Give the end of the batches that can be taken at once: the baselines, and the memory, are enough for them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import timedelta
 
 import numpy as np
@@ -12,10 +11,12 @@ from monitor.regression.observations import Integers, Times, begins_of
 from monitor.regression.settings import RegressionSettings
 
 CONFIDENCE = 0.95
-_GROWTH = 4
-_LARGEST = 64
+_GROWTH = 2
+_LARGEST = 256
 """Times `reference_observations`."""
 _STEP = 1.0 / 1024
+_NO_PAIRS = np.empty(0, dtype=np.complex128)
+"""Of a value, the real part, and a weight."""
 
 
 class Reference:
@@ -23,10 +24,10 @@ class Reference:
 
     Complete with `needed` conversations, `reference_observations` by default, over at least `reference_time` from
     `since` on, by default the first of them; `m0` is then the lower end of the mean's confidence sequence less the
-    tolerance. It grows on to 4, 16 and 64 times as many, as long as no regression is active, and is looked at again
-    there; a look whose bound is not higher changes nothing. So a regression that is under way is never swallowed, and
-    as the sequence holds at all its looks at once (betting, arXiv 2010.09686), the highest of its bounds is as sure
-    as each.
+    tolerance. It grows on, as long as no regression is active, and is looked at again each time it has doubled, up to
+    256 times as many; a look whose bound is not higher changes nothing. So a regression that is under way is never
+    swallowed, and as the sequence holds at all its looks at once (betting, arXiv 2010.09686), the highest of its bounds
+    is as sure as each.
 
     Values are kept to a 1024th, rounded down, so that the lower end is never too high.
     """
@@ -42,7 +43,7 @@ class Reference:
         self._time = settings.reference_time // timedelta(microseconds=1)
         self._largest = _LARGEST * settings.reference_observations
         self._confidence = confidence
-        self._counts: Counter[tuple[float, float]] = Counter()
+        self._pairs, self._counts = _NO_PAIRS, np.empty(0)
         self._first = since
         self._next_look = settings.reference_observations if needed is None else needed
         self._weight = self._total = 0.0
@@ -97,11 +98,10 @@ class Reference:
             self._look()
 
     def _count(self, values: Floats, weights: Floats) -> None:
-        steps = int(1 / _STEP) + 1
-        kinds, places = np.unique(weights, return_inverse=True)
-        found, times = np.unique(places * steps + np.floor(values / _STEP).astype(np.intp), return_counts=True)
-        pairs = zip((found % steps * _STEP).tolist(), kinds[found // steps].tolist(), strict=True)
-        self._counts.update(dict(zip(pairs, times.tolist(), strict=True)))
+        # As complex numbers, whose order is that of both parts.
+        found = np.concatenate([self._pairs, rounded_down(values) + 1j * weights])
+        self._pairs, places = np.unique(found, return_inverse=True)
+        self._counts = np.bincount(places, np.concatenate([self._counts, np.ones(len(values))]))
 
     @property
     def _is_full(self) -> bool:
@@ -112,15 +112,13 @@ class Reference:
 
     def _look(self) -> None:
         self.looks += 1
-        values, weights = np.array(sorted(self._counts)).T
-        counts = np.array([self._counts[pair] for pair in sorted(self._counts)], dtype=np.float64)
-        found = mean_interval(values, weights, self._confidence, counts)
+        found = mean_interval(self._pairs.real, self._pairs.imag, self._confidence, self._counts)
         if self.interval is None or found.lower > self.interval.lower:
             self.mean, self.interval = min(1.0, self._total / self._weight), found
         while self._next_look <= self.observations:
             self._next_look *= _GROWTH
         if self._is_full:
-            self._counts.clear()
+            self._pairs, self._counts = _NO_PAIRS, np.empty(0)
 
 
 def _added_up(total: float, parts: Floats) -> float:

@@ -63,8 +63,8 @@ class Streams:
       again comes to the same alarms.
     - With the first batch that begins after a release that was marked (`Releases`), a stream learns its reference anew.
     - A stream in which an error arises stops, and the others go on: what its detector knows may be the half of a batch,
-      so nothing more is fed to it or read from it, and an alert that is open stays so. Its new rows are left out
-      (`stopped`). Only new `Streams`, which read all rows again, watch it again.
+      so nothing more is fed to it or read from it, and an alert that is open stays so. What it had found is told. Its
+      new rows are left out (`stopped`). Only new `Streams`, which read all rows again, watch it again.
 
     Not safe for use by several threads at once.
     """
@@ -85,7 +85,7 @@ class Streams:
     @property
     def stopped(self) -> Mapping[StreamKey, Exception]:
         """Streams that are no longer watched, and the error for which they have stopped."""
-        return {key: stream.error for (key, _), stream in self._streams.items() if stream.error is not None}
+        return {key: stream.error for key, (_, stream) in self._newest().items() if stream.error is not None}
 
     def feed(self, scores: pa.Table, now: datetime) -> list[Transition]:
         """Take in new rows of `scores` and close batches: `add` and `advance` in one."""
@@ -116,14 +116,16 @@ class Streams:
 
         Call it where nothing was added too: only so do the last batches of idle streams close.
         """
-        begun, found = self._begun(), []
+        begun = self._begun()
+        found: list[tuple[Transition, bool]] = []
         for (key, scale), stream in self._streams.items():
             if stream.error is not None:
                 continue
             try:
                 closed = stream.batches.close(self._watermark(stream, now))
                 if closed is not None:
-                    found += [(one, scale.is_reversed) for one in self._advance(key, scale, stream, closed, begun)]
+                    # One by one: what was found before an error stays.
+                    found.extend((one, scale.is_reversed) for one in self._advance(key, scale, stream, closed, begun))
                     self._tell_beyond(key, stream.detector)
             except Exception as error:
                 _stop(key, stream, error)
@@ -131,18 +133,27 @@ class Streams:
 
     def readings(self) -> Mapping[StreamKey, Reading]:
         """Give what is known of every stream; a few milliseconds for each that has news."""
-        newest: dict[StreamKey, tuple[Scale, _Stream]] = {}
-        for (key, scale), stream in self._streams.items():
-            if key not in newest or stream.latest >= newest[key][1].latest:
-                newest[key] = scale, stream
         found: dict[StreamKey, Reading] = {}
-        for key, (scale, stream) in newest.items():
+        for key, (scale, stream) in self._newest().items():
             if stream.error is None:
                 try:
                     found[key] = stream.detector.reading.on(scale)
                 except Exception as error:
                     _stop(key, stream, error)
         return found
+
+    def is_worse_since(self, key: StreamKey, at: datetime) -> bool:
+        """Whether the conversations from then on, alone, say that a stream's latest regression goes on."""
+        _, stream = self._newest()[key]
+        return stream.error is None and stream.detector.is_worse_since(at)
+
+    def _newest(self) -> Mapping[StreamKey, tuple[Scale, _Stream]]:
+        """Of streams that differ in the scale alone, the one that is in use."""
+        newest: dict[StreamKey, tuple[Scale, _Stream]] = {}
+        for (key, scale), stream in self._streams.items():
+            if key not in newest or stream.latest >= newest[key][1].latest:
+                newest[key] = scale, stream
+        return newest
 
     def _advance(
         self, key: StreamKey, scale: Scale, stream: _Stream, closed: Closed, begun: Times
@@ -167,7 +178,7 @@ class Streams:
             if passed[first] > stream.releases:
                 stream.detector, stream.releases = Detector(self._settings), int(passed[first])
             run = closed.observations.between(first, first + size)
-            for place, reading in stream.detector.take(run, streams[first : first + size]):
+            for place, reading in stream.detector.changes(run, streams[first : first + size]):
                 yield first + place, reading
 
     def _tell_beyond(self, key: StreamKey, detector: Detector) -> None:

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.regression import least_delay
 from benchmarks.regression_fleet import bh_of_deployments, bh_of_streams, strongest, union
+from benchmarks.regression_price import least_delay_of_means
 from benchmarks.regression_rules import SETTINGS, lower_bounds, ours, ours_with
 from benchmarks.regression_streams import LAWS, LEVELS, TURNS, Floats, Kind, simulate, worse
 from benchmarks.regression_text import real_scores
@@ -61,6 +63,13 @@ def test_the_bounds_of_the_benchmark_are_the_real_ones() -> None:
     counts = np.random.default_rng(1).multinomial(300, LAWS["bimodal"], 5).astype(float)
     real = [mean_interval(np.repeat(LEVELS, of.astype(int)), np.ones(300)).lower for of in counts]
     assert lower_bounds(counts, LEVELS) == pytest.approx(real, abs=1e-6)
+
+
+def test_to_know_more_than_the_mean_helps_where_scores_have_more_than_two_values() -> None:
+    """Of two values the mean is the law, and both bounds are one; of five, the bound of those that know it is lower."""
+    kind, (five, two) = Kind(1), (LAWS["five levels"], LAWS["binary"])
+    assert least_delay_of_means(kind, two, worse(two, 0.1)) == pytest.approx(least_delay(kind, two, worse(two, 0.1)))
+    assert least_delay_of_means(kind, five, worse(five, 0.1)) > 1.5 * least_delay(kind, five, worse(five, 0.1))
 
 
 @pytest.mark.parametrize("name", LAWS)

@@ -250,8 +250,11 @@ def test_an_alert_of_an_old_version_is_resolved_with_the_reason(lake: Lake) -> N
     book = AlertBook(lake)
     book.record([fired()], NOW)
     regressed = {KEY: replace(READING, latest=START + 12 * HOUR)}
-    assert book.settle(regressed, {KEY, replace(KEY, metric="other", metric_version="2")}, NOW) == []
-    (end,) = book.settle(regressed, {replace(KEY, metric_version="2")}, NOW)
+    assert (
+        book.settle(regressed, {KEY: NOW, replace(KEY, metric="other", metric_version="2"): NOW}, {KEY.deployment}, NOW)
+        == []
+    )
+    (end,) = book.settle(regressed, {replace(KEY, metric_version="2"): NOW}, {KEY.deployment}, NOW)
     assert (end.change, end.changed_at, end.reason) == (
         "resolved",
         START + 12 * HOUR,
@@ -284,7 +287,8 @@ def test_a_table_that_takes_nothing_keeps_no_other_deployment_back(lake: Lake, m
     book.record([fired(), fired(11, other)], NOW)
     readings = dict.fromkeys((KEY, other), READING)
     judgements = dict.fromkeys((KEY, other), judged("system").judgement)
-    newest = {replace(key, metric_version="2") for key in (KEY, other)}
+    newest = {replace(key, metric_version="2"): NOW for key in (KEY, other)}
+    deployments = {KEY.deployment, "other"}
     append = Table.append
 
     def refuse(table: Table, *given: Any, **more: Any) -> Any:
@@ -297,10 +301,10 @@ def test_a_table_that_takes_nothing_keeps_no_other_deployment_back(lake: Lake, m
         with pytest.raises(OSError, match="no space"):
             book.decide(judgements, readings, NOW)
         with pytest.raises(OSError, match="no space"):
-            book.settle(readings, newest, NOW)
+            book.settle(readings, newest, deployments, NOW)
     assert [change.key for change in book.active()] == [KEY]
     assert [c.verdict for c in book.changes() if c.key == other] == ["undecided", "system", "system"]
-    assert kinds(book.settle(readings, newest, NOW)) == ["resolved"]
+    assert kinds(book.settle(readings, newest, deployments, NOW)) == ["resolved"]
 
 
 def test_an_alert_that_the_streams_no_longer_have_is_resolved_with_the_reason(lake: Lake) -> None:
@@ -308,10 +312,10 @@ def test_an_alert_that_the_streams_no_longer_have_is_resolved_with_the_reason(la
     AlertBook(lake).record([fired()], NOW)
     book = AlertBook(lake)
     watching = replace(READING, status=Status.WATCHING)
-    assert book.settle({KEY: watching}, {KEY}, NOW) == []
-    assert book.settle({}, {KEY}, NOW) == []
-    assert book.settle({KEY: replace(READING, latest=START + 12 * HOUR)}, {KEY}, NOW) == []
-    (end,) = book.settle({KEY: replace(watching, latest=START + 12 * HOUR)}, {KEY}, NOW)
+    assert book.settle({KEY: watching}, {KEY: NOW}, {KEY.deployment}, NOW) == []
+    assert book.settle({}, {KEY: NOW}, {KEY.deployment}, NOW) == []
+    assert book.settle({KEY: replace(READING, latest=START + 12 * HOUR)}, {KEY: NOW}, {KEY.deployment}, NOW) == []
+    (end,) = book.settle({KEY: replace(watching, latest=START + 12 * HOUR)}, {KEY: NOW}, {KEY.deployment}, NOW)
     assert (end.change, end.changed_at) == ("resolved", START + 12 * HOUR)
     assert end.reason is not None
     assert "settings" in end.reason
@@ -324,8 +328,8 @@ def test_an_alert_whose_stream_learns_anew_is_no_longer_watched(lake: Lake) -> N
     book = AlertBook(lake)
     learning = replace(READING, status=Status.LEARNING)
     for latest in (None, START + 9 * HOUR):
-        assert book.settle({KEY: replace(learning, latest=latest)}, {KEY}, NOW) == []
-    (end,) = book.settle({KEY: replace(learning, latest=START + 12 * HOUR)}, {KEY}, NOW)
+        assert book.settle({KEY: replace(learning, latest=latest)}, {KEY: NOW}, {KEY.deployment}, NOW) == []
+    (end,) = book.settle({KEY: replace(learning, latest=START + 12 * HOUR)}, {KEY: NOW}, {KEY.deployment}, NOW)
     assert (end.change, end.changed_at, end.current_mean) == ("resolved", START + 12 * HOUR, None)
     assert end.reason is not None
     assert end.reason.startswith("no longer watched: the stream learns its reference anew")
@@ -374,12 +378,12 @@ def score_rows() -> list[dict[str, Any]]:
 
 def test_a_restart_in_the_middle_changes_nothing_in_the_table(lake: Lake, score_rows: list[dict[str, Any]]) -> None:
     """A monitor that starts anew every ten hours and reads all again leaves the rows of one that never stopped."""
-    settings = RegressionSettings(reference_observations=60, reference_time=0 * HOUR)
+    settings = RegressionSettings(reference_observations=60, reference_time=0 * HOUR, tolerance=0.05)
     for end in range(60, 361, 60):
         now = score_rows[end - 1]["requested_at"]
         streams, book = Streams(settings), AlertBook(lake)
         book.record(streams.feed(SCORES.rows(score_rows[:end]), now), now)
-        book.settle(streams.readings(), {KEY}, now)
+        book.settle(streams.readings(), {KEY: now}, {KEY.deployment}, now)
     whole = Streams(settings).feed(SCORES.rows(score_rows), NOW)
     assert {(row["change"], row["changed_at"]) for row in rows_of(lake)} == {(t.change, t.at) for t in whole}
     assert len(rows_of(lake)) == 3

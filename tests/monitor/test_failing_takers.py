@@ -58,13 +58,13 @@ def test_a_stream_that_has_stopped_is_named_until_the_monitor_starts_anew(
 ) -> None:
     """Each refresh says which one is not watched, and why; the others are. The next monitor finds its regression."""
     rows.hours("fine", 48, lambda _: 0.8, METRIC)
-    take, monitor = Detector.take, make_monitor()
+    take, monitor = Detector.changes, make_monitor()
 
     def takes_no_fall(self: Detector, found: Any, streams: Any) -> Any:
         return broken() if found.values.min() < 0.1 else take(self, found, streams)
 
     with monkeypatch.context() as failing:
-        failing.setattr(Detector, "take", takes_no_fall)
+        failing.setattr(Detector, "changes", takes_no_fall)
         for number in (1, 2):
             monitor.refresh()
             (problem,) = monitor.health().problems
@@ -83,7 +83,7 @@ def test_times_long_before_1970_are_counted_like_others(monitor: Monitor, rows: 
     first = datetime.min.replace(tzinfo=UTC)
     times = {"requested_at": first, "date": first.date()}
     rows.logs("unset", times)
-    rows.scores("unset", times | {"metric": METRIC, "value": 0.5})
+    rows.scores("unset", times | {"metric": METRIC, "value": 0.5, "scored_at": clock()})
     monitor.refresh()
     clock.advance(hours=3)
     monitor.refresh()

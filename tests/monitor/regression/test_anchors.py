@@ -7,6 +7,7 @@ import pytest
 
 from lake import ANCHORS
 from monitor.regression import ANCHOR_COLUMNS, Anchors, StreamKey
+from monitor.regression.judge import JudgeWatch
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 KEY = StreamKey("rag", "relevance", "1")
@@ -55,3 +56,23 @@ def test_a_reading_is_renewed_by_new_rows() -> None:
     assert anchors.readings()[KEY].last_scored_at == START + timedelta(days=1)
     anchors.feed(ANCHORS.rows(scoring(2, 4.0)).select(ANCHOR_COLUMNS))
     assert anchors.readings()[KEY].last_scored_at == START + timedelta(days=2)
+
+
+def test_rows_that_fail_half_way_are_taken_as_a_whole_when_they_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error in one scoring leaves all judges as they were, so that the same rows count once."""
+    before, rest = scoring(0, 5.0), [*scoring(1, 5.0), *scoring(2, 4.0), *scoring(3, 4.0), *scoring(1, 3.0, metric="b")]
+    anchors, add = fed(*before), JudgeWatch.add
+
+    def add_but_the_last(watch: JudgeWatch, at: datetime, qualities: Any) -> None:
+        if at == START + timedelta(days=3):
+            raise ArithmeticError
+        add(watch, at, qualities)
+
+    with monkeypatch.context() as failing:
+        failing.setattr(JudgeWatch, "add", add_but_the_last)
+        with pytest.raises(ArithmeticError):
+            anchors.feed(ANCHORS.rows(rest).select(ANCHOR_COLUMNS))
+    assert anchors.readings() == fed(*before).readings()
+    anchors.feed(ANCHORS.rows(rest).select(ANCHOR_COLUMNS))
+    assert anchors.readings() == fed(*before, *rest).readings()
+    assert anchors.shift(KEY, START) == fed(*before, *rest).shift(KEY, START)

@@ -27,11 +27,11 @@ def test_worse_conversations_never_change_a_complete_reference() -> None:
 
 
 def test_more_of_the_same_raises_the_baseline() -> None:
-    """With four times the conversations the interval is narrower, and the baseline nearer to the mean."""
+    """With twice the conversations the interval is narrower, and the baseline nearer to the mean."""
     reference = Reference(SETTINGS)
     add(reference, np.tile([0.7, 0.9], 25))
     first = reference.baseline
-    add(reference, np.tile([0.7, 0.9], 75), 1)
+    add(reference, np.tile([0.7, 0.9], 25), 1)
     assert reference.baseline is not None
     assert first is not None
     assert first < reference.baseline < 0.8 - SETTINGS.tolerance
@@ -53,6 +53,6 @@ def test_a_busy_stream_completes_its_reference_after_a_day() -> None:
     reference = Reference(RegressionSettings(reference_observations=10, reference_time=timedelta(days=1)))
     for hour in range(25):
         assert reference.interval is None
-        add(reference, np.tile([0.7, 0.9], 20), hour)
+        add(reference, np.tile([0.7, 0.9], 60), hour)
     assert reference.interval is not None
-    assert reference.observations == 1000
+    assert reference.observations == 3000

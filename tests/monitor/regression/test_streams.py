@@ -1,4 +1,5 @@
 import logging
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -10,7 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake import SCORES
-from monitor.regression import RegressionSettings, Release, Releases, Scale, Status, StreamKey, Streams, Transition
+from monitor.regression import (
+    Detector,
+    RegressionSettings,
+    Release,
+    Releases,
+    Scale,
+    Status,
+    StreamKey,
+    Streams,
+    Transition,
+)
+from monitor.regression.observations import Observations, microseconds
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -58,7 +70,7 @@ def test_a_planted_drop_is_found_once_and_resolved_once() -> None:
     assert (fired.key, fired.change, page.change, resolved.change) == (KEY, "firing", "firing", "resolved")
     assert (fired.reading.tier, page.reading.tier) == ("warn", "page")
     assert START + 20 * HOUR < fired.at <= START + 28 * HOUR
-    assert START + 40 * HOUR < resolved.at <= START + 50 * HOUR
+    assert START + 40 * HOUR < resolved.at <= START + 56 * HOUR
     assert fired.reading.since is not None
     assert abs(fired.reading.since - (START + 20 * HOUR)) <= 2 * HOUR
 
@@ -296,6 +308,21 @@ def test_a_segment_that_fell_is_named_and_a_restart_comes_to_the_same(cuts: list
     assert parts.readings() == whole.readings()
 
 
+@pytest.mark.parametrize(
+    ("language", "value", "goes_on"), [("de", 0.2, True), ("de", 0.75, False), ("en", 0.85, False)]
+)
+def test_whether_a_fall_goes_on_is_asked_of_the_segment_that_fell(language: str, value: float, goes_on: bool) -> None:
+    """However good the others are, and however many: what is new of German says it, and nothing is said without."""
+    streams, later = feed_all(two_languages(70, 40))[0], START + 70 * HOUR
+    segment = f'{{"language":"{language}","model":"m"}}'
+    new = [row(later + n * HOUR / 18, value, f"new {n}", segment=segment) for n in range(18)]
+    good = '{"language":"en","model":"m"}'
+    others = [row(later + n * HOUR / 22, 1.0, f"other {n}", segment=good) for n in range(22)]
+    streams.feed(SCORES.rows([*new, *others, row(later + 3 * HOUR, 1.0, segment=good)]), NOW)
+    assert streams.is_worse_since(KEY, later) is goes_on
+    assert not streams.is_worse_since(KEY, later + HOUR)
+
+
 def test_a_segment_that_cannot_be_read_is_an_unknown_class() -> None:
     """The row takes part like any other."""
     rows = [one | {"segment": "{not JSON"} for one in traffic(40, 20)]
@@ -308,7 +335,7 @@ def broken(*_: Any) -> NoReturn:
     raise ArithmeticError("a number that cannot be")
 
 
-@pytest.mark.parametrize("method", ["take", "_read"])
+@pytest.mark.parametrize("method", ["changes", "_read"])
 def test_a_stream_in_which_an_error_arises_stops_and_the_others_go_on(
     method: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -330,10 +357,7 @@ def test_a_stream_in_which_an_error_arises_stops_and_the_others_go_on(
 
 
 def test_an_attribute_with_too_many_values_is_named_once_and_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    """With a user in segment_by the log says once what to do, a reading how many there are, and all else is as without.
-
-    The conversations of a stream differ in nothing but the user.
-    """
+    """With a user in segment_by the log says once what to do, a reading how many; all else is as without."""
     rows = traffic(98, 80)
     for number, one in enumerate(rows):
         one["segment"] = f'{{"user_id": "user {number}"}}'
@@ -342,10 +366,36 @@ def test_an_attribute_with_too_many_values_is_named_once_and_changes_nothing(cap
     with caplog.at_level(logging.WARNING):
         found, expected = streams.feed(both, NOW), plain.feed(both, NOW)
     (record,) = caplog.records
-    assert "names user_id" in record.message
-    assert "Take it out of segment_by" in record.message
-    # The last six are of a batch that is still open.
-    assert streams.readings()[KEY].beyond == (("user_id", len(rows) - 6 - 500),)
+    assert re.search("names user_id.*Take it out of segment_by", record.message)
+    still_open = 6
+    assert streams.readings()[KEY].beyond == (("user_id", len(rows) - still_open - 500),)
     assert {key: replace(one, beyond=()) for key, one in streams.readings().items()} == plain.readings()
     assert expected
     assert [replace(one, reading=replace(one.reading, beyond=())) for one in found] == expected
+
+
+def test_what_a_stream_found_before_an_error_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fall at hour 20 and an error at hour 35 that come in one portion: it fires as it does without the error."""
+    rows, take_run = traffic(60, 20, 40), Detector._take_run
+
+    def takes_no_hour_35(self: Detector, run: Observations, thresholds: Any) -> Any:
+        return broken() if run.starts[-1] >= microseconds(START + 35 * HOUR) else take_run(self, run, thresholds)
+
+    expected = feed_all(rows)[1]
+    monkeypatch.setattr(Detector, "_take_run", takes_no_hour_35)
+    streams, found = feed_all(rows)
+    assert [one.change for one in expected] == ["firing", "firing", "resolved"]
+    assert found == expected[:1]
+    assert list(streams.stopped) == [KEY]
+
+
+def test_a_stream_that_stopped_before_its_scale_changed_is_not_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores on another scale are a stream of their own: it is read, and nothing is said to have stopped."""
+    ends = {"direction": "up", "low": 0.0, "high": 2.0}
+    streams = feed_all(traffic(20, 1000))[0]
+    with monkeypatch.context() as failing:
+        failing.setattr(Detector, "changes", broken)
+        streams.feed(SCORES.rows([row(START + 20 * HOUR, 0.8), row(START + 30 * HOUR, 0.8)]), NOW)
+    assert list(streams.stopped) == [KEY]
+    streams.feed(SCORES.rows([row(START + hour * HOUR, 1.6, **ends) for hour in range(40, 50)]), NOW)
+    assert (list(streams.stopped), list(streams.readings())) == ([], [KEY])
