@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from monitor.regression.betting import Floats
 from monitor.regression.observations import Integers, Observations, Times, begins_of, microseconds, sizes_of
-from monitor.regression.segments import Segment
+from monitor.regression.segments import Segment, in_use
 from monitor.regression.worst import Answers, worst_of_each
 
 _LARGEST_WEIGHT_RATIO = 10.0
@@ -46,9 +46,9 @@ class Rows:
         return Rows(self.at[chosen], conversations, responses, *numbers, self.kinds)
 
     def alone(self) -> Rows:
-        """Give them without the ids of others, that they were among."""
+        """Give them without the ids and kinds of others, that they were among."""
         conversations, responses = _alone(self.conversations), _alone(self.responses)
-        return Rows(self.at, conversations, responses, self.values, self.weights, self.segments, self.kinds)
+        return Rows(self.at, conversations, responses, self.values, self.weights, *in_use(self.segments, self.kinds))
 
     @classmethod
     def together(cls, parts: list[Rows]) -> Rows:

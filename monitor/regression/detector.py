@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
@@ -14,11 +14,11 @@ from monitor.regression.baselines import Baselines
 from monitor.regression.bets import ALL, Bets, slack_of
 from monitor.regression.betting import Floats, Interval, mean_interval
 from monitor.regression.change_point import ChangePoint, History
+from monitor.regression.classes import Classes
 from monitor.regression.mix import SegmentChange, Split, shares_and_means, split
 from monitor.regression.observations import Integers, Observation, Observations, moment
 from monitor.regression.power import Power
 from monitor.regression.reading import Reading, Status, Tier
-from monitor.regression.segments import Segment
 from monitor.regression.settings import RegressionSettings
 
 _DROP = 0.1
@@ -45,7 +45,7 @@ class Detector:
     def __init__(self, settings: RegressionSettings) -> None:
         self._settings = settings
         self._baselines = Baselines(settings)
-        self._kinds: list[Segment] = []
+        self._classes = Classes()
         self._window = Observations.of([])
         self._batch_starts, self._batch_sizes = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.intp)
         self._worse, self._better = Alarm(settings.log_threshold), Alarm(settings.log_threshold)
@@ -62,6 +62,11 @@ class Detector:
         if self._baselines.baseline is None:
             return Status.LEARNING
         return Status.REGRESSED if self._worse.is_on else Status.WATCHING
+
+    @property
+    def beyond(self) -> Mapping[str, int]:
+        """How many conversations have values beyond those that are told apart, by attribute; see `Classes`."""
+        return self._classes.beyond
 
     def update(self, batch: Sequence[Observation], streams: int = 1) -> Reading | None:
         """Take in one batch; its order does not matter, and an empty one is no batch. `streams` are those of the fleet.
@@ -83,7 +88,7 @@ class Detector:
     def changes(self, found: Observations, streams: Integers) -> Iterator[tuple[int, Reading]]:
         """Do as `take`, and give each reading before later batches are taken in: an error in those does not lose it."""
         log_page_thresholds = self._settings.log_page_threshold(1) + np.log(streams)
-        mine = self._with_own_kinds(found).ordered()
+        mine = self._classes.numbered(found.ordered())
         begin = 0
         while begin < mine.batches:
             run = mine.between(begin, self._end_of_run(mine, begin))
@@ -111,15 +116,6 @@ class Detector:
         if level is None or not mine.any():
             return False
         return mean_interval(since.values[mine], since.weights[mine]).upper < level
-
-    def _with_own_kinds(self, found: Observations) -> Observations:
-        places = {kind: place for place, kind in enumerate(self._kinds)}
-        for kind in found.kinds:
-            if kind not in places:
-                places[kind] = len(places)
-                self._kinds.append(kind)
-        segments = np.array([places[kind] for kind in found.kinds], dtype=np.intp)[found.segments]
-        return replace(found, segments=segments, kinds=self._kinds)
 
     def _end_of_run(self, found: Observations, begin: int) -> int:
         """Give the end of the batches that can be taken at once: the baselines, and the memory, are enough for them."""
@@ -223,6 +219,7 @@ class Detector:
             segments=told.segments,
             most_worsened=self._named(told),
             not_learned=self._not_learned(),
+            beyond=tuple(sorted(self.beyond.items())),
         )
 
     def _split(self, after: Observations) -> Split | None:

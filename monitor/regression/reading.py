@@ -101,6 +101,9 @@ class Reading:
     lower_is_better: bool = False
     not_learned: int = 0
     """Conversations of the last `observations` that are of no segment with a reference: nothing is found in them."""
+    beyond: tuple[tuple[str, int], ...] = ()
+    """Attributes of the traffic with too many values, by name, and how many conversations had a later one; see
+    `Classes`."""
 
     def on(self, scale: Scale) -> Reading:
         """Give it in a metric's own values, where it was in those from 0 (worst) to 1 (best)."""

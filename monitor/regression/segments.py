@@ -17,6 +17,8 @@ Segment = tuple[tuple[str, str], ...]
 """Names and values of what is known of an observation's traffic, by name; empty where nothing is."""
 
 OTHER = "other"
+BEYOND = "beyond " * 9
+"""Stands for any of the values of an attribute that has too many; longer than a value can be."""
 _MOST = 8
 _LEAST = 50
 """Conversations of a segment in the reference."""
@@ -53,15 +55,15 @@ class Partition:
         """Divide classes, of so many conversations each, by attributes; None where that gives fewer than two segments.
 
         At most eight segments, each of at least 50 conversations: the largest are kept, the rest is the others, which
-        get the smallest of the kept ones too where they are fewer than that.
+        get the smallest of the kept ones too where they are fewer than that. A class with a value that is `BEYOND` is
+        of the others.
         """
         sizes: Counter[Segment] = Counter()
         for one, number in classes.items():
             sizes[_only(one, by)] += number
         ordered = sorted(sizes, key=lambda one: (-sizes[one], one))
-        kept = [one for one in ordered[:_MOST] if sizes[one] >= _LEAST]
-        if len(kept) == _MOST < len(ordered):
-            kept.pop()
+        told = [one for one in ordered if sizes[one] >= _LEAST and all(value != BEYOND for _, value in one)]
+        kept = told[: _MOST if len(ordered) <= _MOST else _MOST - 1]
         others = sizes.total() - sum(sizes[one] for one in kept)
         while kept and 0 < others < _LEAST:
             others += sizes[kept.pop()]
@@ -138,7 +140,14 @@ def _explained(numbers: NDArray[np.intp], values: Floats, weights: Floats) -> fl
 
 def numbers_of(partition: Partition, places: NDArray[np.intp], kinds: Sequence[Segment]) -> NDArray[np.intp]:
     """Number of the segment of each, `places` being those of their classes in `kinds`; shape (observations,)."""
-    return np.array([partition.number(kind) for kind in kinds], dtype=np.intp)[places]
+    own, used = in_use(places, kinds)
+    return np.array([partition.number(kind) for kind in used], dtype=np.intp)[own]
+
+
+def in_use(places: NDArray[np.intp], kinds: Sequence[Segment]) -> tuple[NDArray[np.intp], tuple[Segment, ...]]:
+    """Give the places of classes in the tuple of only those kinds that these are."""
+    used, there = np.unique(places, return_inverse=True)
+    return there, tuple(kinds[place] for place in used.tolist())
 
 
 def _only(segment: Segment, by: tuple[str, ...]) -> Segment:

@@ -20,7 +20,7 @@ from monitor.regression.betting import Floats
 from monitor.regression.observations import moment
 from monitor.regression.reading import StreamKey
 from monitor.regression.scale import Scale
-from monitor.regression.segments import Segment, segment_of
+from monitor.regression.segments import Segment, in_use, segment_of
 
 LeftOut = Literal[
     "backfill", "no_value", "no_stream", "no_time", "future", "no_scale", "out_of_range", "bad_probability", "stopped"
@@ -163,7 +163,8 @@ class _Columns:
         quality = scale.quality(self.values[chosen])
         picked = pa.array(chosen)
         ids = self.conversations.take(picked), self.answers.take(picked)
-        return Rows(self.at[chosen], *ids, quality, weights, self.segments[chosen], self.kinds)
+        # Else each stream would go through the kinds of all.
+        return Rows(self.at[chosen], *ids, quality, weights, *in_use(self.segments[chosen], self.kinds))
 
 
 def _text(column: pa.ChunkedArray, otherwise: pa.ChunkedArray | pa.Scalar) -> pa.ChunkedArray:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from monitor.regression.batches import Batches, Closed
+from monitor.regression.classes import MOST_VALUES
 from monitor.regression.detector import Detector
 from monitor.regression.observations import Integers, Times, begins_of, microseconds, moment, sizes_of
 from monitor.regression.reading import Reading, Status, StreamKey, Transition, TransitionKind
@@ -54,6 +55,7 @@ class Streams:
     - A sampling probability of null counts as 1.
     - A conversation is of the class of traffic (`segment`) of its first score in the batch; one that cannot be read is
       none, so that its score counts like one of an unknown class.
+    - An attribute of traffic with too many values is named in the log, once, see `Classes`.
     - A metric's range is laid on the scale from 0 (worst) to 1 (best), see `Scale`; one that has no better end or no
       two ends is not watched (`no_scale`). A metric whose range or direction changes is a new stream.
     - Batches of all streams are taken in by their ends. The evidence that pages grows with the number of metrics of
@@ -72,6 +74,8 @@ class Streams:
         self._releases = releases or Releases()
         self._streams: dict[tuple[StreamKey, Scale], _Stream] = {}
         self._sorter = Sorter(settings.segment_by)
+        self._told: set[str] = set()
+        """Attributes with too many values that the log has named."""
 
     @property
     def left_out(self) -> Mapping[LeftOut, int]:
@@ -122,6 +126,7 @@ class Streams:
                 if closed is not None:
                     # One by one: what was found before an error stays.
                     found.extend((one, scale.is_reversed) for one in self._advance(key, scale, stream, closed, begun))
+                    self._tell_beyond(key, stream.detector)
             except Exception as error:
                 _stop(key, stream, error)
         return [transition for transition, _ in sorted(found, key=lambda one: (one[0].at, one[0].key, one[1]))]
@@ -175,6 +180,15 @@ class Streams:
             run = closed.observations.between(first, first + size)
             for place, reading in stream.detector.changes(run, streams[first : first + size]):
                 yield first + place, reading
+
+    def _tell_beyond(self, key: StreamKey, detector: Detector) -> None:
+        for name in sorted(detector.beyond.keys() - self._told):
+            self._told.add(name)
+            _log.warning(
+                "monitor.regression.segment_by names %s, which has too many values to tell traffic apart by, seen "
+                "first in %s of %r: the %d that came first are told apart, what comes later is taken together. Take it "
+                "out of segment_by; the page counts the conversations.", name, key.metric, key.deployment, MOST_VALUES,
+            )  # fmt: skip
 
     def _begun(self) -> Times:
         """When each metric of each deployment had its first score, in order: a version that is over is replaced."""

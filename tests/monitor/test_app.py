@@ -189,3 +189,21 @@ def test_the_pages_say_until_when_alerts_are_silenced(
     clock.advance(hours=4)
     monitor.refresh()
     assert "silenced" not in open_page("/deployment?name=rag").text
+
+
+def test_an_attribute_with_too_many_values_is_told_with_what_to_do(open_page: Open, monitor: Monitor, rows: Any):
+    """A column of segment_by with a value for each conversation is named, with how many are not told apart."""
+    random = np.random.default_rng(1)
+    times = [NOW - timedelta(hours=48) + timedelta(minutes=3 * number) for number in range(940)]
+    values = random.uniform(0.5, 1, len(times)).tolist()
+    classes = [f'{{"language":"{number}"}}' for number in range(len(times))]
+    rows.scores(
+        "rag",
+        *(
+            {"requested_at": at, "date": at.date(), "value": value, "segment": segment}
+            for at, value, segment in zip(times, values, classes, strict=True)
+        ),
+    )
+    monitor.refresh()
+    page = " ".join(open_page("/").text.split())
+    assert re.search("language has too many values for segment_by, take it out: those of 4[0-4]0 conversations", page)

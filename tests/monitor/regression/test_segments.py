@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.regression.segments import Partition, Segment, choose, numbers_of, segment_of
+from monitor.regression.segments import BEYOND, Partition, Segment, choose, in_use, numbers_of, segment_of
 
 NAMES = ("language", "question_length")
 EN, DE = (("language", "en"),), (("language", "de"),)
@@ -79,3 +79,22 @@ def test_a_class_that_was_not_there_is_of_the_others() -> None:
     assert not partition.has_others
     kinds = [DE, EN, (("language", "fr"),), ()]
     assert numbers_of(partition, np.array([1, 2, 3, 0]), kinds).tolist() == [0, 2, 2, 1]
+
+
+def test_values_beyond_those_that_are_told_apart_are_of_the_others() -> None:
+    """However many they are; and where only they are beside what is too small, there is one segment."""
+    beyond: Segment = (("language", BEYOND),)
+    partition = Partition.of({EN: 100, beyond: 300}, ("language",))
+    assert partition == Partition(("language",), (EN,), has_others=True)
+    assert partition.number(beyond) == 1
+    assert Partition.of({beyond: 300, EN: 40, DE: 40}, ("language",)) is None
+
+
+def test_a_part_of_many_has_only_its_own_kinds() -> None:
+    """Their places are given anew, and none of them changes its kind."""
+    kinds = [(("language", str(number)),) for number in range(100)]
+    places = np.array([7, 3, 99, 3])
+    own, used = in_use(places, kinds)
+    assert len(used) == 3
+    assert [used[place] for place in own] == [kinds[place] for place in places]
+    assert in_use(places[:0], kinds)[1] == ()

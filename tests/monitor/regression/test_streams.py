@@ -1,4 +1,6 @@
 import logging
+import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any, NoReturn
@@ -352,6 +354,23 @@ def test_a_stream_in_which_an_error_arises_stops_and_the_others_go_on(
     assert list(streams.stopped) == [bad]
     assert streams.left_out["stopped"] == len(rows) - (6 if method == "_read" else 200)
     assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+def test_an_attribute_with_too_many_values_is_named_once_and_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """With a user in segment_by the log says once what to do, a reading how many; all else is as without."""
+    rows = traffic(98, 80)
+    for number, one in enumerate(rows):
+        one["segment"] = f'{{"user_id": "user {number}"}}'
+    both = SCORES.rows(rows + [one | {"metric": "other"} for one in rows])
+    streams, plain = (Streams(SETTINGS.model_copy(update={"segment_by": by})) for by in (("user_id",), ()))
+    with caplog.at_level(logging.WARNING):
+        found, expected = streams.feed(both, NOW), plain.feed(both, NOW)
+    (record,) = caplog.records
+    assert re.search("names user_id.*Take it out of segment_by", record.message)
+    assert streams.readings()[KEY].beyond == (("user_id", 97 * 6 - 500),)
+    assert {key: replace(one, beyond=()) for key, one in streams.readings().items()} == plain.readings()
+    assert expected
+    assert [replace(one, reading=replace(one.reading, beyond=())) for one in found] == expected
 
 
 def test_what_a_stream_found_before_an_error_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
