@@ -8,7 +8,7 @@ from datetime import datetime
 
 from monitor.alert_change import AlertChange
 from monitor.charts import TimeAxis, axis_of, bars, height_of, line
-from monitor.floors import FloorReading
+from monitor.floors import NO_JUDGE, REFUSAL, FloorName, FloorReading
 from monitor.regression import UNDECIDED, Judgement, JudgeReading, Reading, Scale, Status
 from monitor.scores import MetricScores
 from monitor.snapshot import Figures, Snapshot
@@ -71,6 +71,22 @@ class Card:
     def regressed(self) -> bool:
         """Whether any metric has an active regression."""
         return any(row.regressed for row in self.rows)
+
+    @property
+    def regressions(self) -> tuple[ActiveRegression, ...]:
+        """Those that have not ended."""
+        return tuple(_regressions(self.name, self.figures))
+
+    @property
+    def not_measured(self) -> Mapping[FloorName, str]:
+        """Limits of what nothing measures, and why."""
+        metrics = self.figures.scores.metrics
+        found: dict[FloorName, str] = {}
+        if REFUSAL not in metrics:
+            found["refusals"] = f"no score of the metric {REFUSAL}"
+        if all(scores.judge in (None, *NO_JUDGE) for scores in metrics.values()):
+            found["unscored"] = "no score of a judge"
+        return found
 
     @property
     def urgent(self) -> bool:
@@ -139,17 +155,12 @@ def overview_of(snapshot: Snapshot) -> Overview:
     axis = axis_of(_timelines(snapshot.deployments))
     ordered = sorted(snapshot.deployments.items(), key=lambda item: (*_urgency(item[1]), item[0]))
     readings = [(name, metric, reading) for name, figures in ordered for metric, reading in figures.readings.items()]
-    regressions = [
-        ActiveRegression(*found, snapshot.deployments[found[0]].judgements.get(found[1], UNDECIDED))
-        for found in readings
-        if found[2].status is Status.REGRESSED
-    ]
     return Overview(
         taken_at=snapshot.taken_at,
         axis=axis,
         cards=tuple(_card(name, figures, axis) for name, figures in ordered[:_MOST_CARDS]),
         left_out=max(0, len(ordered) - _MOST_CARDS),
-        regressions=tuple(regressions),
+        regressions=tuple(one for name, figures in ordered for one in _regressions(name, figures)),
         passed=tuple((c, _floor_of(c, figures)) for _, figures in ordered for c in figures.passed),
         watching=sum(reading.status is Status.WATCHING for _, _, reading in readings),
         learning=sum(reading.status is Status.LEARNING for _, _, reading in readings),
@@ -161,6 +172,12 @@ def card_of(name: str, figures: Figures) -> tuple[Card, TimeAxis | None]:
     """Work out the card of one deployment alone, and the axis of its charts."""
     axis = axis_of(_timelines({name: figures}))
     return _card(name, figures, axis), axis
+
+
+def _regressions(name: str, figures: Figures) -> Iterator[ActiveRegression]:
+    for metric, reading in figures.readings.items():
+        if reading.status is Status.REGRESSED:
+            yield ActiveRegression(name, metric, reading, figures.judgements.get(metric, UNDECIDED))
 
 
 def _floor_of(change: AlertChange, figures: Figures) -> FloorReading | None:

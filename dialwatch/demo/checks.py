@@ -104,9 +104,10 @@ def _are_delivered(alerts: Sequence[Mapping[str, Any]]) -> bool:
 def _regression(plan: Plan, lake: Lake, deliveries: Sequence[Delivery]) -> list[Check]:
     rows = _alerts(lake)
     alerts = _told(rows)
-    found = ", ".join(f"{row['metric']} of {row['deployment']} {row['change']}" for row in alerts) or "none"
-    planted = (plan.degraded_deployment, METRIC, "firing")
     # An alert that becomes a page fires again.
+    names = dict.fromkeys(f"{row['metric']} of {row['deployment']} {row['change']}" for row in alerts)
+    found = ", ".join(names) or "none"
+    planted = (plan.degraded_deployment, METRIC, "firing")
     told = {(row["deployment"], row["metric"], row["change"]) for row in alerts}
     kept = told == {planted} and len({row["alert_id"] for row in alerts}) == 1
     since = alerts[0]["since"] if kept else None

@@ -25,8 +25,9 @@ ANSWER_COLUMNS = {name: pc.field(name) for name in ("requested_at", "status", "e
 """Of `parsed_logs`; whether an answer has a visible character is asked, never its text."""
 _CALLS = ("tool_calls", "function_call")
 """Reasons to finish of an answer that says nothing because it asks a tool."""
-_REFUSAL = "refusal"
-_NO_JUDGE = ("lexical", "embedding", "model")
+REFUSAL = "refusal"
+NO_JUDGE = ("lexical", "embedding", "model")
+"""What stands for the judge of metrics that ask none."""
 _BUDGET = "judge_budget"
 """The reason of an evaluation that was not made because the money for it is spent, as configured."""
 Last = Mapping[tuple[str, FloorName], tuple[bool, datetime]]
@@ -85,9 +86,9 @@ class Floors:
         recent = pc.or_kleene(pc.greater_equal(rows["requested_at"], kept), pc.greater_equal(rows["scored_at"], kept))
         rows = rows.filter(pc.and_kleene(recent, pc.invert(pc.fill_null(rows["is_backfill"], False))))
         valid = pc.and_(pc.is_valid(rows["requested_at"]), pc.is_valid(rows["value"]))
-        refusals = rows.filter(pc.and_(pc.fill_null(pc.equal(rows["metric"], _REFUSAL), False), valid))
+        refusals = rows.filter(pc.and_(pc.fill_null(pc.equal(rows["metric"], REFUSAL), False), valid))
         refused = floats(refusals["value"]) > 0
-        asked = pc.invert(pc.is_in(rows["judge"], pa.array([*_NO_JUDGE, None], pa.string())))
+        asked = pc.invert(pc.is_in(rows["judge"], pa.array([*NO_JUDGE, None], pa.string())))
         judged = rows.filter(pc.and_(asked, pc.is_valid(rows["scored_at"])))
         of_judge = pc.and_(pc.starts_with(judged["reason"], "judge_"), pc.not_equal(judged["reason"], _BUDGET))
         bad = np.asarray(pc.and_(pc.is_null(judged["value"]), pc.fill_null(of_judge, False)))

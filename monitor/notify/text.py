@@ -67,7 +67,7 @@ def _firing(change: AlertChange) -> list[str]:
     lines.append(f"Cause: {_cause(change)}.")
     if details.worst:
         worst = ", ".join(f"{answer.response_id} ({_number(answer.value)})" for answer in details.worst[:WORST])
-        lines.append(f"Worst answers since then: {worst}")
+        lines.append(f"Worst answers since then, by response_id in parsed_logs: {worst}")
     return lines
 
 
@@ -142,7 +142,9 @@ def _lower_is_better(change: AlertChange) -> bool:
 
 def _between(change: AlertChange) -> str:
     earliest, latest = change.details.since_earliest, change.details.since_latest
-    return "" if earliest is None or latest is None else f" (95 %: {time(earliest)} to {time(latest)})"
+    if earliest is None or latest is None or earliest == latest:
+        return ""
+    return f" (95 %: {time(earliest)} to {time(latest)})"
 
 
 def _interval(change: AlertChange) -> str:

@@ -74,6 +74,18 @@ def test_the_page_says_what_got_worse(open_page: Open, monitor: Monitor):
     assert "not json" in text
 
 
+@pytest.mark.usefixtures("three_deployments")
+def test_the_page_of_an_alert_says_what_got_worse_too(open_page: Open, monitor: Monitor):
+    """Its link leads to the deployment: the same words stand there, and whether the alert is a warning or a page."""
+    monitor.refresh()
+    sentence = re.compile(r"<section class=\"notice regressed\".*?</section>", re.DOTALL)
+    (told,) = sentence.findall(open_page("/").text)
+    page = open_page("/deployment?name=rag-search").text
+    assert sentence.findall(page) == [told]
+    assert re.findall(r'>firing</span><br><span class="quiet">(\w+)</span>', page) == ["page"]
+    assert not sentence.findall(open_page("/deployment?name=gpt-4o").text)
+
+
 def test_names_cannot_write_html(open_page: Open, monitor: Monitor, rows: Any):
     """A deployment, metric, signal or reason that looks like HTML is shown as text."""
     attack = '"><script>alert(1)</script>'
@@ -152,11 +164,13 @@ def test_a_segment_that_fell_behind_a_better_mix_is_told_as_a_fall(
 
 
 def test_a_limit_with_too_few_requests_is_not_said_to_be_kept(open_page: Open, monitor: Monitor, rows: Any):
-    """Of ten requests no share is taken."""
+    """Of ten requests no share is taken, and of what no metric measures none ever: the page says which."""
     rows.logs("rag", *[{}] * 10)
+    rows.scores("rag", {"metric": "refusal", "value": 0.0})
     monitor.refresh()
     page = open_page("/deployment?name=rag").text
-    assert "too few to tell" in page
+    assert re.search(r"refusals</th>\s.*\s.*\s.*too few to tell", page)
+    assert re.search(r"unscored</th>\s.*\s.*\s.*not measured</span> <span class=\"quiet\">no score of a judge", page)
     assert "kept" not in page
 
 
