@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from benchmarks.regression import least_delay
 from benchmarks.regression_fleet import bh_of_deployments, bh_of_streams, strongest, union
 from benchmarks.regression_price import least_delay_of_means
+from benchmarks.regression_recovery import recovery
 from benchmarks.regression_rules import SETTINGS, lower_bounds, ours, ours_with
 from benchmarks.regression_streams import LAWS, LEVELS, TURNS, Floats, Kind, simulate, worse
 from benchmarks.regression_text import real_scores
@@ -70,6 +71,15 @@ def test_to_know_more_than_the_mean_helps_where_scores_have_more_than_two_values
     kind, (five, two) = Kind(1), (LAWS["five levels"], LAWS["binary"])
     assert least_delay_of_means(kind, two, worse(two, 0.1)) == pytest.approx(least_delay(kind, two, worse(two, 0.1)))
     assert least_delay_of_means(kind, five, worse(five, 0.1)) > 1.5 * least_delay(kind, five, worse(five, 0.1))
+
+
+def test_a_recovery_is_timed_from_its_beginning_and_only_after_an_alarm() -> None:
+    """Of a deep fall some hours after its end; of none there is nothing to time."""
+    kind, law = Kind(1), LAWS["five levels"]
+    fallen = worse(law, 0.4)
+    counts = simulate(np.random.default_rng(1), 1, 40 * 24, kind, lambda hour: fallen if 720 <= hour < 792 else law)
+    assert 0 < recovery(counts[0], kind.means, 0.05) < 72
+    assert np.isnan(recovery(counts[0, :720], kind.means, 0.05))
 
 
 @pytest.mark.parametrize("name", LAWS)
