@@ -6,11 +6,17 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
-from dialwatch.alert_options import check_name, check_text, moment_of, name_in_alerts, unknown_names, written
-from dialwatch.lake_commands import ConfigOption, LakeOption, grid_of, open_filled, settings_of
+from dialwatch.alert_options import (
+    check_name,
+    comment_of,
+    moment_of,
+    name_in_alerts,
+    print_list,
+    unknown_names,
+    written,
+)
+from dialwatch.lake_commands import ConfigOption, LakeOption, open_filled, settings_of
 from monitor.regression import Release
 from monitor.releases import mark_release, read_releases, withdraw_release
 
@@ -32,13 +38,12 @@ def mark(
     running monitor reads all scores again for it.
     """
     now = datetime.now(UTC)
-    comment = " ".join(comment.split())
     for option, name in (("--deployment", deployment), ("--metric", metric)):
         check_name(option, name, "give a name")
-    check_text("--comment", comment)
+    comment = comment_of(comment)
     settings = settings_of(config, lake)
     opened = open_filled(settings)
-    metric = metric and (name_in_alerts(metric, settings) or metric)
+    metric = name_in_alerts(metric, settings)
     for note in unknown_names(deployment, metric, settings, opened):
         typer.echo(f"note: {note}")
     release = Release(deployment, metric, moment_of(at, "--at") if at is not None else now, comment)
@@ -54,12 +59,14 @@ def show(lake: LakeOption = None, config: ConfigOption = None) -> None:
     if not valid:
         typer.echo("no release is marked")
         return
-    grid = grid_of("id", "deployment", "metric", "since", "comment")
-    for number, one in sorted(valid.items(), key=lambda pair: (pair[1].at, pair[0]), reverse=True):
-        # As text: rich would take a name in square brackets for a colour.
-        cells = (str(number), one.deployment, one.metric or "(every)", written(one.at), one.comment)
-        grid.add_row(*map(Text, cells))
-    Console().print(grid)
+    latest_first = sorted(valid.items(), key=lambda pair: (pair[1].at, pair[0]), reverse=True)
+    print_list(
+        ("id", "deployment", "metric", "since", "comment"),
+        (
+            (str(number), one.deployment, one.metric or "(every)", written(one.at), one.comment)
+            for number, one in latest_first
+        ),
+    )
 
 
 @app.command("withdraw")

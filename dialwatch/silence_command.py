@@ -7,12 +7,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
-from dialwatch.alert_options import check_name, check_text, moment_of, name_in_alerts, unknown_names, written
+from dialwatch.alert_options import (
+    check_name,
+    comment_of,
+    moment_of,
+    name_in_alerts,
+    print_list,
+    unknown_names,
+    written,
+)
 from dialwatch.config import Settings
-from dialwatch.lake_commands import ConfigOption, LakeOption, grid_of, open_filled, settings_of
+from dialwatch.lake_commands import ConfigOption, LakeOption, open_filled, settings_of
 from lake import Lake, reads_seconds
 from monitor.notify import Silence
 from monitor.silences import add_silence, end_silence, read_silences
@@ -40,11 +46,10 @@ def add(
     """
     now = datetime.now(UTC)
     _check_filters(deployment, metric, everything)
-    end, comment = _end(for_, until, now), " ".join(comment.split())
-    check_text("--comment", comment)
+    end, comment = _end(for_, until, now), comment_of(comment)
     settings = settings_of(config, lake)
     opened = open_filled(settings)
-    metric = metric and (name_in_alerts(metric, settings) or metric)
+    metric = name_in_alerts(metric, settings)
     silence = Silence(deployment=deployment, metric=metric, until=end, comment=comment)
     for note in _notes(silence, settings, opened):
         typer.echo(f"note: {note}")
@@ -62,12 +67,11 @@ def show(lake: LakeOption = None, config: ConfigOption = None) -> None:
     if not holding:
         typer.echo("nothing is silenced")
         return
-    grid = grid_of("id", "deployment", "metric", "until", "left", "comment")
+    rows = []
     for silence_id, silence in sorted(holding, key=lambda one: one[1].until):
-        cells = (silence_id, silence.deployment or "(every)", silence.metric or "(every)", written(silence.until))
-        # As text: rich would take a name in square brackets for a colour.
-        grid.add_row(*(Text(cell) for cell in (*cells, duration(silence.until - now), silence.comment)))
-    Console().print(grid)
+        names = silence.deployment or "(every)", silence.metric or "(every)"
+        rows.append((silence_id, *names, written(silence.until), duration(silence.until - now), silence.comment))
+    print_list(("id", "deployment", "metric", "until", "left", "comment"), rows)
 
 
 @app.command("end")

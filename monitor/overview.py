@@ -68,11 +68,6 @@ class Card:
     busiest: int
 
     @property
-    def regressed(self) -> bool:
-        """Whether any metric has an active regression."""
-        return any(row.regressed for row in self.rows)
-
-    @property
     def regressions(self) -> tuple[ActiveRegression, ...]:
         """Those that have not ended."""
         return tuple(_regressions(self.name, self.figures))
@@ -91,7 +86,7 @@ class Card:
     @property
     def urgent(self) -> bool:
         """Whether any metric has an active regression, or a limit is passed."""
-        return self.regressed or bool(self.figures.passed)
+        return bool(self.regressions or self.figures.passed)
 
     @property
     def other_signals(self) -> Mapping[str, int]:
@@ -153,7 +148,7 @@ class Overview:
 def overview_of(snapshot: Snapshot) -> Overview:
     """Work out the page."""
     axis = axis_of(_timelines(snapshot.deployments))
-    ordered = sorted(snapshot.deployments.items(), key=lambda item: (*_urgency(item[1]), item[0]))
+    ordered = sorted(snapshot.deployments.items(), key=lambda item: _urgency(*item))
     readings = [(name, metric, reading) for name, figures in ordered for metric, reading in figures.readings.items()]
     return Overview(
         taken_at=snapshot.taken_at,
@@ -191,9 +186,9 @@ def _timelines(deployments: Mapping[str, Figures]) -> Iterator[Timeline]:
             yield scores.values_over_time
 
 
-def _urgency(figures: Figures) -> tuple[bool, bool, int]:
-    regressed = any(reading.status is Status.REGRESSED for reading in figures.readings.values())
-    return (not (regressed or figures.passed), not figures.scores.metrics, -figures.traffic.requests)
+def _urgency(name: str, figures: Figures) -> tuple[bool, bool, int, str]:
+    is_calm = not (any(_regressions(name, figures)) or figures.passed)
+    return is_calm, not figures.scores.metrics, -figures.traffic.requests, name
 
 
 def _card(name: str, figures: Figures, axis: TimeAxis | None) -> Card:
