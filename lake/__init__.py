@@ -33,6 +33,7 @@ from lake.schemas import (
 from lake.signals import DISLIKES, FOLD_COLUMNS, fold_signals
 from lake.storage import Storage, is_remote
 from lake.table import OVERLAP, Change, LostRaceError, Table, TableReplacedError
+from lake.vocabulary import IS_PRODUCTION, TOOL_CALL_FINISH_REASONS, Origin, asks_llm
 
 __all__ = [
     "ALERTS",
@@ -43,6 +44,7 @@ __all__ = [
     "DISLIKES",
     "FOLD_COLUMNS",
     "GROUND_TRUTH",
+    "IS_PRODUCTION",
     "KINDS",
     "LOG_RETENTION",
     "OUTRANKED_BY_CHILD",
@@ -56,6 +58,7 @@ __all__ = [
     "SILENCES",
     "TABLES",
     "TARGET_BYTES",
+    "TOOL_CALL_FINISH_REASONS",
     "UNASSIGNED",
     "USER_SIGNALS",
     "Change",
@@ -65,6 +68,7 @@ __all__ = [
     "Lake",
     "LogClean",
     "LostRaceError",
+    "Origin",
     "ReadAhead",
     "Receipt",
     "Storage",
@@ -75,6 +79,7 @@ __all__ = [
     "TableSpec",
     "Wanted",
     "answers_frame",
+    "asks_llm",
     "check_root",
     "clean_log",
     "compact",

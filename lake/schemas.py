@@ -84,6 +84,9 @@ PARSED_LOGS = TableSpec(
          "tokenize, truncate_prompt, mcp, route or other."),
         ("status", pa.int16(), "HTTP status that the deployment answered with."),
         ("error", pa.string(), "What is missing or went wrong; null where the line gave a whole answer."),
+        ("repairs", STRINGS, "What was mended to read the line: replaced bytes, a cut end. Null where nothing was."),
+        ("origin", pa.string(), "What made the request: production, evaluation, replay, judge or test. Null is "
+         "production."),
         ("user_id", pa.string(), "Core's hash of the user, or the plain claim where obfuscation is off."),
         ("user_title", pa.string(), "Job title that the client sent."),
         ("project_id", pa.string(), "Project of the API key."),

@@ -39,6 +39,8 @@ class LogRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     kind: str
     status: int | None
     error: str | None
+    repairs: list[str] | None = None
+    origin: str | None = None
     user_id: str | None
     user_title: str | None
     project_id: str | None
