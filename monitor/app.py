@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from monitor.error_pages import add_error_pages
 from monitor.exporter import registry_of
 from monitor.notify.link import page_of
 from monitor.notify.text import summary
@@ -44,6 +45,7 @@ def create_app(monitor: Monitor) -> FastAPI:
     )
     templates.filters.update(FILTERS | {"page_of": page_of})
     registry = registry_of(lambda: monitor.snapshot)
+    add_error_pages(app, templates)
 
     @app.middleware("http")
     async def protect(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
