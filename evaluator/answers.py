@@ -10,19 +10,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from lake import ANSWERING_KINDS, OUTRANKED_BY_CHILD
+from lake import ANSWERING_KINDS, IS_PRODUCTION, OUTRANKED_BY_CHILD, TOOL_CALL_FINISH_REASONS
 
-IS_ANSWER = ds.field("kind").isin(ANSWERING_KINDS) & ds.field("is_entry") & (ds.field("status") == 200)
-"""Rows whose answer a person saw; other kinds, calls between applications and failed calls are not scored."""
+IS_ANSWER = ds.field("kind").isin(ANSWERING_KINDS) & ds.field("is_entry") & (ds.field("status") == 200) & IS_PRODUCTION
+"""Rows whose answer a person saw; other kinds, calls between applications, failed calls and what evaluations, replays,
+judges and tests asked are not scored."""
 
 ANSWER_COLUMNS = (
     "event_id", "response_id", "response_ids", "deployment", "date", "requested_at", "chat_id", "kind", "status",
     "error", "is_entry", "question", "answer", "documents", "contexts", "contexts_origin", "finish_reason",
-    "trace_id", "span_id", "ingested_at", "duration_ms", "price", "model",
+    "trace_id", "span_id", "ingested_at", "duration_ms", "price", "model", "origin",
 )  # fmt: skip
 """All that `answers` reads; the bodies stay where they are."""
 
-_TOOL_CALLS = frozenset({"tool_calls", "function_call", "tool_use"})
 _CUT = frozenset({"length", "content_filter"})
 AT_ONCE = 2_000
 """Answers at a time, for what is done with them in no time."""
@@ -92,7 +92,11 @@ def _answer(row: Mapping[str, Any]) -> Answer:
 def _text(row: Mapping[str, Any]) -> str | None:
     if row["answer"] is not None:
         return str(row["answer"])
-    ended = row["error"] is None and row["finish_reason"] is not None and row["finish_reason"] not in _TOOL_CALLS
+    ended = (
+        row["error"] is None
+        and row["finish_reason"] is not None
+        and row["finish_reason"] not in TOOL_CALL_FINISH_REASONS
+    )
     return "" if ended else None
 
 

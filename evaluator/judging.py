@@ -13,6 +13,7 @@ from evaluator.metrics import Metric
 from evaluator.metrics.combination import Combination
 from evaluator.metrics.ensemble import Combine, Ensemble
 from evaluator.metrics.llm_metric import LlmMetric
+from lake import JudgeKind, asks_llm
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge, JudgeSettings
@@ -20,13 +21,12 @@ if TYPE_CHECKING:
 JUDGE_IS_THE_MODEL = "judge_is_the_model"
 """Why an answer has no score: models favour their own text."""
 
-_KIND = "llm"
 _DATE = re.compile(r"[-@:](latest|\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|\d{2}-\d{2})$")
 
 
 def asks_judge(metric: Metric) -> bool:
     """Whether a metric, or one that a combination is made of, asks a judge."""
-    return _KIND in metric.judge.split("+")
+    return asks_llm(metric.judge)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def judges_of_all(metrics: Sequence[Metric]) -> list[BoundJudge]:
 def judge_named(metric: Metric) -> str:
     """Give what judges, as `scores.judge` has it: the judges' names where they are asked, such as `lexical+strict`."""
     names = "+".join(judge.name for judge in judges_of(metric))
-    return "+".join(names if names and kind == _KIND else kind for kind in metric.judge.split("+"))
+    return "+".join(names if names and kind == JudgeKind.LLM else kind for kind in metric.judge.split("+"))
 
 
 def judges_itself(metric: Metric, answer: Answer) -> bool:

@@ -19,7 +19,7 @@ IS_OPINION = ds.field("value").is_valid()
 CAN_MAKE_GOOD = IS_OPINION & ((ds.field("value") > 0) | (ds.field("origin") == "explicit"))
 """Signals that may lift an answer: a good one, and one that replaces what a person said before."""
 
-IDENTITY_COLUMNS = ("event_id", "response_ids", "date", "kind", "status", "is_entry")
+IDENTITY_COLUMNS = ("event_id", "response_ids", "date", "kind", "status", "is_entry", "origin")
 
 _JOINED = ["event_id", "date", "response_ids"]
 

@@ -26,7 +26,7 @@ from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, S
 from evaluator.sampling import Sampling, flagged
 from evaluator.segments import segment_of
 from evaluator.tables import DeploymentTables
-from lake import SCORES, Table
+from lake import SCORES, JudgeKind, Table
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class Work:
 
 def answers_at_once(metrics: Sequence[Metric]) -> int:
     """Give how many answers to score between two looks at whether to stop or to commit: few where models are asked."""
-    return AT_ONCE if all(metric.judge == "lexical" for metric in metrics) else 50
+    return AT_ONCE if all(metric.judge == JudgeKind.LEXICAL for metric in metrics) else 50
 
 
 def score_id(answer: Answer, metric: Metric) -> str:

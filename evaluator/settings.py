@@ -16,7 +16,7 @@ from evaluator.metrics import Metric, Models, metric_named
 from evaluator.metrics.ensemble import Combine
 from evaluator.own_metrics import Aspects, CombinationSettings, aspects_of, checked_combinations, combinations_of
 from evaluator.sampling import SamplingSettings
-from lake import reads_seconds
+from lake import JUDGE_KINDS, reads_seconds
 
 DEFAULT_METRICS = (
     "faithfulness_kprecision",
@@ -195,6 +195,11 @@ class EvaluatorSettings(BaseModel):
     def _has_judges(self) -> EvaluatorSettings:
         if both := self.judges.keys() & self.ensembles.keys():
             raise ValueError(f"{min(both)!r} is a judge and an ensemble; give one of them another name")
+        for name in self.judges:
+            # The rows of scores have the judges' names beside these words, joined by `+`.
+            if name in JUDGE_KINDS or "+" in name:
+                words = ", ".join(sorted(JUDGE_KINDS))
+                raise ValueError(f"a judge cannot be named {name!r}: the words {words} and names with + are taken")
         asked = (self.judge, *(own.judge for own in self.deployments.values()))
         members = (name for ensemble in self.ensembles.values() for name in ensemble.judges)
         _check_known([name for name in asked if name], {*self.judges, *self.ensembles})

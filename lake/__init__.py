@@ -33,7 +33,16 @@ from lake.schemas import (
 from lake.signals import DISLIKES, FOLD_COLUMNS, fold_signals
 from lake.storage import Storage, is_remote
 from lake.table import OVERLAP, Change, LostRaceError, Table, TableReplacedError
-from lake.vocabulary import IS_PRODUCTION, TOOL_CALL_FINISH_REASONS, Origin, asks_llm
+from lake.vocabulary import (
+    IS_PRODUCTION,
+    JUDGE_KINDS,
+    TOOL_CALL_FINISH_REASONS,
+    JudgeKind,
+    Origin,
+    asks_llm,
+    can_drift,
+    llms_of,
+)
 
 __all__ = [
     "ALERTS",
@@ -45,6 +54,7 @@ __all__ = [
     "FOLD_COLUMNS",
     "GROUND_TRUTH",
     "IS_PRODUCTION",
+    "JUDGE_KINDS",
     "KINDS",
     "LOG_RETENTION",
     "OUTRANKED_BY_CHILD",
@@ -65,6 +75,7 @@ __all__ = [
     "ChildContexts",
     "Compaction",
     "Forgotten",
+    "JudgeKind",
     "Lake",
     "LogClean",
     "LostRaceError",
@@ -80,6 +91,7 @@ __all__ = [
     "Wanted",
     "answers_frame",
     "asks_llm",
+    "can_drift",
     "check_root",
     "clean_log",
     "compact",
@@ -90,6 +102,7 @@ __all__ = [
     "forget_before",
     "ground_truth_frame",
     "is_remote",
+    "llms_of",
     "read_new",
     "reads_seconds",
     "vacuum",

@@ -23,7 +23,25 @@ IS_PRODUCTION = ds.field("origin").is_null() | (ds.field("origin") == Origin.PRO
 TOOL_CALL_FINISH_REASONS = frozenset({"tool_calls", "function_call", "tool_use"})
 """`parsed_logs.finish_reason` of an answer that calls a tool, and so may have no text (OpenAI, Anthropic)."""
 
-_ASKS_NO_LLM = frozenset({"lexical", "embedding", "model", "ratings"})
+
+class JudgeKind(StrEnum):
+    """`scores.judge`: what gave the score, where it is no language model that has a name in the configuration.
+
+    Several are joined by `+`, as in `lexical+embedding`; `llm` stands for a language model without a name.
+    """
+
+    LEXICAL = "lexical"
+    EMBEDDING = "embedding"
+    MODEL = "model"
+    LLM = "llm"
+    RATINGS = "ratings"
+
+
+JUDGE_KINDS = frozenset(kind.value for kind in JudgeKind)
+"""Words of `scores.judge` that name no judge; a judge of the configuration has another name, without `+`."""
+
+_ASKS_NO_LLM = JUDGE_KINDS - {JudgeKind.LLM}
+_NEVER_DRIFTS = frozenset({JudgeKind.LEXICAL.value, JudgeKind.RATINGS.value})
 
 
 def asks_llm(judge: str | None) -> bool:
@@ -32,3 +50,16 @@ def asks_llm(judge: str | None) -> bool:
     `lexical+embedding`, the judge of a combination of metrics, names none; `lexical+strict` names one.
     """
     return judge is not None and not _ASKS_NO_LLM.issuperset(judge.split("+"))
+
+
+def llms_of(judge: str) -> list[str]:
+    """Give the names of the language models in `scores.judge`: `lexical+strict` has one, `strict`."""
+    return [name for name in judge.split("+") if name not in JUDGE_KINDS]
+
+
+def can_drift(judge: str | None) -> bool:
+    """Say whether what gave a score may change while the answers stay the same; so where it is not known what did.
+
+    Code does not, and ratings are people's own word; whatever else a combination has may.
+    """
+    return judge is None or not _NEVER_DRIFTS.issuperset(judge.split("+"))

@@ -14,6 +14,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
 
+from lake import Origin
 from monitor.amounts import PER_UNIT
 from monitor.books import Books
 from monitor.families import counter, gauge
@@ -58,25 +59,35 @@ def _by_label(counts: Counts) -> Iterable[tuple[tuple[str, ...], int]]:
 
 
 def _traffic(deployments: _Deployments) -> Iterator[Metric]:
-    traffic = [(name, figures.traffic) for name, figures in deployments.items()]
+    traffic = [
+        (name, origin, one)
+        for name, figures in deployments.items()
+        for origin, one in ((Origin.PRODUCTION.value, figures.traffic), *figures.other_traffic.items())
+        if one.requests
+    ]
     yield counter(
         "dialwatch_responses_total",
-        "Requests of every kind that DIAL answered, by HTTP status.",
-        (((name, status), number) for name, t in traffic for status, number in t.responses.items()),
+        "Requests of every kind that DIAL answered, by HTTP status and by what made them: production, which alone the "
+        "pages, scores and limits are about, evaluation, replay, judge or test.",
+        (((name, origin, status), number) for name, origin, t in traffic for status, number in t.responses.items()),
         "deployment",
+        "origin",
         "status",
     )
     yield counter(
         "dialwatch_signals_total",
         "Signs of what people thought of an answer: like, dislike, regenerate and so on.",
-        (((name, signal), number) for name, t in traffic for signal, number in t.signals.items()),
+        (
+            ((name, signal), number)
+            for name, figures in deployments.items()
+            for signal, number in figures.traffic.signals.items()
+        ),
         "deployment",
         "signal",
     )
     directions = [
-        ((name, direction), number)
-        for name, t in traffic
-        if t.requests
+        ((name, origin, direction), number)
+        for name, origin, t in traffic
         for direction, number in (("prompt", t.prompt_tokens), ("completion", t.completion_tokens))
     ]
     yield counter(
@@ -85,14 +96,25 @@ def _traffic(deployments: _Deployments) -> Iterator[Metric]:
         "a sum over deployments counts them twice.",
         directions,
         "deployment",
+        "origin",
         "direction",
     )
     yield counter(
         "dialwatch_cost_total",
         "Price of the deployment's own calls, without the calls that it made in turn, in the currency of DIAL's "
         "price table. Sums over deployments count nothing twice.",
-        (((name,), t.cost) for name, t in traffic if t.requests),
+        (((name, origin), t.own_cost) for name, origin, t in traffic),
         "deployment",
+        "origin",
+    )
+    yield counter(
+        "dialwatch_entry_cost_total",
+        "Price of the deployment's answers to people with all calls that these took, in the currency of DIAL's price "
+        "table: what an application costs. What it shares with dialwatch_cost_total of the models it calls is the same "
+        "money.",
+        (((name, origin), t.entry_cost) for name, origin, t in traffic),
+        "deployment",
+        "origin",
     )
 
 

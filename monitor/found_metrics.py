@@ -95,8 +95,14 @@ _FLOORS: tuple[tuple[str, str, Callable[[FloorReading], float | None]], ...] = (
     ),
     (
         "dialwatch_floor_share",
-        "Share of the latest requests, answers or evaluations that are bad; absent while there are too few.",
-        lambda reading: reading.share,
+        "Share of the latest requests, answers or evaluations that are bad; absent while it is not judged.",
+        lambda reading: reading.share if reading.unjudged is None else None,
+    ),
+    (
+        "dialwatch_floor_judged",
+        "1 while a plain limit can be passed, 0 while too little is known, as with too few requests; the page of the "
+        "deployment says why.",
+        lambda reading: float(reading.unjudged is None),
     ),
     (
         "dialwatch_floor_limit",
@@ -176,7 +182,11 @@ def _alerts(deployments: Mapping[str, Figures]) -> Iterator[Metric]:
 
 def _floors(deployments: Mapping[str, Figures]) -> Iterator[Metric]:
     floors = [
-        ((name, floor), reading) for name, figures in deployments.items() for floor, reading in figures.floors.items()
+        ((name, floor), reading)
+        for name, figures in deployments.items()
+        # Anybody can ask for names that there are not: those have no limits to tell of.
+        if figures.traffic.has_answered
+        for floor, reading in figures.floors.items()
     ]
     for family, text, number in _FLOORS:
         yield gauge(family, text, ((labels, number(reading)) for labels, reading in floors), "deployment", "floor")

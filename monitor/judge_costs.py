@@ -10,12 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake import llms_of
 from monitor.amounts import PER_UNIT, added, exact_sum, floats
 
 JUDGE_COST_COLUMNS = ("judge", "cost", "scored_at")
-
-_KINDS = frozenset({"lexical", "embedding", "model", "llm"})
-"""What `judge` has beside the names of judges."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ def of_each_judge(amounts: Mapping[str, int]) -> dict[str, int]:
     """
     found: dict[str, int] = {}
     for label, amount in amounts.items():
-        judges = [name for name in label.split("+") if name not in _KINDS] or [label]
+        judges = llms_of(label) or [label]
         for place, name in enumerate(judges):
             found[name] = found.get(name, 0) + (amount + place) // len(judges)
     return dict(sorted(found.items()))

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from lake import asks_llm
 from monitor.alert_change import AlertChange
 from monitor.charts import TimeAxis, axis_of, bars, height_of, line
-from monitor.floors import NO_JUDGE, REFUSAL, FloorName, FloorReading
+from monitor.floors import REFUSAL, FloorName, FloorReading
 from monitor.regression import UNDECIDED, Judgement, JudgeReading, Reading, Scale, Status
 from monitor.scores import MetricScores
 from monitor.snapshot import Figures, Snapshot
@@ -79,7 +80,7 @@ class Card:
         found: dict[FloorName, str] = {}
         if REFUSAL not in metrics:
             found["refusals"] = f"no score of the metric {REFUSAL}"
-        if all(scores.judge in (None, *NO_JUDGE) for scores in metrics.values()):
+        if not any(asks_llm(scores.judge) for scores in metrics.values()):
             found["unscored"] = "no score of a judge"
         return found
 

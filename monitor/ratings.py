@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake import DISLIKES, SCORES
+from lake import DISLIKES, SCORES, JudgeKind
 from monitor.scores import SCORE_COLUMNS
 
 _VERSION = "1"
@@ -97,7 +97,7 @@ def _score(row: dict[str, Any]) -> dict[str, Any]:
         "chat_id": row["chat_id"],
         "metric": DISLIKES,
         "metric_version": _VERSION,
-        "judge": "ratings",
+        "judge": JudgeKind.RATINGS.value,
         "value": _VALUES[row["signal"]],
         "sampling_probability": 1.0,
         "direction": "down",

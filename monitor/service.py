@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-from lake import Lake
+from lake import Lake, can_drift
 from monitor.alert_change import AlertChange
 from monitor.alerts import AlertBook
 from monitor.failures import ALERTS_RECORDED, FLOORS, JUDGES, REGRESSIONS, Failures
@@ -33,9 +33,6 @@ from monitor.regression import (
 from monitor.settings import MonitorSettings
 from monitor.snapshot import Snapshot
 from monitor.totals import SUMMED, RisingTotals, Totals, totals_of
-
-_CANNOT_DRIFT = ("lexical", "ratings")
-"""What `scores.judge` has where no model judges, and people's word for themselves."""
 
 _log = logging.getLogger(__name__)
 
@@ -200,7 +197,7 @@ class Monitor:
     def _judged(self, key: StreamKey, reading: Reading) -> Judgement:
         figures = self._intake.figures.get(key.deployment)
         metric = figures.watched.get(key.metric) if figures else None
-        if metric is not None and metric.judge in _CANNOT_DRIFT and metric.version == key.metric_version:
+        if metric is not None and not can_drift(metric.judge) and metric.version == key.metric_version:
             return MEASURED
         since = reading.since_latest or reading.since
         return judgement_of(reading, self._intake.anchors.shift(key, since) if since else None)

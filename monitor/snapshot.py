@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from lake import IS_PRODUCTION
 from monitor.alert_change import AlertChange
 from monitor.alert_totals import AlertTotals
 from monitor.books import Books
@@ -17,12 +19,15 @@ from monitor.notify import Silence
 from monitor.regression import Judgement, JudgeReading, Reading
 from monitor.scores import MetricScores, Scores
 from monitor.totals import Totals
-from monitor.traffic import Traffic
+from monitor.traffic import Traffic, production
 
 
 @dataclass(frozen=True)
 class Figures:
     """One deployment.
+
+    `traffic` is what people's own use made, `other_traffic`, by `parsed_logs.origin`, what evaluations
+    and the like did.
 
     `readings`, `judges` and `judgements` are of each metric's version that was scored last: `judges` has the metrics
     with anchors, `judgements` those with an active regression. A metric that is not watched is in `stopped` with the
@@ -32,6 +37,7 @@ class Figures:
     """
 
     traffic: Traffic = field(default_factory=Traffic)
+    other_traffic: Mapping[str, Traffic] = field(default_factory=dict)
     scores: Scores = field(default_factory=Scores)
     judge_costs: JudgeCosts = field(default_factory=JudgeCosts)
     alerts: AlertTotals = field(default_factory=AlertTotals)
@@ -46,7 +52,15 @@ class Figures:
 
     def with_logs(self, rows: pa.Table) -> Figures:
         """Add rows of `parsed_logs` (columns LOG_COLUMNS)."""
-        return replace(self, traffic=self.traffic.with_logs(rows))
+        own = production(rows)
+        figures = replace(self, traffic=self.traffic.with_logs(own))
+        if own.num_rows == rows.num_rows:
+            return figures
+        others = dict(self.other_traffic)
+        for origin in rows.filter(~IS_PRODUCTION)["origin"].unique().to_pylist():
+            mine = rows.filter(pc.equal(rows["origin"], origin))
+            others[origin] = others.get(origin, Traffic()).with_logs(mine)
+        return replace(figures, other_traffic={origin: others[origin] for origin in sorted(others)})
 
     def with_signals(self, rows: pa.Table) -> Figures:
         """Add rows of `user_signals` (columns RATING_COLUMNS)."""

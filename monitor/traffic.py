@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from lake import IS_PRODUCTION
 from monitor.amounts import PER_UNIT, added, counts, exact_sum, floats
 from monitor.timeline import Timeline
 
@@ -20,6 +21,8 @@ LOG_COLUMNS = (
     "prompt_tokens",
     "completion_tokens",
     "deployment_price",
+    "price",
+    "origin",
 )
 
 
@@ -28,7 +31,7 @@ class Traffic:
     """Totals since the first row.
 
     `responses` counts every call by HTTP status, `answers` the calls that a person made, `failed` the calls with
-    a status of 400 or more or without a whole answer. Tokens and cost are those that DIAL logged for these calls.
+    a status of 400 or more or without a whole answer. Tokens and costs are those that DIAL logged for these calls.
     """
 
     responses: dict[str, int] = field(default_factory=dict)
@@ -36,7 +39,8 @@ class Traffic:
     failed: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    cost_amount: int = 0
+    own_amount: int = 0
+    entry_amount: int = 0
     signals: dict[str, int] = field(default_factory=dict)
     answers_over_time: Timeline = field(default_factory=Timeline)
 
@@ -46,13 +50,29 @@ class Traffic:
         return sum(self.responses.values())
 
     @property
-    def cost(self) -> float:
-        """Sum of the calls' own prices, in the currency of DIAL's price table."""
-        return self.cost_amount / PER_UNIT
+    def has_answered(self) -> bool:
+        """Whether any call has not failed: anybody can ask for a name that there is not."""
+        return self.requests > self.failed
+
+    @property
+    def own_cost(self) -> float:
+        """Sum of the calls' own prices, in the currency of DIAL's price table; an application's own calls have none.
+
+        Over all deployments it counts nothing twice.
+        """
+        return self.own_amount / PER_UNIT
+
+    @property
+    def entry_cost(self) -> float:
+        """What the answers that people saw took in all: the price of each with all calls that it led to."""
+        return self.entry_amount / PER_UNIT
 
     def with_logs(self, rows: pa.Table) -> Traffic:
         """Add rows of `parsed_logs` (columns LOG_COLUMNS)."""
-        answered_at = rows["requested_at"].filter(pc.fill_null(rows["is_entry"], False)).drop_null()
+        is_entry = pc.fill_null(rows["is_entry"], False)
+        answered_at = rows["requested_at"].filter(is_entry).drop_null()
+        # A call that led to no other may have its own price alone.
+        prices = pc.coalesce(rows["price"], rows["deployment_price"]).filter(is_entry)
         ones = np.ones(len(answered_at))
         return replace(
             self,
@@ -61,13 +81,19 @@ class Traffic:
             failed=self.failed + int(failed(rows).sum()),
             prompt_tokens=self.prompt_tokens + (pc.sum(rows["prompt_tokens"]).as_py() or 0),
             completion_tokens=self.completion_tokens + (pc.sum(rows["completion_tokens"]).as_py() or 0),
-            cost_amount=self.cost_amount + exact_sum(floats(rows["deployment_price"])),
+            own_amount=self.own_amount + exact_sum(floats(rows["deployment_price"])),
+            entry_amount=self.entry_amount + exact_sum(floats(prices)),
             answers_over_time=self.answers_over_time.with_values(answered_at, ones, ones),
         )
 
     def with_signals(self, rows: pa.Table) -> Traffic:
         """Add rows of `user_signals` (column `signal`)."""
         return replace(self, signals=added(self.signals, counts(rows["signal"], "unknown")))
+
+
+def production(rows: pa.Table) -> pa.Table:
+    """Take the rows of `parsed_logs` that people's own use made; most tables have no others."""
+    return rows if rows["origin"].null_count == rows.num_rows else rows.filter(IS_PRODUCTION)
 
 
 def failed(rows: pa.Table) -> NDArray[np.bool_]:

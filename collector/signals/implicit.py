@@ -18,15 +18,17 @@ from collector.signals.chats import REGENERATE, Candidate, Request, candidates
 from collector.signals.lexicon import Lexicon
 from collector.signals.meaning import Asked, Meaning, meaning
 from collector.signals.settings import SignalSettings
-from lake import ANSWERING_KINDS, PARSED_LOGS, USER_SIGNALS, Lake, LostRaceError, Table, read_new
+from lake import ANSWERING_KINDS, IS_PRODUCTION, PARSED_LOGS, USER_SIGNALS, Lake, LostRaceError, Table, read_new
 
 logger = logging.getLogger(__name__)
 
 FROM_LOGS = "implicit:parsed_logs"
 _WITHOUT_SIGNALS = 100
 """So many commits of the log without a signal are worth one that only says that they were read."""
-_IS_REQUEST = ds.field("is_entry") & ds.field("kind").isin(ANSWERING_KINDS) & ds.field("chat_id").is_valid()
-_NEW_COLUMNS = ("event_id", "requested_at", "chat_id", "kind", "is_entry", "history_hash")
+_IS_REQUEST = (
+    ds.field("is_entry") & ds.field("kind").isin(ANSWERING_KINDS) & ds.field("chat_id").is_valid() & IS_PRODUCTION
+)
+_NEW_COLUMNS = ("event_id", "requested_at", "chat_id", "kind", "is_entry", "history_hash", "origin")
 _REQUEST_COLUMNS = (
     "event_id", "response_id", "response_ids", "chat_id", "user_id", "project_id", "requested_at", "duration_ms",
     "status", "finish_reason", "message_count", "history_hash", "prefix_hash", "parent_history_hash",

@@ -18,6 +18,7 @@ PATH = Path(__file__).with_name("dialwatch.json")
 
 SOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
 DEPLOYMENT = 'deployment=~"$deployment"'
+PEOPLE = f'{DEPLOYMENT}, origin="production"'
 STREAM = 'deployment=~"$deployment", metric=~"$metric"'
 INTERVAL = "$__rate_interval"
 
@@ -95,10 +96,12 @@ def _quality(board: build.Dashboard) -> None:
     board.with_panel(
         _chart(
             "Evidence of a regression",
-            "Natural logarithm. A regression fires when the evidence reaches its threshold.",
+            "Natural logarithm. A regression fires as a warning when the evidence reaches its threshold, and pages at "
+            "the higher one.",
             [
                 (f"dialwatch_regression_log_evidence{{{STREAM}}}", "{{deployment}} {{metric}} evidence"),
                 (f"dialwatch_regression_log_threshold{{{STREAM}}}", "{{deployment}} {{metric}} threshold"),
+                (f"dialwatch_regression_log_page_threshold{{{STREAM}}}", "{{deployment}} {{metric}} page threshold"),
             ],
             "none",
             width=12,
@@ -161,21 +164,24 @@ def _traffic(board: build.Dashboard) -> None:
     board.with_panel(
         _chart(
             "Responses",
-            "A second, by HTTP status. Calls that applications make to models are counted at the model.",
+            "A second, by HTTP status, of people alone, without evaluations and tests. Calls that applications make to "
+            "models are counted at the model.",
             [
                 (
-                    f"sum by (deployment, status) (rate(dialwatch_responses_total{{{DEPLOYMENT}}}[{INTERVAL}]))",
+                    f"sum by (deployment, status) (rate(dialwatch_responses_total{{{PEOPLE}}}[{INTERVAL}]))",
                     "{{deployment}} {{status}}",
                 )
             ],
             "reqps",
+            width=6,
             stacked=True,
         )
     )
     board.with_panel(
         _chart(
             "Tokens",
-            "A second. An application's tokens include those of the models it calls.",
+            "A second, those of evaluations and tests too. An application's tokens include those of the models it "
+            "calls.",
             [
                 (
                     f"sum by (deployment, direction) (rate(dialwatch_tokens_total{{{DEPLOYMENT}}}[{INTERVAL}]))",
@@ -183,14 +189,33 @@ def _traffic(board: build.Dashboard) -> None:
                 )
             ],
             "short",
+            width=6,
         )
     )
     board.with_panel(
         _chart(
             "Cost an hour",
-            "Price of each deployment's own calls, in the currency of DIAL's price table.",
+            "Price of each deployment's own calls, those of evaluations and tests too, in the currency of DIAL's price "
+            "table. Nothing is counted twice.",
             [(f"sum by (deployment) (increase(dialwatch_cost_total{{{DEPLOYMENT}}}[1h]))", "{{deployment}}")],
             "short",
+            width=6,
+            stacked=True,
+        )
+    )
+    board.with_panel(
+        _chart(
+            "Cost of answers an hour",
+            "Price of each deployment's answers with all calls that these took, in the currency of DIAL's price table: "
+            "what an application costs. A model's part is in the other chart too.",
+            [
+                (
+                    f"sum by (deployment, origin) (increase(dialwatch_entry_cost_total{{{DEPLOYMENT}}}[1h]))",
+                    "{{deployment}} {{origin}}",
+                )
+            ],
+            "short",
+            width=6,
             stacked=True,
         )
     )
@@ -306,13 +331,17 @@ def _active_regressions() -> stat.Panel:
     return (
         stat.Panel()
         .title("Active regressions")
-        .description("Pairs of deployment and metric whose mean score is below its reference now.")
+        .description(
+            "Pairs of deployment and metric whose mean score is below its reference now, and those of them whose "
+            "evidence is enough to wake someone."
+        )
         .datasource(SOURCE)
         .span(5)
         .height(8)
         .reduce_options(ReduceDataOptions().calcs(["lastNotNull"]))
         .thresholds(thresholds.steps([model.Threshold(color="green"), model.Threshold(value=1, color="red")]))
         .with_target(_target(f"sum(dialwatch_regression_active{{{STREAM}}})", "regressions", "A"))
+        .with_target(_target(f"sum(dialwatch_regression_page{{{STREAM}}})", "that page", "B"))
     )
 
 
@@ -335,7 +364,8 @@ def _regression_states() -> statetimeline.Panel:
     states = model.ValueMap(
         options={
             "0": model.ValueMappingResult(text="ok", color="green"),
-            "1": model.ValueMappingResult(text="worse", color="red"),
+            "1": model.ValueMappingResult(text="worse", color="orange"),
+            "2": model.ValueMappingResult(text="worse, page", color="red"),
         }
     )
     return (
@@ -345,7 +375,13 @@ def _regression_states() -> statetimeline.Panel:
         .span(12)
         .height(8)
         .mappings([states])
-        .with_target(_target(f"dialwatch_regression_active{{{STREAM}}}", "{{deployment}} {{metric}}", "A"))
+        .with_target(
+            _target(
+                f"dialwatch_regression_active{{{STREAM}}} + dialwatch_regression_page{{{STREAM}}}",
+                "{{deployment}} {{metric}}",
+                "A",
+            )
+        )
     )
 
 

@@ -20,7 +20,7 @@ from evaluator.metrics import Metric
 from evaluator.metrics.metric import Redrawable
 from evaluator.scores import Scorer
 from evaluator.tables import DeploymentTables
-from lake import ANCHORS, PASSES
+from lake import ANCHORS, PASSES, can_drift
 
 _AT_ONCE = 50
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -63,7 +63,7 @@ class Rescoring:
         Nothing is written once `is_stopping` says so. Raises LostRaceError where another evaluator, or an erasure, was
         there first.
         """
-        judged = [metric for metric in metrics if _can_drift(metric)] if self._settings.size else []
+        judged = [metric for metric in metrics if can_drift(metric.judge)] if self._settings.size else []
         asked, written = _undecided(tables, now) if judged else {}, 0
         for metric in judged:
             one = tables.deployment, metric.name, metric.version
@@ -146,10 +146,6 @@ def _undecided(tables: DeploymentTables, now: datetime) -> dict[tuple[str, str],
         for one, row in last.items()
         if (row["change"], row["verdict"]) == ("firing", "undecided") and row["changed_at"] <= now
     }
-
-
-def _can_drift(metric: Metric) -> bool:
-    return any(judge != "lexical" for judge in metric.judge.split("+"))
 
 
 def _drawn(metric: Metric, draw: int) -> Metric:

@@ -20,6 +20,7 @@ from evaluator.datasets.columns import (
 )
 from evaluator.datasets.retrieval import TYPES, retrieval_arrays
 from evaluator.metrics import REGISTRY, Metric, Models, ModelUnavailableError, compute, metric_named
+from lake import JudgeKind, asks_llm
 
 _INDEX = "__index_level_"
 _LISTS = frozenset({"contexts", "facts", "reference_answers", "reference_contexts"})
@@ -52,7 +53,7 @@ class Layout:
         Raises DatasetError where a metric that was asked for lacks a column, and UnknownMetricError.
         """
         read = _readable(schemas)
-        given = [name for name, one in REGISTRY.items() if one.judge != "llm"] if metrics is None else metrics
+        given = [name for name, one in REGISTRY.items() if not asks_llm(one.judge)] if metrics is None else metrics
         asked = [metric_named(one, models) if isinstance(one, str) else one for one in given]
         left_out = {one.name: missing for one in asked if (missing := [name for name in one.needs if name not in read])}
         if metrics is not None:
@@ -99,12 +100,12 @@ def _unavailable(metric: Metric) -> str | None:
 
     One that asks a judge is tried on no row, as the judge would be paid for it.
     """
-    if metric.judge == "lexical":
+    if metric.judge == JudgeKind.LEXICAL:
         return None
     cells = {column: ["text"] if column in _LISTS else "text" for column in metric.needs}
     row = pd.DataFrame({column: pd.Series([cell], dtype=object) for column, cell in cells.items()})
     try:
-        metric.score(row.iloc[:0] if "llm" in metric.judge else row)
+        metric.score(row.iloc[:0] if asks_llm(metric.judge) else row)
     except ModelUnavailableError as error:
         return str(error)
     except Exception as error:  # a model may load and yet be of another kind

@@ -49,8 +49,10 @@ class FloorChange:
 
 @dataclass(frozen=True)
 class FloorReading:
-    """How a floor stands: the share now and its limit (None for silence, and where too little is known)."""
+    """How a floor stands: the share now and its limit; None for silence, the share where there are too few."""
 
     active: bool
     share: float | None = None
     limit: float | None = None
+    unjudged: str | None = None
+    """Why it cannot fire yet, in words; None where it can, and where it does."""

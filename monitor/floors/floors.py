@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake import TOOL_CALL_FINISH_REASONS, asks_llm
 from monitor.amounts import floats
-from monitor.floors.finding import FloorChange, FloorName, FloorReading
+from monitor.floors.finding import FLOORS, FloorChange, FloorName, FloorReading
 from monitor.floors.minutes import KEPT, Minutes
 from monitor.floors.settings import FloorSettings
 from monitor.floors.shares import ShareFloor
-from monitor.floors.silence import Heard, Silences
-from monitor.traffic import failed
+from monitor.floors.silence import LEAST_HISTORY, Heard, Silences
+from monitor.traffic import failed, production
 
-ANSWER_COLUMNS = {name: pc.field(name) for name in ("requested_at", "status", "error", "is_entry", "finish_reason")} | {
+_ANSWER_COLUMNS = ("requested_at", "status", "error", "is_entry", "finish_reason", "origin")
+ANSWER_COLUMNS = {name: pc.field(name) for name in _ANSWER_COLUMNS} | {
     "has_text": pc.match_substring_regex(pc.field("answer"), r"[^\s\p{Cc}\p{Cf}\p{Z}]")
 }
 """Of `parsed_logs`; whether an answer has a visible character is asked, never its text."""
-_CALLS = ("tool_calls", "function_call")
-"""Reasons to finish of an answer that says nothing because it asks a tool."""
+_SHARES = tuple(floor for floor in FLOORS if floor != "no_data")
 REFUSAL = "refusal"
-NO_JUDGE = ("lexical", "embedding", "model")
-"""What stands for the judge of metrics that ask none."""
 _BUDGET = "judge_budget"
 """The reason of an evaluation that was not made because the money for it is spent, as configured."""
 Last = Mapping[tuple[str, FloorName], tuple[bool, datetime]]
@@ -59,7 +58,10 @@ class Floors:
 
     def add_logs(self, deployment: str, rows: pa.Table, now: datetime) -> None:
         """Count rows of `parsed_logs` (columns of `monitor.traffic.LOG_COLUMNS`)."""
+        rows = production(rows)
         rows = rows.filter(pc.is_valid(rows["requested_at"]))
+        if not rows.num_rows:
+            return
         counts = self._counts[deployment]
         bad = failed(rows)
         answered = pc.min(rows["requested_at"].filter(pa.array(~bad))).as_py()
@@ -73,7 +75,8 @@ class Floors:
 
     def add_answers(self, deployment: str, rows: pa.Table, now: datetime) -> None:
         """Count rows of `parsed_logs` (columns ANSWER_COLUMNS) that are whole answers to a person."""
-        is_call = pc.is_in(rows["finish_reason"], pa.array(_CALLS))
+        rows = production(rows)
+        is_call = pc.is_in(rows["finish_reason"], pa.array(sorted(TOOL_CALL_FINISH_REASONS)))
         whole = pc.and_(pc.fill_null(rows["is_entry"], False), pc.invert(is_call))
         rows = rows.filter(pc.and_(pc.and_(whole, pc.is_valid(rows["requested_at"])), pa.array(~failed(rows))))
         why = pc.binary_join_element_wise("finish_reason", rows["finish_reason"], " ")
@@ -88,7 +91,8 @@ class Floors:
         valid = pc.and_(pc.is_valid(rows["requested_at"]), pc.is_valid(rows["value"]))
         refusals = rows.filter(pc.and_(pc.fill_null(pc.equal(rows["metric"], REFUSAL), False), valid))
         refused = floats(refusals["value"]) > 0
-        asked = pc.invert(pc.is_in(rows["judge"], pa.array([*NO_JUDGE, None], pa.string())))
+        judges = filter(asks_llm, rows["judge"].unique().to_pylist())
+        asked = pc.is_in(rows["judge"], pa.array(judges, pa.string()))
         judged = rows.filter(pc.and_(asked, pc.is_valid(rows["scored_at"])))
         of_judge = pc.and_(pc.starts_with(judged["reason"], "judge_"), pc.not_equal(judged["reason"], _BUDGET))
         bad = np.asarray(pc.and_(pc.is_null(judged["value"]), pc.fill_null(of_judge, False)))
@@ -108,16 +112,19 @@ class Floors:
         ]
         readings: dict[str, dict[FloorName, FloorReading]] = {name: {} for name in self._counts}
         for name, counts in self._counts.items():
-            for floor, minutes in counts.minutes.items():
+            for floor in _SHARES:
                 limit = getattr(self._settings.of(name), floor)
-                if limit is not None and counts.answered_since is not None:
-                    is_open, at = last.get((name, floor), (False, counts.answered_since))
-                    looked = ShareFloor(name, floor, limit, self._settings)
-                    found, readings[name][floor] = looked.look(minutes, at, is_open, now)
-                    changes += found
+                if limit is not None:
+                    share, before = ShareFloor(name, floor, limit, self._settings), last.get((name, floor))
+                    # Where no row has come, as of a table that cannot be read, nothing says that an alert is over.
+                    minutes = counts.minutes.get(floor)
+                    found, reading = share.look(minutes or Minutes(), before, counts.answered_since, now)
+                    is_open = before is not None and before[0]
+                    readings[name][floor] = reading if minutes else replace(reading, active=is_open)
+                    changes += found if minutes else []
         silences = self._look_for_silence(last, now)
-        for name, active in self._silent(last, silences).items():
-            readings[name]["no_data"] = FloorReading(active=active)
+        for name, reading in self._silent(last, silences).items():
+            readings[name]["no_data"] = reading
         return [*changes, *silences], readings
 
     def _look_for_silence(self, last: Last, now: datetime) -> list[FloorChange]:
@@ -125,10 +132,19 @@ class Floors:
         watched = {name: counts.heard for name, counts in self._counts.items() if counts.answered_since is not None}
         return self._silences.look(watched, lambda name: self._settings.of(name).no_data, opened, now)
 
-    def _silent(self, last: Last, found: Sequence[FloorChange]) -> Mapping[str, bool]:
+    def _silent(self, last: Last, found: Sequence[FloorChange]) -> Mapping[str, FloorReading]:
         news = {change.deployment: change.change == "firing" for change in found}
         return {
-            name: news.get(name, last.get((name, "no_data"), (False, None))[0])
+            name: _silence(counts, news.get(name, last.get((name, "no_data"), (False, None))[0]))
             for name, counts in self._counts.items()
-            if counts.heard.is_known and self._settings.of(name).no_data is not None
+            if self._settings.of(name).no_data is not None
         }
+
+
+def _silence(counts: _Counts, is_open: bool) -> FloorReading:
+    if is_open or (counts.answered_since is not None and counts.heard.is_known):
+        return FloorReading(is_open)
+    if counts.answered_since is None:
+        return FloorReading(False, unjudged="no request has been answered yet")
+    days, needed = counts.heard.length // timedelta(days=1), LEAST_HISTORY // timedelta(days=1)
+    return FloorReading(False, unjudged=f"heard for {days} of the {needed} days that it takes to know the usual pauses")

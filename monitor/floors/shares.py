@@ -27,14 +27,23 @@ class ShareFloor:
         self._deployment, self._floor, self._limit, self._settings = deployment, floor, limit, settings
 
     def look(
-        self, minutes: Minutes, since: datetime, is_open: bool, now: datetime
+        self,
+        minutes: Minutes,
+        last_change: tuple[bool, datetime] | None,
+        answered_since: datetime | None,
+        now: datetime,
     ) -> tuple[list[FloorChange], FloorReading]:
-        """Give what began or ended after `since`, where an alert `is_open` or not, and how things are now."""
+        """Give what began or ended after the last change, if any, and how things are now.
+
+        The last change says whether an alert is open, and since when. Before the first request that was answered, and
+        without one, nothing begins or ends.
+        """
+        is_open, since = last_change or (False, answered_since or now)
         stretches = minutes.stretches(self._settings.window, self._settings.minimum_requests, now)
         enough = stretches.totals >= self._settings.minimum_requests
         begins = enough & (stretches.bad >= self._limit * stretches.totals)
         ends = stretches.bad <= _OVER * self._limit * stretches.totals
-        judged = stretches.ends > minute_of(max(since, now - LONGEST))
+        judged = (stretches.ends > minute_of(max(since, now - LONGEST))) & (answered_since is not None)
         changes: list[FloorChange] = []
         place = 0
         while (found := np.flatnonzero((ends if is_open else begins)[place:] & judged[place:])).size:
@@ -43,12 +52,28 @@ class ShareFloor:
             changes.append(self._change(minutes, stretches, place, is_open))
             place += 1
         last = time_of(int(stretches.ends[-1])) if stretches.ends.size else None
-        if is_open and (last is None or now - last > LONGEST):
+        if is_open and answered_since is not None and (last is None or now - last > LONGEST):
             is_open = False
             at = max(since + _MINUTE, last + LONGEST) if last else now
             changes.append(FloorChange(self._deployment, self._floor, "resolved", at, "no request for a day"))
         share = int(stretches.bad[-1]) / int(stretches.totals[-1]) if enough.any() and enough[-1] else None
-        return changes, FloorReading(is_open, share, self._limit)
+        unjudged = None if is_open else self._unjudged(stretches, answered_since, now)
+        return changes, FloorReading(is_open, share, self._limit, unjudged)
+
+    def _unjudged(self, stretches: Stretches, answered_since: datetime | None, now: datetime) -> str | None:
+        """Say why the newest stretch can fire nothing."""
+        minimum = self._settings.minimum_requests
+        total = int(stretches.totals[-1]) if stretches.ends.size else 0
+        if answered_since is None:
+            return "no request has been answered yet"
+        if total < minimum:
+            return f"too few to tell: {total:,} of {minimum:,} within a day"
+        last = time_of(int(stretches.ends[-1]))
+        if last <= now - LONGEST:
+            return f"the newest is older than a day: {last:%Y-%m-%d %H:%M} UTC"
+        if last <= answered_since:
+            return f"none since the minute of the first answer, {last:%Y-%m-%d %H:%M} UTC"
+        return None
 
     def _change(self, minutes: Minutes, stretches: Stretches, place: int, begins: bool) -> FloorChange:
         first, last = int(stretches.firsts[place]), int(stretches.ends[place])

@@ -48,7 +48,12 @@ class Heard:
     @property
     def is_known(self) -> bool:
         """Whether there are two weeks of history."""
-        return bool(self._slots.size) and int(self._slots[-1] - self._slots[0]) >= LEAST_HISTORY // _SLOT
+        return self.length >= LEAST_HISTORY
+
+    @property
+    def length(self) -> timedelta:
+        """From the first request that is remembered to the last."""
+        return int(self._slots[-1] - self._slots[0]) * _SLOT if self._slots.size else timedelta(0)
 
     def usual_pause(self) -> timedelta | None:
         """Give the longest pause that began within three hours of the time of day of the last request.

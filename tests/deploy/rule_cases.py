@@ -8,7 +8,8 @@ COLLECTOR = '{job="dialwatch-collector",instance="c:8080"}'
 MONITOR = '{job="dialwatch",instance="m:9464"}'
 LAG = '{job="dialwatch-collector",instance="c:8080",topic="t",partition="0"}'
 
-REGRESSION = {'dialwatch_regression_active{deployment="a",metric="m"}': "1x120"}
+COMMITTED = f"dialwatch_collector_committed_timestamp_seconds{COLLECTOR}"
+TIERS = ("page", "warning")
 EVALUATIONS = f"dialwatch_evaluations_total{MONITOR}"
 OWED = 'dialwatch_evaluation_skips_total{{job="dialwatch",instance="m:9464",reason="{}"}}'
 SKIPS = 'dialwatch_evaluation_skips_total{job="dialwatch",instance="m:9464",reason="no_answer"}'
@@ -25,10 +26,18 @@ class Case:
     series: dict[str, str]
     fires: bool
     hours: int = 2
+    severity: str = ""
+    """Of the rule that is asked, where several have the alert's name."""
 
 
 def lines(outcome: str) -> str:
     return f'dialwatch_lines_total{{job="dialwatch",instance="m:9464",outcome="{outcome}"}}'
+
+
+def tier(active: str, page: str) -> dict[str, str]:
+    """A regression, and whether its evidence is enough to wake someone."""
+    stream = '{deployment="a",metric="m"}'
+    return {f"dialwatch_regression_active{stream}": active, f"dialwatch_regression_page{stream}": page}
 
 
 def floor(share: str, active: str) -> dict[str, str]:
@@ -53,10 +62,14 @@ CASES = [
     Case("DialwatchCollectorDown", {f"up{COLLECTOR}": "1x110 0x10"}, True),
     Case("DialwatchCollectorDown", {f"up{COLLECTOR}": "1x117 0x3"}, False),
     Case("DialwatchCollectorDown", {f"up{COLLECTOR}": "1x120"}, False),
-    Case("DialwatchCollectorAbsent", {f"up{MONITOR}": "1x120"}, True),
-    Case(
-        "DialwatchCollectorAbsent", {f"dialwatch_collector_committed_timestamp_seconds{COLLECTOR}": "0+60x120"}, False
-    ),
+    Case("DialwatchCollectorAbsent", {COMMITTED: "0+60x80", lines("stored"): "0+5x80 400x40"}, True),
+    Case("DialwatchCollectorAbsent", {COMMITTED: "0+60x80"}, True),
+    Case("DialwatchCollectorAbsent", {COMMITTED: "0+60x120"}, False),
+    # None of a setup's collectors has metrics, whether lines come or not; or one without them goes on alone.
+    Case("DialwatchCollectorAbsent", {f"up{MONITOR}": "1x120"}, False),
+    Case("DialwatchCollectorAbsent", {f"up{MONITOR}": "1x120", lines("stored"): "0+5x120"}, False),
+    Case("DialwatchCollectorAbsent", {f"up{MONITOR}": "1x120", lines("stored"): "400x120"}, False),
+    Case("DialwatchCollectorAbsent", {COMMITTED: "0+60x80", lines("stored"): "0+5x120"}, False),
     Case(
         "DialwatchCollectorStuck",
         {
@@ -182,8 +195,15 @@ CASES = [
     Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="failed"}': "0+1x120"}, True),
     Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="undeliverable"}': "0+1x120"}, True),
     Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="delivered"}': "0+1x120"}, False),
-    Case("DialwatchRegression", {'dialwatch_regression_active{deployment="a",metric="m"}': "0x110 1x10"}, True),
-    Case("DialwatchRegression", {'dialwatch_regression_active{deployment="a",metric="m"}': "1x110 0x10"}, False),
+    *(
+        Case("DialwatchRegression", tier("0x110 1x10", "0x110 1x10"), severity == "page", 2, severity)
+        for severity in TIERS
+    ),
+    *(
+        Case("DialwatchRegression", tier("0x110 1x10", "0x120"), severity == "warning", 2, severity)
+        for severity in TIERS
+    ),
+    *(Case("DialwatchRegression", tier("1x110 0x10", "1x110 0x10"), False, 2, severity) for severity in TIERS),
     Case("DialwatchFloor", {f"dialwatch_floor_active{ERRORS}": "0x110 1x10"}, True),
     Case("DialwatchFloor", {f"dialwatch_floor_active{ERRORS}": "1x110 0x10"}, False),
     Case("DialwatchNearFloor", floor("0.2x120", "0x120"), True),
@@ -191,20 +211,18 @@ CASES = [
     Case("DialwatchNearFloor", floor("0.1x120", "0x120"), False),
     Case("DialwatchNearFloor", floor("0.1x90 0.2x30", "0x120"), False),
     Case("DialwatchNearFloor", floor("0.4x120", "1x120"), False),
-    Case(
-        "DialwatchRegression",
-        REGRESSION | {'dialwatch_regression_verdict{deployment="a",metric="m",verdict="system"}': "1x120"},
-        True,
-    ),
-    Case(
-        "DialwatchRegression",
-        REGRESSION | {'dialwatch_regression_verdict{deployment="a",metric="m",verdict="judge"}': "1x120"},
-        False,
-    ),
-    Case(
-        "DialwatchRegression",
-        REGRESSION | {'dialwatch_regression_verdict{deployment="a",metric="n",verdict="judge"}': "1x120"},
-        True,
+    # Of either tier: by the application's fault, by the judge's alone, and by the judge of another metric.
+    *(
+        Case(
+            "DialwatchRegression",
+            tier("1x120", "1x120" if severity == "page" else "0x120")
+            | {f'dialwatch_regression_verdict{{deployment="a",metric="{metric}",verdict="{verdict}"}}': "1x120"},
+            fires,
+            2,
+            severity,
+        )
+        for severity in TIERS
+        for metric, verdict, fires in (("m", "system", True), ("m", "judge", False), ("n", "judge", True))
     ),
     Case(
         "DialwatchJudgeDrift",

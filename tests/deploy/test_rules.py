@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.deploy.rule_cases import CASES, RECORDED, Case
+from tests.deploy.rule_cases import CASES, RECORDED, TIERS, Case, tier
 from tests.servers import free_port, wait_for
 
 PROMETHEUS = Path(__file__).parents[2] / "deploy" / "prometheus"
@@ -44,9 +44,9 @@ def test_every_rule_says_what_to_do() -> None:
 
 def test_every_rule_is_tested_both_ways() -> None:
     """No alert is without a case where it fires and one where it does not."""
-    names = {rule["alert"] for rule in rules()}
-    assert {case.alert for case in CASES if case.fires} == names
-    assert {case.alert for case in CASES if not case.fires} == names
+    for rule in rules():
+        assert {case.fires for case in cases_of(rule)} == {True, False}, (rule["alert"], rule["labels"])
+    assert {case.alert for case in CASES} == {rule["alert"] for rule in rules()}
 
 
 def test_each_rule_fires_when_it_should_and_only_then(promtool: str, tmp_path: Path) -> None:
@@ -55,12 +55,41 @@ def test_each_rule_fires_when_it_should_and_only_then(promtool: str, tmp_path: P
     for rule in rules():
         # An alert's annotations need not be written again for each case: `for` and `expr` are what is tested.
         groups = [{"name": "all", "rules": [*rules("record"), {**rule, "annotations": {}, "labels": {}}]}]
-        cases = [case for case in CASES if case.alert == rule["alert"]]
+        cases = cases_of(rule)
         for long in {case.hours > 2 for case in cases}:
             tests = [rule_test(case) for case in cases if (case.hours > 2) == long]
             every = "10m" if long else "1m"
-            plans.append(plan(tmp_path, f"{rule['alert']}{'-long' if long else ''}", groups, tests, every))
+            name = f"{rule['alert']}-{rule['labels']['severity']}{'-long' if long else ''}"
+            plans.append(plan(tmp_path, name, groups, tests, every))
     promtool_tests(promtool, plans)
+
+
+def cases_of(rule: dict[str, Any]) -> list[Case]:
+    return [case for case in CASES if case.alert == rule["alert"] and case.severity in ("", rule["labels"]["severity"])]
+
+
+def test_a_regression_has_one_severity(promtool: str, tmp_path: Path) -> None:
+    """Both rules of the name together: a page is no warning beside it, and a warning wakes nobody."""
+    both = [rule for rule in rules() if rule["alert"] == "DialwatchRegression"]
+    groups = [{"name": "all", "rules": [{**rule, "annotations": {}} for rule in both]}]
+    tests: list[dict[str, Any]] = [
+        {
+            "interval": "1m",
+            "input_series": [
+                {"series": one, "values": text}
+                for one, text in tier("1x120", "1x120" if severity == "page" else "0x120").items()
+            ],
+            "alert_rule_test": [
+                {
+                    "eval_time": "2h",
+                    "alertname": "DialwatchRegression",
+                    "exp_alerts": [{"exp_labels": {"severity": severity, "deployment": "a", "metric": "m"}}],
+                }
+            ],
+        }
+        for severity in TIERS
+    ]
+    promtool_tests(promtool, [plan(tmp_path, "severities", groups, tests)])
 
 
 def rule_test(case: Case) -> dict[str, Any]:

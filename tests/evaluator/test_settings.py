@@ -1,3 +1,4 @@
+import re
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -6,6 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from evaluator import EvaluatorSettings, Judges
+from evaluator.metrics import REGISTRY
+from lake import JUDGE_KINDS
 
 DEFAULT = ("faithfulness_kprecision", "context_present", "facts_recall", "answer_correctness_token_recall")
 
@@ -113,6 +116,19 @@ def test_a_deployment_has_metrics_of_its_own_in_the_place_of_the_others() -> Non
     )
     names = {name: [m.name for m in settings.chosen_metrics(name)] for name in ("support-rag", "quiet", "other")}
     assert names == {"support-rag": ["quality", "facts_recall@5"], "quiet": [], "other": list(DEFAULT)}
+
+
+@pytest.mark.parametrize("name", [*sorted(JUDGE_KINDS), "strict+kind"])
+def test_a_judge_cannot_have_a_name_that_means_something_else_in_the_tables(name: str) -> None:
+    """A judge called `model` would count as none, and its outages would alarm nobody."""
+    judge = {"base_url": "http://judge", "model": "m", "allow_unpriced": True}
+    with pytest.raises(ValidationError, match=re.escape(f"a judge cannot be named {name!r}")):
+        EvaluatorSettings.model_validate({"judges": {name: judge}})
+
+
+def test_every_metric_says_what_judges_in_words_that_are_known() -> None:
+    """Whoever reads the rows knows of each whether a language model was asked."""
+    assert {metric.judge for metric in REGISTRY.values()} <= JUDGE_KINDS
 
 
 def test_an_aspect_of_ones_own_is_a_metric_and_part_of_combinations(tmp_path: Path) -> None:

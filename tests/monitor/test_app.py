@@ -171,6 +171,9 @@ def test_a_limit_with_too_few_requests_is_not_said_to_be_kept(open_page: Open, m
     page = open_page("/deployment?name=rag").text
     assert re.search(r"refusals</th>\s.*\s.*\s.*too few to tell", page)
     assert re.search(r"unscored</th>\s.*\s.*\s.*not measured</span> <span class=\"quiet\">no score of a judge", page)
+    metrics = open_page("/metrics").text
+    assert 'dialwatch_floor_judged{deployment="rag",floor="errors"} 0.0' in metrics
+    assert "dialwatch_floor_share{" not in metrics
     assert "kept" not in page
 
 

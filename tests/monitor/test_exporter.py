@@ -32,7 +32,9 @@ NAMES = {
     "dialwatch_evaluation_skips_total",
     "dialwatch_evaluations_total",
     "dialwatch_evaluator_info",
+    "dialwatch_entry_cost_total",
     "dialwatch_floor_active",
+    "dialwatch_floor_judged",
     "dialwatch_floor_limit",
     "dialwatch_floor_share",
     "dialwatch_judge_cost_total",
@@ -58,7 +60,7 @@ NAMES = {
 }
 LABELS = {
     "deployment", "metric", "floor", "signal", "status", "direction", "reason", "verdict", "outcome", "le", "version",
-    "judge",
+    "judge", "origin",
 }  # fmt: skip
 
 
@@ -92,12 +94,12 @@ def test_the_numbers_are_those_of_the_tables(monitor: Monitor, rows: Any):
     rows.rejected("not_json")
     monitor.refresh()
     found = samples(monitor)
-    assert found["dialwatch_responses_total", labelled(deployment="a", status="200")] == 1
-    assert found["dialwatch_responses_total", labelled(deployment="a", status="500")] == 1
-    assert found["dialwatch_responses_total", labelled(deployment="a", status="unknown")] == 1
-    assert found["dialwatch_tokens_total", labelled(deployment="a", direction="prompt")] == 200
-    assert found["dialwatch_tokens_total", labelled(deployment="a", direction="completion")] == 60
-    assert found["dialwatch_cost_total", labelled(deployment="a")] == 0.202
+    assert found["dialwatch_responses_total", labelled(deployment="a", origin="production", status="200")] == 1
+    assert found["dialwatch_responses_total", labelled(deployment="a", origin="production", status="500")] == 1
+    assert found["dialwatch_responses_total", labelled(deployment="a", origin="production", status="unknown")] == 1
+    assert found["dialwatch_tokens_total", labelled(deployment="a", origin="production", direction="prompt")] == 200
+    assert found["dialwatch_tokens_total", labelled(deployment="a", origin="production", direction="completion")] == 60
+    assert found["dialwatch_cost_total", labelled(deployment="a", origin="production")] == 0.202
     assert found["dialwatch_signals_total", labelled(deployment="a", signal="like")] == 2
     assert found["dialwatch_evaluations_total", ()] == 4
     assert found["dialwatch_evaluation_skips_total", labelled(reason="no_contexts")] == 1

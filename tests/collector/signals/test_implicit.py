@@ -59,6 +59,15 @@ def test_the_same_history_asked_again_is_a_regenerate(chats: Any) -> None:
     assert json.loads(row["details"]) == {"event_id": "a", "later_event_id": "b"}
 
 
+def test_what_no_person_asked_is_no_sign_of_what_one_thought(chats: Any) -> None:
+    """An evaluation that asks the same again, or what a person asked before, says nothing."""
+    chats.log(
+        chats.request("a", 0, [WHO], origin="production"),
+        *(chats.request(f"e{n}", n, [WHO], origin="evaluation") for n in range(1, 4)),
+    )
+    assert passes(chats.lake).run_once() == ImplicitResult({})
+
+
 def test_a_question_put_in_other_words_is_an_edit(chats: Any) -> None:
     """In the first question and in a later one."""
     chats.log(

@@ -81,6 +81,8 @@ def test_whole_answers_without_a_visible_character_are_empty() -> None:
     assert told([begin]) == [("empty_answers", "firing", 16)]
     others = [
         *requests(20, 0, 4, answer="", finish_reason="tool_calls"),
+        *requests(20, 0, 4, answer="", finish_reason="tool_use"),
+        *requests(20, 0, 4, answer="", finish_reason="function_call"),
         *requests(20, 0, 2, answer=None, status=500),
         *requests(20, 0, 4, answer=None, is_entry=False),
         *requests(20, 0, 3),
@@ -106,6 +108,71 @@ def test_refusals_and_a_judge_that_fails_are_found_among_scores(row: dict[str, A
     scores = [row | {"requested_at": NOW - ago * MINUTE, "scored_at": NOW - ago * MINUTE} for ago in range(30, 0, -1)]
     floors.add_scores("rag", SCORES.rows(scores).select(SCORE_COLUMNS), NOW)
     assert [change.floor for change in floors.look({}, NOW)[0]] == fires
+
+
+def test_combinations_that_ask_no_judge_hide_none_that_is_down() -> None:
+    """Three of them beside one judge that answers nothing: all of what it was asked has failed."""
+    floors, at = floors_of(requests(100, 0, 1)), {"requested_at": NOW - MINUTE, "scored_at": NOW - MINUTE}
+    down = {"metric": "faithfulness_claims", "judge": "gpt-4o", "value": None, "reason": "judge_unavailable"}
+    well = [{"metric": f"good_{n}", "judge": "lexical+embedding", "value": 0.9} for n in range(3)]
+    floors.add_scores("rag", SCORES.rows([at | row for row in [down, *well] * 20]).select(SCORE_COLUMNS), NOW)
+    changes, readings = floors.look({}, NOW)
+    assert [change.floor for change in changes] == ["unscored"]
+    assert readings["rag"]["unscored"].share == 1.0
+
+
+@pytest.mark.parametrize(
+    ("rows", "share", "why"),
+    [
+        (requests(60, 0, 1, status=503), 1.0, "no request has been answered yet"),
+        (requests(17, 0, 1), None, "too few to tell: 17 of 20 within a day"),
+        (requests(2000, 1500, 1, status=200) + requests(1500, 1450, 1, status=503), 1.0,
+         "the newest is older than a day: 2026-11-19 11:49 UTC"),
+        (requests(1, 0, 15, status=503) + requests(1, 0, 5), 0.75,
+         "none since the minute of the first answer, 2026-11-20 11:59 UTC"),
+        (requests(60, 0, 1), 0.0, None),
+    ],
+    ids=["never answered", "too few", "older than a day", "in the minute of the first answer", "judged"],
+)  # fmt: skip
+def test_a_floor_that_cannot_fire_says_why(rows: list[dict[str, Any]], share: float | None, why: str | None) -> None:
+    """A share far above the limit that fires nothing is not said to be kept."""
+    changes, readings = floors_of(rows).look({}, NOW)
+    assert changes == []
+    errors = readings["rag"]["errors"]
+    assert (errors.active, errors.share, errors.limit, errors.unjudged) == (False, share, 0.3, why)
+
+
+def test_silence_says_how_long_it_has_listened() -> None:
+    """Two weeks make a usual pause known; before, it is not judged."""
+    rows = [{"requested_at": NOW - ago * MINUTE} for ago in range(3 * 1440 + 30, 0, -10)]
+    (silence,) = (one["no_data"] for one in floors_of(rows).look({}, NOW)[1].values())
+    assert silence.unjudged == "heard for 3 of the 14 days that it takes to know the usual pauses"
+    known = [{"requested_at": NOW - ago * MINUTE} for ago in range(15 * 1440, 0, -10)]
+    assert floors_of(known).look({}, NOW)[1]["rag"]["no_data"].unjudged is None
+
+
+def test_an_alert_on_what_no_row_says_anything_of_stays_open() -> None:
+    """Scores that cannot be read after a start are no scores without a refusal."""
+    floors = floors_of(requests(60, 0, 1))
+    last: dict[tuple[str, FloorName], tuple[bool, datetime]] = {("rag", "refusals"): (True, NOW - 50 * MINUTE)}
+    changes, readings = floors.look(last, NOW)
+    assert changes == []
+    assert readings["rag"]["refusals"].active
+
+
+def test_what_people_did_not_ask_is_in_no_floor() -> None:
+    """Evaluations that all fail, and give empty answers, neither fire nor answer for anybody, nor break a silence."""
+    tests = [
+        *requests(60, 0, 8, status=503, origin="evaluation"),
+        *requests(60, 0, 8, answer="", origin="test"),
+    ]
+    changes, readings = floors_of([*requests(60, 0, 1), *tests]).look({}, NOW)
+    assert changes == []
+    assert (readings["rag"]["errors"].share, readings["rag"]["empty_answers"].share) == (0.0, 0.0)
+    silent = [{"requested_at": NOW - ago * MINUTE} for ago in range(15 * 1440, 120, -10)]
+    floors = floors_of([*silent, *tests])
+    floors.look({}, NOW - 5 * MINUTE)
+    assert [change.floor for change in floors.look({}, NOW)[0]] == ["no_data"]
 
 
 @given(
@@ -147,7 +214,7 @@ def test_what_was_over_a_day_ago_is_not_told() -> None:
 
 
 def test_silence_is_a_floor_like_the_others() -> None:
-    """After two weeks of history it is told, shown, and over with the next request; before, nothing is said of it."""
+    """After two weeks of history it is told, shown, and over with the next request; before, it is not judged."""
     every_ten_minutes = [{"requested_at": NOW - ago * MINUTE} for ago in range(15 * 1440, 120, -10)]
     floors = floors_of(every_ten_minutes)
     other = logs([{"requested_at": NOW - MINUTE}]).select(LOG_COLUMNS)
@@ -156,7 +223,8 @@ def test_silence_is_a_floor_like_the_others() -> None:
     (begin,), readings = floors.look({}, NOW)
     assert (begin.deployment, begin.floor, begin.change) == ("rag", "no_data", "firing")
     assert readings["rag"]["no_data"].active
-    assert "no_data" not in readings["new"]
+    assert not readings["new"]["no_data"].active
+    assert readings["new"]["no_data"].unjudged is not None
     last: dict[tuple[str, FloorName], tuple[bool, datetime]] = {("rag", "no_data"): (True, begin.at)}
     assert floors.look(last, NOW)[0] == []
     floors.add_logs("rag", other, NOW)

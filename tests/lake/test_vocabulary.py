@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lake import JUDGE_KINDS, JudgeKind, asks_llm, can_drift, llms_of
+
+NAMES = st.sampled_from(["strict", "gpt-4o", "LEXICAL", "lexical-2"])
+CODE = st.sampled_from([JudgeKind.LEXICAL.value, JudgeKind.RATINGS.value])
+LOCAL_MODELS = st.sampled_from([JudgeKind.EMBEDDING.value, JudgeKind.MODEL.value])
+
+
+@given(names=st.lists(NAMES, min_size=1, max_size=3), others=st.lists(CODE | LOCAL_MODELS, max_size=3))
+def test_a_combination_with_a_judge_asks_it_and_can_drift(names: list[str], others: list[str]) -> None:
+    """Wherever the names stand among the other words, and all of them are found."""
+    for label in ("+".join([*names, *others]), "+".join([*others, *names])):
+        assert asks_llm(label)
+        assert can_drift(label)
+        assert llms_of(label) == names
+
+
+@given(others=st.lists(CODE | LOCAL_MODELS, min_size=1, max_size=4))
+def test_a_combination_without_a_judge_asks_none(others: list[str]) -> None:
+    """It can drift where a local model is a part of it."""
+    label = "+".join(others)
+    assert not asks_llm(label)
+    assert llms_of(label) == []
+    assert can_drift(label) == bool({"embedding", "model"} & set(others))
+
+
+def test_what_is_not_known_to_have_judged_asks_nobody_and_may_drift() -> None:
+    """A row without a judge; a language model without a name is one all the same."""
+    assert not asks_llm(None)
+    assert can_drift(None)
+    assert asks_llm("llm")
+    assert llms_of("lexical+llm") == []
+    assert {"lexical", "embedding", "model", "llm", "ratings"} == JUDGE_KINDS
