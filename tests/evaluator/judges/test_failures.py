@@ -101,6 +101,17 @@ def test_an_endpoint_that_is_not_there_costs_nothing(bench: Bench) -> None:
     assert "rests now" in str(error)
 
 
+@pytest.mark.parametrize(("act", "waits"), [(fails(429), False), (fails(504), True)])
+def test_tokens_of_a_failure_that_was_not_paid_may_be_used_at_once(
+    bench: Bench, server: ScriptedServer, act: server_.Act, waits: bool
+) -> None:
+    """At a token a second the next try would wait for the 80 and more that were booked; where they may be used, it does."""
+    server.follow(act)
+    bench.ask(tokens_per_minute=60, max_tokens=80)
+    assert (sum(bench.slept) > 80) == waits
+    assert waits or len(bench.slept) == 1, "only between the tries"
+
+
 @pytest.mark.parametrize(
     ("act", "told"),
     [
