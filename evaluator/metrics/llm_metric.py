@@ -70,6 +70,11 @@ class LlmMetric(ABC, Generic[Task]):
         return None if self.judged_by is None else self.judged_by.name
 
     @property
+    def gives_reasons(self) -> bool:
+        """Whether the judge says a few words before each verdict."""
+        return self.judged_by is not None and self.judged_by.settings.reasons
+
+    @property
     def version(self) -> str:
         """`1` without a judge; else with the model's last name and a digest of all that the values depend on."""
         if self.judged_by is None:
