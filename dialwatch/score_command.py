@@ -87,12 +87,12 @@ def score(
 def _unscored(report: Report) -> Iterator[str]:
     """Give what has no score at all: the whole table, or what a judge was asked and gave no answer to."""
     summaries = list(report.summaries())
-    if not any(line.scored for line in summaries):
+    judged = [line for line in summaries if not line.scored and not JUDGE_REASONS.isdisjoint(line.reasons)]
+    for line in judged:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in line.reasons.items())
+        yield f" by {line.metric}: {reasons}"
+    if not judged and not any(line.scored for line in summaries):
         yield "" if report.rows else ": there are no rows"
-    for line in summaries:
-        if not line.scored and any(reason in JUDGE_REASONS for reason in line.reasons):
-            reasons = ", ".join(f"{count:,} {reason}" for reason, count in line.reasons.items())
-            yield f" by {line.metric}: {reasons}"
 
 
 def _names(metrics: list[str] | None) -> list[str] | None:

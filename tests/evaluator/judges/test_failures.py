@@ -94,11 +94,12 @@ def test_a_pause_that_is_asked_for_is_kept(bench: Bench, server: ScriptedServer,
         assert sum(bench.slept) == pytest.approx(7)
 
 
-def test_an_endpoint_that_is_not_there_costs_nothing(bench: Bench) -> None:
-    """Nothing was sent; after five failures nobody tries for a while."""
+def test_an_endpoint_that_is_not_there_costs_nothing(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing was sent, as the log says; after five failures nobody tries for a while."""
     error = bench.refused(base_url=f"http://127.0.0.1:{free_port()}/v1")
     assert (error.reason, bench.spent) == ("judge_unavailable", 0)
     assert "rests now" in str(error)
+    assert "judge 'strict' does not answer: no connection could be made; is base_url right" in caplog.messages[0]
 
 
 @pytest.mark.parametrize(("act", "waits"), [(fails(429), False), (fails(504), True)])
