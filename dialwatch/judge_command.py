@@ -19,7 +19,16 @@ from rich.table import Table as Grid
 from dialwatch.config import load_settings
 from dialwatch.judge_report import Report, report
 from evaluator import EvaluatorSettings, Judges
-from evaluator.calibration import Asked, CalibrationError, ask, calibrate, scored_answers, with_labels, with_likes
+from evaluator.calibration import (
+    PASSES,
+    Asked,
+    CalibrationError,
+    ask,
+    calibrate,
+    scored_answers,
+    with_labels,
+    with_likes,
+)
 from evaluator.judging import judges_of
 from evaluator.metrics import MissingColumnError
 from evaluator.metrics.combination import Combination
@@ -60,6 +69,9 @@ def calibrate_judge(
         str | None,
         typer.Option(help="What to compare with: a column of the file, or with --ask or --deployment a metric."),
     ] = None,
+    threshold: Annotated[
+        float, typer.Option(min=0, max=1, help="Least score that is a yes; labels are yes from 0.5 on.")
+    ] = PASSES,
     page: Annotated[Path | None, typer.Option(help="Page of HTML to write.")] = None,
 ) -> None:
     """Compare a judge's scores with people's labels, and correct its mean by them.
@@ -87,9 +99,9 @@ def calibrate_judge(
     assert table is not None  # noqa: S101 - for the type: the file or the deployment gave it
     other = None if compare is None else _scores(table, compare)
     draws, reordered = (asked[0].draws, asked[0].reordered) if asked else (None, None)
-    found = calibrate(table, self_selected=likes, draws=draws, reordered=reordered, other=other)
+    found = calibrate(table, self_selected=likes, draws=draws, reordered=reordered, other=other, threshold=threshold)
     title = labels.name if labels is not None and deployment is None else f"{metric} of {deployment}"
-    shown = report(found, compare)
+    shown = report(found, compare, threshold)
     _print(title, shown)
     if asked:
         for one in asked:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evaluator.calibration import Agreement, Calibration, Difference, Estimate, Means
+from evaluator.calibration import PASSES, Agreement, Calibration, Difference, Estimate, Means
 
 _NARROW_FROM = 50
 _GOOD, _USABLE = 0.8, 0.6
@@ -38,9 +38,13 @@ class Report:
     advice: tuple[str, ...]
 
 
-def report(found: Calibration, compared_with: str | None = None) -> Report:
-    """Say what a calibration found; `compared_with` names the other judge where there is one."""
-    sections = [Section("Agreement with people", tuple(_agreement(found.agreement)))]
+def report(found: Calibration, compared_with: str | None = None, threshold: float = PASSES) -> Report:
+    """Say what a calibration found; `compared_with` names the other judge where there is one.
+
+    `threshold` is the least score that was taken for a yes.
+    """
+    by = "" if threshold == PASSES else f", a score of {threshold:g} or more being a yes"
+    sections = [Section(f"Agreement with people{by}", tuple(_agreement(found.agreement)))]
     if found.means is not None:
         sections.append(Section("Mean of all answers", tuple(_means(found.means))))
     sections.append(Section("What it depends on", tuple(_dependence(found))))

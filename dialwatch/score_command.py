@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +19,8 @@ from dialwatch.score_page import page_of
 from dialwatch.score_webhook import send, webhook
 from evaluator import Judges
 from evaluator.datasets import Report, score_dataset
+from evaluator.judges.answer import REASONS as JUDGE_REASONS
+from evaluator.judging import judges_of_all
 from evaluator.metrics import Metric, Models
 from lake import Storage
 from monitor.notify import Outcome
@@ -36,6 +39,9 @@ def score(
             "default: what the columns allow."
         ),
     ] = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="Write <metric>_details too: JSON with claims, verdicts, bounds.")
+    ] = False,
     workers: Annotated[int, typer.Option(min=1, help="Processes that score; each loads the models it needs.")] = 1,
     html: Annotated[Path | None, typer.Option(help="Page to write, with the distributions of the scores.")] = None,
     webhook_url: Annotated[str | None, typer.Option("--webhook", help="URL that the means are sent to.")] = None,
@@ -47,8 +53,8 @@ def score(
 ) -> None:
     """Score a table of answers, against a table of ground truth if there is one.
 
-    The exit code is 1 where the table is written, but the webhook could not be told or a metric that was asked for by
-    its name lacks its model.
+    The exit code is 1 where the table is written, but nothing was scored, a judge answered about no row, the webhook
+    could not be told, or a metric that was asked for by its name lacks its model.
     """
     if (webhook_url is None) != (webhook_secret_file is None):
         raise typer.BadParameter("--webhook and --webhook-secret-file go together: what is sent is signed")
@@ -58,7 +64,9 @@ def score(
     names, storage, evaluator = _names(metrics), settings.lake.storage.storage(), settings.evaluator
     with closing(Judges(evaluator)) as judges:
         asked = None if names is None else _bound(judges, [evaluator.metric(name) for name in names])
-        report = _scored(answers, ground_truth, output, asked, evaluator.models, storage, workers)
+        if judged := judges_of_all(asked or ()):
+            typer.echo(f"asking judge {', '.join(judge.name for judge in judged)}", err=True)
+        report = _scored(answers, ground_truth, output, asked, evaluator.models, storage, workers, details=details)
         _print(report, with_ground_truth=ground_truth is not None)
         for judge, money in judges.spent_today().items():
             typer.echo(f"judge {judge}: calls of today (UTC) for {money:,.4f}, in the currency of its prices")
@@ -69,8 +77,22 @@ def score(
         if attempt.outcome is not Outcome.DELIVERED:
             typer.echo(f"the webhook was not told: {attempt.reason}", err=True)
             sys.exit(1)
-    if names is not None and report.unavailable:
+    missing = list(_unscored(report))
+    for why in missing:
+        typer.echo(f"nothing was scored{why}", err=True)
+    if missing or (names is not None and report.unavailable):
         sys.exit(1)
+
+
+def _unscored(report: Report) -> Iterator[str]:
+    """Give what has no score at all: the whole table, or what a judge was asked and gave no answer to."""
+    summaries = list(report.summaries())
+    judged = [line for line in summaries if not line.scored and not JUDGE_REASONS.isdisjoint(line.reasons)]
+    for line in judged:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in line.reasons.items())
+        yield f" by {line.metric}: {reasons}"
+    if not judged and not any(line.scored for line in summaries):
+        yield "" if report.rows else ": there are no rows"
 
 
 def _names(metrics: list[str] | None) -> list[str] | None:
@@ -93,6 +115,8 @@ def _scored(
     models: Models,
     storage: Storage,
     workers: int,
+    *,
+    details: bool,
 ) -> Report:
     columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     # The bar goes to stderr, and only where that is a terminal: a log wants no bar.
@@ -107,6 +131,7 @@ def _scored(
             models=models,
             storage=storage,
             workers=workers,
+            details=details,
             on_progress=lambda done, of: bar.update(task, completed=done, total=of),
         )
 

@@ -26,9 +26,12 @@ from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, S
 from evaluator.sampling import Sampling, flagged
 from evaluator.segments import segment_of
 from evaluator.tables import DeploymentTables
+from evaluator.verdicts.judged import JUDGE_FAILED
 from lake import SCORES, JudgeKind, Table
 
 log = logging.getLogger(__name__)
+
+_NAMED_AT_MOST = 5
 
 
 @dataclass
@@ -283,6 +286,7 @@ class _Batch:
     def add(self, work: Work, scores: Scores) -> None:
         """Take the scores of a metric."""
         rows = _rows(work, scores, self.now, self.probabilities)
+        failed: list[str] = []
         for row, (answer, _) in zip(rows, work.pairs, strict=True):
             if answer.event_id not in self.segments:
                 self.segments[answer.event_id] = segment_of(answer)
@@ -293,8 +297,19 @@ class _Batch:
                 continue
             self.counts.scored += row["value"] is not None
             self.counts.unscored.update([row["reason"]] if row["value"] is None else [])
+            failed += [row["event_id"]] if row["reason"] == JUDGE_FAILED else []
             segment = self.segments[answer.event_id]
             self.rows.append(row | {"segment": segment, "is_backfill": self.is_backfill})
+        if failed:
+            self._tell_failed(work, failed)
+
+    def _tell_failed(self, work: Work, failed: Sequence[str]) -> None:
+        """Say where, and not a word of what was asked or replied."""
+        some, more = ", ".join(failed[:_NAMED_AT_MOST]), len(failed) - _NAMED_AT_MOST
+        text = "metric %r: the judge gave no reply of use (judge_failed) about %d of %d answers of deployment %r: %s"
+        told = {"deployment": self.deployment, "metric": work.metric.name}
+        where = f"event_id {some}{f' and {more} more' if more > 0 else ''}"
+        log.warning(text, work.metric.name, len(failed), len(work.pairs), self.deployment, where, extra=told)
 
 
 def _rows(work: Work, scores: Scores, now: datetime, probabilities: Mapping[str, float]) -> Iterator[dict[str, Any]]:

@@ -6,10 +6,11 @@ from evaluator.calibration.biases import Repeatability, length_bias, repeatabili
 from evaluator.calibration.bootstrap import Estimate
 from evaluator.calibration.calibration import Calibration, calibrate
 from evaluator.calibration.corrected_mean import Means, MoreLabels, means, more_labels
-from evaluator.calibration.labelled import CalibrationError, Rows, rows_of
+from evaluator.calibration.labelled import PASSES, CalibrationError, Rows, rows_of
 from evaluator.calibration.scored_answers import scored_answers, with_labels, with_likes
 
 __all__ = [
+    "PASSES",
     "Agreement",
     "Asked",
     "Calibration",

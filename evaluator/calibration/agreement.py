@@ -47,14 +47,14 @@ LEAST_RATE_DIFFERENCE = -0.02
 
 
 def agreement(rows: Rows, seed: int = 0) -> Agreement:
-    """Compare scores with labels, a yes being 0.5 or more; intervals by bootstrap over questions.
+    """Compare scores with labels, yes or no by `rows.threshold` and by 0.5; intervals by bootstrap over questions.
 
     Cohen, Educ. Psychol. Meas. 20 (1960): kappa = (observed agreement - agreement by chance) / (1 - that by chance).
     With quadratic weights it is 1 - mean of (x - y)^2 / mean of (x - y)^2 over all pairs of answers, which is the same
     for yes and no (Cohen 1968). Rows without a label are left out.
     """
     labelled = rows.where(~np.isnan(rows.label))
-    judged, passed = _yes(labelled.score), _yes(labelled.label)
+    judged, passed = _yes(labelled.score, rows.threshold), _yes(labelled.label)
     statistics: dict[str, Statistic] = {
         "prevalence": partial(weighted_mean, passed),
         "accuracy": partial(weighted_mean, 1.0 - abs(judged - passed)),
@@ -68,14 +68,15 @@ def agreement(rows: Rows, seed: int = 0) -> Agreement:
 
 
 def difference(rows: Rows, other: Floats, seed: int = 0) -> Difference:
-    """Compare another judge's scores of the same answers with these.
+    """Compare another judge's scores of the same answers with these, both by `rows.threshold`.
 
     It is accepted where the interval of the difference in kappa stays above -0.03 and neither rate drops by 2 points
     or more. Rows without a label or without the other's score are left out.
     """
     chosen = ~np.isnan(rows.label) & ~np.isnan(other)
     both = rows.where(chosen)
-    mine, theirs, passed = _yes(both.score), _yes(other[chosen]), _yes(both.label)
+    mine, theirs = _yes(both.score, rows.threshold), _yes(other[chosen], rows.threshold)
+    passed = _yes(both.label)
 
     found = bootstrapped(
         {
@@ -96,8 +97,8 @@ def difference(rows: Rows, other: Floats, seed: int = 0) -> Difference:
     return Difference(kappa, tpr, tnr, accepted)
 
 
-def _yes(values: Floats) -> Floats:
-    return (values >= PASSES).astype(np.float64)
+def _yes(values: Floats, threshold: float = PASSES) -> Floats:
+    return (values >= threshold).astype(np.float64)
 
 
 def _rate(judged: Floats, passed: Floats, weights: Floats) -> Floats:

@@ -8,15 +8,15 @@ from functools import partial
 import numpy as np
 
 from evaluator.calibration.bootstrap import Estimate, bootstrapped, weighted_mean
-from evaluator.calibration.labelled import PASSES, Floats, Rows
+from evaluator.calibration.labelled import Floats, Rows
 
 
 @dataclass(frozen=True)
 class Repeatability:
     """The same answers scored several times.
 
-    `same` is the share of answers whose scores are all yes (0.5 or more) or all no; `deviation` the root of the mean
-    variance of an answer's scores.
+    `same` is the share of answers whose scores are all yes (`Rows.threshold` or more) or all no; `deviation` the root
+    of the mean variance of an answer's scores.
     """
 
     answers: int
@@ -34,7 +34,7 @@ def repeatability(rows: Rows, draws: Floats, seed: int = 0) -> Repeatability:
     chosen, draws = rows.where(whole), draws[whole]
     if not len(draws) or draws.shape[1] < 2:
         return Repeatability(len(draws), draws.shape[1], Estimate(None), None)
-    yes = draws >= PASSES
+    yes = draws >= rows.threshold
     same = np.asarray(yes.all(axis=1) | ~yes.any(axis=1), dtype=np.float64)
     share = bootstrapped({"same": partial(weighted_mean, same)}, chosen, seed)["same"]
     return Repeatability(len(draws), draws.shape[1], share, float(np.sqrt(draws.var(axis=1, ddof=1).mean())))

@@ -11,7 +11,7 @@ from evaluator.calibration.agreement import Agreement, Difference, agreement, di
 from evaluator.calibration.biases import Repeatability, length_bias, repeatability
 from evaluator.calibration.bootstrap import Estimate
 from evaluator.calibration.corrected_mean import Means, MoreLabels, means, more_labels
-from evaluator.calibration.labelled import CalibrationError, Floats, Rows, rows_of
+from evaluator.calibration.labelled import PASSES, CalibrationError, Floats, Rows, rows_of
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,17 @@ def calibrate(
     draws: Floats | None = None,
     reordered: Floats | None = None,
     other: Floats | None = None,
+    threshold: float = PASSES,
     seed: int = 0,
 ) -> Calibration:
     """Say what a table with `score` and `label` (see `rows_of`) says of whoever gave the scores.
 
     `self_selected` says that people chose what to label, as with likes. `draws` (answers, draws) are scores of the
     same rows drawn several times, `reordered` (answers) those with the contexts in another order, `other` (answers)
-    those of another judge. Raises CalibrationError where there is no label.
+    those of another judge. A score of at least `threshold` is a yes; labels are by 0.5. Raises CalibrationError where
+    there is no label.
     """
-    rows = rows_of(frame)
+    rows = rows_of(frame, threshold)
     kept = pd.to_numeric(frame["score"], errors="coerce").notna().to_numpy()
     agreed = agreement(rows, seed)
     if not agreed.answers:

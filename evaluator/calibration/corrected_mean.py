@@ -9,7 +9,7 @@ import numpy as np
 
 from evaluator.calibration.agreement import Agreement
 from evaluator.calibration.bootstrap import Estimate
-from evaluator.calibration.labelled import PASSES, Floats, Rows
+from evaluator.calibration.labelled import Floats, Rows
 
 _NORMAL = NormalDist().inv_cdf(0.975)
 _LABELS = (50, 100, 200, 300, 500, 1000, 2000)
@@ -104,7 +104,7 @@ def _trust(labelled: Rows, unlabelled: Rows) -> float | None:
 
 
 def _rogan_gladen(rows: Rows, agreed: Agreement) -> float | None:
-    observed = _mean(rows, (rows.score >= PASSES).astype(np.float64))
+    observed = _mean(rows, (rows.score >= rows.threshold).astype(np.float64))
     tpr, tnr = agreed.tpr.value, agreed.tnr.value
     if observed is None or tpr is None or tnr is None or tpr + tnr - 1 < _LEAST_INFORMATIVE:
         return None

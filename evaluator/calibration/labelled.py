@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import pandas as pd
 Floats = npt.NDArray[np.float64]
 
 PASSES = 0.5
-"""A score or label of at least this much is a yes."""
+"""A label of at least this much is a yes, and so is a score unless another threshold is given."""
 
 
 class CalibrationError(ValueError):
@@ -25,6 +25,7 @@ class Rows:
     `score` is the judge's and `label` the person's, both from 0 to 1; a label is NaN where nobody gave one. `question`
     is the number of the answer's question: answers to one question are no independent evidence. `weight` is the
     inverse of the probability that the answer was drawn. `length` is the number of words, NaN where it is unknown.
+    A score of at least `threshold` is a yes.
     """
 
     score: Floats
@@ -32,6 +33,7 @@ class Rows:
     question: npt.NDArray[np.int64]
     weight: Floats
     length: Floats
+    threshold: float = PASSES
 
     def __len__(self) -> int:
         return len(self.score)
@@ -39,7 +41,14 @@ class Rows:
     def where(self, chosen: npt.NDArray[np.bool_]) -> Rows:
         """Give some of them, their questions numbered anew from 0."""
         question = np.unique(self.question[chosen], return_inverse=True)[1].astype(np.int64)
-        return Rows(self.score[chosen], self.label[chosen], question, self.weight[chosen], self.length[chosen])
+        return replace(
+            self,
+            score=self.score[chosen],
+            label=self.label[chosen],
+            question=question,
+            weight=self.weight[chosen],
+            length=self.length[chosen],
+        )
 
     @property
     def questions(self) -> int:
@@ -47,8 +56,8 @@ class Rows:
         return int(self.question.max()) + 1 if len(self) else 0
 
 
-def rows_of(frame: pd.DataFrame) -> Rows:
-    """Read a table; rows without a score are left out.
+def rows_of(frame: pd.DataFrame, threshold: float = PASSES) -> Rows:
+    """Read a table; rows without a score are left out, and a score of at least `threshold` is a yes.
 
     Columns: `score` and `label` from 0 to 1 (or bool), a label null where there is none; and, if they are there,
     `question` (any value; each answer is a question of its own where it is absent or null), `weight` (above 0; 1
@@ -62,7 +71,7 @@ def rows_of(frame: pd.DataFrame) -> Rows:
     frame = frame.reset_index(drop=True)
     score, label = _numbers(frame, "score", 0.0, 1.0), _numbers(frame, "label", 0.0, 1.0)
     weight = _numbers(frame, "weight", 1e-9, np.inf) if "weight" in frame.columns else np.ones(len(frame))
-    rows = Rows(score, label, _questions(frame), np.where(np.isnan(weight), 1.0, weight), _lengths(frame))
+    rows = Rows(score, label, _questions(frame), np.where(np.isnan(weight), 1.0, weight), _lengths(frame), threshold)
     return rows.where(~np.isnan(score))
 
 

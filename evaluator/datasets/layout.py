@@ -32,6 +32,7 @@ class Layout:
 
     `carried` is, for each column written as it was read, the table and the name that it has there. `left_out` names,
     for each metric that cannot be scored, the columns that are missing, `unavailable` why its model cannot be used.
+    `details` says whether what each value is made of is written too.
     """
 
     metrics: Sequence[Metric]
@@ -41,10 +42,16 @@ class Layout:
     carried: Mapping[str, tuple[str, str]]
     schema: pa.Schema
     has_retrieval: bool
+    details: bool
 
     @classmethod
     def of(
-        cls, schemas: Mapping[str, pa.Schema], metrics: Sequence[str | Metric] | None, models: Models | None = None
+        cls,
+        schemas: Mapping[str, pa.Schema],
+        metrics: Sequence[str | Metric] | None,
+        models: Models | None = None,
+        *,
+        details: bool = False,
     ) -> Layout:
         """Lay out the scores of tables with these schemas; None stands for all that can be scored without a judge.
 
@@ -66,11 +73,13 @@ class Layout:
         made = {name: kind for name, kind in TYPES.items() if has_retrieval}
         for metric in chosen:
             made |= {metric.name: pa.float64(), f"{metric.name}_reason": pa.string()}
+            made |= {f"{metric.name}_details": pa.string()} if details else {}
         carried = {name: place for name, place in _carried(schemas).items() if name not in made}
         kinds = {
             name: written_type(name, schemas[table].field(column).type) for name, (table, column) in carried.items()
         }
-        return cls(chosen, left_out, unavailable, read, carried, pa.schema(list((kinds | made).items())), has_retrieval)
+        schema = pa.schema(list((kinds | made).items()))
+        return cls(chosen, left_out, unavailable, read, carried, schema, has_retrieval, details)
 
     def scored(self, tables: Mapping[str, pa.RecordBatch | pa.Table]) -> tuple[pa.RecordBatch, pd.DataFrame]:
         """Score rows of the tables, which are joined: what is written, and the scores by themselves."""
@@ -82,7 +91,7 @@ class Layout:
         frame = pd.DataFrame(
             {name: pd.Series(list[Any](of), dtype=object) for name, of in cells.items()}, index=range(rows)
         )
-        scores = compute(frame, self.metrics)
+        scores = compute(frame, self.metrics, details=self.details)
         arrays = {
             name: written(name, tables[table].column(column), self.schema.field(name).type)
             for name, (table, column) in self.carried.items()

@@ -75,6 +75,7 @@ def score_dataset(
     models: Models | None = None,
     storage: Storage | None = None,
     workers: int = 1,
+    details: bool = False,
     batch_rows: int = BATCH_ROWS,
     on_progress: Progress | None = None,
     now: datetime | None = None,
@@ -90,7 +91,8 @@ def score_dataset(
     Every column of the two tables is carried over. Beside the scores stand the columns of aidial-rag-eval 0.7.0 with
     its arithmetic (`facts_ranks`, `context_relevance`, `context_highlight`, `recall`, `precision`, `mrr`, `f1`), and
     beside the table the metadata that it reads. The metrics' versions are in the parquet file's own metadata, under
-    `dialwatch`.
+    `dialwatch`. With `details` there is `<name>_details` beside each score: JSON with what it is made of, such as
+    claims and verdicts, and with the bounds of a null one.
 
     The answers are read and written in batches, which `workers` processes score; the ground truth is in memory. The
     table appears when it is whole.
@@ -104,7 +106,7 @@ def score_dataset(
     totals = Totals()
     with reading(answers, storage) as table:
         schemas = _schemas(answers, table.schema_arrow, truth)
-        layout = Layout.of(schemas, metrics, models)
+        layout = Layout.of(schemas, metrics, models, details=details)
         with writing(data_path, storage) as file, pq.ParquetWriter(file, _schema(layout), compression="zstd") as writer:
             batches = (_joined(batch, truth) for batch in table.iter_batches(batch_rows))
             for batch, (rows, scores) in scored(layout, batches, workers):

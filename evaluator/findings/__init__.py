@@ -5,14 +5,12 @@ reference answer.
 """
 
 from evaluator.findings.answer import AnswerFindings, Fact
-from evaluator.findings.apart import PROMPTS_APART, find_apart
-from evaluator.findings.asking import PROMPTS, Findings, find
+from evaluator.findings.apart import find_apart, prompts_apart
+from evaluator.findings.asking import Findings, find, prompts
 from evaluator.findings.reference import ReferenceFact, ReferenceFindings
 from evaluator.findings.row import Row, sentences_of
 
 __all__ = [
-    "PROMPTS",
-    "PROMPTS_APART",
     "AnswerFindings",
     "Fact",
     "Findings",
@@ -21,5 +19,7 @@ __all__ = [
     "Row",
     "find",
     "find_apart",
+    "prompts",
+    "prompts_apart",
     "sentences_of",
 ]

@@ -8,17 +8,40 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from evaluator.findings.row import Row, portions, told
+from evaluator.findings.row import Row, portions, told, usual_facts
 from evaluator.judges.answer import Answer, JudgeError, Reason, Request
 from evaluator.judges.fence import fenced
-from evaluator.judges.prompts import NUMBER, TEXT, YES_OR_NO, Prompt, list_of, object_of
+from evaluator.judges.prompts import NUMBER, TEXT, YES_OR_NO, Prompt, because, list_of, object_of
 from evaluator.judges.schema import MisfitError
 from evaluator.verdicts import Verdict
 
 VERDICT = {"type": "string", "enum": ["S", "C", "N"]}
-_FACT = object_of(fact=TEXT, chunks=list_of(NUMBER), verdict=VERDICT)
-_SENTENCE = object_of(sentence=NUMBER, facts=list_of(_FACT), addresses=YES_OR_NO)
-PROMPT = Prompt.read("answer", object_of(sentences=list_of(_SENTENCE), useful=list_of(NUMBER), refusal=YES_OR_NO))
+
+
+@dataclass(frozen=True)
+class _Prompts:
+    """For the first sentences of an answer, and for those that follow: what is said of the whole is asked once."""
+
+    first: Prompt
+    more: Prompt
+
+
+def _prompts(*, reasons: bool) -> _Prompts:
+    fact = object_of(fact=TEXT, **because(reasons), chunks=list_of(NUMBER), verdict=VERDICT)
+    sentences = list_of(object_of(sentence=NUMBER, facts=list_of(fact), addresses=YES_OR_NO))
+    whole = object_of(sentences=sentences, useful=list_of(NUMBER), refusal=YES_OR_NO)
+    return _Prompts(
+        Prompt.read("answer", whole, reasons=reasons),
+        Prompt.read("sentences", object_of(sentences=sentences), reasons=reasons),
+    )
+
+
+_PROMPTS = {reasons: _prompts(reasons=reasons) for reasons in (False, True)}
+
+
+def version(*, reasons: bool) -> str:
+    """Give the version of what is asked, with or without reasons."""
+    return f"{_PROMPTS[reasons].first.version}+{_PROMPTS[reasons].more.version}"
 
 
 @dataclass(frozen=True)
@@ -26,7 +49,8 @@ class Fact:
     """A fact of the answer: supported by contexts (S), contradicted (C) or neither (N), None where that is missing.
 
     `sentence` counts from 1, `contexts` are ranks from 0, and `no_such_contexts` are those that the judge names and
-    that do not exist: where there are no others, the verdict is missing.
+    that do not exist: where there are no others, the verdict is missing. `reason` is what the judge said for it, where
+    it was asked to.
     """
 
     text: str
@@ -34,6 +58,7 @@ class Fact:
     contexts: tuple[int, ...]
     no_such_contexts: tuple[int, ...]
     verdict: Literal["S", "C", "N"] | None
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -52,13 +77,23 @@ class AnswerFindings:
     error: Reason | None
 
 
-def requests(row: Row) -> list[Request]:
-    """Ask about an answer's facts, twenty sentences in a call."""
+def requests(row: Row, *, reasons: bool = False) -> list[Request]:
+    """Ask about an answer's facts, twenty sentences in a call; about the whole answer in the first one."""
     texts = (*row.prefix, fenced("sentence", *row.answer))
+    prompts = _PROMPTS[reasons]
     return [
-        PROMPT.request(*texts, values={"which": told("sentences", one)}, check=partial(_check, row, one))
-        for one in portions(len(row.answer))
+        (prompts.more if number else prompts.first).request(
+            *texts, values={"which": told("sentences", one)}, check=partial(_check, row, one), usual=_usual(row, one)
+        )
+        for number, one in enumerate(portions(len(row.answer)))
     ]
+
+
+def _usual(row: Row, numbers: range) -> dict[str, Any]:
+    verdict = {"chunks": (), "verdict": "N"}
+    facts = {one: [{"fact": fact, **verdict} for fact in usual_facts(row.answer[one - 1])] for one in numbers}
+    sentences = [{"sentence": one, "facts": mine, "addresses": False} for one, mine in facts.items()]
+    return {"sentences": sentences, "useful": (), "refusal": False}
 
 
 def read(row: Row, answers: Sequence[Answer | JudgeError]) -> AnswerFindings:
@@ -116,7 +151,8 @@ def fact_of(row: Row, sentence: int, given: Mapping[str, Any]) -> Fact:
     contexts, no_such_contexts = contexts_of(row, given["chunks"])
     # A claim that the judge holds for true without a place to show is what it knows, not what it read.
     unproven = not contexts and (given["verdict"] == "S" or (given["verdict"] == "C" and no_such_contexts))
-    return Fact(given["fact"], sentence, contexts, no_such_contexts, None if unproven else given["verdict"])
+    verdict = None if unproven else given["verdict"]
+    return Fact(given["fact"], sentence, contexts, no_such_contexts, verdict, given.get("reason"))
 
 
 def first_error(answers: Iterable[Answer | JudgeError]) -> Reason | None:

@@ -18,22 +18,29 @@ from evaluator.findings.answer import (
     once_each,
 )
 from evaluator.findings.asking import Findings
-from evaluator.findings.row import Row, portions, told
+from evaluator.findings.row import Row, portions, told, usual_facts
 from evaluator.judges.answer import Answer, JudgeError, Request, Spend
 from evaluator.judges.fence import fenced
-from evaluator.judges.prompts import NUMBER, TEXT, Prompt, list_of, object_of
+from evaluator.judges.prompts import NUMBER, TEXT, Prompt, because, list_of, object_of
 from evaluator.judges.schema import MisfitError
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
 
 _FACTS = Prompt.read("facts", object_of(sentences=list_of(object_of(sentence=NUMBER, facts=list_of(TEXT)))))
-_FACT = Prompt.read("fact", object_of(chunks=list_of(NUMBER), verdict=VERDICT))
-
-PROMPTS_APART = (_FACTS.version, _FACT.version)
-"""Versions of the two prompts."""
+_FACT = {
+    reasons: Prompt.read(
+        "fact", object_of(**because(reasons), chunks=list_of(NUMBER), verdict=VERDICT), reasons=reasons
+    )
+    for reasons in (False, True)
+}
 
 Replies = Sequence[Answer | JudgeError]
+
+
+def prompts_apart(*, reasons: bool) -> tuple[str, str]:
+    """Give the versions of both prompts, the second with or without reasons."""
+    return _FACTS.version, _FACT[reasons].version
 
 
 def find_apart(judge: BoundJudge, rows: Sequence[Row]) -> list[Findings]:
@@ -44,7 +51,9 @@ def find_apart(judge: BoundJudge, rows: Sequence[Row]) -> list[Findings]:
     """
     first = _asked(judge, [_for_facts(row) for row in rows])
     facts = [list(_facts(row, replies)) for row, replies in zip(rows, first, strict=True)]
-    second = _asked(judge, [[_about(row, text) for _, text in mine] for row, mine in zip(rows, facts, strict=True)])
+    reasons = judge.settings.reasons
+    about = [[_about(row, text, reasons=reasons) for _, text in mine] for row, mine in zip(rows, facts, strict=True)]
+    second = _asked(judge, about)
     return [_findings(*each) for each in zip(rows, first, facts, second, strict=True)]
 
 
@@ -56,13 +65,18 @@ def _asked(judge: BoundJudge, requests: Sequence[Sequence[Request]]) -> list[Rep
 def _for_facts(row: Row) -> list[Request]:
     texts = fenced("question", row.question), fenced("sentence", *row.answer)
     return [
-        _FACTS.request(*texts, values={"which": told("sentences", numbers)}, check=partial(_check_facts, numbers))
+        _FACTS.request(
+            *texts,
+            values={"which": told("sentences", numbers)},
+            check=partial(_check_facts, numbers),
+            usual={"sentences": [{"sentence": one, "facts": usual_facts(row.answer[one - 1])} for one in numbers]},
+        )
         for numbers in portions(len(row.answer))
     ]
 
 
-def _about(row: Row, fact: str) -> Request:
-    return _FACT.request(*row.prefix, fenced("fact", fact), check=partial(_check_fact, row, fact))
+def _about(row: Row, fact: str, *, reasons: bool) -> Request:
+    return _FACT[reasons].request(*row.prefix, fenced("fact", fact), check=partial(_check_fact, row, fact))
 
 
 def _facts(row: Row, replies: Replies) -> Iterator[tuple[int, str]]:

@@ -19,9 +19,6 @@ from evaluator.verdicts.judged import any_of, flag
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
 
-PROMPTS = (answer.PROMPT.version, reference.PROMPT.version)
-"""Versions of the prompts of both calls."""
-
 _Found = TypeVar("_Found", AnswerFindings, ReferenceFindings)
 _SUPPORTED: Mapping[str | None, Verdict] = {"S": True, "C": False, "N": UNDECIDED, None: None}
 _UNSAID = AnswerFindings((), (), (), refusal=None, missing=(), error=None)
@@ -88,18 +85,26 @@ class _Question(Generic[_Found]):
     read: Callable[[Sequence[Answer | JudgeError]], _Found]
 
 
+def prompts(*, reasons: bool) -> tuple[str, str]:
+    """Give the versions of what both calls ask, with or without reasons."""
+    return answer.version(reasons=reasons), reference.version(reasons=reasons)
+
+
 def find(judge: BoundJudge, rows: Sequence[Row], *, with_reference: bool) -> list[Findings]:
     """Ask about rows, in one call each, and `with_reference` in a second one; long texts take more of them.
 
     Where nothing was answered, the first call is left out if there is a second. What was found a short while ago is not
     asked for again, and of equal rows the first has the spend.
     """
-    first = _asked(judge, [_of_answer(row) if row.answer or not with_reference else None for row in rows])
+    reasons = judge.settings.reasons
+    first = _asked(
+        judge, [_of_answer(row, reasons=reasons) if row.answer or not with_reference else None for row in rows]
+    )
     answers = [_UNSAID if found is None else found for found, _ in first]
     second = _asked(
         judge,
         [
-            _of_reference(row, found) if with_reference and found.error is None else None
+            _of_reference(row, found, reasons=reasons) if with_reference and found.error is None else None
             for row, found in zip(rows, answers, strict=True)
         ],
     )
@@ -109,14 +114,14 @@ def find(judge: BoundJudge, rows: Sequence[Row], *, with_reference: bool) -> lis
     ]
 
 
-def _of_answer(row: Row) -> _Question[AnswerFindings]:
-    return _Question(("answer", row.answer_key), partial(answer.requests, row), partial(answer.read, row))
+def _of_answer(row: Row, *, reasons: bool) -> _Question[AnswerFindings]:
+    ask = partial(answer.requests, row, reasons=reasons)
+    return _Question(("answer", row.answer_key), ask, partial(answer.read, row))
 
 
-def _of_reference(row: Row, found: AnswerFindings) -> _Question[ReferenceFindings]:
-    return _Question(
-        ("reference", row.key), partial(reference.requests, row, found), partial(reference.read, row, found)
-    )
+def _of_reference(row: Row, found: AnswerFindings, *, reasons: bool) -> _Question[ReferenceFindings]:
+    ask = partial(reference.requests, row, found, reasons=reasons)
+    return _Question(("reference", row.key), ask, partial(reference.read, row, found))
 
 
 def _asked(judge: BoundJudge, questions: Sequence[_Question[_Found] | None]) -> list[tuple[_Found | None, Spend]]:

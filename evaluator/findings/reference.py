@@ -19,14 +19,20 @@ from evaluator.findings.answer import (
 from evaluator.findings.row import Row, portions, told
 from evaluator.judges.answer import Answer, JudgeError, Reason, Request
 from evaluator.judges.fence import fenced
-from evaluator.judges.prompts import NUMBER, TEXT, YES_OR_NO, Prompt, list_of, object_of
+from evaluator.judges.prompts import NUMBER, TEXT, YES_OR_NO, Prompt, because, list_of, object_of
 from evaluator.judges.schema import MisfitError
 from evaluator.verdicts import UNDECIDED, Verdict
 
-_FACT = object_of(fact=TEXT, chunks=list_of(NUMBER), stated=YES_OR_NO)
-_SENTENCE = object_of(sentence=NUMBER, facts=list_of(_FACT))
-_ANSWER_FACT = object_of(fact=NUMBER, verdict=VERDICT)
-PROMPT = Prompt.read("reference", object_of(reference=list_of(_SENTENCE), answer_facts=list_of(_ANSWER_FACT)))
+
+def _prompt(*, reasons: bool) -> Prompt:
+    fact = object_of(fact=TEXT, **because(reasons), chunks=list_of(NUMBER), stated=YES_OR_NO)
+    sentence = object_of(sentence=NUMBER, facts=list_of(fact))
+    answer_fact = object_of(fact=NUMBER, **because(reasons), verdict=VERDICT)
+    both = object_of(reference=list_of(sentence), answer_facts=list_of(answer_fact))
+    return Prompt.read("reference", both, reasons=reasons)
+
+
+_PROMPTS = {reasons: _prompt(reasons=reasons) for reasons in (False, True)}
 _NOTHING = range(0)
 _VERDICTS: Mapping[str, Verdict] = {"S": True, "C": False, "N": UNDECIDED}
 
@@ -44,6 +50,7 @@ class ReferenceFact:
     contexts: tuple[int, ...]
     no_such_contexts: tuple[int, ...]
     stated: Verdict
+    reason: str | None = None
 
     @property
     def is_unproven(self) -> bool:
@@ -55,21 +62,28 @@ class ReferenceFact:
 class ReferenceFindings:
     """The facts of a reference answer, and for each fact of the answer whether the reference answer supports it.
 
-    `missing` are the sentences of the reference answer, from 1, of which no facts are known; `error` is why.
+    `answer_reasons` are what the judge said for the latter, where it was asked to. `missing` are the sentences of the
+    reference answer, from 1, of which no facts are known; `error` is why.
     """
 
     facts: tuple[ReferenceFact, ...]
     answer_facts: tuple[Verdict, ...]
     missing: tuple[int, ...]
     error: Reason | None
+    answer_reasons: tuple[str | None, ...]
 
 
-def requests(row: Row, found: AnswerFindings) -> list[Request]:
+def version(*, reasons: bool) -> str:
+    """Give the version of what is asked, with or without reasons."""
+    return _PROMPTS[reasons].version
+
+
+def requests(row: Row, found: AnswerFindings, *, reasons: bool = False) -> list[Request]:
     """Compare with the reference answer, twenty of its sentences and twenty facts of the answer in a call."""
     facts = fenced("fact", *(fact.text for fact in found.facts))
     texts = (*row.prefix, facts, fenced("reference", *row.reference))
     return [
-        PROMPT.request(
+        _PROMPTS[reasons].request(
             *texts,
             values={"which": told("sentences", sentences), "facts": told("facts", numbers)},
             check=partial(_check, row, sentences, numbers),
@@ -82,6 +96,7 @@ def read(row: Row, found: AnswerFindings, answers: Sequence[Answer | JudgeError]
     """Read the replies to `requests`."""
     facts: list[ReferenceFact] = []
     verdicts: list[Verdict] = []
+    reasons: list[str | None] = []
     missing: list[int] = []
     for (sentences, numbers), answer in zip(_portions(row, found), answers, strict=True):
         reply = {"reference": [], "answer_facts": []} if isinstance(answer, JudgeError) else answer.parsed
@@ -93,13 +108,15 @@ def read(row: Row, found: AnswerFindings, answers: Sequence[Answer | JudgeError]
                 missing.append(number)
         by_fact = once_each(reply["answer_facts"], "fact")
         verdicts += (_VERDICTS[by_fact[number]["verdict"]] if number in by_fact else None for number in numbers)
-    return ReferenceFindings(tuple(facts), tuple(verdicts), tuple(missing), first_error(answers))
+        reasons += (by_fact.get(number, {}).get("reason") for number in numbers)
+    return ReferenceFindings(tuple(facts), tuple(verdicts), tuple(missing), first_error(answers), tuple(reasons))
 
 
 def unread(row: Row, found: AnswerFindings) -> ReferenceFindings:
     """Give the findings where the first call has failed, and so there is nothing to compare with."""
     missing = tuple(range(1, len(row.reference) + 1))
-    return ReferenceFindings((), (None,) * len(found.facts), missing, found.error)
+    nothing = (None,) * len(found.facts)
+    return ReferenceFindings((), nothing, missing, found.error, nothing)
 
 
 def _portions(row: Row, found: AnswerFindings) -> list[tuple[range, range]]:
@@ -110,7 +127,7 @@ def _fact(row: Row, found: AnswerFindings, sentence: int, given: Mapping[str, An
     stated: Verdict = given["stated"]
     if found.missing and not stated:
         stated = None  # a fact of the answer that is not known may state it
-    return ReferenceFact(given["fact"], sentence, *contexts_of(row, given["chunks"]), stated)
+    return ReferenceFact(given["fact"], sentence, *contexts_of(row, given["chunks"]), stated, given.get("reason"))
 
 
 def _check(row: Row, sentences: range, numbers: range, reply: Any) -> None:

@@ -14,6 +14,8 @@ from evaluator.verdicts.sentences import sentences
 AT_ONCE = 20
 """Sentences or facts that are judged in one call; contexts are never split, as a fact may need two of them."""
 
+_USUAL_FACTS = 2
+
 
 @dataclass(frozen=True)
 class Row:
@@ -49,6 +51,11 @@ def portions(count: int) -> Iterator[range]:
     """Give the numbers from 1 to `count` in portions of `AT_ONCE`; one that is empty where there are none."""
     for first in range(1, max(count, 1) + 1, AT_ONCE):
         yield range(first, min(first + AT_ONCE, count + 1))
+
+
+def usual_facts(sentence: str) -> tuple[str, ...]:
+    """Give facts as many and as long as a sentence usually has: two, of its length."""
+    return tuple(f"{sentence} ({number})" for number in range(1, _USUAL_FACTS + 1))
 
 
 def told(what: str, numbers: range) -> str:

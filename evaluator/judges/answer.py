@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from evaluator.judges.schema import Schema
 
@@ -22,6 +22,9 @@ Reason = Literal[
 
 Cut is a reply that ended at `max_tokens`.
 """
+
+REASONS = frozenset(get_args(Reason))
+"""All of them."""
 
 TRANSIENT = frozenset({"judge_budget", "judge_timeout", "judge_unavailable", "judge_unpriced"})
 """Why a judge gave no answer that it may give later."""
@@ -43,7 +46,8 @@ class Request:
     """One question to a judge: what `Judge.ask` takes.
 
     `check` looks at a reply that fits the schema and raises MisfitError where it does not fit the question, such as
-    one that judges a claim which is not there.
+    one that judges a claim which is not there. `usual` is a reply of usual size, where what is asked next depends on
+    it: for those who count what would be asked.
     """
 
     messages: Sequence[Message]
@@ -51,6 +55,7 @@ class Request:
     prompt_version: str
     draw: int = 0
     check: Callable[[Any], None] | None = None
+    usual: Any = None
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,7 @@ class Calls:
         before = now - days * _DAY
         with self._transaction():
             gone = self._database.execute("DELETE FROM calls WHERE began <= ?", (before,)).rowcount
-            self._database.execute("DELETE FROM ledger WHERE hour < ?", (int(min(before, now - _DAY) // _HOUR),))
+            self._database.execute("DELETE FROM ledger WHERE hour < ?", (int((now - _DAY) // _HOUR),))
         return gone
 
     def _check(self, judge: str, now: float, bound: float, per_hour: float | None, per_day: float | None) -> None:

@@ -32,7 +32,10 @@ class Asked:
 
 
 class CountingAsker(Asker):
-    """Counts each different request once and answers it with the least that fits, so that a second one may follow."""
+    """Counts each different request once, and answers it so that what is asked next is counted too.
+
+    The answer is the request's usual one, or else the least that fits.
+    """
 
     def __init__(self, asker: Asker) -> None:
         super().__init__(asker.judges, asker.calls)
@@ -50,7 +53,8 @@ class CountingAsker(Asker):
             self._seen.add(key)
             tokens = token_bound(json.dumps(request.schema), *prompt)
             self.asked = Asked(self.asked.calls + 1, self.asked.prompt_tokens + tokens)
-        return Answer(least(request.schema), Spend(), from_cache=True)
+        usual = least(request.schema) if request.usual is None else request.usual
+        return Answer(usual, Spend(), from_cache=True)
 
 
 def seconds_for(judge: JudgeSettings, calls: float, tokens: float, cost: float) -> float:

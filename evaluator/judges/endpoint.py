@@ -23,6 +23,7 @@ _QUOTED_CHARACTERS = 200
 _NO_FORM = frozenset({400, 422, 501})
 _CONTENT_FILTER = "content_filter"
 _NEVER_FITS = frozenset({"context_length_exceeded", "string_above_max_length"})
+_NO_CONNECTION = "no connection could be made; is base_url right, and does the endpoint run?"
 _NO_KEY_IS_NEEDED = "none"
 _CODE = re.compile(r"[A-Za-z0-9_.]{1,40}")
 
@@ -78,8 +79,10 @@ class Endpoint:
             quoted = error.message[:_QUOTED_CHARACTERS]
             raise EndpointError(self._failure(error), _told(error), quoted) from None
         except openai.APIConnectionError as error:
-            failure = Failure("judge_unavailable", again=True, down=True, paid=_was_sent(error))
-            raise EndpointError(failure, "the connection failed", repr(error.__cause__)) from None
+            was_sent = _was_sent(error)
+            failure = Failure("judge_unavailable", again=True, down=True, paid=was_sent)
+            told = "the connection was cut" if was_sent else _NO_CONNECTION
+            raise EndpointError(failure, told, repr(error.__cause__)) from None
         try:
             return read_reply(response.content)
         except UnreadableReplyError as error:
@@ -92,7 +95,9 @@ class Endpoint:
         await self._client.close()
 
     def _fail_late(self, error: Exception) -> NoReturn:
-        failure = Failure("judge_timeout", again=True, busy=True, down=True, paid=_was_sent(error))
+        if not _was_sent(error):
+            raise EndpointError(Failure("judge_unavailable", again=True, down=True), _NO_CONNECTION) from None
+        failure = Failure("judge_timeout", again=True, busy=True, down=True, paid=True)
         message = f"no whole reply within {self._settings.timeout:g} s; a longer `timeout` may help"
         raise EndpointError(failure, message) from None
 

@@ -33,15 +33,26 @@ def request(settings: JudgeSettings, messages: Sequence[Message], schema: Schema
         return body | _with_schema(schema)
     if form == "tool":
         return body | _with_tool(schema)
-    compact = json.dumps(schema, separators=(",", ":"))  # blanks are a quarter of its tokens
-    body["messages"][-1]["content"] += f"\n\n{_AS_TEXT}{compact}"
+    if (shown := _as_text(schema)) not in body["messages"][-1]["content"]:
+        body["messages"][-1]["content"] += f"\n\n{shown}"
     return body
 
 
-def asked_again(messages: Sequence[Message], text: str, misfit: MisfitError) -> list[Message]:
-    """Give the conversation that shows a judge its reply and what is wrong with it."""
+def asked_again(
+    messages: Sequence[Message], text: str, misfit: MisfitError, schema: Schema | None = None
+) -> list[Message]:
+    """Give the conversation that shows a judge its reply and what is wrong with it.
+
+    `schema` is what the reply does not fit: it is shown as text, as the endpoint may not have heeded it elsewhere.
+    """
     complaint = f"That reply does not fit what was asked for. {misfit}\nReply again, with the whole JSON object."
+    if schema is not None:
+        complaint += f"\n\n{_as_text(schema)}"
     return [*messages, Message("assistant", text or "(empty)"), Message("user", complaint)]
+
+
+def _as_text(schema: Schema) -> str:
+    return _AS_TEXT + json.dumps(schema, separators=(",", ":"))  # blanks are a quarter of its tokens
 
 
 def _with_schema(schema: Schema) -> dict[str, Any]:

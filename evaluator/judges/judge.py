@@ -73,7 +73,8 @@ class Judge:
         self._shared = shared
         self._grace = grace
         self._clock, self._sleep = clock, sleep
-        self._tells_from = clock()
+        self._tells_from = self._tells_failures_from = clock()
+        self._tells_rest = False
         self._chance = chance or random.Random()  # noqa: S311 - spreads retries
         self._endpoint = Endpoint(settings)
         self._shapes: set[str] = set()
@@ -113,8 +114,9 @@ class Judge:
     ) -> Answer:
         """Give the answer to a prompt, as JSON that fits the schema.
 
-        A reply that does not fit is asked for once more, with what is wrong with it; so is one about which `check`
-        raises MisfitError. The second need only fit the schema: who asked takes of it what can be used.
+        A reply that does not fit is asked for once more, with what is wrong with it and the schema as text; so is one
+        about which `check` raises MisfitError, without the schema. The second need only fit the schema: who asked takes
+        of it what can be used.
         `prompt_version` and `draw` only tell requests apart: another draw is another call, for votes that shall be
         independent. Raises JudgeError, and ValueError for a schema that could not be checked.
         """
@@ -128,13 +130,20 @@ class Judge:
             self._raise_if_none(reply, spend)
             try:
                 parsed = read(reply.text, schema)
-                if check is not None and not is_last:
-                    check(parsed)
-                return Answer(parsed, spend, from_cache=spend.calls == 0)
             except MisfitError as misfit:
                 where = misfit.where
+                conversation = asked_again(conversation, reply.text, misfit, schema)
+                continue
+            try:
+                if check is not None and not is_last:
+                    check(parsed)
+            except MisfitError as misfit:
                 conversation = asked_again(conversation, reply.text, misfit)
-        raise JudgeError("judge_failed", f"{self.name}: two replies did not fit the schema, the last at {where}", spend)
+                continue
+            return Answer(parsed, spend, from_cache=spend.calls == 0)
+        message = f"two replies did not fit the schema, the last at {where}"
+        self._tell(message)
+        raise JudgeError("judge_failed", f"{self.name}: {message}", spend)
 
     async def _reply(
         self, messages: Sequence[Message], schema: Schema, version: str, draw: int, before: Spend
@@ -202,6 +211,7 @@ class Judge:
                 reply, paid = await self._make(call)
             except EndpointError as error:
                 failure = error.failure
+                self._tell_of_rest(error.told)
                 if failure.paid:
                     spend += Spend(calls=1, cost=call.bound)
                 if failure.other_form and (other := next(forms, None)):
@@ -209,11 +219,12 @@ class Judge:
                     continue
                 attempt += 1
                 if self._closing or not failure.again or attempt == _ATTEMPTS:
-                    if error.failure.down or error.failure.busy or error.failure.other_form:
+                    if failure.down or failure.busy or failure.other_form or failure.reason == "judge_unavailable":
                         self._tell(error.told)
                     # Where no request was ever taken, it is the settings that do not fit rather than this row.
                     unfit = failure.other_form and shape not in self._forms
                     raise JudgeError("judge_unavailable" if unfit else failure.reason, str(error), spend) from None
+                self._tell_of_failure(error)
                 await self._sleep(self._chance.uniform(0, min(_LONGEST_BACKOFF_SECONDS, 2.0**attempt)))
             except JudgeError as error:
                 if error.reason != "judge_budget" or self._closing or not self._sending:
@@ -221,6 +232,7 @@ class Judge:
                 # Those under way count at their upper bound, and will hardly cost that much.
                 await asyncio.wait(self._sending, return_when=asyncio.FIRST_COMPLETED)
             else:
+                self._tell_of_rest("")
                 self._forms.setdefault(shape, form)
                 return reply, spend + paid
 
@@ -228,6 +240,21 @@ class Judge:
         if not self._closing and self._clock() >= self._tells_from:
             self._tells_from = self._clock() + _TOLD_EVERY_SECONDS
             log.warning("judge %r gives no answer: %s", self.name, why, extra={"judge": self.name})
+
+    def _tell_of_failure(self, error: EndpointError) -> None:
+        """Tell at once of an endpoint that does not work: the tries that follow may take minutes."""
+        if error.failure.down and not self._closing and self._clock() >= self._tells_failures_from:
+            self._tells_failures_from = self._clock() + _TOLD_EVERY_SECONDS
+            text = "judge %r does not answer: %s; it is asked again"
+            log.warning(text, self.name, error.told, extra={"judge": self.name})
+
+    def _tell_of_rest(self, why: str) -> None:
+        if self.traffic.rests and not self._tells_rest:
+            text = "judge %r rests after failures in a row, the last: %s; now and then a call is tried, the others fail"
+            log.warning(text, self.name, why, extra={"judge": self.name})
+        elif self._tells_rest and not self.traffic.rests:
+            log.info("judge %r answers again", self.name, extra={"judge": self.name})
+        self._tells_rest = self.traffic.rests
 
     def _raise_if_none(self, reply: Reply, spend: Spend) -> None:
         if reply.finish_reason == "content_filter":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -12,6 +13,9 @@ from typing import Any
 
 from evaluator.judges.answer import Message, Request
 from evaluator.judges.schema import Schema
+
+_PART = re.compile(r"\{\{(\w+)\}\}")
+_REASON = "reason"
 
 
 @dataclass(frozen=True)
@@ -28,10 +32,13 @@ class Prompt:
     version: str
 
     @classmethod
-    def read(cls, name: str, schema: Schema) -> Prompt:
-        """Read `prompts/<name>.md` and `prompts/system.md`."""
-        folder = files(__package__).joinpath("prompts")
-        system, task = (folder.joinpath(f"{one}.md").read_text("utf-8").strip() for one in ("system", name))
+    def read(cls, name: str, schema: Schema, *, reasons: bool = False) -> Prompt:
+        """Read `prompts/<name>.md` and `prompts/system.md`.
+
+        Where a file says `{{verdict}}`, `prompts/verdict.md` stands in its place; `{{reason}}`, which asks for a few
+        words before a verdict, is nothing unless `reasons`. The schema has `because(reasons)` then.
+        """
+        system, task = _text("system", reasons=reasons), _text(name, reasons=reasons)
         digest = hashlib.sha256(json.dumps([system, task, schema]).encode()).hexdigest()
         return cls(system, Template(task), schema, digest[:12])
 
@@ -41,12 +48,23 @@ class Prompt:
         values: Mapping[str, str] | None = None,
         draw: int = 0,
         check: Callable[[Any], None] | None = None,
+        usual: Any = None,
     ) -> Request:
-        """Ask about texts, which are fenced; `values` are put where the task names them."""
+        """Ask about texts, which are fenced; `values` are put where the task names them, `usual` is as in `Request`."""
         content = "\n\n".join((*texts, self.task.substitute(values or {})))
-        return Request(
-            [Message("system", self.system), Message("user", content)], self.schema, self.version, draw, check
-        )
+        messages = [Message("system", self.system), Message("user", content)]
+        return Request(messages, self.schema, self.version, draw, check, usual)
+
+
+def _text(name: str, *, reasons: bool) -> str:
+    text = files(__package__).joinpath("prompts", f"{name}.md").read_text("utf-8").strip()
+    return _PART.sub(lambda part: _part(part[1], reasons=reasons), text)
+
+
+def _part(name: str, *, reasons: bool) -> str:
+    if name != _REASON:
+        return _text(name, reasons=reasons)
+    return f"{_text(name, reasons=reasons)} " if reasons else ""
 
 
 def list_of(item: Schema) -> Schema:
@@ -62,6 +80,11 @@ def object_of(**properties: Schema) -> Schema:
         "required": list(properties),
         "additionalProperties": False,
     }
+
+
+def because(reasons: bool) -> dict[str, Schema]:
+    """Give the property that has the words before a verdict, where `reasons` are asked for."""
+    return {_REASON: TEXT} if reasons else {}
 
 
 TEXT: Schema = {"type": "string"}

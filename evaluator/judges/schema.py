@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any
+
+from evaluator.judges.odd_replies import plain, values_in
 
 Schema = Mapping[str, Any]
+
+READING = "2"
+"""Version of how replies are read: another one may make another value of the same reply."""
 
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -63,29 +68,21 @@ def check_schema(schema: Schema) -> None:
 def read(text: str, schema: Schema) -> Any:
     """Give the value of a reply that is JSON and fits the schema.
 
-    Text around one JSON object, such as a code fence, is left out: some endpoints take a schema and do not heed it.
-    Halves of surrogate pairs, which no table could store, become `?`. Integers must be written as such (`1`, not
-    `1.0`). Raises MisfitError.
+    Text around one JSON object, such as a code fence or a block of thoughts, is left out, and values that are oddly
+    written are made plain (`odd_replies`): some endpoints take a schema and do not heed it. Several objects that fit
+    must say the same. Halves of surrogate pairs, which no table could store, become `?`. Raises MisfitError.
     """
-    value = _json(text)
-    if problem := next(_problems(value, schema, ""), None):
-        raise problem
-    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        return json.loads(text[text.find("{") : text.rfind("}") + 1], parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise MisfitError("the reply", f"is no JSON: {error}") from None
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    values = [plain(value, schema) for value in values_in(text)]
+    if not values:
+        raise MisfitError("the reply", "is no JSON, or holds no whole JSON object")
+    problems = [next(_problems(value, schema, ""), None) for value in values]
+    fitting = [value for value, problem in zip(values, problems, strict=True) if problem is None]
+    if (different := len({json.dumps(value, sort_keys=True) for value in fitting})) > 1:
+        raise MisfitError("the reply", f"{different} JSON objects in it fit, and say different things")
+    for problem in reversed(problems):
+        if problem is not None and not fitting:
+            raise problem
+    return json.loads(json.dumps(fitting[0], ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def _parts(schema: Schema) -> Iterator[Schema]:

@@ -29,6 +29,8 @@ class JudgeSettings(BaseModel):
     `temperature` null leaves it to the model, for those that take none. `timeout` is in seconds, for one call with all
     of its reply. `concurrency` is the most calls at once; there are fewer while the endpoint says that it is busy.
 
+    With `reasons` it says a few words before each verdict on a claim or an aspect: another version of the metrics.
+
     A judge is not asked about answers of its own model, as models favour their own text, unless `allow_own_model`.
     """
 
@@ -48,6 +50,7 @@ class JudgeSettings(BaseModel):
     completion_price: _Price | None = None
     allow_unpriced: bool = False
     allow_own_model: bool = False
+    reasons: bool = False
     budget_per_hour: _Budget | None = None
     budget_per_day: _Budget | None = None
     concurrency: _Limit = 16

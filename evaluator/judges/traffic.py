@@ -48,9 +48,14 @@ class Breaker:
         self._last_failure = -1.0
         self._next_trial = 0.0
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it stops calls, but for one now and then."""
+        return self._failures >= _FAILURES_TO_OPEN
+
     def admits(self) -> bool:
         """Whether a call may be made; where the breaker is open, a yes stands for one call."""
-        if self._failures < _FAILURES_TO_OPEN:
+        if not self.is_open:
             return True
         if self._clock() < self._next_trial:
             return False
@@ -142,6 +147,11 @@ class Traffic:
             self._breaker.succeeded()
         finally:
             self.slots.put_back()
+
+    @property
+    def rests(self) -> bool:
+        """Whether the endpoint failed again and again, and gets one call now and then."""
+        return self._breaker.is_open
 
     def give_back(self, tokens: int) -> None:
         """Give back tokens that were booked and not used."""

@@ -9,7 +9,7 @@ from typing import Any
 from evaluator.findings import Row
 from evaluator.judges.answer import Request
 from evaluator.judges.fence import fenced
-from evaluator.judges.prompts import NUMBER, YES_OR_NO, Prompt, list_of, object_of
+from evaluator.judges.prompts import NUMBER, YES_OR_NO, Prompt, because, list_of, object_of
 from evaluator.metrics.asking_metric import AskingMetric
 from evaluator.metrics.cells import text
 from evaluator.metrics.claim_metric import silence_of
@@ -18,7 +18,12 @@ from evaluator.metrics.metric import Score
 from evaluator.metrics.options import option
 from evaluator.verdicts import Judged, aspect_critique, odd_strictness
 
-_PROMPT = Prompt.read("aspect", object_of(sentences=list_of(NUMBER), verdict=YES_OR_NO))
+_PROMPTS = {
+    reasons: Prompt.read(
+        "aspect", object_of(**because(reasons), sentences=list_of(NUMBER), verdict=YES_OR_NO), reasons=reasons
+    )
+    for reasons in (False, True)
+}
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,7 @@ class AspectCritique(AskingMetric[Row]):
     @property
     def prompts(self) -> tuple[str, ...]:
         """The prompt, the definition in it, and the number of votes."""
-        return (_PROMPT.version, self.definition, str(odd_strictness(self.strictness)))
+        return (_PROMPTS[self.gives_reasons].version, self.definition, str(odd_strictness(self.strictness)))
 
     def read_row(self, *cells: object) -> Row | Score:
         """Take the question and the sentences of the answer."""
@@ -77,15 +82,18 @@ class AspectCritique(AskingMetric[Row]):
     def requests(self, task: Row) -> Sequence[Request]:
         """Ask for the votes."""
         texts = fenced("question", task.question), fenced("sentence", *task.answer)
-        values = {"definition": self.definition}
-        return [_PROMPT.request(*texts, values=values, draw=draw) for draw in range(odd_strictness(self.strictness))]
+        values, prompt = {"definition": self.definition}, _PROMPTS[self.gives_reasons]
+        return [prompt.request(*texts, values=values, draw=draw) for draw in range(odd_strictness(self.strictness))]
 
     def of_replies(self, task: Row, replies: Sequence[Any]) -> tuple[Judged, dict[str, Any]]:
         """Count the votes."""
         votes = [None if reply is None else bool(reply["verdict"]) for reply in replies]
         numbers = range(1, len(task.answer) + 1)
         deciding = [[] if reply is None else sorted(set(reply["sentences"]) & set(numbers)) for reply in replies]
-        return aspect_critique(votes), {"votes": votes, "sentences": deciding}
+        details: dict[str, Any] = {"votes": votes, "sentences": deciding}
+        if self.gives_reasons:
+            details["reasons"] = [None if reply is None else reply["reason"] for reply in replies]
+        return aspect_critique(votes), details
 
 
 ASPECTS = (

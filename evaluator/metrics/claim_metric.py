@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from evaluator.findings import PROMPTS, Fact, Findings, ReferenceFact, Row, find, sentences_of
+from evaluator.findings import Fact, Findings, ReferenceFact, Row, find, prompts, sentences_of
 from evaluator.metrics.cells import text, texts
 from evaluator.metrics.description import NOT_READ, OddCases
 from evaluator.metrics.llm_metric import LlmMetric, bounds
@@ -49,7 +49,8 @@ class ClaimMetric(LlmMetric[Row]):
     @property
     def prompts(self) -> tuple[str, ...]:
         """Both prompts where there is a reference answer; the second shows what the first has found."""
-        return PROMPTS if self.reads_reference else PROMPTS[:1]
+        both = prompts(reasons=self.gives_reasons)
+        return both if self.reads_reference else both[:1]
 
     @abstractmethod
     def judged(self, found: Findings) -> Judged:
@@ -131,8 +132,10 @@ def _facts(found: Findings) -> Iterator[dict[str, Any]]:
     if found.reference is None:
         yield from (_fact(fact) for fact in found.answer.facts)
         return
-    for fact, verdict in zip(found.answer.facts, found.reference.answer_facts, strict=True):
-        yield _fact(fact) | {"in_reference": verdict}
+    of_reference = zip(found.reference.answer_facts, found.reference.answer_reasons, strict=True)
+    for fact, (verdict, reason) in zip(found.answer.facts, of_reference, strict=True):
+        because = {} if reason is None else {"reason_in_reference": reason}
+        yield _fact(fact) | {"in_reference": verdict} | because
 
 
 def _fact(fact: Fact) -> dict[str, Any]:
@@ -146,4 +149,6 @@ def _reference_fact(fact: ReferenceFact) -> dict[str, Any]:
 
 def _told(fact: Fact | ReferenceFact) -> dict[str, Any]:
     told: dict[str, Any] = {"fact": fact.text, "sentence": fact.sentence, "contexts": list(fact.contexts)}
-    return told | ({"no_such_contexts": list(fact.no_such_contexts)} if fact.no_such_contexts else {})
+    if fact.no_such_contexts:
+        told["no_such_contexts"] = list(fact.no_such_contexts)
+    return told | ({} if fact.reason is None else {"reason": fact.reason})

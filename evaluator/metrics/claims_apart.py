@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evaluator.findings import PROMPTS_APART, Findings, Row, find_apart
+from evaluator.findings import Findings, Row, find_apart, prompts_apart
 from evaluator.metrics.claim_metric import ClaimMetric, odd_cases
 from evaluator.metrics.description import Description
 from evaluator.metrics.metric import Score
@@ -37,7 +37,7 @@ class FaithfulnessClaimsApart(ClaimMetric):
     @property
     def prompts(self) -> tuple[str, ...]:
         """Those of both steps."""
-        return PROMPTS_APART
+        return prompts_apart(reasons=self.gives_reasons)
 
     def judged(self, found: Findings) -> Judged:
         """Give the supported share."""

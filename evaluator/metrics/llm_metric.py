@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import pandas as pd
 
+from evaluator.judges.schema import READING
 from evaluator.metrics.description import Description
 from evaluator.metrics.metric import Score, Scores, score_together
 from evaluator.metrics.options import option
@@ -33,9 +34,9 @@ class JudgeUnavailableError(ModelUnavailableError):
 class LlmMetric(ABC, Generic[Task]):
     """A metric whose verdicts are a judge's.
 
-    Its version names the model, and changes with the model, its temperature, the prompts and the schemas. `score`
-    raises JudgeUnavailableError where no judge is given. A row that the judge does not answer about is null with the
-    judge's reason, and the details have the bounds `low` and `high`.
+    Its version names the model, and changes with the model, its temperature, the prompts, the schemas and how replies
+    are read. `score` raises JudgeUnavailableError where no judge is given. A row that the judge does not answer about
+    is null with the judge's reason, and the details have the bounds `low` and `high`.
     """
 
     judged_by: BoundJudge | None = field(default=None, kw_only=True, metadata=option(JUDGE_MEANING))
@@ -69,12 +70,17 @@ class LlmMetric(ABC, Generic[Task]):
         return None if self.judged_by is None else self.judged_by.name
 
     @property
+    def gives_reasons(self) -> bool:
+        """Whether the judge says a few words before each verdict."""
+        return self.judged_by is not None and self.judged_by.settings.reasons
+
+    @property
     def version(self) -> str:
         """`1` without a judge; else with the model's last name and a digest of all that the values depend on."""
         if self.judged_by is None:
             return self.base_version
         settings = self.judged_by.settings
-        parts = [settings.model_name, settings.temperature, *self.prompts]
+        parts = [settings.model_name, settings.temperature, READING, *self.prompts]
         digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
         return f"{self.base_version}-{PurePosixPath(settings.model_name).name}-{digest}"
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pandas as pd
 
 from evaluator.metrics.answer_correctness import AnswerCorrectnessClaims
@@ -266,8 +267,13 @@ def compute(
     metrics: Sequence[str | Metric],
     models: Models | None = None,
     judge: BoundJudge | None = None,
+    *,
+    details: bool = False,
 ) -> pd.DataFrame:
     """Score a frame: for each metric a column of its name (float64, NaN where null) and `<name>_reason`.
+
+    With `details` there is `<name>_details` too: JSON with what the value is made of, such as claims and their
+    verdicts, and the bounds (`low`, `high`) of a null one; null where there is nothing to say.
 
     The result has the frame's index. A row that a metric cannot score is null with a reason. Rows are scored in slices
     of `SLICE_ROWS`, so that what metrics remember of texts does not grow with the frame.
@@ -282,7 +288,7 @@ def compute(
     chosen = [metric_named(metric, models, judge) if isinstance(metric, str) else metric for metric in metrics]
     _check_names(chosen)
     starts = range(0, max(len(frame), 1), SLICE_ROWS)
-    slices = [_compute_slice(frame.iloc[start : start + SLICE_ROWS], chosen) for start in starts]
+    slices = [_compute_slice(frame.iloc[start : start + SLICE_ROWS], chosen, details=details) for start in starts]
     return pd.concat(slices) if len(slices) > 1 else slices[0]
 
 
@@ -296,7 +302,7 @@ def _check_names(metrics: Sequence[Metric]) -> None:
             )
 
 
-def _compute_slice(frame: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
+def _compute_slice(frame: pd.DataFrame, metrics: Sequence[Metric], *, details: bool) -> pd.DataFrame:
     columns: dict[str, pd.Series] = {}
     finders = Finders()
     for metric in metrics:
@@ -306,4 +312,7 @@ def _compute_slice(frame: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFra
             scores = metric.score(frame)
         columns[metric.name] = scores.values
         columns[f"{metric.name}_reason"] = scores.reasons
+        if details:
+            told = [orjson.dumps(dict(one)).decode() if one else None for one in scores.details]
+            columns[f"{metric.name}_details"] = pd.Series(told, index=frame.index, dtype=object)
     return pd.DataFrame(columns, index=frame.index)

@@ -74,6 +74,22 @@ def test_a_file_of_scores_and_labels_is_reported(tmp_path: Path) -> None:
     assert "The judge's own mean is outside of the corrected interval" in done.output
 
 
+@pytest.mark.parametrize(
+    ("threshold", "tpr", "tnr"), [([], "1.000", "0.333"), (["--threshold", "0.8"], "0.667", "1.000")]
+)
+def test_a_threshold_says_from_which_score_on_an_answer_passes(
+    tmp_path: Path, threshold: list[str], tpr: str, tnr: str
+) -> None:
+    """Labels are yes from 0.5 on, whatever it is; 0.8 is at least 0.8; the report names a threshold that was given."""
+    rows = [(1.0, 1), (0.8, 1), (0.6, 0.5), (0.7, 0), (0.79, 0.4), (0.2, 0)] * 4
+    pd.DataFrame(rows, columns=["score", "label"]).to_csv(tmp_path / "labels.csv", index=False)
+    done = run(str(tmp_path / "labels.csv"), *threshold)
+    assert done.exit_code == 0, done.output
+    assert re.search(rf"TPR +{tpr} ", done.output)
+    assert re.search(rf"TNR +{tnr} ", done.output)
+    assert ("a score of 0.8 or more being a yes" in done.output) == bool(threshold)
+
+
 def test_labels_are_joined_with_the_scores_of_a_deployment(lake: Lake, tmp_path: Path) -> None:
     """Labels by any of an answer's response ids meet the newest version's scores; conversations are the unit."""
     table = labelled(5, 400, 200).dropna()

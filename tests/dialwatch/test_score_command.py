@@ -20,7 +20,8 @@ from dialwatch.score_page import bars
 from evaluator.judges.counting import least
 from evaluator.models import Models
 from tests.commands import Done, dialwatch
-from tests.evaluator.judges.scripted_server import Request, Send, says, serving
+from tests.evaluator.findings.judging import answered, prompt
+from tests.evaluator.judges.scripted_server import Request, Send, fails, says, serving
 from tests.servers import wait_for
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
@@ -189,6 +190,76 @@ def test_a_configured_combination_can_be_scored(folder: Path) -> None:
     assert pq.read_table(folder / "out.parquet")["quality"][0].as_py() == 0.75
 
 
+def configure_judge(folder: Path, url: str) -> None:
+    judge = f"{{base_url: '{url}', model: m, prompt_price: 1, completion_price: 10}}"
+    (folder / "c.yaml").write_text(f"evaluator: {{judges: {{strict: {judge}}}, judge_calls: calls.sqlite}}\n")
+
+
+def test_claims_verdicts_and_bounds_are_written_where_details_are_asked_for(folder: Path) -> None:
+    """A column of JSON beside each score, in the tables of one process and of several; without `--details` none."""
+    rows = [{"question": f"{name}?", "context": ["So."], "answer": "It is so. It was so."} for name in ("good", "bad")]
+    pq.write_table(pa.Table.from_pylist([*rows, rows[0] | {"answer": ""}]), folder / "answers.parquet")
+    whole = json.loads(answered([[([1], "S")], [([], "N")]]))
+    half = whole | {"sentences": whole["sentences"][:1]}
+
+    async def judge(request: Request, send: Send) -> None:
+        await says(json.dumps(half if "bad?" in prompt(request) else whole))(request, send)
+
+    arguments = (
+        "answers.parquet",
+        "-o",
+        "out.parquet",
+        "-c",
+        "c.yaml",
+        "--metrics",
+        "faithfulness_claims,answer_length",
+    )
+    with serving() as stage:
+        stage.fresh().always = judge
+        configure_judge(folder, stage.playing.url)
+        for more in (("--details",), ("--details", "--workers", "2")):
+            ended = score(folder, *arguments, *more)
+            assert ended.returncode == 0, ended.stderr
+            table = pq.read_table(folder / "out.parquet")
+            good, bad, empty = table["faithfulness_claims_details"].to_pylist()
+            first = {"fact": "Fact 1.1", "sentence": 1, "contexts": [0], "verdict": "S"}
+            second = {"fact": "Fact 2.1", "sentence": 2, "contexts": [], "verdict": "N"}
+            assert json.loads(good) == {"facts": [first, second]}
+            assert json.loads(bad) == {"low": 0.0, "high": 1.0, "facts": [first]}
+            assert empty is None
+            assert table["faithfulness_claims"].to_pylist() == [0.5, None, None]
+            assert table["answer_length_details"].null_count == 3
+        assert score(folder, *arguments).returncode == 0
+    assert not [name for name in pq.read_table(folder / "out.parquet").column_names if name.endswith("_details")]
+
+
+def test_a_judge_that_answers_nothing_is_told_at_once_and_is_no_success(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The exit code is 1, also where a metric without a judge scored all; the log says what the endpoint said."""
+    with serving() as stage:
+        stage.fresh().always = fails(401)
+        configure_judge(folder, stage.playing.url)
+        arguments = ("answers.parquet", "-o", "out.parquet", "-c", "c.yaml", "--metrics")
+        ended = score(folder, *arguments, "faithfulness_claims,answer_length")
+    assert ended.returncode == 1
+    assert "judge 'strict' gives no answer: status 401" in caplog.text
+    assert "nothing was scored by faithfulness_claims: 2 judge_unavailable, 1 no_contexts" in ended.stderr
+    assert pq.read_table(folder / "out.parquet")["answer_length"].null_count == 0
+
+
+def test_a_table_without_a_single_score_is_no_success(folder: Path) -> None:
+    """Whatever the reason: no row has what the metric reads, or there is no row."""
+    table = pq.read_table(folder / "answers.parquet")
+    for rows, why in (
+        (table.slice(1, 1), "nothing was scored\n"),
+        (table.slice(0, 0), "nothing was scored: there are no rows\n"),
+    ):
+        pq.write_table(rows, folder / "answers.parquet")
+        ended = score(folder, "answers.parquet", "-o", "out.parquet", "--metrics", "citation_validity")
+        assert (ended.returncode, ended.stderr) == (1, why)
+
+
 def test_a_judge_is_asked_where_a_metric_is_named_that_asks_one(folder: Path) -> None:
     """Several processes share the file of calls; what it took is told. Without a judge nothing is scored."""
     arguments = ("answers.parquet", "-o", "out.parquet", "--metrics", "refusal_judged", "--workers", "2")
@@ -202,12 +273,11 @@ def test_a_judge_is_asked_where_a_metric_is_named_that_asks_one(folder: Path) ->
     with serving() as stage:
         server = stage.fresh()
         server.always = smallest
-        judge = f"{{base_url: '{server.url}', model: m, prompt_price: 1, completion_price: 10}}"
-        (folder / "c.yaml").write_text(f"evaluator: {{judges: {{strict: {judge}}}, judge_calls: calls.sqlite}}\n")
+        configure_judge(folder, server.url)
         ended = score(folder, *arguments, "-c", "c.yaml")
         asked = len(server.requests)
         again = score(folder, *arguments, "-c", "c.yaml")
-    assert (ended.returncode, ended.stderr) == (0, "")
+    assert (ended.returncode, ended.stderr) == (0, "asking judge strict\n")
     assert f"judge strict: calls of today (UTC) for {asked * 0.0002:.4f}" in ended.stdout
     assert (again.returncode, len(server.requests)) == (0, asked)
     assert pq.read_table(folder / "out.parquet")["refusal_judged"].to_pylist() == [0.0] * 3

@@ -153,3 +153,18 @@ def test_a_dry_run_counts_no_answer_of_the_judges_own_model(
         judging = estimate(backfill)[0].metrics[0].judging
     assert judging is not None
     assert judging.calls == 1
+
+
+def test_a_dry_run_counts_both_steps_of_claims_apart(
+    lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path
+) -> None:
+    """One call for the claims of an answer and one for each of them, of which a sentence is taken to have two."""
+    traffic.log(traffic.answer("a", answer="It is so. It was so."), traffic.answer("b", 1, answer="It will be so."))
+    metrics = ["faithfulness_claims", "faithfulness_claims_apart"]
+    with closing(Backfill(lake, settings(judge.url, tmp_path, metrics=metrics), WEEK, clock=lambda: NOW)) as backfill:
+        joint, apart = (metric.judging for metric in estimate(backfill)[0].metrics)
+    assert joint is not None
+    assert apart is not None
+    assert (joint.calls, apart.calls) == (2, 2 + 2 * 3)
+    assert apart.prompt_tokens > 2 * joint.prompt_tokens
+    assert judge.requests == []

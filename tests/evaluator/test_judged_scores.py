@@ -280,3 +280,20 @@ def test_closing_ends_a_pass_that_asks(lake: Lake, traffic: Any, judge: Scripted
     with closing(Evaluator(lake, settings(judge.url, tmp_path), lambda: NOW + TEN_MINUTES)) as again:
         assert again.run_once().scored == 20 - result.scored
     assert len(judge.requests) == 20
+
+
+def test_replies_of_no_use_are_told_with_their_place(
+    lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The deployment, the metric and the answers by their ids, five of them at most; no text of anybody."""
+    traffic.log(*(traffic.answer(f"{i}", i, answer=f"Private {i}.", chat_id=f"{i}") for i in range(8)))
+    judge.always = says('{"label": "private"}')
+    with closing(Evaluator(lake, settings(judge.url, tmp_path), lambda: NOW + timedelta(hours=1))) as evaluator:
+        assert evaluator.run_once().unscored["judge_failed"] == 8
+    (told,) = [record for record in caplog.records if record.name == "evaluator.scores"]
+    assert told.getMessage() == (
+        f"metric {JUDGED!r}: the judge gave no reply of use (judge_failed) about 8 of 8 answers of deployment "
+        f"{traffic.deployment!r}: event_id {', '.join(f'event-{i}' for i in range(5))} and 3 more"
+    )
+    assert (told.deployment, told.metric) == (traffic.deployment, JUDGED)  # type: ignore[attr-defined]
+    assert "rivate" not in caplog.text

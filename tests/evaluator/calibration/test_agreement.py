@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evaluator.calibration import agreement, difference, rows_of
+from evaluator.calibration import agreement, difference, means, repeatability, rows_of
 
 
 def _frame(both_yes: int, judge_only: int, person_only: int, both_no: int) -> pd.DataFrame:
@@ -94,3 +94,21 @@ def test_another_judge_is_accepted_only_where_it_is_as_good() -> None:
     assert not refused.accepted
     assert refused.kappa.high is not None
     assert refused.kappa.high < 0
+
+
+def test_another_judge_is_compared_by_the_same_threshold() -> None:
+    """What is a yes by 0.5 and none by 0.8 is a difference at 0.8 alone."""
+    frame = pd.DataFrame({"score": [0.9, 0.9, 0.1, 0.1] * 5, "label": [1, 1, 0, 0] * 5})
+    other = np.array([0.9, 0.7, 0.1, 0.1] * 5)
+    assert difference(rows_of(frame), other).tpr.value == 0
+    assert difference(rows_of(frame, 0.8), other).tpr.value == -0.5
+
+
+def test_repeatability_and_the_share_of_yes_go_by_the_threshold() -> None:
+    """Draws on both sides of it are two verdicts; the corrected share is that of scores at or above it."""
+    frame = pd.DataFrame({"score": [0.9, 0.7, 0.7, 0.1] * 5, "label": [1, 0, 0, 0] * 5})
+    draws = np.column_stack([frame["score"], [0.8, 0.9, 0.7, 0.1] * 5])
+    for threshold, same, share in ((0.5, 1.0, None), (0.8, 0.75, 0.25)):
+        rows = rows_of(frame, threshold)
+        assert repeatability(rows, draws).same.value == same
+        assert share is None or means(rows, agreement(rows)).rogan_gladen == pytest.approx(share)

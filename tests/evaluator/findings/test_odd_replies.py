@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.evaluator.findings.judging import answered, compared, judging, prompt, row, scored, sentences
+from tests.evaluator.findings.judging import answered, compared, judging, prompt, properties, row, scored, sentences
 from tests.evaluator.judges.conftest import Bench
 from tests.evaluator.judges.scripted_server import ScriptedServer, fails, later, says
 
@@ -148,7 +148,8 @@ def test_a_long_answer_is_split_by_sentences_and_facts(bench: Bench, server: Scr
         ranges = [range(int(numbers[i]), int(numbers[i + 1]) + 1) for i in range(0, len(numbers), 2)]
         if "Compare" not in task:
             facts = json.loads(answered([[S]]))["sentences"][0]
-            told = {"sentences": [facts | {"sentence": n} for n in ranges[0]], "useful": [1], "refusal": False}
+            told = {"sentences": [facts | {"sentence": n} for n in ranges[0]]}
+            told |= {"useful": [1], "refusal": False} if ranges[0][0] == 1 else {}
         else:
             told = {"reference": [{"sentence": 1, "facts": []}] if len(ranges) > 1 else [], "answer_facts": []}
             told["answer_facts"] = [{"fact": n, "verdict": "S" if n <= 20 else "N"} for n in ranges[-1]]
@@ -162,6 +163,9 @@ def test_a_long_answer_is_split_by_sentences_and_facts(bench: Bench, server: Scr
         assert [fact["sentence"] for fact in faithfulness.details["facts"]] == list(range(1, 42))
         (correctness,) = scored(asker, "correctness", long)
         assert (correctness.value, len(server.requests)) == (pytest.approx(20 / 41), 6)
+    asked = {tuple(sorted(properties(request))) for request in server.requests[:3]}
+    assert asked == {("refusal", "sentences", "useful"), ("sentences",)}, "of the whole answer it is asked once"
+    assert sum("refusal" in prompt(request) for request in server.requests[:3]) == 1
     assert all("<chunk 2 " in prompt(request) for request in server.requests)
     assert all("<sentence 41 " in prompt(request) for request in server.requests[:3])
 

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,58 @@ def test_old_calls_are_forgotten_and_todays_costs_are_not(calls: Calls, clock: C
     clock.now += 40 * HOUR
     assert calls.prune(days=1) == 1
     assert calls.spent("strict") == (0.0, 0.0)
+
+
+def test_pruning_more_than_a_day_gives_no_budget_of_today_back(calls: Calls, clock: Clock) -> None:
+    """However short replies are kept, what was paid since midnight counts; what was paid before is forgotten."""
+    calls.finish(calls.begin("strict", "a", 1.0), "reply", 1.0)
+    clock.now += 3 * HOUR
+    assert calls.prune(days=1 / 24) == 1
+    assert calls.spent("strict") == (0.0, 1.0)
+    clock.now += 25 * HOUR
+    calls.prune(days=30)
+    clock.now -= 25 * HOUR
+    assert calls.spent("strict") == (0.0, 0.0)
+
+
+def test_a_call_that_was_pruned_meanwhile_cannot_be_finished(calls: Calls, clock: Clock) -> None:
+    """The error says what to do, and the ledger stays as it was."""
+    late = calls.begin("strict", "a", 1.0)
+    clock.now += HOUR
+    calls.prune(days=1 / 24)
+    for end in (lambda: calls.finish(late, "reply", 0.5), lambda: calls.release(late)):
+        with pytest.raises(LookupError, match="Keep calls for longer than they take"):
+            end()
+    assert calls.spent("strict") == (0.0, 1.0)
+
+
+def test_nobody_notes_a_call_between_the_look_at_a_budget_and_the_note(
+    calls: Calls, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process that begins a call just then waits, and sees what this one has reserved."""
+
+    def begin() -> None:
+        other = Calls(tmp_path / "judges" / "calls.sqlite", clock)
+        try:
+            other.begin("strict", "b", 6.0, per_day=10)
+        finally:
+            other.close()
+
+    look = calls._spent
+    with ThreadPoolExecutor(1) as threads:
+        begun: list[Future[None]] = []
+
+        def look_slowly(judge: str, now: float) -> tuple[float, float]:
+            seen = look(judge, now)
+            begun.append(threads.submit(begin))
+            wait(begun, timeout=0.3)  # long enough for one that does not wait
+            return seen
+
+        monkeypatch.setattr(calls, "_spent", look_slowly)
+        calls.begin("strict", "a", 6.0, per_day=10)
+        with pytest.raises(BudgetSpentError):
+            begun[0].result()
+    assert look("strict", clock.now) == (6.0, 6.0)
 
 
 STEPS = st.lists(

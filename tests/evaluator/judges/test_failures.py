@@ -94,11 +94,23 @@ def test_a_pause_that_is_asked_for_is_kept(bench: Bench, server: ScriptedServer,
         assert sum(bench.slept) == pytest.approx(7)
 
 
-def test_an_endpoint_that_is_not_there_costs_nothing(bench: Bench) -> None:
-    """Nothing was sent; after five failures nobody tries for a while."""
+def test_an_endpoint_that_is_not_there_costs_nothing(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing was sent, as the log says; after five failures nobody tries for a while."""
     error = bench.refused(base_url=f"http://127.0.0.1:{free_port()}/v1")
     assert (error.reason, bench.spent) == ("judge_unavailable", 0)
     assert "rests now" in str(error)
+    assert "judge 'strict' does not answer: no connection could be made; is base_url right" in caplog.messages[0]
+
+
+@pytest.mark.parametrize(("act", "waits"), [(fails(429), False), (fails(504), True)])
+def test_tokens_of_a_failure_that_was_not_paid_may_be_used_at_once(
+    bench: Bench, server: ScriptedServer, act: server_.Act, waits: bool
+) -> None:
+    """At a token a second the next try would wait for the 80 that were booked; where they may be paid, it does."""
+    server.follow(act)
+    bench.ask(tokens_per_minute=60, max_tokens=80)
+    assert (sum(bench.slept) > 80) == waits
+    assert waits or len(bench.slept) == 1, "only between the tries"
 
 
 @pytest.mark.parametrize(
@@ -124,6 +136,63 @@ def test_why_there_are_no_answers_is_told(
 
     bench.run(several)
     assert [record.getMessage() for record in caplog.records] == [f"judge 'strict' gives no answer: {told}"] * 2
+
+
+def test_an_endpoint_that_is_down_is_told_at_once_and_so_is_each_rest(
+    bench: Bench, server: ScriptedServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Before the next try, and once when the endpoint is left to rest; a rest ends with an answer."""
+    caplog.set_level("INFO", "evaluator.judges")
+    told_before_the_second_try: list[str] = []
+
+    async def down(request: server_.Request, send: server_.Send) -> None:
+        if len(server.requests) == 2:
+            told_before_the_second_try.extend(record.getMessage() for record in caplog.records)
+        await fails(502, message="private")(request, send)
+
+    server.always = down
+
+    async def refused(judge: Judge, text: str) -> None:
+        with pytest.raises(JudgeError):
+            await asked(judge, text)
+
+    async def outage(judge: Judge) -> None:
+        for number in range(3):
+            await refused(judge, f"first {number}")
+            bench.now += 31
+        server.always = as_it_can
+        await asked(judge, "back")
+        server.always = down
+        for number in range(3):
+            await refused(judge, f"second {number}")
+
+    bench.run(outage)
+    assert told_before_the_second_try == ["judge 'strict' does not answer: status 502; it is asked again"]
+    told = [record.getMessage() for record in caplog.records if record.name == "evaluator.judges.judge"]
+    rest = "judge 'strict' rests after failures in a row, the last: status 502; "
+    rest += "now and then a call is tried, the others fail"
+    assert [text for text in told if "rests after" in text or "again" in text.split()[-1]][1:] == [
+        rest, "judge 'strict' answers again", rest,
+    ]  # fmt: skip
+    assert not any("private" in text for text in told)
+
+
+def test_a_busy_endpoint_is_not_told(bench: Bench, server: ScriptedServer, caplog: pytest.LogCaptureFixture) -> None:
+    """Status 429 is how an endpoint sets the pace."""
+    server.follow(fails(429), fails(429))
+    bench.ask()
+    assert caplog.records == []
+
+
+def test_a_reply_that_never_fits_is_told_with_its_place(
+    bench: Bench, server: ScriptedServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where in the reply, and nothing of what it says."""
+    server.always = says('{"verdict": "private"}')
+    assert bench.refused().reason == "judge_failed"
+    assert [record.getMessage() for record in caplog.records] == [
+        "judge 'strict' gives no answer: two replies did not fit the schema, the last at verdict"
+    ]
 
 
 def test_an_endpoint_that_took_no_request_yet_may_take_it_later(bench: Bench, server: ScriptedServer) -> None:

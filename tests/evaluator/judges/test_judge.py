@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import Judge, JudgeError, Spend
+from evaluator.judges import Judge, JudgeError, MisfitError, Spend
 from tests.evaluator.judges import scripted_server as server_
 from tests.evaluator.judges.conftest import Bench, asked
 from tests.evaluator.judges.scripted_server import (
@@ -103,6 +103,37 @@ def test_a_reply_that_does_not_fit_is_asked_for_once_more(
     question, reply, complaint = server.requests[1].body["messages"]
     assert (question["content"], reply["role"], complaint["role"]) == ("Is it so?", "assistant", "user")
     assert "does not fit" in complaint["content"]
+    assert '"enum":["S","C","N"]' in complaint["content"], "an endpoint may not heed the schema that stands beside"
+
+
+def test_a_reply_that_fits_the_schema_and_not_the_question_is_not_shown_the_schema(
+    bench: Bench, server: ScriptedServer
+) -> None:
+    """What is wrong with it is enough, and the schema is paid for."""
+
+    def check(parsed: Any) -> None:
+        raise MisfitError("verdict", "there is no such claim")
+
+    assert bench.run(lambda judge: asked(judge, check=check)).spend.calls == 2
+    assert "there is no such claim" in server.requests[1].body["messages"][-1]["content"]
+    assert "enum" not in server.requests[1].body["messages"][-1]["content"]
+
+
+def test_an_endpoint_that_ignores_the_schema_fits_once_it_is_shown_as_text(
+    bench: Bench, server: ScriptedServer
+) -> None:
+    """Also where the schema stands in the text anyway it is shown once a message."""
+
+    async def heeds_text(request: server_.Request, send: server_.Send) -> None:
+        shown = request.body["messages"][-1]["content"].count('"enum":["S","C","N"]')
+        assert shown <= 1
+        await says(server_.FITS if shown else '{"label": "supported"}')(request, send)
+
+    server.always = heeds_text
+    assert bench.ask().spend.calls == 2
+    server.follow(fails(400), fails(400), says("no"))
+    assert bench.ask("Is it not?").spend.calls == 2
+    assert server.forms[2:] == ["schema", "tool", "text", "text"]
 
 
 def test_a_judge_that_never_fits_has_failed(bench: Bench, server: ScriptedServer) -> None:

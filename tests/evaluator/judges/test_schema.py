@@ -30,11 +30,52 @@ VERDICTS = {
 }
 
 
+PLAIN = '{"verdicts": [{"chunks": [1, 3], "verdict": "S"}]}'
+
+
 def test_a_reply_that_fits_is_its_value() -> None:
     """JSON with a code fence around it is that JSON."""
     value = {"verdicts": [{"chunks": [1, 3], "verdict": "S"}]}
     assert read(json.dumps(value), VERDICTS) == value
     assert read(f"Here it is:\n```json\n{json.dumps(value)}\n```", VERDICTS) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{PLAIN}\nI hope this helps {{and}} is {{clear}}.",
+        f"From {{chunk 1}} and {{}} I get {PLAIN}",
+        f"{PLAIN} Once more: {PLAIN}",
+        f"<think>\nFirst {PLAIN.replace('S', 'N')}, but no.\n</think>\n{PLAIN}",
+        f"The template began the thought. {PLAIN.replace('S', 'C')}</think>{PLAIN}",
+        f"[{PLAIN}]",
+        PLAIN.replace('"S"', '"S", "why": "it says </think> there", "score": null'),
+        PLAIN.replace('"S"', '"S",\n"why": "a\nb </think>"').join(("Here:", "!")),
+        PLAIN.replace('"S"', '"s"'),
+        PLAIN.replace('"S"', '"Supported."'),
+        PLAIN.replace("1, 3", '"1", 3.0'),
+    ],
+)
+def test_what_is_oddly_written_is_what_is_meant(text: str) -> None:
+    """Prose, thoughts, keys that nobody asked for, words and numbers written otherwise."""
+    assert read(text, VERDICTS) == json.loads(PLAIN)
+
+
+def test_null_for_a_list_is_an_empty_one_and_yes_is_true() -> None:
+    """Where the schema has a list, or a boolean, and no other."""
+    schema = {
+        "type": "object",
+        "properties": {"chunks": {"type": "array"}, "is_so": {"type": "boolean"}, "why": {"type": ["string", "null"]}},
+    }
+    told = '{"chunks": null, "is_so": "Yes", "why": null}'
+    assert read(told, schema) == {"chunks": [], "is_so": True, "why": None}
+
+
+def test_no_reply_keeps_a_judge_busy() -> None:
+    """A megabyte of braces, or of objects that never end, is no JSON after a thousand looks."""
+    for text in ("{" * 1_000_000, '{"a":' * 200_000, "<think>" * 150_000 + "{" * 1_000):
+        with pytest.raises(MisfitError, match="is no JSON"):
+            read(text, VERDICTS)
 
 
 @pytest.mark.parametrize(
@@ -44,15 +85,25 @@ def test_a_reply_that_fits_is_its_value() -> None:
         ("SUPPORTED", "is no JSON"),
         ('{"verdicts": [', "is no JSON"),
         ("[" * 100_000, "is no JSON"),
-        ('{"verdicts": NaN}', "NaN is no number"),
+        ('{"verdicts": NaN}', "is no JSON"),
         ("[]", "the reply: .* is no object"),
         ("{}", "the reply: 'verdicts' is missing"),
         ('{"verdicts": []}', "verdicts: 0 items are fewer than 1"),
         ('{"verdicts": [{"chunks": [1], "verdict": "yes"}]}', r'verdicts\[0\].verdict: "yes" is none of \["S", "C"'),
         ('{"verdicts": [{"chunks": [4], "verdict": "S"}]}', r"verdicts\[0\].chunks\[0\]: 4 is more than 3"),
         ('{"verdicts": [{"chunks": [true], "verdict": "S"}]}', "true is no integer"),
-        ('{"verdicts": [{"chunks": [1.0], "verdict": "S"}]}', "1.0 is no integer"),
-        ('{"verdicts": [{"chunks": [], "verdict": "S", "why": ""}]}', r"verdicts\[0\]: 'why' was not asked for"),
+        ('{"verdicts": [{"chunks": [1.5], "verdict": "S"}]}', "1.5 is no integer"),
+        ('{"verdicts": [{"chunks": ["one"], "verdict": "S"}]}', '"one" is no integer'),
+        ('{"verdicts": [{"chunks": ["4"], "verdict": "S"}]}', "4 is more than 3"),
+        ('{"verdicts": [{"chunks": null, "verdict": "Partly supported"}]}', "Partly supported.* is none of"),
+        ('{"verdicts": [{"chunks": [1], "verdict": null}]}', "null is no string"),
+        ('{"verdicts": null}', "verdicts: 0 items are fewer than 1"),
+        ('{"verdicts": [{"chunks": [], "Verdict": "S"}]}', r"verdicts\[0\]: 'verdict' is missing"),
+        (f"{PLAIN} {PLAIN.replace('S', 'N')}", "2 JSON objects in it fit, and say different things"),
+        (f"<think>{PLAIN}</think>", "is no JSON"),
+        (f"<think>It may be {PLAIN}", "is no JSON"),
+        (f"It may be {PLAIN}, or not.</think> I cannot say.", "is no JSON"),
+        (f'{{"answer": {PLAIN}}}', "'verdicts' is missing"),
     ],
 )
 def test_a_misfit_says_where_and_what(text: str, message: str) -> None:
@@ -113,12 +164,14 @@ SCHEMAS = st.recursive(parts(st.just({})), parts, max_leaves=4)
 
 @given(value=VALUES, schema=SCHEMAS)
 def test_what_fits_is_what_json_schema_says(value: Any, schema: dict[str, Any]) -> None:
-    """The same values fit as with the jsonschema package, for every keyword that is known."""
+    """What fits by the jsonschema package is read as it is, and what is read fits, for every keyword that is known."""
     document = {"type": "object", "properties": {"value": schema}, "required": ["value"]}
     check_schema(document)
+    fits = jsonschema.Draft202012Validator(document).is_valid
     try:
-        read(json.dumps({"value": value}), document)
-        fits = True
+        told = read(json.dumps({"value": value}), document)
     except MisfitError:
-        fits = False
-    assert fits == jsonschema.Draft202012Validator(document).is_valid({"value": value})
+        assert not fits({"value": value})
+    else:
+        assert fits(told)
+        assert told == {"value": value} or not fits({"value": value})
