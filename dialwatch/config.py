@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_origin
@@ -128,11 +129,28 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         values = yaml.safe_load(path.read_text("utf-8"))
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}; name the file with -c") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is no YAML: {error}") from None
+    except Exception as error:  # values such as 2026-13-45, and nesting without end, raise whatever they raise
+        raise ConfigError(f"{path} is no YAML: {_yaml_problem(error)}") from None
     if not isinstance(values, dict):
         raise ConfigError(f"{path} must hold sections such as `lake:`, it holds {type(values).__name__}")
     return {key: _with_secrets(item, (key,)) for key, item in values.items()}
+
+
+def _yaml_problem(error: Exception) -> str:
+    """Say what is wrong and where, with nothing that stands in the file: it may be a secret."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} is no UTF-8"
+    if isinstance(error, yaml.reader.ReaderError):
+        return f"character {error.position} may not stand in YAML; write it as an escape between double quotes"
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return "one of its values is not of the kind that it looks like, or it nests too deep; put texts in quotes"
+    problem, mark, begun = error.problem or "", error.problem_mark, error.context_mark
+    if isinstance(error, yaml.composer.ComposerError | yaml.constructor.ConstructorError):
+        # Names of aliases, anchors and tags.
+        problem = re.sub(r"'.*'", "...", problem, flags=re.DOTALL)
+        problem += "; a text that begins with *, & or ! stands in quotes"
+    begins = f" (in what begins in line {begun.line + 1})" if begun and begun.line != mark.line else ""
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}{begins}"
 
 
 def _with_secrets(value: Any, location: tuple[int | str, ...]) -> Any:
@@ -165,9 +183,11 @@ def _dotted(location: tuple[int | str, ...]) -> str:
 
 def _read_secret(name: str, path: str) -> str:
     try:
-        return Path(path).read_text().strip()
+        return Path(path).read_text("utf-8").strip()
     except OSError as error:
         raise ConfigError(f"{name}: cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{name}: {path} is no text in UTF-8") from None
 
 
 def _refuse_unknown_variables() -> None:

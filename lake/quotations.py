@@ -1,24 +1,41 @@
-"""Finds texts and ids in bytes as they came, at a cost that hardly grows with their number."""
+"""Finds texts and ids in bytes as they came, however escaped, at a cost that hardly grows with their number."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from urllib.parse import quote
+from urllib.parse import unquote_to_bytes
+
+import numpy as np
+import numpy.typing as npt
 
 SHORTEST_TEXT = 20
 """Characters; a shorter text is not looked for, too many others say the same."""
 SHORTEST_ID = 8
 """Characters; a shorter id is not looked for, it may be any word or number."""
+DEEPEST_ESCAPE = 12
+"""Levels of JSON strings within JSON strings in which a text is found; log, envelope and tools make about five."""
 
-# Bytes. What has twice as many, less one, holds a whole window wherever the windows of the searched bytes begin.
-_WINDOWS = (10, 4)
+# Sizes in bytes, with the numbers that hold as many. What has twice as many, less one, holds a whole window wherever
+# the windows of the searched bytes begin.
+_WINDOWS: dict[int, type[np.unsignedinteger]] = {8: np.uint64, 4: np.uint32}
 _ENDS_IN_WORD = re.compile(rb"[\w\x80-\xff-]\Z")
-_ENDS_IN_ESCAPE = re.compile(rb"(?:\\[bfnrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2})\Z")
-_LONGEST_ESCAPE = 6
+_LETTERS = (
+    (b'\\"', b'"'),
+    (b"\\/", b"/"),
+    (b"\\b", b"\b"),
+    (b"\\f", b"\f"),
+    (b"\\n", b"\n"),
+    (b"\\r", b"\r"),
+    (b"\\t", b"\t"),
+)
+_CODES = re.compile(rb"(?:\\u[0-9A-Fa-f]{4})+")
+_PERCENT = re.compile(rb"%[0-9A-Fa-f]{2}")
+_NO_UTF8 = b"\xff"
+_REPLACED = "\ufffd".encode()
+_CONTROLS_AS_BLANKS = bytes(32 if code < 32 or code == 127 else code for code in range(256))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,48 +53,87 @@ class _Literal:
     def _is_part(self, said: bytes, begin: int) -> bool:
         """Whether it stands within a longer word."""
         end = begin + len(self.written)
-        before, after = said[max(0, begin - _LONGEST_ESCAPE) : begin], said[end : end + 1]
-        return bool(_ENDS_IN_WORD.search(after)) or bool(
-            _ENDS_IN_WORD.search(before) and not _ENDS_IN_ESCAPE.search(before)
-        )
+        before, after = said[max(0, begin - 1) : begin], said[end : end + 1]
+        return bool(_ENDS_IN_WORD.search(before) or _ENDS_IN_WORD.search(after))
 
 
 class Quotations:
-    """Whole texts, and ids that are no part of a longer word: plain, in JSON, and in JSON within JSON.
+    """Whole texts, and ids that are no part of a longer word.
 
-    Texts under `SHORTEST_TEXT` and ids under `SHORTEST_ID` are left out.
+    They are found plain and in JSON within JSON down to `DEEPEST_ESCAPE` levels, by whatever escapes JSON allows, and
+    percent-encoded at any of these levels. Control characters, blanks and what is no Unicode count as the same: the
+    tables hold U+FFFD for some of it. Texts under `SHORTEST_TEXT` and ids under `SHORTEST_ID` are left out.
     """
 
     def __init__(self, texts: Iterable[str], ids: Iterable[str] = ()) -> None:
-        self._found_by: dict[int, dict[bytes, list[_Literal]]] = {window: defaultdict(list) for window in _WINDOWS}
-        for text in texts:
-            if len(text) >= SHORTEST_TEXT:
-                self._add(_written(text), is_id=False)
-        for one in ids:
-            if len(one) >= SHORTEST_ID:
-                self._add([*_written(one), quote(one, safe="", errors="replace")], is_id=True)
+        self._found_by: dict[int, dict[int, list[_Literal]]] = {window: defaultdict(list) for window in _WINDOWS}
+        for text in {text for text in texts if len(text) >= SHORTEST_TEXT}:
+            self._add(text, is_id=False)
+        for one in {one for one in ids if len(one) >= SHORTEST_ID}:
+            self._add(one, is_id=True)
+        self._keys = {
+            window: np.array(sorted(found), _WINDOWS[window]) for window, found in self._found_by.items() if found
+        }
 
     def occur_in(self, said: bytes) -> bool:
         """Whether any of them stands in these bytes."""
-        return any(self._occur_in(said, window) for window in _WINDOWS if self._found_by[window])
+        return bool(self._keys) and any(
+            self._occur_in(reading, window) for reading in _readings(said) for window in self._keys
+        )
 
     def _occur_in(self, said: bytes, window: int) -> bool:
         found_by = self._found_by[window]
-        for at in range(0, len(said) - window + 1, window):
-            here = said[at : at + window]
-            if here in found_by and any(literal.stands_around(said, at) for literal in found_by[here]):
+        here = _numbers(said, window)
+        keys = self._keys[window]
+        places = keys.searchsorted(here)
+        places[places == len(keys)] = 0
+        for place in np.flatnonzero(keys[places] == here).tolist():
+            at = place * window
+            if any(literal.stands_around(said, at) for literal in found_by[int(here[place])]):
                 return True
         return False
 
-    def _add(self, forms: Iterable[str], *, is_id: bool) -> None:
-        for written in {form.encode("utf-8", "replace") for form in forms}:
-            window = next(window for window in _WINDOWS if len(written) >= 2 * window - 1)
-            for offset in range(window):
-                key = written[offset : offset + window]
-                self._found_by[window][key].append(_Literal(written, offset, is_id))
+    def _add(self, text: str, *, is_id: bool) -> None:
+        written = _folded(text.encode("utf-8", "replace"))
+        window = next(window for window in _WINDOWS if len(written) >= 2 * window - 1)
+        for offset in range(window):
+            key = int(_numbers(written[offset : offset + window], window)[0])
+            self._found_by[window][key].append(_Literal(written, offset, is_id))
 
 
-def _written(text: str) -> Iterator[str]:
-    for ascii_only in (False, True):
-        once = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
-        yield from (text, once, json.dumps(once, ensure_ascii=ascii_only)[1:-1])
+def _numbers(said: bytes, window: int) -> npt.NDArray[np.unsignedinteger]:
+    return np.frombuffer(said, _WINDOWS[window], len(said) // window)
+
+
+def _readings(said: bytes) -> Iterator[bytes]:
+    """Give the bytes as they are, as they are without their escapes, without the escapes within these, and so on."""
+    text = said.decode("utf-8", "replace").encode()
+    for _ in range(DEEPEST_ESCAPE + 1):
+        yield _folded(text)
+        if _PERCENT.search(text):
+            yield _folded(unquote_to_bytes(text).decode("utf-8", "replace").encode())
+        outer, text = text, _unescaped(text)
+        if text == outer:
+            return
+
+
+def _unescaped(text: bytes) -> bytes:
+    """Take JSON's escapes out of UTF-8, once; a backslash that begins none stays."""
+    if b"\\" not in text:
+        return text
+    # Backslashes pair from the left. Without the pairs every other one begins an escape, wherever that stands.
+    text = text.replace(b"\\\\", _NO_UTF8)
+    for escape, character in _LETTERS:
+        text = text.replace(escape, character)
+    if b"\\u" in text:
+        text = _CODES.sub(_characters, text)
+    return text.replace(_NO_UTF8, b"\\")
+
+
+def _characters(codes: re.Match[bytes]) -> bytes:
+    units = bytes.fromhex(codes[0].replace(b"\\u", b"").decode())
+    return units.decode("utf-16-be", "replace").encode()
+
+
+def _folded(text: bytes) -> bytes:
+    return text.replace(_REPLACED, b" ").translate(_CONTROLS_AS_BLANKS)

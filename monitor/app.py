@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from monitor.overview import card_of, overview_of
 from monitor.service import Monitor
 from monitor.wording import FILTERS
 
+_UNKNOWN_VERSION = re.compile(r"\bversion=(?!(?:0\.0\.1|0\.0\.4|1\.0\.0)\s*(?:;|$))")
 _HEADERS = {
     # Names on the pages come from URLs that any client can write: nothing from elsewhere may load or run.
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
@@ -55,7 +57,7 @@ def create_app(monitor: Monitor) -> FastAPI:
 
     @app.get("/metrics")
     def metrics(request: Request) -> Response:
-        encode, content_type = _format_for(request.headers.get("accept", ""))
+        encode, content_type = _format_for(request.headers.getlist("accept"))
         return Response(encode(registry), headers={"Content-Type": content_type})
 
     @app.get("/healthz")
@@ -90,9 +92,8 @@ def create_app(monitor: Monitor) -> FastAPI:
     return app
 
 
-def _format_for(accept: str) -> tuple[Callable[[CollectorRegistry], bytes], str]:
-    try:
-        return choose_encoder(accept)
-    except TypeError:
-        # prometheus_client compares whatever follows `version=` with a number.
-        return choose_encoder("")
+def _format_for(accept: Sequence[str]) -> tuple[Callable[[CollectorRegistry], bytes], str]:
+    """Give the encoder for `Accept` headers, and its content type; the classic text where they name nothing known."""
+    # prometheus_client compares what follows `version=` with numbers, and says it again in its answer.
+    ranges = ",".join(accept).split(",")
+    return choose_encoder(",".join(one for one in ranges if not _UNKNOWN_VERSION.search(one)))

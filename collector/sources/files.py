@@ -58,7 +58,7 @@ class FileSource:
         self._storage = storage
         self._clock = clock
         self._exclude = exclude
-        self._listings = [Listing(path, storage, clock) for path in paths]
+        self._listings = [Listing(path, storage, clock, exclude) for path in paths]
         self._tails = Tails()
         self._finished: dict[str, _Finished] = {}
         self._contents: KnownContents | None = None

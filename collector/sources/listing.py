@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import logging
 import os
 import re
 import stat
@@ -22,16 +23,22 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LATE = timedelta(days=2)
 _FULL_LISTING = timedelta(hours=1)
 _MOST_GROUPS = 100
+_MOST_TOLD = 100
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A file as the store lists it; `modified_at` is None where it cannot change any more (an object)."""
+    """A file as the store lists it; `modified_at` is None where it cannot change any more (an object).
+
+    `real` is where a local file was found, without symbolic links.
+    """
 
     uri: str
     path: str
     size: int
     modified_at: datetime | None
+    real: str | None = None
 
     @property
     def name(self) -> str:
@@ -41,17 +48,24 @@ class LogFile:
 
 @dataclass
 class Listing:
-    """The files that one path, folder or glob names; files whose names begin with a dot are none."""
+    """The files that one path, folder or glob names; files whose names begin with a dot are none.
+
+    On a local disk a symbolic link is followed where it leads to a place in the watched folder: the one that is given,
+    or that in which the first part with a glob stands, itself a link or not. A file that is named without a glob may be
+    a link to anywhere. None may lead into `exclude`, a local folder. The log tells once of each that is not followed.
+    """
 
     pattern: str
     storage: Storage
     clock: Callable[[], datetime]
+    exclude: str | None = None
     _objects: _Objects | None = None
+    _told: set[str] = field(default_factory=set)
 
     def find(self) -> Iterator[LogFile]:
         """List them as they are now, in no order. An S3 bucket is asked for its news only: see `_Objects`."""
         if not is_remote(self.pattern):
-            yield from _local_files(str(Path(self.pattern.removeprefix("file://")).absolute()))
+            yield from self._find_local(str(Path(self.pattern.removeprefix("file://")).absolute()))
             return
         filesystem, path = self.storage.filesystem(self.pattern)
         scheme = self.pattern.partition("://")[0]
@@ -64,6 +78,40 @@ class Listing:
         for name, size in found:
             if not _is_hidden(name):
                 yield LogFile(f"{scheme}://{name}", name, size, None)
+
+    def _find_local(self, path: str) -> Iterator[LogFile]:
+        watched = _watched_folder(path)
+        within = None if watched is None else _real(watched)
+        excluded = None if self.exclude is None or is_remote(self.exclude) else _real(self.exclude)
+        folders: dict[str, str] = {}
+        for name in _local_names(path):
+            if _is_hidden(name):
+                continue
+            folder, _, base = name.rpartition("/")
+            if folder not in folders:
+                folders[folder] = _real(folder)
+            real, link = f"{folders[folder].rstrip('/')}/{base}", folder
+            try:
+                status = os.lstat(name)
+                if stat.S_ISLNK(status.st_mode):
+                    real, link = _real(name), name
+                    status = os.stat(real)  # noqa: PTH116
+            except OSError:
+                continue  # It went away, or its folder may not be searched; both are as if it were not there.
+            if within is not None and not _is_below(real, within):
+                self._tell(link, f"outside {within}: where that is meant, name the place it leads to in `paths`")
+            elif excluded is not None and _is_below(real, excluded):
+                if real != name:
+                    self._tell(link, f"into the lake, {self.exclude}")
+            elif stat.S_ISREG(status.st_mode):
+                yield LogFile(name, name, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC), real)
+
+    def _tell(self, link: str, where: str) -> None:
+        if link not in self._told and len(self._told) < _MOST_TOLD:
+            self._told.add(link)
+            logger.warning("%s is not followed, as it leads %s", link, where)
+            if len(self._told) == _MOST_TOLD:
+                logger.warning("further links of %s that are not followed are not named", self.pattern)
 
 
 @dataclass
@@ -127,23 +175,34 @@ class _Objects:
         self._newest[group] = max(day, self._newest.get(group, day))
 
 
-def _local_files(path: str) -> Iterator[LogFile]:
+def _watched_folder(path: str) -> str | None:
+    """The folder in which the files of a glob or folder are; None for a path that names one file."""
+    mark = _FIRST_GLOB_MARK.search(path)
+    if mark is not None:
+        return path[: mark.start()].rpartition("/")[0] or "/"
+    return path if Path(path).is_dir() else None
+
+
+def _local_names(path: str) -> Iterator[str]:
+    """Names that may be files, and symbolic links to folders that stand in a folder: where these lead was walked, or
+    is not to be."""
     # Plain strings: a Path for each of 100,000 files would cost more than all else.
     if _is_glob(path):
-        names = glob.iglob(path, recursive=True, include_hidden=True)  # noqa: PTH207
+        yield from glob.iglob(path, recursive=True, include_hidden=True)  # noqa: PTH207
     elif Path(path).is_dir():
-        names = (f"{folder}/{name}" for folder, _, files in os.walk(path) for name in files)
+        for folder, folders, files in os.walk(path):
+            yield from (f"{folder}/{name}" for name in files)
+            yield from (link for name in folders if os.path.islink(link := f"{folder}/{name}"))  # noqa: PTH114
     else:
-        names = iter([path])
-    for name in names:
-        if _is_hidden(name):
-            continue
-        try:
-            status = os.stat(name)  # noqa: PTH116
-        except OSError:
-            continue  # It went away, or its folder may not be searched; both are as if it were not there.
-        if stat.S_ISREG(status.st_mode):
-            yield LogFile(name, name, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+        yield path
+
+
+def _real(path: str) -> str:
+    return os.path.realpath(path)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path.startswith(folder.rstrip("/") + "/")
 
 
 def _is_glob(path: str) -> bool:

@@ -174,7 +174,8 @@ class OpenFile:
 
 def _open(file: LogFile, storage: Storage) -> BinaryIO:
     if file.modified_at is not None:
-        return Path(file.path).open("rb")
+        # What was listed is opened, also if somebody has put a link in its place since.
+        return os.fdopen(os.open(file.real or file.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), "rb")
     filesystem, _ = storage.filesystem(file.uri)
     return cast(BinaryIO, filesystem.open(file.path, "rb"))
 

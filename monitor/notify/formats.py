@@ -14,6 +14,7 @@ from monitor.notify.body import webhook_body
 from monitor.notify.link import link_to
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.text import description, summary
+from monitor.notify.words import one_line
 
 _SLACK_HEADER = 150
 _SLACK_TEXT = 3000
@@ -36,9 +37,10 @@ def title(changes: Sequence[AlertChange]) -> str:
     if len(changes) == 1:
         return summary(changes[0])
     fires = changes[0].change == "firing"
+    name = one_line(changes[0].key.deployment)
     if changes[0].is_floor:
-        return f"{changes[0].key.deployment}: {len(changes)} limits are {'passed' if fires else 'kept again'}"
-    return f"{changes[0].key.deployment}: {_happened(changes) if fires else _ended(changes)}"
+        return f"{name}: {len(changes)} limits are {'passed' if fires else 'kept again'}"
+    return f"{name}: {_happened(changes) if fires else _ended(changes)}"
 
 
 def _happened(changes: Sequence[AlertChange]) -> str:
@@ -56,14 +58,23 @@ def _ended(changes: Sequence[AlertChange]) -> str:
 
 
 def _slack(changes: Sequence[AlertChange], external_url: str) -> dict[str, Any]:
-    """Blocks of an incoming webhook (https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks)."""
+    """Blocks of an incoming webhook (https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks).
+
+    Slack's own markup has no escape for `*_~` and backticks. So all words are `plain_text`, in which nothing is markup,
+    a link or a mention; just the link to our page is markup, and `verbatim`, so that nothing else becomes one.
+    """
     mark = _mark(changes, ":red_circle: ", ":large_green_circle: ", ":white_circle: ")
     header = {"type": "plain_text", "text": _cut(mark + title(changes), _SLACK_HEADER), "emoji": True}
     blocks: list[dict[str, Any]] = [{"type": "header", "text": header}]
-    for change in changes[: _SLACK_BLOCKS - 1]:
-        words = _slack_escaped(_words(change, changes, external_url))
-        blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": _cut(words, _SLACK_TEXT)}})
-    return {"text": _cut(_slack_escaped(title(changes)), _SLACK_TEXT), "blocks": blocks}
+    for change in changes[: _SLACK_BLOCKS - 2]:
+        words = _cut(_words(change, changes, external_url), _SLACK_TEXT)
+        blocks.append({"type": "section", "text": {"type": "plain_text", "text": words, "emoji": False}})
+    link = link_to(changes[0].key.deployment, external_url)
+    # Half a link would be none, and the words have it too.
+    markup = f"<{_slack_escaped(link)}|Open dialwatch>"
+    if link and len(markup) <= _SLACK_TEXT:
+        blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": markup, "verbatim": True}})
+    return {"text": _cut(_slack_escaped(title(changes)), _SLACK_TEXT), "mrkdwn": False, "blocks": blocks}
 
 
 def _teams(changes: Sequence[AlertChange], external_url: str) -> dict[str, Any]:
@@ -99,8 +110,11 @@ def _words(change: AlertChange, changes: Sequence[AlertChange], external_url: st
 
 
 def _block(text: str, **style: str) -> dict[str, Any]:
-    # Teams reads Markdown: a name such as a_b_c must not become italic.
-    return {"type": "TextBlock", "text": re.sub(r"([\\`*_~\[\]#])", r"\\\1", text), "wrap": True, **style}
+    # Teams reads Markdown: a name such as a_b_c must not become italic, and "1. x" or "- x" no list.
+    words = re.sub(r"([\\`*_~\[\]#<>&{}|!])", r"\\\1", text)
+    words = re.sub(r"^(\s*)([-+])", r"\1\\\2", words)
+    words = re.sub(r"^(\s*\d+)([.)])", r"\1\\\2", words)
+    return {"type": "TextBlock", "text": words, "wrap": True, **style}
 
 
 def _slack_escaped(text: str) -> str:

@@ -14,6 +14,25 @@ import httpx
 
 TIMEOUT_SECONDS = 10.0
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
+# IANA's registries of special-purpose addresses (RFC 6890), written out: what Python's `is_private` knows of them
+# differs from version to version. Of IPv6 just what lies in 2000::/3, as nothing else is public.
+_SPECIAL = {
+    ipaddress.ip_network(network): name
+    for name, networks in {
+        "unspecified": ["0.0.0.0/32"],
+        "loopback": ["127.0.0.0/8"],
+        "link-local": ["169.254.0.0/16"],
+        "multicast": ["224.0.0.0/4"],
+        "private": ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"],
+        "shared by customers of a carrier": ["100.64.0.0/10"],
+        "the platform of Azure": ["168.63.129.16/32"],
+        "reserved for protocols": ["0.0.0.0/8", "192.0.0.0/24", "192.88.99.0/24", "240.0.0.0/4", "2001::/23"],
+        "for benchmarks": ["198.18.0.0/15"],
+        "for documentation": ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"],
+    }.items()
+    for network in networks
+}
 
 Resolve = Callable[[str, int], Iterable[str]]
 
@@ -48,15 +67,16 @@ def why_internal(url: str) -> str | None:
 def refusal(address: str) -> str | None:
     """Say why an IP address is not public: private, loopback, link-local, multicast and so on; None where it is.
 
-    An IPv6 address that stands for one of IPv4 (mapped, 6to4, NAT64) is judged by that.
+    An IPv6 address that stands for one of IPv4 (mapped, 6to4, NAT64 by the well-known prefix) is judged by that; Teredo
+    and NAT64 by the local prefix are refused. A prefix that an operator has chosen for NAT64 cannot be told.
     """
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
         ip = _embedded(ip) or ip
-    for name in ("is_loopback", "is_link_local", "is_multicast", "is_unspecified", "is_private"):
-        if getattr(ip, name):
-            return name.removeprefix("is_").replace("_", "-")
-    return None if ip.is_global else "not public"
+    if isinstance(ip, ipaddress.IPv6Address) and ip not in _GLOBAL_UNICAST:
+        names = ("is_loopback", "is_unspecified", "is_link_local", "is_multicast", "is_private")
+        return next((name.removeprefix("is_").replace("_", "-") for name in names if getattr(ip, name)), "not public")
+    return next((name for network, name in _SPECIAL.items() if ip in network), None)
 
 
 def _embedded(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

@@ -8,7 +8,7 @@ from lake import DISLIKES
 from monitor.alert_change import AlertChange, AlertDetails
 from monitor.notify.floor_text import floor_lines, floor_summary
 from monitor.notify.link import link_to
-from monitor.notify.words import duration, time
+from monitor.notify.words import duration, one_line, time
 from monitor.regression import SegmentChange
 
 WORST = 5
@@ -17,8 +17,10 @@ WORST = 5
 
 def summary(change: AlertChange) -> str:
     """Say in one line what happened."""
-    if change.is_floor:
-        return floor_summary(change)
+    return one_line(floor_summary(change) if change.is_floor else _summary(change))
+
+
+def _summary(change: AlertChange) -> str:
     where = f"{change.key.metric} of {change.key.deployment}"
     after = _number(change.current_mean)
     if change.change == "firing":
@@ -34,13 +36,16 @@ def summary(change: AlertChange) -> str:
 
 
 def description(change: AlertChange, external_url: str) -> str:
-    """Say in a few lines what a person who was just woken needs; `external_url` is where our pages are."""
+    """Say in a few lines what a person who was just woken needs; `external_url` is where our pages are.
+
+    Names and reasons come from others: each stays within its line.
+    """
     if change.is_floor:
         lines = floor_lines(change)
     else:
         lines = _resolved(change) if change.change == "resolved" else _firing(change)
     link = link_to(change.key.deployment, external_url)
-    return "\n".join([*lines, f"Look at: {link or 'the overview page of dialwatch'}"])
+    return "\n".join(map(one_line, [*lines, f"Look at: {link or 'the overview page of dialwatch'}"]))
 
 
 def _firing(change: AlertChange) -> list[str]:

@@ -1,8 +1,17 @@
-"""How messages write times and lengths of time."""
+"""How messages write times, lengths of time and names."""
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
+
+# What ends a line for some reader, every other control character, and what turns the direction of the text after it.
+_NOT_IN_A_LINE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def one_line(text: str) -> str:
+    """Give the text with a blank for each break and control character: no name can begin a line of its own."""
+    return _NOT_IN_A_LINE.sub(" ", text)
 
 
 def time(at: datetime | None) -> str:

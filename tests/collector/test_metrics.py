@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
 import pytest
-from prometheus_client import CollectorRegistry, generate_latest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, Counter, generate_latest
 
 from collector import Collector, CollectorSettings
 from collector.checkpoint import Checkpoint
@@ -40,10 +43,11 @@ def add(collector: Collector, *raws: bytes) -> None:
         collector.add(Piece(FILE, raw, offset))
 
 
-async def ask(registry: CollectorRegistry, accept: str) -> httpx.Response:
+async def ask(registry: CollectorRegistry, *accept: str) -> httpx.Response:
     transport = httpx.ASGITransport(app=metrics_app(registry))
+    headers = [(b"accept", one.encode("latin-1")) for one in accept]
     async with httpx.AsyncClient(transport=transport, base_url="http://collector.example") as client:
-        return await client.get("/metrics", headers={"accept": accept})
+        return await client.get("/metrics", headers=headers)
 
 
 def test_every_line_is_in_one_outcome(collector: Collector) -> None:
@@ -123,6 +127,48 @@ def test_promtool_has_nothing_to_say(collector: Collector) -> None:
     command = [needed("promtool"), "check", "metrics"]
     result = subprocess.run(command, input=generate_latest(registry), capture_output=True, timeout=120)
     assert (result.stdout + result.stderr).decode() == ""
-    answer = asyncio.run(ask(registry, accept="application/openmetrics-text; version=1.0.0"))
+    answer = asyncio.run(ask(registry, "application/openmetrics-text; version=1.0.0"))
     assert answer.headers["content-type"].startswith("application/openmetrics-text")
     assert answer.text.endswith("# EOF\n")
+
+
+OPEN = "application/openmetrics-text"
+VERSIONS = st.sampled_from(["1.0.0", "0.0.4", "", " 1.0.0 ", "²"]) | st.text("0129.x =\"'", max_size=8)
+PARAMETERS = VERSIONS.map("version={}".format) | st.sampled_from(
+    ["escaping=dots", "q=0.5", "version", "", "escaping=x"]
+)
+RANGES = st.lists(PARAMETERS, max_size=3).flatmap(
+    lambda told: st.sampled_from([OPEN, "text/plain", "*/*", ""]).map(lambda media: ";".join([media, *told]))
+)
+
+
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        ([f"{OPEN};version=x"], "text/plain; version=0.0.4"),
+        ([f"{OPEN};version=9.x"], "text/plain; version=0.0.4"),
+        ([f"{OPEN};version=1.0.x", f"{OPEN};version=1.0.0"], f"{OPEN}; version=1.0.0"),
+        (["text/html", f"{OPEN}; version=1.0.0;q=0.7"], f"{OPEN}; version=1.0.0"),
+        ([f"{OPEN};version={'1' * 5000}.0.0"], "text/plain; version=0.0.4"),
+        ([f'{OPEN}; version="1.0.0"'], "text/plain; version=0.0.4"),
+        ([], "text/plain; version=0.0.4"),
+    ],
+)
+def test_an_odd_accept_header_gets_the_classic_text(collector: Collector, accept: list[str], content_type: str) -> None:
+    """A version that is none, or not known, counts as not asked for; of several headers all count."""
+    answer = asyncio.run(ask(registry_of(collector), *accept))
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith(content_type)
+
+
+@given(st.lists(RANGES, max_size=4))
+def test_no_accept_header_fails(accept: list[str]) -> None:
+    """Whatever a client accepts, it gets a format that there is."""
+    registry = CollectorRegistry()
+    Counter("lines", "Lines.", registry=registry)
+    answer = asyncio.run(ask(registry, *accept))
+    assert answer.status_code == 200
+    assert re.match(
+        r"(text/plain|application/openmetrics-text); version=(0\.0\.4|1\.0\.0)", answer.headers["content-type"]
+    )
+    assert "lines_total 0.0" in answer.text

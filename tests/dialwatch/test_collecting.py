@@ -28,7 +28,7 @@ def test_files_that_cannot_be_read_are_an_exit_code(tmp_path: Path, workers: int
     # The shares are about equal in bytes, so this one is not in that of the parent.
     (tmp_path / "z.log").symlink_to("/proc/self/mem")
     with pytest.raises(SystemExit, match=r"(?s)z\.log cannot be read now .*1 of 3 files could not be read; the 4 new"):
-        collect_once(settings_for(tmp_path), [f"{tmp_path}/*.log"], workers)
+        collect_once(settings_for(tmp_path), [f"{tmp_path}/*.log", f"{tmp_path}/z.log"], workers)
     assert Lake(f"{tmp_path}/lake").table(PARSED_LOGS, "rag-app").read().num_rows == 4
 
 

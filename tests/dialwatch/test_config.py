@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import tempfile
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dialwatch.config import ConfigError, load_settings
 
@@ -135,6 +138,71 @@ def test_a_file_that_is_no_text_is_named(config: Path) -> None:
     """Bytes that are no UTF-8 are an error like any other."""
     config.write_bytes(b"lake: {root: \xff}")
     assert "dialwatch.yaml is no YAML" in explained(config)
+
+
+def said_of(path: Path | None) -> list[str]:
+    """Lines of the error, none where there is none."""
+    try:
+        load_settings(path)
+    except ConfigError as error:
+        return str(error).splitlines()
+    return []
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("token: *hunter2-hunter2", "line 2, column 8: found undefined alias ...; a text that begins with *"),
+        ("token: !hunter2-hunter2 x", "line 2, column 8: could not determine a constructor for the tag ...; a text"),
+        ("token: 'hunter2-hunter2", "found unexpected end of stream (in what begins in line 2)"),
+        ("token: a: hunter2-hunter2", "line 2, column 9: mapping values are not allowed here"),
+        ("token: [hunter2-hunter2: }", "line 2, column 26: "),
+        ('token: "hunter2-hunter2" hunter2-hunter2', "line 2, column 26: "),
+        ("\ttoken: hunter2-hunter2", "line 2, column 1: found character '\\t' that cannot start any token"),
+        ("token: !!float hunter2-hunter2", "put texts in quotes"),
+        ("token: !!bool hunter2-hunter2", "put texts in quotes"),
+        ("token: 2026-13-45 # hunter2-hunter2", None),
+        ("since: 2026-13-45", "put texts in quotes"),
+        ("token: hunter2-hunter2\x01", "character "),
+        ("[" * 5000, None),
+    ],
+)
+def test_broken_yaml_shows_no_secret(config: Path, line: str, says: str | None) -> None:
+    """The place and the kind of the error are told, and nothing of what stands there."""
+    config.write_text(f"lake: {{root: x}}\n{line}\n")
+    said = explained(config)
+    assert "dialwatch.yaml is no YAML: " in said
+    assert (says or "") in said
+    assert "hunter2" not in said
+
+
+@given(st.data())
+def test_a_file_that_was_broken_anywhere_shows_no_secret(data: st.DataObject) -> None:
+    """Whatever is put wherever in a file with passwords, no message holds one."""
+    whole = WHOLE.replace("token_file: TOKEN", "token: hunter2").replace("secret_file: SECRET", "secret: '*hunter2'")
+    at = data.draw(st.integers(0, len(whole)))
+    put = data.draw(st.text("{}[]'\"*&!%:,-\t\n |>?#a", min_size=1, max_size=4))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "dialwatch.yaml"
+        path.write_text(whole[:at] + put + whole[at:])
+        # What has become the name of a key is named: a misspelt one must be found.
+        assert [line for line in said_of(path) if "hunter2" in line and ": unknown key" not in line] == []
+
+
+@pytest.mark.parametrize("value", ["[hunter2]", "{hunter2: 1}", '"hunter2', "[1, {x: hunter2}]"])
+@pytest.mark.parametrize("key", ["COLLECTOR__HTTP__TOKEN", "MONITOR__WEBHOOKS", "LAKE__STORAGE", "COLLECTOR__HTTP"])
+def test_a_variable_that_cannot_be_read_shows_no_secret(key: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither what is no JSON nor what is the wrong JSON is repeated."""
+    monkeypatch.setenv("DIALWATCH_LAKE__ROOT", "x")
+    monkeypatch.setenv(f"DIALWATCH_{key}", value)
+    assert [line for line in said_of(None) if "hunter2" in line] == []
+
+
+def test_a_secret_that_is_no_text_is_named(config: Path, tmp_path: Path) -> None:
+    """A key file with other bytes is an error that names the file."""
+    (tmp_path / "token").write_bytes(b"\xff\xfe")
+    config.write_text(f"lake: {{root: x}}\ncollector: {{http: {{token_file: {tmp_path / 'token'}}}}}\n")
+    assert f"collector.http.token_file: {tmp_path / 'token'} is no text" in explained(config)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

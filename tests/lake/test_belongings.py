@@ -104,6 +104,25 @@ def test_lines_that_could_not_be_read(lake: Lake) -> None:
     assert lake.table(REJECTED).read(["raw"])["raw"].to_pylist() == [lines[1].encode(), lines[3].encode()]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        rb'{"body":"{\"messages\":[{\"content\":\"Is 24\\\/7 support of \\u00DCberlingen open \\uD83D\\ude00?\"}]}", ',
+        rb'{"message":"{\"body\":\"data: \\\"Is 24\\\\\\\/7 support of \\\\u00DCberlingen open \\\\ud83d\\\\uDE00?',
+        rb'{"chat":{"id":"conversations\/b-1\/\u00DCber"}',
+        rb'{"chat":{"id":"conversations%2fb-1%2F%C3%9Cber"}',
+    ],
+    ids=["as Core writes a text", "in an envelope", "an id with slashes", "an id in percents"],
+)
+def test_escapes_hide_nothing_in_lines_that_could_not_be_read(lake: Lake, line: bytes) -> None:
+    """A line goes however its writer escaped the person's text or id: `\\/` as Core does, codes in any case, twice."""
+    put(lake, call("a1", "alice", "conversations/b-1/Über", "Is 24/7 support of Überlingen open 😀?"))
+    others = rb'{"body":"Is 24\/7 support of \u00DCberlingen shut?", "id": "conversations\/b-1\/\u00DCbergang"}'
+    lake.table(REJECTED).append(REJECTED.rows([{"raw": raw, "date": NOW.date()} for raw in (line, others)]))
+    assert left(lake, user="alice") == []
+    assert lake.table(REJECTED).read(["raw"])["raw"].to_pylist() == [others]
+
+
 def test_a_chat_goes_with_all_who_spoke_in_it(lake: Lake) -> None:
     """Of a chat all calls go, whoever made them, and copies by the same people; a stranger's same words stay."""
     put(lake, call("a1", "alice", "chat", OPENING, answer=ANSWER), call("b1", "bob", "chat", "Me too"))

@@ -34,7 +34,8 @@ def test_metrics_come_in_the_format_that_is_asked_for(open_page: Open, monitor: 
     modern = open_page("/metrics", Accept="application/openmetrics-text;version=1.0.0,text/plain;q=0.5")
     assert modern.headers["content-type"].startswith("application/openmetrics-text")
     assert modern.text.endswith("# EOF\n")
-    for accept in ("text/plain", "*/*", "", "application/openmetrics-text;version=x", "text/plain;version=1.x"):
+    odd = [f"application/openmetrics-text;version={version}" for version in ("x", "9.x", "9.9.9", "1" * 5000)]
+    for accept in ("text/plain", "*/*", "", *odd, "text/plain;version=1.x"):
         classic = open_page("/metrics", Accept=accept)
         assert classic.status_code == 200
         assert classic.headers["content-type"].startswith("text/plain")

@@ -205,13 +205,13 @@ def test_finished_files_are_not_opened_again(follower: Follower, monkeypatch: py
     follower.later = timedelta(minutes=6)
     follower.look()
     opened: list[str] = []
-    really_open = Path.open
+    really_open = os.open
 
-    def watched(self: Path, *mode: str) -> object:
-        opened.append(self.name)
-        return really_open(self, *mode)
+    def watched(path: str, *how: int, **where: int) -> int:
+        opened.extend([Path(path).name] if str(path).startswith(f"{follower.logs}/") else [])
+        return really_open(path, *how, **where)
 
-    monkeypatch.setattr(Path, "open", watched)
+    monkeypatch.setattr(os, "open", watched)
     follower.look()
     assert opened == []
     follower.restart()

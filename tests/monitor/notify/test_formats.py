@@ -1,44 +1,115 @@
+import html
 import json
+import re
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from msgspec.structs import replace as replace_fields
 
-from monitor.alert_change import AlertChange
+from monitor.alert_change import FLOOR, AlertChange, AlertDetails, WorstAnswer
+from monitor.floors import Finding
 from monitor.notify import WebhookSettings
+from monitor.notify.body import alert_of
 from monitor.notify.formats import written
-from monitor.regression import StreamKey, Verdict
+from monitor.regression import SegmentChange, StreamKey, Verdict
+from tests.monitor.notify.conftest import SECRET
 from tests.monitor.notify.test_group import change
 
 URL = "https://hooks.example/abc"
 
 
 def message(changes: list[AlertChange], form: str, external_url: str = "https://watch.example/") -> Any:
-    settings = WebhookSettings.model_validate({"url": URL, "format": form})
+    settings = WebhookSettings.model_validate({"url": URL, "format": form, "secret": SECRET})
     return json.loads(written(changes, settings, external_url))
 
 
 def test_slack_gets_a_headline_and_the_words(firing: AlertChange) -> None:
-    """A header block, a section with the description, and a text for the notification."""
+    """A header block, a section with the description, a link to the page, and a text for the notification."""
     body = message([firing], "slack")
-    header, section = body["blocks"]
+    header, section, link = body["blocks"]
     assert header["type"] == "header"
     assert header["text"]["text"].startswith(":red_circle: faithfulness_kprecision of apps/rag fell from 0.80 to 0.41")
-    assert section["text"]["type"] == "mrkdwn"
     assert "Look at: https://watch.example/" in section["text"]["text"]
+    page = "<https://watch.example/deployment?name=apps/rag|Open dialwatch>"
+    assert link["text"] == {"type": "mrkdwn", "text": page, "verbatim": True}
     assert body["text"] == "faithfulness_kprecision of apps/rag fell from 0.80 to 0.41 since 2026-11-20 09:30 UTC"
-    (over, _) = message([replace(firing, change="resolved")], "slack")["blocks"]
+    over, _ = message([replace(firing, change="resolved")], "slack", "")["blocks"]
     assert over["text"]["text"].startswith(":large_green_circle: ")
 
 
-def test_a_name_cannot_call_all_of_a_slack_channel(firing: AlertChange) -> None:
-    """Slack's commands in angle brackets, in a deployment's name, are shown as they are."""
-    key = StreamKey("<!channel> & <https://evil.example|here>", "m", "1")
-    body = json.dumps(message([replace(firing, key=key)], "slack")["blocks"][1])
-    assert "&lt;!channel&gt; &amp; &lt;https" in body
-    assert "<!channel>" not in body
+@given(st.text("*_~`<!>|&@#:a \n[]()", max_size=60))
+def test_no_name_is_markup_in_slack(name: str) -> None:
+    """Nothing of a name is bold, code, a link, a mention or an emoji: it stands in plain text, or in a query."""
+    body = message([replace(change(1, 0), key=StreamKey(f"{name}<!channel>", f"*{name}*", "1"))], "slack")
+    header, section, link = (block["text"] for block in body["blocks"])
+    assert (header["type"], section["type"], section["emoji"]) == ("plain_text", "plain_text", False)
+    assert "deployment " + f"{name}<!channel>".replace("\n", " ") in section["text"]
+    assert (link["type"], link["verbatim"]) == ("mrkdwn", True)
+    assert re.fullmatch(r"<https://watch\.example/deployment\?name=[\w.%+/~-]*\|Open dialwatch>", link["text"])
+    assert body["mrkdwn"] is False
+    assert "<" not in body["text"]
+
+
+@given(st.text("-+1.*_~`<!>|&{}[]()#a ", max_size=30))
+def test_no_name_is_markup_in_teams(name: str) -> None:
+    """A reader of Markdown gives back what the name is, with nothing bold, linked or listed."""
+    changes = [replace(change(n, 0), key=StreamKey(name, f"m{n}", "1")) for n in range(2)]
+    headline, *_ = message(changes, "teams")["attachments"][0]["content"]["body"]
+    (paragraph,) = (text.strip().splitlines() for text in [as_html(headline["text"])])
+    shown = html.unescape(paragraph[0].removeprefix("<p>").removesuffix("</p>"))
+    assert " ".join(shown.split()) == " ".join(f"{name}: 2 metrics got worse".split())
+
+
+def as_html(text: str) -> str:
+    return str(MarkdownIt("commonmark", {"html": True}).enable(["strikethrough", "table"]).render(text))
+
+
+BREAKS = ["\n", "\r\n", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029"]
+
+
+@pytest.mark.parametrize("form", ["standard", "slack", "teams", "alertmanager"])
+@given(data=st.data())
+def test_no_name_and_no_reason_begins_a_line(form: str, data: st.DataObject) -> None:
+    """Deployments, metrics, versions, segments, ids and reasons with breaks add no line, to whatever receiver."""
+    forged = data.draw(st.sampled_from(BREAKS)) + "All is well: over."
+    plain, names = told("x", form), told(f"x{forged}", form)
+    assert [len(text.splitlines()) for text in names] == [len(text.splitlines()) for text in plain]
+    assert sum("All is well: over." in text for text in names) > 1
+    assert not any(line.startswith("All is well") for text in names for line in text.splitlines())
+
+
+def told(name: str, form: str) -> list[str]:
+    """Every text of messages about alerts whose names and reasons are all this, which a person reads line by line."""
+    one = change(1, 0)
+    part = SegmentChange(name, 0.2, 0.25, 0.6, 0.2)
+    details = AlertDetails(worst=(WorstAnswer(name, 0.0),), segments=(part,), most_worsened=part, within=0.1, mix=0.1)
+    floor = AlertDetails(floor=Finding(0.7, 0.3, 0.15, requests=9, window_seconds=60, mostly=name))
+    fires = replace(one, key=StreamKey(name, name, name), details=details, reason=name)
+    fires = replace(fires, details=replace_fields(details, fired_at=fires.changed_at - timedelta(hours=1)))
+    changes = [
+        fires,
+        replace(fires, change="resolved", current_mean=None),
+        replace(fires, key=StreamKey(name, "errors", FLOOR), details=floor),
+        replace(fires, key=StreamKey(name, "no_data", FLOOR), change="resolved", details=floor),
+    ]
+    texts = []
+    for group in [*([one] for one in changes), [fires, fires]]:
+        if form == "alertmanager":
+            texts += [text for one in group for text in alert_of(one, "").annotations.values()]
+            continue
+        body = message(group, form)
+        if form == "standard":
+            texts += [text for alert in body["alerts"] for text in alert["annotations"].values()]
+        elif form == "slack":
+            texts += [body["text"], *(block["text"]["text"] for block in body["blocks"])]
+        else:
+            texts += [block["text"] for block in body["attachments"][0]["content"]["body"]]
+    return texts
 
 
 def test_teams_gets_an_adaptive_card_with_a_button(firing: AlertChange) -> None:
@@ -89,7 +160,7 @@ def test_an_end_without_a_recovery_is_no_good_news(firing: AlertChange) -> None:
     gone = replace(back, current_mean=None, reason="no longer watched")
     assert message([back, back], "slack")["text"] == "apps/rag: 2 metrics are well again"
     assert message([back, gone], "slack")["text"] == "apps/rag: 2 alerts are over, 1 of them without a recovery"
-    header, section = message([gone], "slack")["blocks"]
+    header, section = message([gone], "slack", "")["blocks"]
     assert header["text"]["text"].startswith(":white_circle: ")
     assert "Why: no longer watched." in section["text"]["text"]
     colours = [message([one], "teams")["attachments"][0]["content"]["body"][0]["color"] for one in (firing, back, gone)]

@@ -27,15 +27,25 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
     [
         "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
         "255.255.255.255", "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "ff02::1", "::ffff:10.0.0.1",
-        "2002:7f00:0001::", "64:ff9b::a9fe:a9fe", "2001:db8::1",
+        "2002:7f00:0001::", "64:ff9b::a9fe:a9fe", "2001:db8::1", "0.1.2.3", "192.0.0.1", "192.0.0.192", "192.0.2.1",
+        "168.63.129.16", "::ffff:168.63.129.16", "2002:a83f:8110::1", "192.88.99.1", "198.18.0.1", "198.51.100.1",
+        "203.0.113.1", "240.0.0.1", "::7f00:1", "::8.8.8.8", "100::1", "64:ff9b:1::808:808", "64:ff9b:1::1",
+        "64:ff9b::c0a8:101", "2001::1", "2001:0:4136:e378::1", "2001:2::1", "2001:20::1", "3fff::1", "5f00::1",
+        "fec0::1", "feff::1", "4000::1",
     ],
 )  # fmt: skip
 def test_an_address_that_is_not_public_is_refused(address: str) -> None:
-    """Private, loopback, link-local, shared, multicast and documentation addresses, also in IPv6's clothes."""
+    """Private, loopback, link-local, shared, multicast, reserved and documentation addresses, also within IPv6's."""
     assert refusal(address)
 
 
-@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "8.8.8.8", "168.63.129.17", "192.0.1.1", "192.1.0.1", "100.128.0.1", "2606:4700::1111", "2001:200::1",
+        "64:ff9b::808:808", "::ffff:8.8.8.8", "2002:808:808::1",
+    ],
+)  # fmt: skip
 def test_a_public_address_is_not_refused(address: str) -> None:
     """Also where IPv6 carries an address of IPv4."""
     assert refusal(address) is None
