@@ -88,7 +88,7 @@ PARSED_LOGS = TableSpec(
         ("origin", pa.string(), "What made the request: production, evaluation, replay, judge or test. Null is "
          "production."),
         ("user_id", pa.string(), "Core's hash of the user, or the plain claim where obfuscation is off."),
-        ("user_title", pa.string(), "Job title that the client sent."),
+        ("user_title", pa.string(), "Job title that the client sent, percent-decoded."),
         ("project_id", pa.string(), "Project of the API key."),
         ("chat_id", pa.string(), "Conversation id, percent-decoded."),
         ("trace_id", pa.string(), "OpenTelemetry trace, 32 hex digits. Null where tracing is off (all zeros)."),

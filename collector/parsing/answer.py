@@ -12,7 +12,7 @@ import orjson
 from collector.parsing.apis import Body, read_body, read_whole_completion
 from collector.parsing.bodies import CUT_MARK, read_cut_object, read_object, text_or_none, write_json
 from collector.parsing.call import Call
-from collector.parsing.sse import all_chunks_have, chunk_id, chunks, is_ended, is_stream
+from collector.parsing.sse import all_chunks_have, chunk_id, chunks, first_model, is_ended, is_stream
 from collector.parsing.streams import assemble
 
 _OK: Final = 200
@@ -63,8 +63,7 @@ def read_answer(assembled_response: str | None, response_body: str | None, *, st
     core_value = read_object(assembled)
     core = read_body(core_value) if core_value is not None else None
     if core_value is not None and core is not None and not core.missing:
-        reading = _read_with_core(core_value, core, body or "")
-        reading.stored = assembled
+        reading = _read_with_lost_text(core, body) or _read_with_core(core_value, core, body or "", assembled)
     else:
         reading = _read_again(body)
         if reading.body is None and core is not None:
@@ -85,17 +84,31 @@ def _read_whole(assembled_response: str | None, raw_response: bytes | None, stat
     core = read_whole_completion(assembled_response)
     if core is None or core.response_id is None:
         return None
-    if not raw_response.startswith(b'"{') and (
-        core.finish_reason is None or not all_chunks_have(raw_response, core.response_id)
-    ):
-        return None
+    if not raw_response.startswith(b'"{'):
+        if core.finish_reason is None or core.empty_text or not all_chunks_have(raw_response, core.response_id):
+            return None
+        core = _with_model(core, raw_response)
     return _answer(_Reading(core, assembled_response, _id_of(core)), status)
 
 
-def _read_with_core(value: Mapping[str, Any], core: Body, body: str) -> _Reading:
-    reading = _Reading(core, ids=_id_of(core), upstream_error=value.get("error"))
+def _read_with_lost_text(core: Body, body: str | None) -> _Reading | None:
+    """The stream merged again, where it has a text and Core has none: half a surrogate pair makes Core drop it all."""
+    if not core.empty_text or body is None or not is_stream(body):
+        return None
+    again = _read_stream(body)
+    return again if again.body is not None and again.body.text else None
+
+
+def _with_model(core: Body, raw: bytes) -> Body:
+    """The body with the model that the stream names: Azure's first event says "", which Core takes for its name."""
+    return core if core.model != "" else msgspec.structs.replace(core, model=first_model(raw))
+
+
+def _read_with_core(value: Mapping[str, Any], core: Body, body: str, assembled: str | None) -> _Reading:
+    reading = _Reading(core, assembled, ids=_id_of(core), upstream_error=value.get("error"))
     if not is_stream(body):
         return reading
+    reading.body = _with_model(core, orjson.dumps(body))
     if core.finish_reason is None and not is_ended(body):
         reading.notes.append(_UNENDED)
     whole = core.finish_reason is not None and core.response_id is not None
@@ -173,7 +186,7 @@ def _answer(reading: _Reading, status: int | None) -> Answer:
         response_id=body.response_id,
         response_ids=reading.ids,
         finish_reason=body.finish_reason,
-        model=body.model,
+        model=body.model or None,
         custom_content=body.custom_content,
         assembled=reading.stored,
         error="; ".join(notes) or None,

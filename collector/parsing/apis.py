@@ -13,7 +13,11 @@ from collector.parsing.bodies import objects, text_of, text_or_none
 
 
 class Body(Struct, frozen=True, gc=False):
-    """What the JSON of an answer says. `missing` names what a whole answer would have and this has not."""
+    """What the JSON of an answer says. `missing` names what a whole answer would have and this has not.
+
+    `model` is "" and `empty_text` true where the JSON says just that: DIAL Core may have lost both, and the stream that
+    it merged has them.
+    """
 
     text: str | None
     response_id: str | None
@@ -21,6 +25,7 @@ class Body(Struct, frozen=True, gc=False):
     model: str | None
     custom_content: dict[str, Any] = msgspec.field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    empty_text: bool = False
 
 
 class _Said(Struct, gc=False):
@@ -69,8 +74,9 @@ def read_whole_completion(text: str) -> Body | None:
         text=said.content or choice.text or None,
         response_id=value.id,
         finish_reason=once(finish_reason),
-        model=value.model or None,
+        model=value.model,
         custom_content=custom_content if isinstance(custom_content, dict) else {},
+        empty_text=said.content == "" and not choice.text,
     )
 
 
@@ -105,13 +111,16 @@ def _completion(value: Mapping[str, Any], choices: list[Any]) -> Body:
         missing.append("choice 0 is missing")
     elif finish_reason is not None and not text_or_none(finish_reason):
         missing.append("choice 0 has no finish_reason")
+    text = text_of(message.get("content")) or text_or_none(choice.get("text"))
+    model = value.get("model")
     return Body(
-        text=text_of(message.get("content")) or text_or_none(choice.get("text")),
+        text=text,
         response_id=text_or_none(value.get("id")),
         finish_reason=once(text_or_none(finish_reason)),
-        model=text_or_none(value.get("model")),
+        model=model if isinstance(model, str) else None,
         custom_content=custom_content if isinstance(custom_content, dict) else {},
         missing=tuple(missing),
+        empty_text=text is None and message.get("content") == "",
     )
 
 

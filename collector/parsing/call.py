@@ -15,7 +15,7 @@ from collector.parsing.kinds import read_target
 from collector.parsing.line import Line, Unreadable
 from collector.parsing.members import Members
 
-LONGEST_ENCODED_ID = 64 << 10
+LONGEST_ENCODED = 64 << 10
 TRACE = re.compile(r"[0-9a-fA-F]{32}")
 SPAN = re.compile(r"[0-9a-fA-F]{16}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*", re.ASCII)
@@ -105,7 +105,7 @@ def read_call(line: Line, entry: bytes) -> Call:
         requested_at=requested_at,
         duration_ms=members.integer("operation_duration_ms"),
         user_id=members.text("user", "id"),
-        user_title=members.text("user", "title"),
+        user_title=decoded(members.text("user", "title")),
         project_id=members.text("project", "id"),
         chat_id=decoded(members.text("chat", "id")),
         trace_id=trace_id,
@@ -166,10 +166,10 @@ def event_id(trace_id: str | None, span_id: str | None, entry: bytes) -> str:
     return hashlib.blake2b(identity, digest_size=16).hexdigest()
 
 
-def decoded(chat_id: str | None) -> str | None:
-    """A conversation's id without percent signs."""
-    # Decoding a megabyte of percent signs takes seconds, and no client's id is that long.
-    return chat_id if chat_id is None or len(chat_id) > LONGEST_ENCODED_ID else unquote(chat_id)
+def decoded(header: str | None) -> str | None:
+    """A conversation's id or a job title without percent signs: DIAL Chat encodes what it puts into headers."""
+    # Decoding a megabyte of percent signs takes seconds, and no client's header is that long.
+    return header if header is None or len(header) > LONGEST_ENCODED else unquote(header)
 
 
 def _is_secured(members: dict[str, Any]) -> bool:

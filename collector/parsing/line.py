@@ -16,6 +16,7 @@ DEEPEST = 250
 """Levels of nesting that a line may have; orjson writes no more than 254."""
 
 _BLANKS = " \t\r\n"
+_FAILED_MERGE = b'"assembled_response":"'
 _TEXTS = frozenset({"assembled_response", "body"})
 _CONTROLS = bytes(code for code in range(32) if chr(code) not in "\t\n\r")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -67,6 +68,8 @@ def _require_log_line(line: Line, entry: bytes) -> None:
         return
     if line.cut:
         message = f"the line is cut after {len(entry)} bytes, before it tells when the request was made"
+        if entry.rstrip().endswith(_FAILED_MERGE):
+            message += ": DIAL Core 0.18 ends a line so, for good, where it cannot merge the stream of an answer"
         deployment = line.members.get("deployment")
         raise Unreadable("cut", message, deployment if isinstance(deployment, str) else None)
     if not line.members:

@@ -13,7 +13,7 @@ REASONS = {
     "empty_object": "The entry is `{}`.",
     "too_deep": "The entry nests deeper than the lake can write.",
     "no_time": "The line does not say when the request was made, so it has no date to be stored under.",
-    "cut": "The line is cut before its deployment or its time.",
+    "cut": "The line is cut before its deployment or its time, as Core 0.18 does where it cannot merge a stream.",
     "parser_failure": "The parser failed on the line: a defect to report, with the entry.",
     "redaction_failed": "The redaction failed on the row, so nothing of it is kept but this note.",
     "broken_gzip": "The gzip stream ends early or is damaged; the lines before that are kept.",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
+import orjson
 
 from collector.parsing.bodies import read_object, text_or_none
 
@@ -15,6 +16,7 @@ _DONE: Final = "[DONE]"
 _BEGINNINGS: Final = ("data:", ":", "event:", "id:", "retry:")
 _RAW_DATA: Final = b"data:"
 _RAW_LINE_FEED: Final = rb"\n"
+_RAW_NEXT: Final = rb"}\n\ndata:"
 _RAW_END: Final = rb'\n\n"'
 _RAW_DONE: Final = rb'data: [DONE]\n\n"'
 _RAW_NO_ID: Final = rb"\"id\":\"\""
@@ -22,6 +24,7 @@ _RAW_NO_CHOICES: Final = rb"\"choices\":[]"
 _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,200}")
 _BLANK: Final = "\ufeff \t\r\n"
 _TAIL: Final = 64
+_FIRST_EVENTS: Final = 4
 
 
 def is_stream(body: str) -> bool:
@@ -95,6 +98,27 @@ def all_chunks_have(raw: bytes, response_id: str) -> bool:
         return False
     expected = raw.count(beginning) + without_id
     return expected == _most_events(raw) or expected == raw.count(_RAW_DATA)
+
+
+def first_model(raw: bytes) -> str | None:
+    """Model that the first event with one names; `raw` is the body as a JSON string, still escaped.
+
+    Azure names none in its first event and one in all others, so more than the first few are seldom decoded.
+    """
+    end = -1
+    for _ in range(_FIRST_EVENTS):
+        end = raw.find(_RAW_NEXT, end + 1)
+        if end == -1:
+            break
+    if end != -1 and (model := _model_in(raw[: end + 1] + b'"')):
+        return model
+    return _model_in(raw)
+
+
+def _model_in(raw: bytes) -> str | None:
+    return next(
+        (model for chunk in chunks(orjson.loads(raw)) if (model := text_or_none((chunk or {}).get("model")))), None
+    )
 
 
 def _most_events(raw: bytes) -> int:

@@ -154,7 +154,7 @@ def _call(line: _Line, entry: bytes) -> Call | None:
         requested_at=time,
         duration_ms=line.operation_duration_ms,
         user_id=user.id or None,
-        user_title=user.title or None,
+        user_title=decoded(user.title or None),
         project_id=(line.project or _NO_PROJECT).id or None,
         chat_id=decoded((line.chat or _NO_CHAT).id or None),
         trace_id=trace_id,

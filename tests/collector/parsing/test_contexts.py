@@ -118,6 +118,23 @@ def test_cited_documents() -> None:
     )
 
 
+def test_titles_of_a_combined_search_give_ids_and_the_place_gives_the_rank() -> None:
+    """Contract 4.1: the bracket of a title is the document's and the chunk's number, in whichever order they rank."""
+    titles = ["[1.7] 'b.txt'", "[0.3] [Draft] a.txt", "[1.7] b.txt, page 2", "[3] plan.pdf", "plain.txt"]
+    contexts, origin = read_contexts(
+        {"stages": [stage("Combined search", *[chunk("t", title) for title in titles])]}, ()
+    )
+    assert origin == "retrieval_stage"
+    assert [context.id for context in contexts] == ["1.7", "0.3", "1.7", "3", None]
+    assert [context.title for context in contexts] == [
+        "b.txt",
+        "[Draft] a.txt",
+        "b.txt, page 2",
+        "plan.pdf",
+        "plain.txt",
+    ]
+
+
 def test_a_chunk_with_a_url_only_keeps_its_rank() -> None:
     """A retrieved file without text stands at its place with an empty text."""
     content = {"stages": [stage("Combined search", {"title": "[0.1] 'a'", "url": "files/b/a#page=2"}, chunk("b"))]}

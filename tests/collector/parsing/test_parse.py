@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from collector.parsing import LogRecord, Rejection, SignalRecord, parse_entry, split_entries
+from collector.parsing.call import LONGEST_ENCODED
 from lake import PARSED_LOGS, USER_SIGNALS
 from tests.collector.parsing.core_lines import ANSWER, REMOVED, REQUEST, SPAN, TRACE, core_line, envelope, rating_line
 
@@ -61,6 +62,23 @@ def test_a_good_line_fills_its_row() -> None:
     assert (row.question, row.answer) == ("What is the refund window?", "30 days [1].")
     assert (row.response_id, row.response_ids, row.finish_reason) == ("r-100", ["r-100"], "stop")
     assert (row.request_body, row.assembled_response) == (json.dumps(REQUEST), json.dumps(ANSWER))
+
+
+@pytest.mark.parametrize("more", [{}, {"user.new": 1}], ids=["by types", "tolerantly"])
+@pytest.mark.parametrize(
+    ("sent", "title"),
+    [
+        ("%D0%98%D0%BD%D0%B6%D0%B5%D0%BD%D0%B5%D1%80%20%2F%20QA", "Инженер / QA"),
+        ("Head of 100% cotton", "Head of 100% cotton"),
+        ("%zz%41", "%zzA"),
+        ("%41" * LONGEST_ENCODED, "%41" * LONGEST_ENCODED),
+    ],
+    ids=["encoded", "plain", "half encoded", "too long"],
+)
+def test_a_job_title_is_decoded_as_a_conversations_id_is(sent: str, title: str, more: dict[str, Any]) -> None:
+    """DIAL Chat percent-encodes both headers; one that is longer than any client's stays as it is."""
+    row = row_of({"user.title": sent, "chat.id": sent, **more})
+    assert (row.user_title, row.chat_id) == (title, title)
 
 
 def test_what_has_no_column_is_in_extra() -> None:

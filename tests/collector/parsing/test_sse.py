@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.parsing.sse import all_chunks_have, chunk_id, chunks, is_ended, is_stream
+from collector.parsing.sse import all_chunks_have, chunk_id, chunks, first_model, is_ended, is_stream
 
 A, B = '{"id":"1","a":1}', '{"id":"1","b":2}'
 
@@ -88,3 +88,25 @@ def test_any_text(body: str) -> None:
     """Any text gives chunks that are objects or None."""
     assert all(isinstance(chunk, dict | None) for chunk in chunks(body))
     all_chunks_have(orjson.dumps(body), body)
+
+
+EVENTS = st.fixed_dictionaries(
+    {"id": st.just("r"), "choices": st.just([])},
+    optional={
+        "model": st.sampled_from(["", "gpt-4o", "other", None, 5]),
+        "text": st.sampled_from(['"model":"x"', "}\n\ndata: ", '\\"model\\":\\"x\\"', "\\n\n", "я"]),
+        "statistics": st.just({"usage_per_model": [{"model": "nested"}]}),
+    },
+)
+
+
+@given(
+    st.lists(EVENTS, max_size=9), st.sampled_from(["\n\n", "\r\n\r\n", "\n"]), st.sampled_from(["data: [DONE]\n\n", ""])
+)
+def test_the_first_model_is_that_of_the_first_event_that_names_one(
+    events: list[dict[str, object]], end: str, done: str
+) -> None:
+    """Wherever it stands; models inside texts and of nested objects are none."""
+    body = "".join("data: " + orjson.dumps(event).decode() + end for event in events) + done
+    named = [event["model"] for event in events if isinstance(event.get("model"), str) and event["model"]]
+    assert first_model(orjson.dumps(body)) == (named[0] if named else None)

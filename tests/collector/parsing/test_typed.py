@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from collector.parsing import parse, parse_entry, parse_piece, split_entries
 from collector.parsing.typed import read_usual_call
-from tests.collector.parsing.core_lines import core_line, rating_line
+from tests.collector.parsing.core_lines import ANSWER, core_line, rating_line
 from tests.collector.parsing.test_any_input import JSON, PATHS
 from tests.collector.parsing.test_core_examples import LINES
 
@@ -17,6 +17,14 @@ STREAM = (
     'data: {"id":"r-100","choices":[{"index":0,"delta":{"content":"30 days"}}]}\n\n'
     'data: {"id":"r-100","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
 )
+AZURE = core_line(
+    {
+        "assembled_response": json.dumps(ANSWER | {"model": ""}),
+        "response.body": 'data: {"id":"","model":"","choices":[]}\n\n'
+        + STREAM.replace('"choices"', '"model":"m","choices"'),
+    }
+)
+"""A stream as Azure sends it: its first event names no model."""
 EXTRAS = {
     "claims": {"roles": ["a"], "age": 10**30},
     "headers": {"baggage": "x"},
@@ -29,6 +37,8 @@ SEEDS = [
     core_line(),
     core_line(EXTRAS),
     core_line({"response.body": STREAM, "user.title": "Größe"}),
+    core_line({"response.body": STREAM, "user.title": "%D0%98 %4"}),
+    AZURE,
     core_line({"response.body": STREAM.replace("30", "дней")}),
     core_line({"trace.trace_id": "0" * 32}),
     rating_line({"rate": True, "responseId": "r"}),

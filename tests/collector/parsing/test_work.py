@@ -36,6 +36,7 @@ PATHOLOGICAL: dict[str, Callable[[int], bytes]] = {
     "NULs and marks": lambda n: b'\0{"apiType"' * n,
     "envelopes cut": lambda n: b'{"message":"' * n,
     "percent signs": lambda n: core_line({"chat.id": "%" * n}),
+    "percent signs in a title": lambda n: core_line({"user.title": "%" * n}),
     "surrogates": lambda n: core_line({"user.title": "x"}).replace(b'"x"', b'"' + b"\\ud800" * n + b'"'),
     "finish reasons": lambda n: answered('data: {"choices":[{"index":0,"finish_reason":"a"}]}\n\n' * (n // 10)),
 }
