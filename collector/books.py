@@ -62,6 +62,11 @@ class Books:
         """Whether the file under this name was read to its end when it had this size."""
         return self._finished.get(name) == size
 
+    def is_exhausted(self, partition: Partition, size: int) -> bool:
+        """Whether this very file was read to its end when it had this size, whatever bears its name by now."""
+        mark = self._marks.get(partition.app_id)
+        return mark is not None and mark.exhausted_size == size
+
 
 def _newest(batches: ds.Dataset) -> pa.Table:
     """The last row of every partition, in the order in which they were committed; holds few rows at a time."""

@@ -94,6 +94,7 @@ class Collector:
                 for record in records:
                     self._take(piece, record, len(piece.raw) // len(records), section)
             section.offset = piece.offset
+            section.exhausted_size = None
 
     def commit(self, pieces: Iterable[Piece]) -> None:
         """Take pieces and commit them; what becomes of other sources' lines meanwhile cannot concern them."""

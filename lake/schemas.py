@@ -320,7 +320,8 @@ BATCHES = TableSpec(
         ("date", pa.date32(), "UTC date of `committed_at`. Partition."),
         ("source", SOURCE, "Source of the batch; `offset` is the position after its last line."),
         ("first_offset", pa.int64(), "Position of its first line."),
-        ("exhausted_size", pa.int64(), "Size of the file in bytes if the batch reached its end, else null."),
+        ("exhausted_size", pa.int64(), "Size of the file in bytes where the batch ends at its end, else null; at least "
+         "`offset` unless the file is packed."),
         ("bytes", pa.int64(), "Bytes of the lines."),
         ("lines", pa.int64(), "Entries that the source handed over: stored + signals + duplicates + rejected + "
          "filtered."),

@@ -140,7 +140,7 @@ class FileSource:
             if not self._can_take(file.first_line, file):
                 return
             file.find_place(contents, held)
-            if file.offset and collector.books.is_finished(listed.name, listed.size):
+            if file.offset and collector.books.is_exhausted(file.partition, listed.size):
                 self._finish(file, contents)
                 return
             at_end = self._read_on(file, collector, stop)
@@ -156,8 +156,11 @@ class FileSource:
         """Read what was written to a file before, or soon after, it left its name."""
         collector = contents.collector
         file.go_to(collector.offset(file.partition))
+        before = file.offset
         if not self._read_on(file, collector, stop):
             return
+        if file.offset != before:
+            collector.exhausted(file.partition, file.offset, file.size_at_end())
         file.remember_content(contents)
         if self._rests(file.modified_at()) and collector.books.offset(file.partition) == file.offset:
             self._tails.let_go(file)
@@ -175,9 +178,9 @@ class FileSource:
 
     def _finish(self, file: OpenFile, contents: KnownContents) -> None:
         collector, listed = contents.collector, file.listed
-        was_finished = collector.books.is_finished(listed.name, listed.size)
+        was_finished = collector.books.is_exhausted(file.partition, listed.size)
         if not was_finished:
-            collector.exhausted(file.partition, file.offset, listed.size)
+            collector.exhausted(file.partition, file.offset, file.size_at_end())
         rested = self._rests(listed.modified_at)
         if rested and not (was_finished and contents.begins_as_known(file.first_line.raw)):
             file.remember_content(contents)

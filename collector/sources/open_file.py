@@ -79,6 +79,10 @@ class OpenFile:
         status = self.status()
         return self.listed.size if status is None else status.st_size
 
+    def size_at_end(self) -> int:
+        """Bytes that it had when its end was reached: it may have grown since it was listed, and since its end too."""
+        return self.listed.size if self.packed else max(self.listed.size, self.offset)
+
     def modified_at(self) -> datetime | None:
         """When it was last written to; None for an object, which cannot change."""
         status = self.status()

@@ -13,7 +13,8 @@ import pytest
 
 from collector import Collector, CollectorSettings, Counts, FileSource
 from collector.sources import tails
-from lake import PARSED_LOGS, Lake, Storage
+from collector.sources.listing import LogFile
+from lake import BATCHES, PARSED_LOGS, Lake, Storage
 from tests.collector.lines import chat_line
 
 
@@ -219,3 +220,67 @@ def test_finished_files_are_not_opened_again(follower: Follower, monkeypatch: py
     assert sorted(opened) == [f"{number}.log" for number in range(5)]
     follower.look()
     assert len(opened) == 5
+
+
+def ends(follower: Follower) -> list[tuple[int, int | None]]:
+    """Position and exhausted size of each batch, in the order in which they were committed."""
+    rows = (
+        follower.lake.table(BATCHES).read(["source", "exhausted_size", "committed_at", "lines"]).sort_by("committed_at")
+    )
+    return [(row["source"]["offset"], row["exhausted_size"]) for row in rows.to_pylist() if row["lines"]]
+
+
+@pytest.mark.parametrize("new_name", ["aidial.log.1", "rotated"], ids=["matches", "matches-not"])
+def test_the_size_at_the_end_of_a_rolled_file_is_that_at_its_position(follower: Follower, new_name: str) -> None:
+    """What was written between two looks of one batch and before the roll counts in both, or in neither."""
+    follower.write(1)
+    follower.source.read_into(follower.collector)
+    follower.write(2)
+    follower.log.rename(follower.logs / new_name)
+    follower.write(3)
+    follower.look()
+    assert sorted(ends(follower)) == sorted((size, size) for size in (len(body(3)), len(body(1, 2))))
+
+
+def test_a_batch_that_does_not_reach_the_end_says_no_size(follower: Follower) -> None:
+    """A file whose next line is still being written was not read to its end, though it was before."""
+    follower.write(1)
+    follower.source.read_into(follower.collector)
+    follower.write(2)
+    with follower.log.open("ab") as file:
+        file.write(body(3)[:50])
+    follower.look()
+    assert ends(follower) == [(len(body(1, 2)), None)]
+
+
+def test_a_file_that_grows_behind_its_listing_ends_where_it_was_read_to(
+    follower: Follower, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The size is that of the lines that were taken, not that of a moment before."""
+    follower.write(1)
+    find = follower.source.find
+
+    def found() -> list[LogFile]:
+        listed = find()
+        follower.write(2)
+        return listed
+
+    monkeypatch.setattr(follower.source, "find", found)
+    follower.look()
+    assert ends(follower) == [(len(body(1, 2)), len(body(1, 2)))]
+
+
+def test_a_file_that_reaches_the_size_of_the_rolled_one_is_read_on(follower: Follower) -> None:
+    """Two files bore the name; how far one was read says nothing about the other."""
+    follower.write(1)
+    follower.look()
+    with follower.log.open("ab") as writer:
+        follower.log.rename(follower.logs / "rotated")
+        follower.write(3)
+        follower.look()
+        writer.write(body(2))
+        writer.flush()
+        follower.look()
+    follower.write(4)
+    follower.look()
+    assert follower.answers() == expected(1, 2, 3, 4)
