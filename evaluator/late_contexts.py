@@ -69,7 +69,7 @@ def waits_after(until: int) -> ds.Expression:
 
 def with_late_contexts(tables: DeploymentTables, some: Sequence[Answer]) -> list[Answer]:
     """Give the answers with the contexts of their own model calls, where these have come and say more."""
-    found = tables.children.of({answer.call: answer.requested_at for answer in some if answer.call})
+    found = tables.children.of({answer.call: answer.requested_at for answer in some if answer.call}, tables.deployment)
     return [_with(answer, found[answer.call]) if answer.call in found else answer for answer in some]
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -13,39 +13,35 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake.exceptions import DeltaError
 
+from lake.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, Call, Span, owners
 from lake.lake import Lake
 from lake.schemas import PARSED_LOGS, TIMESTAMP
 from lake.table import Table
-
-Span = tuple[str, str]
-"""trace_id and span_id of a call."""
 
 OUTRANKED_BY_CHILD = ("cited", "prompt", "none")
 """Origins of contexts that say less than what the application's own model call had in its prompt."""
 
 _HOUR = timedelta(hours=1)
-_CLOCKS_DIFFER = timedelta(minutes=5)
 _MOST_ROWS = 1_000_000
 """So many children are remembered, of the days that were asked for last; about 100 MB."""
-_INDEX_COLUMNS = ("event_id", "trace_id", "parent_span_id", "requested_at")
-_INDEX_SCHEMA = pa.schema(
-    [
-        *(PARSED_LOGS.schema.field(name) for name in _INDEX_COLUMNS),
-        pa.field("deployment", pa.dictionary(pa.int32(), pa.string())),
-    ]
-)
+_NAMES = pa.dictionary(pa.int32(), pa.string())
+_INDEX_COLUMNS = ("event_id", "trace_id", "parent_span_id", "requested_at", "parent_deployment")
 _IS_CHILD = (
     (ds.field("contexts_origin") == "prompt") & ds.field("trace_id").is_valid() & ds.field("parent_span_id").is_valid()
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Index:
-    """Children of all deployments that were called in whole hours, without their contexts."""
+    """Children of all deployments that were called in whole hours, without their contexts.
+
+    `paths` are the execution paths of those whose parent span no call has, by their event_id; None until it is needed.
+    """
 
     since: datetime
     until: datetime
     rows: pa.Table
+    paths: dict[str, list[str] | None] | None = field(default=None)
 
 
 class ChildContexts:
@@ -65,15 +61,19 @@ class ChildContexts:
         self._datasets.clear()
         self._indexes.clear()
 
-    def of(self, calls: Mapping[Span, datetime]) -> dict[Span, list[dict[str, Any]]]:
+    def of(self, calls: Mapping[Span, datetime], deployment: str | None = None) -> dict[Span, list[dict[str, Any]]]:
         """Give the contexts in the prompt of the last child of each of these calls, of those that have one.
 
-        `calls` maps each call to when it was requested; a child is looked for up to an hour later.
+        `calls` maps each call to when it was requested; a child is looked for up to an hour later. `deployment` is
+        whose calls these are: where none is the parent of a call to a model behind an interceptor by its span, which
+        is that of a hop that Core does not log, the only one of its trace that can have made it is its parent.
         """
         by_day: dict[date, dict[Span, datetime]] = defaultdict(dict)
         for span, at in calls.items():
             by_day[at.astimezone(UTC).date()][span] = at
-        children = {span: child for day in sorted(by_day) for span, child in self._last_children(day, by_day[day])}
+        children: dict[Span, dict[str, Any]] = {}
+        for day in sorted(by_day):
+            children |= self._last_children(day, by_day[day], deployment)
         wanted = defaultdict(list)
         for child in children.values():
             wanted[child["deployment"]].append(child)
@@ -86,15 +86,63 @@ class ChildContexts:
                 found[row["event_id"]] = row["contexts"] or []
         return {span: found[child["event_id"]] for span, child in children.items() if child["event_id"] in found}
 
-    def _last_children(self, day: date, calls: Mapping[Span, datetime]) -> Iterator[tuple[Span, dict[str, Any]]]:
-        rows = self._children(day, min(calls.values()) - _CLOCKS_DIFFER, max(calls.values()) + _HOUR)
+    def _last_children(
+        self, day: date, calls: Mapping[Span, datetime], deployment: str | None
+    ) -> dict[Span, dict[str, Any]]:
+        index = self._children(day, min(calls.values()) - CLOCKS_DIFFER, max(calls.values()) + LONGEST_CALL)
         traces = pa.array(sorted({trace_id for trace_id, _ in calls}), pa.string())
-        some = rows.filter(pc.is_in(rows["trace_id"], traces)).to_pylist()
+        some = index.rows.filter(pc.is_in(index.rows["trace_id"], traces)).to_pylist()
         some.sort(key=lambda row: (row["requested_at"], row["event_id"]))
         by_parent = {(row["trace_id"], row["parent_span_id"]): row for row in some}
-        return ((span, by_parent[span]) for span in calls if span in by_parent)
+        found = {span: by_parent[span] for span in calls if span in by_parent}
+        if deployment is None:
+            return found
+        theirs = [row for row in some if row["parent_deployment"] == deployment]
+        childless = {trace_id for trace_id, _ in calls.keys() - found.keys()}
+        if any(row["trace_id"] in childless for row in theirs):
+            of_each = self._behind_interceptors(index, calls, deployment, theirs)
+            found |= {span: child for span, child in of_each.items() if span in calls and span not in found}
+        return found
 
-    def _children(self, day: date, since: datetime, until: datetime) -> pa.Table:
+    def _behind_interceptors(
+        self,
+        index: _Index,
+        calls: Mapping[Span, datetime],
+        deployment: str,
+        children: Sequence[dict[str, Any]],
+    ) -> dict[Span, dict[str, Any]]:
+        """Give the last of these children, in their order, of each call that alone can have made it."""
+        if index.paths is None:
+            index.paths = self._paths_of_lost(index)
+        paths = index.paths
+        lost = [child | {"execution_path": paths[child["event_id"]]} for child in children
+                if child["event_id"] in paths and not _is_direct(paths[child["event_id"]], deployment)]  # fmt: skip
+        if not lost:
+            return {}
+        traces = sorted({child["trace_id"] for child in lost})
+        where = _between(lost[0]["requested_at"] - LONGEST_CALL, lost[-1]["requested_at"] + CLOCKS_DIFFER)
+        where &= ds.field("trace_id").isin(traces)
+        columns = ["trace_id", "span_id", "requested_at", "execution_path"]
+        rows = self._rows(columns, where, [deployment]).to_pylist()
+        # The tables may have been looked at before the rows of these calls were there.
+        made = {span: Call(span[0], at) for span, at in calls.items()}
+        made |= {(row["trace_id"], row["span_id"]): Call.of(row) for row in rows}
+        return {span: lost[number] for number, span in owners([Call.of(child) for child in lost], made)}
+
+    def _paths_of_lost(self, index: _Index) -> dict[str, list[str] | None]:
+        rows = index.rows.filter(pc.is_valid(index.rows["parent_deployment"]))
+        window = _between(index.since - LONGEST_CALL, index.until + CLOCKS_DIFFER)
+        spans = ds.field("span_id").isin(pc.unique(rows["parent_span_id"]))
+        logged = self._rows(["trace_id", "span_id"], window & spans)
+        is_logged = pc.is_in(_joined(rows, "parent_span_id"), _joined(logged, "span_id").combine_chunks())
+        lost = rows.filter(pc.invert(is_logged))
+        if not lost.num_rows:
+            return {}
+        events = ds.field("event_id").isin(lost["event_id"].combine_chunks())
+        paths = self._rows(["event_id", "execution_path"], window & events, pc.unique(lost["deployment"]).to_pylist())
+        return dict(zip(paths["event_id"].to_pylist(), paths["execution_path"].to_pylist(), strict=True))
+
+    def _children(self, day: date, since: datetime, until: datetime) -> _Index:
         index = self._indexes.pop(day, None)
         if index is None:
             index = self._indexed(_hour(since), _hour(until) + _HOUR)
@@ -106,30 +154,38 @@ class ChildContexts:
         # The days that were asked for last are at the end.
         while len(self._indexes) > 1 and sum(one.rows.num_rows for one in self._indexes.values()) > _MOST_ROWS:
             del self._indexes[next(iter(self._indexes))]
-        return index.rows
+        return index
 
     def _indexed(self, since: datetime, until: datetime) -> _Index:
-        asked, day = ds.field("requested_at"), ds.field("date")
-        where = (asked >= pa.scalar(since, TIMESTAMP)) & (asked < pa.scalar(until, TIMESTAMP)) & _IS_CHILD
-        where &= (day >= pa.scalar(since.date())) & (day <= pa.scalar(until.date()))
+        return _Index(since, until, self._rows(_INDEX_COLUMNS, _between(since, until) & _IS_CHILD))
+
+    def _rows(
+        self, columns: Sequence[str], where: ds.Expression, deployments: Sequence[str | None] | None = None
+    ) -> pa.Table:
+        """Read rows of some deployments' tables, of all where none are named, with the table that they were in."""
         try:
-            return _Index(since, until, pa.concat_tables(self._read_each(where)))
+            return pa.concat_tables(self._read_each(columns, where, deployments))
         except (OSError, DeltaError):
             # A table was made anew or its files replaced since it was looked at: open all of them again.
             self._tables.clear()
             self._datasets.clear()
-            return _Index(since, until, pa.concat_tables(self._read_each(where)))
+            return pa.concat_tables(self._read_each(columns, where, deployments))
 
-    def _read_each(self, where: ds.Expression) -> Iterator[pa.Table]:
-        yield _INDEX_SCHEMA.empty_table()
+    def _read_each(
+        self, columns: Sequence[str], where: ds.Expression, deployments: Sequence[str | None] | None
+    ) -> Iterator[pa.Table]:
+        names = {"deployment", "parent_deployment"}
+        fields = [pa.field(name, _NAMES if name in names else PARSED_LOGS.schema.field(name).type)
+                  for name in (*columns, "deployment")]  # fmt: skip
+        yield pa.schema(fields).empty_table()
         if not self._datasets:
             self._datasets = {deployment: self._table(deployment).dataset() for deployment in self._lake.deployments()}
         for deployment, dataset in self._datasets.items():
-            rows = dataset.to_table(list(_INDEX_COLUMNS), filter=where)
-            # The table that was read, whatever its column says.
-            yield rows.append_column("deployment", pa.array([deployment] * rows.num_rows, pa.string())).cast(
-                _INDEX_SCHEMA
-            )
+            if deployments is None or deployment in deployments:
+                rows = dataset.to_table(list(columns), filter=where)
+                # The table that was read, whatever its column says.
+                name = pa.array([deployment] * rows.num_rows, pa.string())
+                yield rows.append_column("deployment", name).cast(pa.schema(fields))
 
     def _table(self, deployment: str | None) -> Table:
         if deployment not in self._tables:
@@ -137,5 +193,21 @@ class ChildContexts:
         return self._tables[deployment]
 
 
+def _is_direct(path: Sequence[str] | None, deployment: str) -> bool:
+    """Whether no interceptor stands between a call and its parent, which then has its span, logged or not."""
+    return path is not None and list(path[-2:-1]) == [deployment]
+
+
 def _hour(at: datetime) -> datetime:
     return at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def _between(since: datetime, until: datetime) -> ds.Expression:
+    asked, day = ds.field("requested_at"), ds.field("date")
+    where = (asked >= pa.scalar(since, TIMESTAMP)) & (asked < pa.scalar(until, TIMESTAMP))
+    return where & (day >= pa.scalar(since.date())) & (day <= pa.scalar(until.date()))
+
+
+def _joined(rows: pa.Table, span: str) -> pa.ChunkedArray:
+    """Trace and span of each row as one text."""
+    return pc.binary_join_element_wise(rows["trace_id"], rows[span], "/")

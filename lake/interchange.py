@@ -30,7 +30,7 @@ def answers_frame(lake: Lake, deployment: str) -> pd.DataFrame:
     where &= ds.field("question").is_valid() & ds.field("answer").is_valid()
     columns = ["question", "documents", "contexts", "contexts_origin", "answer", "requested_at", "trace_id", "span_id"]
     rows = lake.table(PARSED_LOGS, deployment).read(columns, where).sort_by("requested_at").to_pylist()
-    _add_late_contexts(lake, rows)
+    _add_late_contexts(lake, deployment, rows)
     for row in rows:
         row["context"] = [context["text"] or "" for context in row["contexts"] or ()]
     return _frame(rows, ["question", "documents", "context", "answer"])
@@ -49,15 +49,16 @@ def ground_truth_frame(lake: Lake, deployment: str, status: Sequence[str] = _USE
     return _frame(rows, ["question", "documents", "facts", "answer"])
 
 
-def _add_late_contexts(lake: Lake, rows: Sequence[dict[str, Any]]) -> None:
-    """Put in the contexts of child calls whose lines came after their parents', a day at a time."""
+def _add_late_contexts(lake: Lake, deployment: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Put in the contexts of child calls that the collector could not join with their parents, a day at a time."""
     by_day: dict[date, dict[Span, dict[str, Any]]] = defaultdict(dict)
     for row in rows:
         if row["contexts_origin"] in OUTRANKED_BY_CHILD and row["trace_id"] and row["span_id"]:
             by_day[row["requested_at"].date()][row["trace_id"], row["span_id"]] = row
     children = ChildContexts(lake)
     for calls in by_day.values():
-        for span, contexts in children.of({span: row["requested_at"] for span, row in calls.items()}).items():
+        asked = {span: row["requested_at"] for span, row in calls.items()}
+        for span, contexts in children.of(asked, deployment).items():
             calls[span]["contexts"] = contexts
 
 

@@ -137,6 +137,34 @@ def test_a_model_call_of_the_next_day_and_of_any_deployment_is_found(
     assert traffic.values(KPRECISION) == {"a": 1.0}
 
 
+@pytest.mark.parametrize("calls", [["a"], ["a", "b"]], ids=["one-call", "two-in-one-trace"])
+def test_a_model_behind_an_interceptor_is_joined_where_one_call_alone_can_have_made_it(
+    calls: list[str], evaluator: Evaluator, traffic: Any, model: Any, clock: Clock
+) -> None:
+    """The span of the hop is not logged: the trace and the application's name tell, and cannot where it has two."""
+    model.log(child(model, clock, "a", parent_span_id="span of a hop"))
+    traffic.log(*(parent(traffic, clock, name) for name in calls))
+    clock.wait(121)
+    evaluator.run_once()
+    expected = {"a": 1.0} if calls == ["a"] else dict.fromkeys(calls, "no_contexts")
+    assert traffic.values(KPRECISION) == expected
+
+
+def test_a_second_call_that_comes_within_the_grace_keeps_the_first_from_its_chunk(
+    evaluator: Evaluator, traffic: Any, model: Any, clock: Clock
+) -> None:
+    """What the collector could not know when the first line came is known when the answer is scored."""
+    model.log(child(model, clock, "b", parent_span_id="span of a hop"))
+    traffic.log(parent(traffic, clock, "a"))
+    evaluator.run_once()
+    clock.wait(60)
+    traffic.log(parent(traffic, clock, "b"))
+    evaluator.run_once()
+    clock.wait(121)
+    evaluator.run_once()
+    assert traffic.values(KPRECISION) == {"a": "no_contexts", "b": "no_contexts"}
+
+
 def test_a_liked_answer_gets_its_facts_from_its_model_call(
     evaluator: Evaluator, traffic: Any, model: Any, clock: Clock
 ) -> None:

@@ -1,0 +1,211 @@
+"""Contexts in the prompts of models behind interceptors: the parent span of such a call is a hop that is not logged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lake import PARSED_LOGS, ChildContexts, Lake
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(str(tmp_path / "lake"))
+
+
+class Trace:
+    """The calls of one trace of Core 0.25: spans are numbered, an interceptor's hop has one and no row."""
+
+    def __init__(self, name: str = "t") -> None:
+        self.name = name
+        self.rows: list[dict[str, Any]] = []
+        self.calls: dict[str, datetime] = {}
+
+    def application(self, span: str, minute: float = 0, deployment: str = "rag", **columns: Any) -> None:
+        self._add(span, minute, {"deployment": deployment, "contexts_origin": "none", **columns})
+        if deployment == "rag":
+            self.calls[span] = NOON + timedelta(minutes=minute)
+
+    def model(self, parent_span: str, minute: float, owner: str, parent: str | None = "rag", **columns: Any) -> None:
+        """A call to a model with chunks of `owner` in its prompt."""
+        seen = {"deployment": "gpt-guarded", "parent_deployment": parent, "parent_span_id": parent_span}
+        prompt = {"contexts_origin": "prompt", "contexts": [{"text": owner}]}
+        self._add(f"model-{len(self.rows)}", minute, seen | prompt | columns)
+
+    def write(self, lake: Lake) -> None:
+        for row in self.rows:
+            lake.table(PARSED_LOGS, row["deployment"]).append(PARSED_LOGS.rows([row]))
+
+    def found(self, lake: Lake, deployment: str = "rag") -> dict[str, str]:
+        asked = {(self.name, span): at for span, at in self.calls.items()}
+        of_each = ChildContexts(lake).of(asked, deployment)
+        return {span: contexts[0]["text"] for (_, span), contexts in of_each.items()}
+
+    def _add(self, span: str, minute: float, columns: dict[str, Any]) -> None:
+        at = NOON + timedelta(minutes=minute)
+        ids = {"event_id": f"{self.name}-{span}", "trace_id": self.name, "span_id": span}
+        self.rows.append(ids | {"date": at.date(), "requested_at": at} | columns)
+
+
+def test_the_only_call_of_its_deployment_in_a_trace_gets_them(lake: Lake) -> None:
+    """The last one's, as where the span tells; calls of other traces and of other applications have no part."""
+    trace, other = Trace(), Trace("u")
+    trace.application("a")
+    trace.model("hop-1", 1, "first")
+    trace.model("hop-2", 2, "last")
+    trace.application("b", deployment="bot")
+    trace.model("hop-3", 3, "bot", parent="bot")
+    other.application("a")
+    trace.write(lake)
+    other.write(lake)
+    assert trace.found(lake) == {"a": "last"}
+    assert other.found(lake) == {}
+
+
+def test_a_span_that_tells_counts_before_all_else(lake: Lake) -> None:
+    """A model that was called directly, then one behind an interceptor: the first is this call's beyond doubt."""
+    trace = Trace()
+    trace.application("a")
+    trace.model("a", 1, "direct")
+    trace.model("hop", 2, "behind a hop")
+    trace.write(lake)
+    assert trace.found(lake) == {"a": "direct"}
+
+
+def test_a_span_that_tells_counts_also_beside_a_call_without_children(lake: Lake) -> None:
+    """Another call of the trace that is looked after changes nothing for the one whose child is known."""
+    trace = Trace()
+    trace.application("a", execution_path=["rag"])
+    trace.application("b", execution_path=["agent", "rag"])
+    trace.model("a", 1, "direct", execution_path=["rag", "gpt-guarded"])
+    trace.model("hop", 2, "behind a hop", execution_path=["rag", "pii-in", "gpt-guarded"])
+    trace.write(lake)
+    assert trace.found(lake) == {"a": "direct"}
+
+
+BOTH: Callable[[Trace], None] = lambda trace: trace.application("b", 0.5)  # noqa: E731
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param(BOTH, id="two-calls-in-parallel"),
+        pytest.param(lambda trace: trace.application("b", 0.5, span_id=None), id="one-without-a-span"),
+        pytest.param(lambda trace: trace.application("b", 4, kind="route"), id="one-of-another-kind-by-a-wrong-clock"),
+    ],
+)
+def test_of_two_calls_that_can_have_made_it_neither_gets_it(lake: Lake, more: Callable[[Trace], None]) -> None:
+    """Nothing in the log tells parallel calls of one trace apart."""
+    trace = Trace()
+    trace.application("a")
+    more(trace)
+    trace.calls.pop("b", None)
+    trace.model("hop", 1, "a or b")
+    trace.write(lake)
+    assert trace.found(lake) == {}
+
+
+def test_paths_tell_two_calls_apart(lake: Lake) -> None:
+    """A person's own call and that of an agent in one trace: the child's execution path begins with its parent's."""
+    trace = Trace()
+    trace.application("a", execution_path=["rag"])
+    trace.application("b", execution_path=["agent", "rag"])
+    trace.model("hop", 1, "b's", execution_path=["agent", "rag", "pii-in", "gpt-guarded"])
+    trace.write(lake)
+    assert trace.found(lake) == {"b": "b's"}
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        pytest.param({"parent": None}, id="an-interceptor-s-own-call"),
+        pytest.param({"execution_path": ["proj", "pii-in", "gpt-a"]}, id="an-interceptor-s-own-call-of-0.18"),
+        pytest.param({"execution_path": ["proj", "rag", "gpt-guarded"]}, id="directly-by-a-call-that-is-not-logged"),
+        pytest.param({"contexts_origin": "none"}, id="no-chunks"),
+        pytest.param({"trace_id": None}, id="no-trace"),
+        pytest.param({"minute": -1}, id="begun-before"),
+        pytest.param({"minute": 61}, id="begun-an-hour-later"),
+        pytest.param({"parent": "bot"}, id="another-application-s"),
+        pytest.param({"parent_span": "b"}, id="another-call-s-by-its-span"),
+    ],
+)
+def test_what_is_not_a_calls_own_is_not_given_to_it(lake: Lake, columns: dict[str, Any]) -> None:
+    """Not what an interceptor asked by itself, and not what another call made, be it logged or not."""
+    trace = Trace()
+    trace.application("a", execution_path=["proj", "rag"])
+    trace.application("b", deployment="bot", execution_path=["proj", "bot"])
+    path = {"execution_path": ["proj", "rag", "pii-in", "gpt-guarded"]}
+    trace.model(**({"parent_span": "hop", "minute": 1, "owner": "another's"} | path | columns))
+    trace.write(lake)
+    assert trace.found(lake) == {}
+
+
+def test_without_a_deployment_only_spans_are_looked_at(lake: Lake) -> None:
+    """Who does not say whose calls they are gets what the spans tell."""
+    trace = Trace()
+    trace.application("a")
+    trace.model("hop", 1, "a's")
+    trace.write(lake)
+    assert ChildContexts(lake).of({("t", "a"): NOON}) == {}
+
+
+CALLS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "minute": st.integers(0, 90),
+            "path": st.sampled_from([None, ["rag"], ["agent", "rag"]]),
+            "asked": st.booleans(),
+            "children": st.lists(
+                st.tuples(st.sampled_from(["direct", "hop", "two hops", "interceptor"]), st.integers(0, 55)), max_size=3
+            ),
+        }
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(CALLS, st.randoms(use_true_random=False))
+def test_no_call_gets_a_chunk_of_another(
+    tmp_path_factory: pytest.TempPathFactory, calls: list[dict[str, Any]], random: Any
+) -> None:
+    """Any calls in one trace, any children, any order of rows; and the only call of a trace gets its own."""
+    lake, trace = Lake(str(tmp_path_factory.mktemp("lake"))), Trace()
+    own: dict[str, list[tuple[bool, int, str]]] = {}
+    for number, call in enumerate(calls):
+        span, path = f"span-{number}", call["path"]
+        trace.application(span, call["minute"], execution_path=path)
+        own[span] = []
+        for place, (kind, later) in enumerate(call["children"]):
+            hops = {"direct": [], "hop": ["i1"], "two hops": ["i1", "i2"], "interceptor": ["i1"]}[kind]
+            parent = None if kind == "interceptor" else "rag"
+            text = f"{span}/{place}" if parent else "an interceptor's"
+            whole = path and [*path, *hops, "gpt-guarded"]
+            parent_span = f"hop-{number}-{place}" if hops else span
+            trace.model(parent_span, call["minute"] + later, text, parent=parent, execution_path=whole)
+            if parent:
+                # A row's number breaks ties of time, as its event id does.
+                own[span].append((not hops, later, f"t-model-{len(trace.rows) - 1}\0{text}"))
+    random.shuffle(trace.rows)
+    trace.write(lake)
+    trace.calls = {
+        span: at
+        for (span, at), call in zip(trace.calls.items(), calls, strict=True)
+        if call["asked"] or len(calls) == 1
+    }
+    found = trace.found(lake)
+    for span, text in found.items():
+        assert text.partition("/")[0] == span
+    for span in trace.calls:
+        if any(is_direct for is_direct, *_ in own[span]) or (len(calls) == 1 and own[span]):
+            best = max(own[span])
+            assert found[span] == best[2].partition("\0")[2]
