@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
-Span = tuple[str, str]
-"""trace_id and span_id of a call."""
+Key = TypeVar("Key")
 
 LONGEST_CALL = timedelta(hours=1)
 """So long before its child a call may have begun."""
@@ -30,18 +29,18 @@ class Call:
         return cls(row["trace_id"], row["requested_at"], row["execution_path"])
 
 
-def owners(children: Sequence[Call], calls: Mapping[Span, Call]) -> Iterator[tuple[int, Span]]:
-    """Give the place of each child that one call alone can have made, with the trace and span of that call.
+def owners(children: Sequence[Call], calls: Mapping[Key, Call]) -> Iterator[tuple[int, Key]]:
+    """Give the place of each child that one call alone can have made, with the key of that call.
 
     `calls` are all calls of the deployment that the children name as their parent. A call can have made a child of its
     trace that began up to an hour later and whose path begins with its own. Where two can have, neither gets it; so it
     is where the only one began after the child, as its parent is then not among the calls.
     """
-    of_trace: dict[str, list[tuple[Span, Call]]] = {}
-    for span, call in calls.items():
-        of_trace.setdefault(call.trace_id, []).append((span, call))
+    of_trace: dict[str, list[tuple[Key, Call]]] = {}
+    for key, call in calls.items():
+        of_trace.setdefault(call.trace_id, []).append((key, call))
     for number, child in enumerate(children):
-        able = [(span, call) for span, call in of_trace.get(child.trace_id, ()) if _can_have_made(call, child)]
+        able = [(key, call) for key, call in of_trace.get(child.trace_id, ()) if _can_have_made(call, child)]
         if len(able) == 1 and able[0][1].requested_at <= child.requested_at:
             yield number, able[0][0]
 

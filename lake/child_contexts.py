@@ -13,10 +13,13 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake.exceptions import DeltaError
 
-from lake.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, Call, Span, owners
+from lake.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, Call, owners
 from lake.lake import Lake
 from lake.schemas import PARSED_LOGS, TIMESTAMP
 from lake.table import Table
+
+Span = tuple[str, str]
+"""trace_id and span_id of a call."""
 
 OUTRANKED_BY_CHILD = ("cited", "prompt", "none")
 """Origins of contexts that say less than what the application's own model call had in its prompt."""

@@ -24,7 +24,7 @@ _RAW_NO_CHOICES: Final = rb"\"choices\":[]"
 _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,200}")
 _BLANK: Final = "\ufeff \t\r\n"
 _TAIL: Final = 64
-_FIRST_EVENTS: Final = 4
+_FIRST_EVENTS: Final = 2
 
 
 def is_stream(body: str) -> bool:

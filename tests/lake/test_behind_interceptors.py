@@ -143,7 +143,8 @@ def test_what_is_not_a_calls_own_is_not_given_to_it(lake: Lake, columns: dict[st
     trace.application("a", execution_path=["proj", "rag"])
     trace.application("b", deployment="bot", execution_path=["proj", "bot"])
     path = {"execution_path": ["proj", "rag", "pii-in", "gpt-guarded"]}
-    trace.model(**({"parent_span": "hop", "minute": 1, "owner": "another's"} | path | columns))
+    call: dict[str, Any] = {"parent_span": "hop", "minute": 1, "owner": "another's"}
+    trace.model(**(call | path | columns))
     trace.write(lake)
     assert trace.found(lake) == {}
 
