@@ -84,14 +84,18 @@ def in_trace(line: bytes, number: int, second: int, parent: int | None = None) -
     return json.dumps(members).encode()
 
 
-CALLS = st.lists(
-    st.tuples(
-        st.integers(0, 40),
-        st.lists(st.tuples(st.integers(0, 19), st.sampled_from([[], ["pii"], ["a", "b"]])), max_size=3),
-    ),
-    min_size=1,
-    max_size=3,
-)
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_call_that_ends_first_gets_no_chunk_of_one_that_goes_on(tmp_path: Path, restart: bool) -> None:
+    """When its line comes, the model's call could only be its own: whose it is shows later, or never."""
+    lake = Lake(str(tmp_path))
+    lines = [model_call(100, 1, 5, ["pii"]), application(0, 0), application(1, 0)]
+    collect(lake, lines, [restart] * 3)
+    assert contexts(lake, "rag-app") == {"Answer 0.": [], "Answer 1.": []}
+    assert lake.table(PARSED_LOGS, "rag-app").read(["contexts_origin"])["contexts_origin"].to_pylist() == ["none"] * 2
+
+
+CHILDREN = st.lists(st.tuples(st.integers(0, 9), st.sampled_from([[], ["pii"], ["a", "b"]])), max_size=2)
+CALLS = st.lists(st.tuples(st.integers(0, 40), CHILDREN), min_size=1, max_size=3)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -108,8 +112,8 @@ def test_no_answer_is_scored_with_a_chunk_of_another(
             for place, (later, hops) in enumerate(children)
         ]
     order = data.draw(st.permutations(range(len(lines))))
-    batches = data.draw(st.lists(st.booleans(), min_size=len(lines), max_size=len(lines)))
-    collect(lake, [lines[place] for place in order], batches)
+    ends = data.draw(st.none() | st.integers(0, len(lines) - 1))
+    collect(lake, [lines[place] for place in order], [place == ends for place in range(len(lines))])
     found = contexts(lake, "rag-app")
     for number, (_, children) in enumerate(calls):
         own = [[f"of {number}"]]
