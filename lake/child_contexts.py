@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -38,13 +38,13 @@ _IS_CHILD = (
 class _Index:
     """Children of all deployments that were called in whole hours, without their contexts.
 
-    `paths` are the execution paths of those whose parent span no call has, by their event_id; None until it is needed.
+    `lost` has the execution paths of those whose parent span no call has; None until it is needed.
     """
 
     since: datetime
     until: datetime
     rows: pa.Table
-    paths: dict[str, list[str] | None] | None = field(default=None)
+    lost: pa.Table | None = None
 
 
 class ChildContexts:
@@ -115,9 +115,11 @@ class ChildContexts:
         children: Sequence[dict[str, Any]],
     ) -> dict[Span, dict[str, Any]]:
         """Give the last of these children, in their order, of each call that alone can have made it."""
-        if index.paths is None:
-            index.paths = self._paths_of_lost(index)
-        paths = index.paths
+        if index.lost is None:
+            index.lost = self._lost(index)
+        ids = pa.array([child["event_id"] for child in children], pa.string())
+        paths = {row["event_id"]: row["execution_path"]
+                 for row in index.lost.filter(pc.is_in(index.lost["event_id"], ids)).to_pylist()}  # fmt: skip
         lost = [child | {"execution_path": paths[child["event_id"]]} for child in children
                 if child["event_id"] in paths and not _is_direct(paths[child["event_id"]], deployment)]  # fmt: skip
         if not lost:
@@ -132,18 +134,16 @@ class ChildContexts:
         made |= {(row["trace_id"], row["span_id"]): Call.of(row) for row in rows}
         return {span: lost[number] for number, span in owners([Call.of(child) for child in lost], made)}
 
-    def _paths_of_lost(self, index: _Index) -> dict[str, list[str] | None]:
+    def _lost(self, index: _Index) -> pa.Table:
+        """Give event_id and execution_path of the children that name a parent, but whose parent span no call has."""
         rows = index.rows.filter(pc.is_valid(index.rows["parent_deployment"]))
         window = _between(index.since - LONGEST_CALL, index.until + CLOCKS_DIFFER)
         spans = ds.field("span_id").isin(pc.unique(rows["parent_span_id"]))
         logged = self._rows(["trace_id", "span_id"], window & spans)
         is_logged = pc.is_in(_joined(rows, "parent_span_id"), _joined(logged, "span_id").combine_chunks())
         lost = rows.filter(pc.invert(is_logged))
-        if not lost.num_rows:
-            return {}
         events = ds.field("event_id").isin(lost["event_id"].combine_chunks())
-        paths = self._rows(["event_id", "execution_path"], window & events, pc.unique(lost["deployment"]).to_pylist())
-        return dict(zip(paths["event_id"].to_pylist(), paths["execution_path"].to_pylist(), strict=True))
+        return self._rows(["event_id", "execution_path"], window & events, pc.unique(lost["deployment"]).to_pylist())
 
     def _children(self, day: date, since: datetime, until: datetime) -> _Index:
         index = self._indexes.pop(day, None)
