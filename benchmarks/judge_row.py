@@ -16,6 +16,7 @@ RECORDS = Path(__file__).parents[1] / "dialwatch" / "demo" / "data" / "halueval_
 CHUNK_TOKENS = 126.6
 _WORDS_OF_SENTENCE = range(12, 19)
 _SAYS_MODEL = re.compile(r'"title": ?"(\w+)"')
+_SHORT_REASON = "'was founded in April of that year by three of its friends'"
 _REASON = "The context says so in its first part, where it names the place and the year"
 
 
@@ -51,7 +52,9 @@ def reply(row: Row, body: Mapping[str, Any]) -> str:
     """Give the reply to a chat completion request in the shape that it asks for. Raises KeyError for an unknown one."""
     if body.get("response_format", {}).get("type") == "json_schema":
         schema = body["response_format"]["json_schema"]["schema"]
-        found = _ours(row)[" ".join(schema["properties"])]
+        found = _ours(row)[" ".join(name for name in schema["properties"] if name != "reason")]
+        if '"reason"' in json.dumps(schema):
+            found = _with_reasons(found)
     else:
         text = "\n".join(message["content"] for message in body["messages"])
         # Schemas of what a schema holds come before its own name, and the one that is meant comes last in a prompt.
@@ -78,11 +81,22 @@ def _ours(row: Row) -> dict[str, Any]:
             ],
             "answer_facts": [{"fact": i, "verdict": "S"} for i in numbers],
         },
+        "sentences": {"sentences": [{"sentence": i, "facts": [fact]} for i, fact in facts]},
+        "chunks verdict": {"chunks": [1, 2], "verdict": "S"},
         "question noncommittal": {"question": row.question, "noncommittal": False},
         "needed": {"needed": [1, 2, 5]},
         "entities": {"entities": [{"entity": fact.split()[0], "chunks": chunks[i]} for i, fact in references]},
         "sentences verdict": {"sentences": [1], "verdict": True},
     }
+
+
+def _with_reasons(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_reasons(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    told = {name: _with_reasons(one) for name, one in value.items()}
+    return {"reason": _SHORT_REASON} | told if {"verdict", "stated"} & told.keys() else told
 
 
 def _ragas(row: Row, text: str) -> dict[str, Any]:

@@ -97,16 +97,25 @@ print(metric_named("faithfulness_claims", judge=asker.judge("mini")).judge_name)
 - Most of them are arithmetic on the same findings: the facts of the answer, each with the contexts that speak for it
   and a verdict, and in a second call those of the reference answer. One call a row, two with a reference answer,
   however many of these metrics are asked for. Longer texts take more: 20 sentences or facts a call.
-- For 6 sentences, 10 contexts of together 1,266 tokens and as long a reference answer the prompts have 1,842 and 2,029
+- For 6 sentences, 10 contexts of together 1,266 tokens and as long a reference answer the prompts have 1,947 and 2,145
   tokens (cl100k), and the schemas, which some endpoints count, 152 and 160 more. Contexts come first and are the same
   in both, so that an endpoint's cache of prefixes serves them. [`benchmarks.md`](benchmarks.md#judges) has more rows.
 - `answer_relevancy` (three calls), `context_relevance_sentences`, `context_entity_recall` and each aspect ask for
   themselves alone.
+- What a claim is, prompts say so: a fragment ("11 years") is read as the answer to its question, the question's
+  premises are no claims, what is said about sources is one, and that texts do not tell is none. What follows by
+  arithmetic, from dates or by logic is supported.
 - A verdict "supported" counts only with the number of a context that exists. Where verdicts are missing the value is
-  null, and the details have its bounds `low` and `high`. A reply that does not fit is asked for once more.
-- Texts are fenced by marks that they cannot contain, the task comes last, and a reply can only be numbers, labels and
-  the facts themselves. What remains: a text can still try to talk a judge into a verdict about itself.
-- A version has the model's name and a digest of model, temperature, prompts and schemas.
+  null, and the details have its bounds `low` and `high`. A reply that does not fit is asked for once more, with the
+  schema as text. Odd writing is no misfit: prose, a code fence or thoughts around the object, keys that were not asked
+  for, `"1"` and `1.0` for 1, null for an empty list, `"Supported"` for S.
+- With `reasons` (`JudgeSettings`, or `evaluator.judges.<name>.reasons`) the judge says up to 12 words before each
+  verdict, a quote or what is missing, which the details have. Whether it judges better so, your labels tell. For the
+  row above that is 20 and 40 tokens more in the prompts, 8 and 16 in the schemas, and 96 and 192 in the replies of 293
+  and 318.
+- Texts are fenced by marks that they cannot contain, the task comes last, and a reply can only be numbers, labels, the
+  facts themselves and reasons. What remains: a text can still try to talk a judge into a verdict about itself.
+- A version has the model's name and a digest of model, temperature, prompts, schemas and how replies are read.
 - An aspect of your own, `aspect_politeness` say, is a question in `evaluator.aspects`
   ([configuration](configuration.md)), or
   `AspectCritique("politeness", "Is the answer polite?", direction="up", strictness=3)`.
