@@ -147,7 +147,7 @@ class Monitor:
         for key, error in self._intake.streams.stopped.items():
             what = f"{key.metric} of {key.deployment!r} is no longer watched for regressions"
             self._failures.add_lasting(REGRESSIONS, f"{what}: {error!r}. Start the monitor anew.")
-        judgements = self._judgements(streams) | told_verdicts(streams, self._alert_book.active())
+        judgements = {**self._judgements(streams), **told_verdicts(streams, self._alert_book.active())}
         self._record(found or [], streams, judgements, now)
         self._look_at_floors(now)
         self._intake.take_alerts(deployments)
@@ -189,7 +189,7 @@ class Monitor:
         self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.resume(known, judgements, is_worse, now))
         self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.settle(streams, newest, read, now))
 
-    def _judgements(self, streams: Mapping[StreamKey, Reading]) -> dict[StreamKey, Judgement]:
+    def _judgements(self, streams: Mapping[StreamKey, Reading]) -> Mapping[StreamKey, Judgement]:
         return {k: self._judgement(k, r) for k, r in streams.items() if r.status is Status.REGRESSED}
 
     def _judgement(self, key: StreamKey, reading: Reading) -> Judgement:
