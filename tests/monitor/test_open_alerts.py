@@ -11,6 +11,7 @@ import pytest
 
 from lake import ALERTS, Lake
 from monitor import Monitor, MonitorSettings
+from monitor.alert_change import to_row
 from monitor.alerts import AlertBook
 from monitor.open_alerts import told_verdicts
 from monitor.regression import Reading, RegressionSettings, Release, Status
@@ -123,6 +124,20 @@ def test_an_alert_of_the_judge_stays_one(lake: Lake) -> None:
     assert {key: one.verdict for key, one in told_verdicts({KEY: kept}, book.active()).items()} == {KEY: "judge"}
     assert told_verdicts({KEY: READING}, book.active()) == {}
     assert told_verdicts({}, book.active()) == {}
+
+
+@pytest.mark.usefixtures("fallen")
+def test_a_restart_shows_the_cause_that_was_told(lake: Lake, clock: Any) -> None:
+    """Where only the judge had changed, the gauge of the verdict goes on to say so, and wakes nobody."""
+    (alert,) = AlertBook(lake).active()
+    decided = replace(alert, change_id="decided", changed_at=alert.changed_at + timedelta(seconds=1), verdict="judge")
+    lake.table(ALERTS, "rag").append(ALERTS.rows([to_row(decided)]))
+    monitor = Monitor(lake, LONGER, clock)
+    monitor.refresh()
+    assert reading_of(monitor).kept
+    assert monitor.snapshot is not None
+    assert monitor.snapshot.deployments["rag"].judgements[METRIC].verdict == "judge"
+    assert changes(lake) == ["firing", "firing"]
 
 
 def test_an_undecided_alert_says_nothing_of_the_cause(lake: Lake) -> None:
