@@ -12,6 +12,7 @@ import pyarrow.dataset as ds
 from lake.child_contexts import OUTRANKED_BY_CHILD, ChildContexts, Span
 from lake.lake import Lake
 from lake.schemas import ANSWERING_KINDS, GROUND_TRUTH, PARSED_LOGS
+from lake.vocabulary import IS_PRODUCTION, Origin
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,15 +20,18 @@ if TYPE_CHECKING:
 _USED_STATUS = ("proposed", "accepted")
 
 
-def answers_frame(lake: Lake, deployment: str) -> pd.DataFrame:
+def answers_frame(lake: Lake, deployment: str, origin: str = Origin.PRODUCTION) -> pd.DataFrame:
     """Give the answers that people saw: question, documents, context, answer; a row a question, the newest answer.
 
     `documents` and `context` are lists of strings, empty where there is none. Rows without a question or an answer
     are left out. An answer that shows no contexts has those in the prompt of its own model call. The evaluator joins
     the two frames on (documents as a set, question).
+
+    They are those that people asked for; with another `origin`, such as `evaluation`, what that asked for.
     """
     where = ds.field("is_entry") & ds.field("kind").isin(ANSWERING_KINDS)
     where &= ds.field("question").is_valid() & ds.field("answer").is_valid()
+    where &= IS_PRODUCTION if origin == Origin.PRODUCTION else ds.field("origin") == origin
     columns = ["question", "documents", "contexts", "contexts_origin", "answer", "requested_at", "trace_id", "span_id"]
     rows = lake.table(PARSED_LOGS, deployment).read(columns, where).sort_by("requested_at").to_pylist()
     _add_late_contexts(lake, deployment, rows)

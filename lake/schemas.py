@@ -179,7 +179,12 @@ SCORES = TableSpec(
             "Why `value` is null: no_answer, no_contexts, no_ground_truth ... A judge owes it: judge_budget ...",
         ),
         ("details", pa.string(), "JSON object: claims and verdicts, ranks, highlights, the case compared with."),
-        ("judge", pa.string(), "What judged: lexical, embedding, model, or the name of the judge that was asked."),
+        (
+            "judge",
+            pa.string(),
+            "What judged: lexical, embedding, model, or the name of the judge that was asked; several are "
+            "joined by +, as in lexical+strict.",
+        ),
         ("prompt_tokens", pa.int64(), "Tokens that the judge read."),
         ("completion_tokens", pa.int64(), "Tokens that the judge wrote."),
         ("cost", pa.float64(), "Price of the judge's calls; what several metrics share is with the first."),

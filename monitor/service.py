@@ -20,6 +20,7 @@ from monitor.floors import FloorChange, FloorName, FloorReading
 from monitor.health import Health, health_of
 from monitor.intake import Intake
 from monitor.notify import Notifier
+from monitor.open_alerts import told_verdicts, with_open_alerts
 from monitor.regression import (
     MEASURED,
     UNDECIDED,
@@ -140,11 +141,13 @@ class Monitor:
                 self._intake.take_deployment(deployment, now)
         self._intake.hand_on_ratings(now)
         found = self._failures.attempt(REGRESSIONS, lambda: self._intake.streams.advance(now))
-        streams = self._failures.attempt(REGRESSIONS, self._intake.streams.readings) or {}
+        readings = self._failures.attempt(REGRESSIONS, self._intake.streams.readings) or {}
+        kept = partial(with_open_alerts, readings, self._alert_book.active(), self._intake.streams)
+        streams = self._failures.attempt(REGRESSIONS, kept) or readings
         for key, error in self._intake.streams.stopped.items():
             what = f"{key.metric} of {key.deployment!r} is no longer watched for regressions"
             self._failures.add_lasting(REGRESSIONS, f"{what}: {error!r}. Start the monitor anew.")
-        judgements = self._judgements(streams)
+        judgements = {**self._judgements(streams), **told_verdicts(streams, self._alert_book.active())}
         self._record(found or [], streams, judgements, now)
         self._look_at_floors(now)
         self._intake.take_alerts(deployments)

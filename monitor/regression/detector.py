@@ -26,6 +26,8 @@ _SOON = timedelta(days=7)
 _LONGEST = timedelta(days=36_525)
 _AT_ONCE = 1 << 14
 """Conversations."""
+_LATEST = 200
+"""Conversations that say how a stream does now."""
 
 
 class Detector:
@@ -116,6 +118,12 @@ class Detector:
         if level is None or not mine.any():
             return False
         return mean_interval(since.values[mine], since.weights[mine]).upper < level
+
+    def mean_below(self, quality: float, at: datetime) -> Interval | None:
+        """Give the mean of the latest conversations from then on, where its 95 % interval is below a quality."""
+        since = self._window.since(at)
+        found = mean_interval(since.values[-_LATEST:], since.weights[-_LATEST:]) if since else None
+        return found if found is not None and found.upper < quality else None
 
     def _end_of_run(self, found: Observations, begin: int) -> int:
         """Give the end of the batches that can be taken at once: the baselines, and the memory, are enough for them."""

@@ -104,6 +104,8 @@ class Reading:
     beyond: tuple[tuple[str, int], ...] = ()
     """Attributes of the traffic with too many values, by name, and how many conversations had a later one; see
     `Classes`."""
+    kept: bool = False
+    """Whether its alert alone says that it is regressed: computed anew, as with other settings, it is not."""
 
     def on(self, scale: Scale) -> Reading:
         """Give it in a metric's own values, where it was in those from 0 (worst) to 1 (best)."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from monitor.regression.observations import Times, microseconds
 
-RELEASE_COLUMNS = ("release_id", "change", "deployment", "metric", "released_at", "comment")
+RELEASE_COLUMNS = ("release_id", "change", "changed_at", "deployment", "metric", "released_at", "comment")
 _log = logging.getLogger(__name__)
 
 
@@ -25,6 +25,10 @@ class Release:
     at: datetime
     comment: str = ""
 
+    def concerns(self, deployment: str, metric: str) -> bool:
+        """Whether it is of this stream."""
+        return self.deployment == deployment and self.metric in (None, metric)
+
 
 @dataclass(frozen=True)
 class Releases:
@@ -32,6 +36,8 @@ class Releases:
 
     marked: Mapping[int, Release] = field(default_factory=dict)
     withdrawn: frozenset[int] = frozenset()
+    changed: Mapping[int, datetime] = field(default_factory=dict)
+    """By the clock, when each was marked or withdrawn last."""
 
     @property
     def valid(self) -> Mapping[int, Release]:
@@ -40,8 +46,11 @@ class Releases:
 
     def with_rows(self, rows: pa.Table) -> Releases:
         """Add rows (columns RELEASE_COLUMNS)."""
-        marked, withdrawn = dict(self.marked), set(self.withdrawn)
+        marked, withdrawn, changed = dict(self.marked), set(self.withdrawn), dict(self.changed)
         for row in rows.to_pylist():
+            number, at = row["release_id"], row["changed_at"]
+            if number is not None and at is not None:
+                changed[number] = max(at, changed.get(number, at))
             if row["change"] == "withdrawn":
                 withdrawn.add(row["release_id"])
             elif None in (row["release_id"], row["deployment"], row["released_at"]):
@@ -49,9 +58,14 @@ class Releases:
             else:
                 release = Release(row["deployment"], row["metric"], row["released_at"], row["comment"] or "")
                 marked[row["release_id"]] = release
-        return Releases(marked, frozenset(withdrawn))
+        return Releases(marked, frozenset(withdrawn), changed)
 
     def of(self, deployment: str, metric: str) -> Times:
         """Times of a stream's marks, in order."""
-        found = {one.at for one in self.valid.values() if one.deployment == deployment and one.metric in (None, metric)}
+        found = {one.at for one in self.valid.values() if one.concerns(deployment, metric)}
         return np.array(sorted(map(microseconds, found)), dtype=np.int64)
+
+    def last_changed(self, deployment: str, metric: str) -> datetime | None:
+        """When, by the clock, one of a stream's marks was set or withdrawn last; None where there never was one."""
+        mine = [number for number, one in self.marked.items() if one.concerns(deployment, metric)]
+        return max((self.changed[number] for number in mine if number in self.changed), default=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -146,6 +146,37 @@ class Streams:
         """Whether the conversations from then on, alone, say that a stream's latest regression goes on."""
         _, stream = self._newest()[key]
         return stream.error is None and stream.detector.is_worse_since(at)
+
+    def still_worse(self, key: StreamKey, reference_mean: float, since: datetime, known_at: datetime) -> Reading | None:
+        """Give the reading of a stream whose latest conversations since then are worse than a reference of before.
+
+        That is so where the 95 % interval of their mean is worse by more than the tolerance. None where it is not,
+        where the scores are of another range, and where a release was marked, or a mark withdrawn, later than
+        `known_at`, by the clock: then the reference of before says nothing.
+        """
+        scale, stream = self._newest()[key]
+        marked = self._releases.last_changed(key.deployment, key.metric)
+        if stream.error is not None or stream.first > since or (marked is not None and marked > known_at):
+            return None
+        level = scale.quality(reference_mean) - self._settings.tolerance
+        found = stream.detector.mean_below(level, since)
+        if found is None:
+            return None
+        here, drop = stream.detector.reading, level + self._settings.tolerance - found.mean
+        kept = replace(
+            here,
+            status=Status.REGRESSED,
+            since_mean=found.mean,
+            since_lower=found.lower,
+            since_upper=found.upper,
+            reference_mean=scale.quality(reference_mean),
+            baseline=level,
+            drop=drop,
+            drop_lower=None,
+            drop_upper=None,
+            kept=True,
+        )
+        return kept.on(scale)
 
     def _newest(self) -> Mapping[StreamKey, tuple[Scale, _Stream]]:
         """Of streams that differ in the scale alone, the one that is in use."""

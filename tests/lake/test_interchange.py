@@ -47,6 +47,19 @@ def test_answers_are_one_row_a_question_with_lists_that_are_never_null(lake: Lak
     ]
 
 
+def test_answers_are_those_that_people_asked_for_or_those_of_one_other_origin(lake: Lake) -> None:
+    """A row of an earlier version has no origin, and is a person's."""
+    rows = [
+        log_row(1, question="One?"),
+        log_row(2, question="Two?", origin="production"),
+        log_row(3, question="One?", origin="evaluation"),
+        log_row(4, question="Four?", origin="test"),
+    ]
+    lake.table(PARSED_LOGS, "rag-app").append(PARSED_LOGS.rows(rows))
+    assert answers_frame(lake, "rag-app")["answer"].to_list() == ["A1", "A2"]
+    assert answers_frame(lake, "rag-app", origin="evaluation")["answer"].to_list() == ["A3"]
+
+
 def test_contexts_that_only_the_applications_model_call_shows_are_found(lake: Lake) -> None:
     """Whichever of the two lines came first, and whatever the day; what the answer itself shows comes first."""
     shown = {"trace_id": "t", "contexts": [{"text": "shown"}], "contexts_origin": "retrieval_stage"}

@@ -42,6 +42,29 @@ def test_nights_and_weekends_of_an_app_at_work_are_no_silence() -> None:
         assert looked(Silences(), known, FRIDAY + hours * HOUR) == []
 
 
+def every_ten_minutes(day: datetime, first: float, last: float) -> list[datetime]:
+    """From one hour of a day to another, which may be of the next day."""
+    return [day + first * HOUR + number * timedelta(minutes=10) for number in range(int((last - first) * 6) + 1)]
+
+
+@pytest.mark.parametrize(
+    ("early", "late", "last", "usual"),
+    [
+        # The long pauses begin after midnight, or every other day before it, and the last request is on its other side.
+        pytest.param(25.0, 25.0, 23.5, 13.0, id="last before midnight"),
+        pytest.param(22.5, 26.0, 24.5, 15.5, id="last after midnight"),
+    ],
+)
+def test_the_usual_pause_is_of_its_time_of_day_across_midnight(
+    early: float, late: float, last: float, usual: float
+) -> None:
+    """The longest pause that began within three hours of the last request's time of day counts, past midnight too."""
+    days = [FRIDAY - number * DAY for number in range(28)]
+    times = [at for n, day in enumerate(days[1:]) for at in every_ten_minutes(day, 14, late if n % 2 else early)]
+    known = heard([*times, *every_ten_minutes(FRIDAY, 14, last)])
+    assert known.usual_pause() == usual * HOUR
+
+
 def test_silence_in_the_middle_of_a_working_day_fires_after_an_hour() -> None:
     """The usual pause at this time of day is a quarter of an hour; an hour is the least."""
     known = {"hr": at_work(FRIDAY + 11 * HOUR), "all day": always(FRIDAY + 5 * DAY)}

@@ -1,14 +1,18 @@
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from lake import Lake
+from lake import PARSED_LOGS, SILENCES, Lake, Table
+from monitor import Monitor, MonitorSettings
 from monitor.alert_change import AlertChange
 from monitor.alerts import AlertBook
 from monitor.notify import Notifier, Silence
+from monitor.silences import add_silence
 from tests.monitor.notify.test_notifier import HOUR, START, transition
 
 
@@ -79,6 +83,22 @@ def test_the_end_of_a_told_alert_is_told_in_a_silence(
     assert silenced(receiver).run_due(START + HOUR) is None
     assert len(receiver.requests) == 2
     assert rows(book, "silenced") == []
+
+
+def test_a_table_that_cannot_be_read_ends_no_silence(book: AlertBook, start_receiver: Callable[..., Any]) -> None:
+    """What was known of silences goes on until they are known again; who knows nothing yet goes by what there is."""
+    receiver = start_receiver()
+    sender = Notifier([receiver.settings()], book, internal_hosts=["127.0.0.1"], silences=None)
+    book.record([transition()], START)
+    assert sender.run_due(START) is None
+    sender.silence([Silence(deployment="rag", until=START + 3 * HOUR)], is_certain=False)
+    assert sender.run_due(START) == START + 3 * HOUR
+    sender.silence([], is_certain=False)
+    assert sender.run_due(START + HOUR) == START + 3 * HOUR
+    assert receiver.requests == []
+    sender.silence([], is_certain=True)
+    sender.run_due(START + HOUR)
+    assert len(receiver.requests) == 1
 
 
 def test_an_alert_that_ends_after_the_silence_is_told_whole(
@@ -167,3 +187,35 @@ def test_a_silence_without_a_zone_is_refused() -> None:
     with pytest.raises(ValidationError, match="timezone"):
         Silence.model_validate({"until": "2026-11-01T03:00:00"})
     assert Silence.model_validate({"until": "2026-11-01T03:00:00Z"}).until == datetime(2026, 11, 1, 3, tzinfo=UTC)
+
+
+def test_a_monitor_that_reads_all_anew_keeps_the_silences_that_it_cannot_read(
+    lake: Lake, rows: Any, clock: Any, start_receiver: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A deployment that leaves the lake while `_silences` cannot be read wakes nobody who asked for silence."""
+    receiver = start_receiver()
+    settings = MonitorSettings(webhooks=(receiver.settings(),), internal_hosts=("127.0.0.1",), group_seconds=0)
+    monitor = Monitor(lake, settings, clock)
+    add_silence(lake, Silence(metric="m", until=clock() + 3 * HOUR), clock())
+    rows.logs("gone", {})
+    rows.logs("rag", {})
+    monitor.refresh()
+    shutil.rmtree(Path(lake.table(PARSED_LOGS, "gone").uri).parent)
+    AlertBook(lake).record([transition()], clock())
+    read_since = Table.read_since
+
+    def fail(table: Table, *given: Any, **more: Any) -> Any:
+        if table.spec is SILENCES:
+            raise OSError("503 SlowDown")
+        return read_since(table, *given, **more)
+
+    monkeypatch.setattr(Table, "read_since", fail)
+    for _ in range(2):
+        monitor.refresh()
+        monitor._notifier.run_due(clock())
+    assert any("_silences" in problem for problem in monitor.health().problems)
+    assert receiver.requests == []
+    clock.advance(hours=3)
+    monitor.refresh()
+    monitor._notifier.run_due(clock())
+    assert len(receiver.requests) == 1
