@@ -84,7 +84,8 @@ PARSED_LOGS = TableSpec(
          "tokenize, truncate_prompt, mcp, route or other."),
         ("status", pa.int16(), "HTTP status that the deployment answered with."),
         ("error", pa.string(), "What is missing or went wrong; null where the line gave a whole answer."),
-        ("repairs", STRINGS, "What was mended to read the line: replaced bytes, a cut end. Null where nothing was."),
+        ("repairs", STRINGS, "What was mended to read the line, or is missing beside the answer: replaced bytes, a cut "
+         "end, a request that cannot be read. Null where nothing is; earlier versions wrote it into `error`."),
         ("origin", pa.string(), "What made the request: production, evaluation, replay, judge or test. Null is "
          "production."),
         ("user_id", pa.string(), "Core's hash of the user, or the plain claim where obfuscation is off."),

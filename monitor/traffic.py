@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lake import IS_PRODUCTION
+from lake import IS_PRODUCTION, NO_ERROR
 from monitor.amounts import PER_UNIT, added, counts, exact_sum, floats
 from monitor.timeline import Timeline
 
@@ -97,6 +97,10 @@ def production(rows: pa.Table) -> pa.Table:
 
 
 def failed(rows: pa.Table) -> NDArray[np.bool_]:
-    """Tell of each row of `parsed_logs` (status, error) whether it has a status of 400 or more or no whole answer."""
-    has_error: NDArray[np.bool_] = np.asarray(pc.is_valid(rows["error"]), np.bool_)
-    return (floats(rows["status"]) >= 400) | has_error
+    """Tell of each row of `parsed_logs` (status, error) whether it has a status of 400 or more or no whole answer.
+
+    What was mended to read a line is no failure, also where an earlier version wrote it into `error`.
+    """
+    errors = rows["error"]
+    has_error = pc.fill_null(pc.invert(pc.match_substring_regex(errors, NO_ERROR)), False)
+    return (floats(rows["status"]) >= 400) | np.asarray(has_error, np.bool_)

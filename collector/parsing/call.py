@@ -35,6 +35,7 @@ class Call(msgspec.Struct, gc=False):
     """One request that Core served.
 
     `left` holds what has no field here, in the line's own shape, `repairs` what had to be repaired to read the line.
+    `lacks_answer` says that the line is cut before the end of the answer that Core merged.
     A line that was read strictly has its response as `raw_response`, a JSON string that is not unescaped yet.
     """
 
@@ -59,6 +60,7 @@ class Call(msgspec.Struct, gc=False):
     secured: bool
     request_body: str | None
     assembled_response: str | None
+    lacks_answer: bool = False
     logged_response: str | None = None
     raw_response: bytes | None = None
 
@@ -82,6 +84,7 @@ def read_call(line: Line, entry: bytes) -> Call:
     its deployment.
     """
     members = Members(line.members)
+    last = next(reversed(line.members), None)
     execution_path = members.texts("execution_path")
     target = read_target(_uri(members), members.text("deployment"), execution_path)
     requested_at = _requested_at(line, members, target.deployment)
@@ -120,6 +123,7 @@ def read_call(line: Line, entry: bytes) -> Call:
         logged_response=members.body("response", "body"),
     )
     call.left = members.left()
+    call.lacks_answer = line.cut and (call.assembled_response is None or last == "assembled_response")
     return call
 
 

@@ -81,7 +81,6 @@ def _log_record(call: Call, keep_raw_response: bool) -> LogRecord:
     assembled_response = assembled_response or call.assembled_response
     said = answer or _NO_ANSWER
     contexts, origin = ((), None) if answer is None else read_contexts(answer.custom_content, request.prompt_contexts)
-    errors = _errors(call, request, answer)
     return LogRecord(
         event_id=call.event_id,
         response_id=said.response_id,
@@ -92,7 +91,8 @@ def _log_record(call: Call, keep_raw_response: bool) -> LogRecord:
         duration_ms=call.duration_ms,
         kind=kind,
         status=call.status,
-        error="; ".join([*call.repairs, *errors]) or None,
+        error="; ".join(_errors(call, answer)) or None,
+        repairs=[*call.repairs, *filter(None, [request.error])] or None,
         user_id=call.user_id,
         user_title=call.user_title,
         project_id=call.project_id,
@@ -138,9 +138,16 @@ def _context_row(context: Context) -> dict[str, Any]:
     }
 
 
-def _errors(call: Call, request: Request, answer: Answer | None) -> list[str]:
+def _errors(call: Call, answer: Answer | None) -> list[str]:
+    """What keeps the answer from being whole; what was mended around a whole answer is no error."""
+    cut = [f"{call.repairs[-1]}, before its answer ends"] if call.lacks_answer else []
     if answer is not None:
-        return [error for error in (answer.error, request.error) if error]
+        return [*cut, answer.error] if answer.error else []
+    return cut + _failure(call)
+
+
+def _failure(call: Call) -> list[str]:
+    """What a call that answers nobody says of its failure."""
     if call.status is None or call.status < _FIRST_FAILURE:
         return []
     if call.secured:
