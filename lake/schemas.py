@@ -95,7 +95,8 @@ PARSED_LOGS = TableSpec(
         ("trace_id", pa.string(), "OpenTelemetry trace, 32 hex digits. Null where tracing is off (all zeros)."),
         ("span_id", pa.string(), "Core's span of this request, 16 hex digits."),
         ("parent_span_id", pa.string(), "Core's span of the request that made this one. Null for a root call."),
-        ("parent_deployment", pa.string(), "The application that made this call. Null for a call that a person made."),
+        ("parent_deployment", pa.string(), "The application that made this call. Null for a call that a person made, "
+         "and for one that an interceptor made: Core does not name it."),
         ("execution_path", STRINGS, "Deployments (old Core: also the project or user) from the root to here."),
         ("is_entry", pa.bool_(), "True for the call that the person made and whose answer they saw."),
         ("model", pa.string(), "Model that the answer names, else the request."),

@@ -102,7 +102,7 @@ def _log_record(call: Call, keep_raw_response: bool) -> LogRecord:
         parent_span_id=call.parent_span_id,
         parent_deployment=call.parent_deployment,
         execution_path=call.execution_path,
-        is_entry=kind in ANSWERING_KINDS and call.parent_deployment is None,
+        is_entry=kind in ANSWERING_KINDS and call.is_made_by_person,
         model=said.model or request.model,
         stream=request.stream,
         prompt_tokens=call.usage.prompt_tokens,

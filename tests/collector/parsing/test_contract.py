@@ -90,8 +90,9 @@ def test_secured_keys() -> None:
     ("parent", "deployment", "is_entry"), [(REMOVED, "a", True), ("a", "a", True), ("b", "a", False)]
 )
 def test_parents(parent: object, deployment: str, is_entry: bool) -> None:
-    """Contract 1.7: an answer whose parent is absent or itself is the person's; with another it is a tool's."""
-    changes = {"deployment": deployment, "trace.core_parent_span_id": "a000000000000002"}
+    """Contract 1.7, 10: behind interceptors an answer whose parent is absent or itself is the person's."""
+    through = "/openai/deployments/interceptor/chat/completions"
+    changes = {"deployment": deployment, "trace.core_parent_span_id": "a000000000000002", "request.uri": through}
     record = row(changes if parent is REMOVED else changes | {"parent_deployment": parent})
     assert record.is_entry is is_entry
     assert record.parent_deployment == (None if is_entry else parent)

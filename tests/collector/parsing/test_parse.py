@@ -204,7 +204,7 @@ def test_a_line_without_a_time_is_refused(written: Any) -> None:
     ("changes", "is_entry", "parent"),
     [
         ({}, True, None),
-        ({"parent_deployment": "rag-app", "trace.core_parent_span_id": "a" * 16}, True, None),
+        ({"parent_deployment": "rag-app"}, True, None),
         ({"parent_deployment": "agent"}, False, "agent"),
         ({"parent_deployment": ""}, True, None),
         ({"request.uri": "/openai/v1/responses"}, True, None),
@@ -214,7 +214,7 @@ def test_a_line_without_a_time_is_refused(written: Any) -> None:
     ],
 )
 def test_the_answer_that_the_person_saw(changes: dict[str, Any], is_entry: bool, parent: str | None) -> None:
-    """An answering call without another parent is the person's own; an interceptor's parent is itself."""
+    """An answering call without another parent is the person's own."""
     row = row_of(changes)
     assert (row.is_entry, row.parent_deployment) == (is_entry, parent)
 
