@@ -331,7 +331,7 @@ BATCHES = TableSpec(
         ("signals", pa.int64(), "Entries that became rows of user_signals."),
         ("duplicates", pa.int64(), "Entries seen before."),
         ("rejected", pa.int64(), "Entries that could not be read."),
-        ("filtered", pa.int64(), "Entries of kinds that the configuration leaves out."),
+        ("filtered", pa.int64(), "Entries of kinds that the configuration leaves out; ratings that nobody gave."),
         ("newest_requested_at", TIMESTAMP, "Latest request in the batch."),
         ("committed_at", TIMESTAMP, "When the batch was complete."),
     ),
