@@ -312,6 +312,15 @@ def test_the_upstreams_message_is_the_error(uri: str, kind: str) -> None:
     assert "too many tokens" in (row.error or "")
 
 
+@pytest.mark.parametrize(("status", "failed"), [("399", False), ("400", True)])
+def test_a_call_that_answers_nobody_fails_from_status_400_on(status: str, failed: bool) -> None:
+    """Status 400, a request that the upstream refuses, is a failure; what is below is none."""
+    body = json.dumps({"error": {"message": "too long an input", "code": "400"}})
+    changes = {"response.status": status, "response.body": body, "assembled_response": body}
+    row = row_of({"request.uri": "/openai/deployments/rag-app/embeddings"} | changes)
+    assert row.error == ("status 400; upstream error: too long an input (400)" if failed else None)
+
+
 @pytest.mark.parametrize(
     ("changes", "column", "kept"),
     [
