@@ -93,11 +93,7 @@ def _answer(row: Mapping[str, Any]) -> Answer:
 def _text(row: Mapping[str, Any]) -> str | None:
     if row["answer"] is not None:
         return str(row["answer"])
-    ended = (
-        _is_whole(row)
-        and row["finish_reason"] is not None
-        and row["finish_reason"] not in TOOL_CALL_FINISH_REASONS
-    )
+    ended = _is_whole(row) and row["finish_reason"] is not None and row["finish_reason"] not in TOOL_CALL_FINISH_REASONS
     return "" if ended else None
 
 

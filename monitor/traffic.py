@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lake import IS_PRODUCTION, NO_ERROR
+from lake import IS_PRODUCTION, NO_ERROR, Origin
 from monitor.amounts import PER_UNIT, added, counts, exact_sum, floats
 from monitor.timeline import Timeline
 
@@ -93,7 +93,8 @@ class Traffic:
 
 def production(rows: pa.Table) -> pa.Table:
     """Take the rows of `parsed_logs` that people's own use made; most tables have no others."""
-    return rows if rows["origin"].null_count == rows.num_rows else rows.filter(IS_PRODUCTION)
+    has_others = not {None, Origin.PRODUCTION.value}.issuperset(pc.unique(rows["origin"]).to_pylist())
+    return rows.filter(IS_PRODUCTION) if has_others else rows
 
 
 def failed(rows: pa.Table) -> NDArray[np.bool_]:
