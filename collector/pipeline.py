@@ -17,7 +17,7 @@ from collector.duplicates import DuplicateWindow, id_number
 from collector.flight import Flight
 from collector.meter import Meter
 from collector.others import rejection_id
-from collector.parsing import LogRecord, Rejection, SignalRecord, parse_piece
+from collector.parsing import Filtered, LogRecord, Rejection, SignalRecord, parse_piece
 from collector.position import HTTP, Partition, Piece
 from collector.recall import RecentIds, recent_children
 from collector.redaction import Redactor
@@ -27,7 +27,7 @@ from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, LostRaceError
 
 logger = logging.getLogger(__name__)
 
-Record = LogRecord | SignalRecord | Rejection
+Record = LogRecord | SignalRecord | Rejection | Filtered
 
 _BYTES_OF_A_ROW = 500
 """A row's least weight in a batch: many small lines are not a small batch."""
@@ -90,7 +90,7 @@ class Collector:
                 reason, message = piece.problem
                 self._take(piece, Rejection(reason=reason, message=message, raw=piece.raw), len(piece.raw), section)
             else:
-                records = parse_piece(piece.raw, self._settings.keep_raw_response)
+                records = parse_piece(piece.raw, self._settings.keep_raw_response, self._settings.project_origins)
                 for record in records:
                     self._take(piece, record, len(piece.raw) // len(records), section)
             section.offset = piece.offset
@@ -238,6 +238,9 @@ class Collector:
         size += _BYTES_OF_A_ROW
         section.counts.lines += 1
         self._batch.bytes += _BYTES_OF_A_ROW
+        if isinstance(record, Filtered):
+            section.counts.filtered += 1
+            return
         if self._redact is not None:
             record = self._redact(record)
         if isinstance(record, LogRecord) and record.kind in self._settings.leave_out:
@@ -273,7 +276,7 @@ class Collector:
         return record
 
 
-def _number(record: Record, piece: Piece) -> int | None:
+def _number(record: LogRecord | SignalRecord | Rejection, piece: Piece) -> int | None:
     """Number of the id by which a line that comes again is known."""
     if isinstance(record, LogRecord):
         return id_number(record.event_id)

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from collector.redaction import RedactionSettings
 from collector.signals import SignalSettings
 from collector.sources.kafka_settings import KafkaSettings
-from lake import KINDS
+from lake import KINDS, Origin
 
 
 class FilesSettings(BaseModel):
@@ -41,8 +41,9 @@ class CollectorSettings(BaseModel):
 
     A batch is written when it holds `flush_bytes` of lines or is `flush_seconds` old. A line that comes again within
     `duplicate_window_hours` is counted and not stored. Lines of the kinds in `leave_out` are counted as filtered. The
-    response as Core logged it, most of a line's bytes, is stored only with `keep_raw_response`. The
-    collector's own metrics are at `/metrics` of the HTTP source, and at `metrics_listen`, for one without it.
+    response as Core logged it, most of a line's bytes, is stored only with `keep_raw_response`. What the requests of a
+    project are, unless production, `project_origins` says. The collector's own metrics are at `/metrics` of the HTTP
+    source, and at `metrics_listen`, for one without it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -56,6 +57,7 @@ class CollectorSettings(BaseModel):
     flush_seconds: float = Field(default=30.0, gt=0)
     duplicate_window_hours: float = Field(default=48.0, ge=0)
     leave_out: frozenset[str] = frozenset()
+    project_origins: dict[str, Origin] = Field(default_factory=dict)
     keep_raw_response: bool = False
     metrics_listen: str | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -10,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from lake import ANSWERING_KINDS, IS_PRODUCTION, OUTRANKED_BY_CHILD, TOOL_CALL_FINISH_REASONS
+from lake import ANSWERING_KINDS, IS_PRODUCTION, NO_ERROR, OUTRANKED_BY_CHILD, TOOL_CALL_FINISH_REASONS
 
 IS_ANSWER = ds.field("kind").isin(ANSWERING_KINDS) & ds.field("is_entry") & (ds.field("status") == 200) & IS_PRODUCTION
 """Rows whose answer a person saw; other kinds, calls between applications, failed calls and what evaluations, replays,
@@ -38,7 +39,7 @@ class Answer:
     `cited_only` says that the chunks are those that the answer cited, not all that were retrieved. `call` is the trace
     and span of the answer where the prompt of a model call that it made would say more than its own contexts.
     `price` is that of all calls that it took. `model` is what the log names as the model, `is_cut` whether the answer
-    ended before its end, or its line could not be read whole.
+    ended before its end, or the log does not hold all of it.
     """
 
     event_id: str
@@ -85,19 +86,19 @@ def _answer(row: Mapping[str, Any]) -> Answer:
         duration_ms=row["duration_ms"],
         price=row["price"],
         model=row["model"],
-        is_cut=row["error"] is not None or row["finish_reason"] in _CUT,
+        is_cut=not _is_whole(row) or row["finish_reason"] in _CUT,
     )
 
 
 def _text(row: Mapping[str, Any]) -> str | None:
     if row["answer"] is not None:
         return str(row["answer"])
-    ended = (
-        row["error"] is None
-        and row["finish_reason"] is not None
-        and row["finish_reason"] not in TOOL_CALL_FINISH_REASONS
-    )
+    ended = _is_whole(row) and row["finish_reason"] is not None and row["finish_reason"] not in TOOL_CALL_FINISH_REASONS
     return "" if ended else None
+
+
+def _is_whole(row: Mapping[str, Any]) -> bool:
+    return row["error"] is None or re.fullmatch(NO_ERROR, row["error"]) is not None
 
 
 def _contexts(row: Mapping[str, Any]) -> list[str] | None:

@@ -36,6 +36,7 @@ from lake.table import OVERLAP, Change, LostRaceError, Table, TableReplacedError
 from lake.vocabulary import (
     IS_PRODUCTION,
     JUDGE_KINDS,
+    NO_ERROR,
     TOOL_CALL_FINISH_REASONS,
     JudgeKind,
     Origin,
@@ -57,6 +58,7 @@ __all__ = [
     "JUDGE_KINDS",
     "KINDS",
     "LOG_RETENTION",
+    "NO_ERROR",
     "OUTRANKED_BY_CHILD",
     "OVERLAP",
     "PARSED_LOGS",

@@ -84,7 +84,8 @@ PARSED_LOGS = TableSpec(
          "tokenize, truncate_prompt, mcp, route or other."),
         ("status", pa.int16(), "HTTP status that the deployment answered with."),
         ("error", pa.string(), "What is missing or went wrong; null where the line gave a whole answer."),
-        ("repairs", STRINGS, "What was mended to read the line: replaced bytes, a cut end. Null where nothing was."),
+        ("repairs", STRINGS, "What was mended to read the line, or is missing beside the answer: replaced bytes, a cut "
+         "end, a request that cannot be read. Null where nothing is; earlier versions wrote it into `error`."),
         ("origin", pa.string(), "What made the request: production, evaluation, replay, judge or test. Null is "
          "production."),
         ("user_id", pa.string(), "Core's hash of the user, or the plain claim where obfuscation is off."),
@@ -94,7 +95,8 @@ PARSED_LOGS = TableSpec(
         ("trace_id", pa.string(), "OpenTelemetry trace, 32 hex digits. Null where tracing is off (all zeros)."),
         ("span_id", pa.string(), "Core's span of this request, 16 hex digits."),
         ("parent_span_id", pa.string(), "Core's span of the request that made this one. Null for a root call."),
-        ("parent_deployment", pa.string(), "The application that made this call. Null for a call that a person made."),
+        ("parent_deployment", pa.string(), "The application that made this call. Null for a call that a person made, "
+         "and for one that an interceptor made: Core does not name it."),
         ("execution_path", STRINGS, "Deployments (old Core: also the project or user) from the root to here."),
         ("is_entry", pa.bool_(), "True for the call that the person made and whose answer they saw."),
         ("model", pa.string(), "Model that the answer names, else the request."),
@@ -334,7 +336,7 @@ BATCHES = TableSpec(
         ("signals", pa.int64(), "Entries that became rows of user_signals."),
         ("duplicates", pa.int64(), "Entries seen before."),
         ("rejected", pa.int64(), "Entries that could not be read."),
-        ("filtered", pa.int64(), "Entries of kinds that the configuration leaves out."),
+        ("filtered", pa.int64(), "Entries of kinds that the configuration leaves out; ratings that nobody gave."),
         ("newest_requested_at", TIMESTAMP, "Latest request in the batch."),
         ("committed_at", TIMESTAMP, "When the batch was complete."),
     ),

@@ -20,6 +20,20 @@ class Origin(StrEnum):
 IS_PRODUCTION = ds.field("origin").is_null() | (ds.field("origin") == Origin.PRODUCTION.value)
 """Rows of parsed_logs that people's own use made; rows of older versions have no origin and count as such."""
 
+_NOTES = (
+    r"invalid UTF-8 was replaced, first at byte \d+",
+    r"\d+ raw control character(?: was|s were) replaced",
+    r"lone surrogates were replaced",
+    r"the line is cut after \d+ bytes",
+    r"no request\.body was logged",
+    r"request\.body (?:was cut by DIAL Core|is no JSON object|is nested too deep): the question is unknown",
+)
+NO_ERROR = rf"^(?:(?:{'|'.join(_NOTES)})(?:; |$))+$"
+"""`parsed_logs.error` of rows of older versions that says only what was mended to read a line whose answer is whole.
+
+Newer rows say that in `repairs`. For Python and for RE2 (Arrow).
+"""
+
 TOOL_CALL_FINISH_REASONS = frozenset({"tool_calls", "function_call", "tool_use"})
 """`parsed_logs.finish_reason` of an answer that calls a tool, and so may have no text (OpenAI, Anthropic)."""
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lake import IS_PRODUCTION
+from lake import IS_PRODUCTION, NO_ERROR, Origin
 from monitor.amounts import PER_UNIT, added, counts, exact_sum, floats
 from monitor.timeline import Timeline
 
@@ -93,10 +93,15 @@ class Traffic:
 
 def production(rows: pa.Table) -> pa.Table:
     """Take the rows of `parsed_logs` that people's own use made; most tables have no others."""
-    return rows if rows["origin"].null_count == rows.num_rows else rows.filter(IS_PRODUCTION)
+    has_others = not {None, Origin.PRODUCTION.value}.issuperset(pc.unique(rows["origin"]).to_pylist())
+    return rows.filter(IS_PRODUCTION) if has_others else rows
 
 
 def failed(rows: pa.Table) -> NDArray[np.bool_]:
-    """Tell of each row of `parsed_logs` (status, error) whether it has a status of 400 or more or no whole answer."""
-    has_error: NDArray[np.bool_] = np.asarray(pc.is_valid(rows["error"]), np.bool_)
-    return (floats(rows["status"]) >= 400) | has_error
+    """Tell of each row of `parsed_logs` (status, error) whether it has a status of 400 or more or no whole answer.
+
+    What was mended to read a line is no failure, also where an earlier version wrote it into `error`.
+    """
+    errors = rows["error"]
+    has_error = pc.fill_null(pc.invert(pc.match_substring_regex(errors, NO_ERROR)), False)
+    return (floats(rows["status"]) >= 400) | np.asarray(has_error, np.bool_)

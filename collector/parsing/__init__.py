@@ -1,11 +1,22 @@
 """DIAL Core's log lines: from the bytes that a source delivers to rows.
 
 `split_entries` finds the lines in what was delivered, `parse_entry` makes a row, a signal or a rejection of each;
-`parse_piece` does both.
+`parse_piece` does both. A rating that people did not give is just counted.
 """
 
 from collector.parsing.entries import split_entries
+from collector.parsing.origins import ProjectOrigins
 from collector.parsing.parse import parse_entry, parse_piece
-from collector.parsing.records import REASONS, LogRecord, Rejection, SignalRecord
+from collector.parsing.records import REASONS, Filtered, LogRecord, Rejection, SignalRecord
 
-__all__ = ["REASONS", "LogRecord", "Rejection", "SignalRecord", "parse_entry", "parse_piece", "split_entries"]
+__all__ = [
+    "REASONS",
+    "Filtered",
+    "LogRecord",
+    "ProjectOrigins",
+    "Rejection",
+    "SignalRecord",
+    "parse_entry",
+    "parse_piece",
+    "split_entries",
+]

@@ -35,6 +35,8 @@ class Call(msgspec.Struct, gc=False):
     """One request that Core served.
 
     `left` holds what has no field here, in the line's own shape, `repairs` what had to be repaired to read the line.
+    `is_made_by_person` is false for the call of another deployment; with a kind that answers it tells an entry.
+    `lacks_answer` says that the line is cut before the end of the answer that Core merged.
     A line that was read strictly has its response as `raw_response`, a JSON string that is not unescaped yet.
     """
 
@@ -44,6 +46,7 @@ class Call(msgspec.Struct, gc=False):
     kind: str
     deployment: str | None
     parent_deployment: str | None
+    is_made_by_person: bool
     requested_at: datetime.datetime
     duration_ms: int | None
     user_id: str | None
@@ -59,6 +62,7 @@ class Call(msgspec.Struct, gc=False):
     secured: bool
     request_body: str | None
     assembled_response: str | None
+    lacks_answer: bool = False
     logged_response: str | None = None
     raw_response: bytes | None = None
 
@@ -82,11 +86,13 @@ def read_call(line: Line, entry: bytes) -> Call:
     its deployment.
     """
     members = Members(line.members)
+    last = next(reversed(line.members), None)
     execution_path = members.texts("execution_path")
     target = read_target(_uri(members), members.text("deployment"), execution_path)
     requested_at = _requested_at(line, members, target.deployment)
     parent_deployment = members.text("parent_deployment")
     trace_id, span_id = _id(members, TRACE, "trace_id"), _id(members, SPAN, "core_span_id")
+    by_person = target.is_made_by_person(parent_deployment, bool(members.peek("trace", "core_parent_span_id")))
     secured = not line.cut and _is_secured(line.members)
     usage = Usage(
         prompt_tokens=members.integer("token_usage", "prompt_tokens"),
@@ -101,7 +107,8 @@ def read_call(line: Line, entry: bytes) -> Call:
         event_id=event_id(trace_id, span_id, entry),
         kind=target.kind,
         deployment=target.deployment,
-        parent_deployment=None if parent_deployment == target.deployment else parent_deployment,
+        parent_deployment=None if by_person else parent_deployment,
+        is_made_by_person=by_person,
         requested_at=requested_at,
         duration_ms=members.integer("operation_duration_ms"),
         user_id=members.text("user", "id"),
@@ -120,6 +127,7 @@ def read_call(line: Line, entry: bytes) -> Call:
         logged_response=members.body("response", "body"),
     )
     call.left = members.left()
+    call.lacks_answer = line.cut and (call.assembled_response is None or last == "assembled_response")
     return call
 
 

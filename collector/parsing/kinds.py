@@ -35,10 +35,20 @@ _PATHS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Kind of a call and the deployment that its URI names; None where it names none."""
+    """Kind of a call and its deployment, None where it is not known; whether it came through an interceptor."""
 
     kind: str
     deployment: str | None
+    is_intercepted: bool = False
+
+    def is_made_by_person(self, parent_deployment: str | None, has_parent_span: bool) -> bool:
+        """Whether a person made the call, and not another deployment.
+
+        Core gives a parent span to each call that a deployment makes, and to those that reach their deployment through
+        interceptors, whoever made them. A person's call has no parent; Core 0.18 names the called deployment itself as
+        the parent of one that came through interceptors.
+        """
+        return parent_deployment in (None, self.deployment) and (self.is_intercepted or not has_parent_span)
 
 
 def read_target(uri: str | None, deployment: str | None, execution_path: list[str] | None) -> Target:
@@ -54,7 +64,8 @@ def read_target(uri: str | None, deployment: str | None, execution_path: list[st
     for kind, pattern in _PATHS:
         match = pattern.fullmatch(path)
         if match:
-            return Target(kind, deployment or _deployment(match.groupdict().get("id"), execution_path))
+            named = match.groupdict().get("id")
+            return Target(kind, deployment or _deployment(named, execution_path), named == _INTERCEPTOR)
     if deployment is None:
         return Target("route" if path else "other", None)
     return Target("message" if path.endswith("/messages") else "other", deployment)

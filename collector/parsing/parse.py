@@ -11,22 +11,23 @@ from collector.parsing.entries import split_entries
 from collector.parsing.kinds import MODES, RATE
 from collector.parsing.line import Unreadable, read_line
 from collector.parsing.members import json_text
+from collector.parsing.origins import NO_PROJECTS, ProjectOrigins, read_origin
 from collector.parsing.question import Request, read_model, read_request
 from collector.parsing.rating import read_rating
-from collector.parsing.records import LogRecord, Rejection, SignalRecord
+from collector.parsing.records import Filtered, LogRecord, Rejection, SignalRecord
 from collector.parsing.typed import read_usual_call
-from lake import ANSWERING_KINDS
+from lake import ANSWERING_KINDS, Origin
 
 _USUAL_API = "DialOpenAI"
 _FIRST_FAILURE = 400
 _NO_REQUEST: Final = Request()
 _NO_ANSWER: Final = Answer(None, None, (), None, None, {}, None, None, {})
 
-Record = LogRecord | SignalRecord | Rejection
+Record = LogRecord | SignalRecord | Rejection | Filtered
 """What an entry becomes."""
 
 
-def parse_piece(raw: bytes, keep_raw_response: bool = False) -> list[Record]:
+def parse_piece(raw: bytes, keep_raw_response: bool = False, projects: ProjectOrigins = NO_PROJECTS) -> list[Record]:
     """Read all entries of one delivered piece; the same as `parse_entry` of each of its `split_entries`.
 
     Spares a piece that is one line just as Core writes it the search for others in it.
@@ -34,25 +35,25 @@ def parse_piece(raw: bytes, keep_raw_response: bool = False) -> list[Record]:
     raw = raw.strip()
     call = read_usual_call(raw)
     if call is not None:
-        return [_guarded(raw, call, keep_raw_response)]
+        return [_guarded(raw, call, keep_raw_response, projects)]
     entries = split_entries(raw)
     if entries == [raw]:
-        return [_guarded(raw, None, keep_raw_response)]
-    return [parse_entry(entry, keep_raw_response) for entry in entries]
+        return [_guarded(raw, None, keep_raw_response, projects)]
+    return [parse_entry(entry, keep_raw_response, projects) for entry in entries]
 
 
-def parse_entry(entry: bytes, keep_raw_response: bool = False) -> Record:
+def parse_entry(entry: bytes, keep_raw_response: bool = False, projects: ProjectOrigins = NO_PROJECTS) -> Record:
     """Read one entry of `split_entries`: a row, a signal, or why it is neither. Never raises but for memory.
 
     With `keep_raw_response` the column `response_body` has the response as Core logged it. Without, a response that
-    could not be read whole stays in `extra`.
+    could not be read whole stays in `extra`. `projects` says of some projects what makes their requests.
     """
-    return _guarded(entry, read_usual_call(entry), keep_raw_response)
+    return _guarded(entry, read_usual_call(entry), keep_raw_response, projects)
 
 
-def _guarded(entry: bytes, call: Call | None, keep_raw_response: bool) -> Record:
+def _guarded(entry: bytes, call: Call | None, keep_raw_response: bool, projects: ProjectOrigins) -> Record:
     try:
-        return _record(call or read_call(read_line(entry), entry), keep_raw_response)
+        return _record(call or read_call(read_line(entry), entry), keep_raw_response, projects)
     except Unreadable as error:
         return Rejection(reason=error.reason, message=str(error), raw=entry, deployment=error.deployment)
     except MemoryError:
@@ -61,11 +62,15 @@ def _guarded(entry: bytes, call: Call | None, keep_raw_response: bool) -> Record
         return Rejection(reason="parser_failure", message=f"{type(error).__name__}: {error}", raw=entry)
 
 
-def _record(call: Call, keep_raw_response: bool) -> LogRecord | SignalRecord:
-    return read_rating(call) if call.kind == RATE else _log_record(call, keep_raw_response)
+def _record(call: Call, keep_raw_response: bool, projects: ProjectOrigins) -> LogRecord | SignalRecord | Filtered:
+    origin = read_origin(call, projects)
+    if call.kind != RATE:
+        return _log_record(call, origin, keep_raw_response)
+    # Whoever reads signals takes them for what people think.
+    return read_rating(call) if origin is Origin.PRODUCTION else Filtered(origin=origin)
 
 
-def _log_record(call: Call, keep_raw_response: bool) -> LogRecord:
+def _log_record(call: Call, origin: Origin, keep_raw_response: bool) -> LogRecord:
     """The row of a call. A secured key hides its bodies: that is no error, its texts are null."""
     request, answer = _NO_REQUEST, None
     kind = call.kind
@@ -80,8 +85,9 @@ def _log_record(call: Call, keep_raw_response: bool) -> LogRecord:
     assembled_response = answer.assembled if answer is not None else call.assembled_response or call.response_body
     assembled_response = assembled_response or call.assembled_response
     said = answer or _NO_ANSWER
-    contexts, origin = ((), None) if answer is None else read_contexts(answer.custom_content, request.prompt_contexts)
-    errors = _errors(call, request, answer)
+    contexts, contexts_origin = (
+        ((), None) if answer is None else read_contexts(answer.custom_content, request.prompt_contexts)
+    )
     return LogRecord(
         event_id=call.event_id,
         response_id=said.response_id,
@@ -92,7 +98,9 @@ def _log_record(call: Call, keep_raw_response: bool) -> LogRecord:
         duration_ms=call.duration_ms,
         kind=kind,
         status=call.status,
-        error="; ".join([*call.repairs, *errors]) or None,
+        error="; ".join(_errors(call, answer)) or None,
+        repairs=[*call.repairs, *filter(None, [request.error])] or None,
+        origin=origin.value,
         user_id=call.user_id,
         user_title=call.user_title,
         project_id=call.project_id,
@@ -102,7 +110,7 @@ def _log_record(call: Call, keep_raw_response: bool) -> LogRecord:
         parent_span_id=call.parent_span_id,
         parent_deployment=call.parent_deployment,
         execution_path=call.execution_path,
-        is_entry=kind in ANSWERING_KINDS and call.parent_deployment is None,
+        is_entry=kind in ANSWERING_KINDS and call.is_made_by_person,
         model=said.model or request.model,
         stream=request.stream,
         prompt_tokens=call.usage.prompt_tokens,
@@ -115,7 +123,7 @@ def _log_record(call: Call, keep_raw_response: bool) -> LogRecord:
         answer=said.text,
         documents=None if answer is None else list(request.documents),
         contexts=None if answer is None else [_context_row(context) for context in contexts],
-        contexts_origin=origin,
+        contexts_origin=contexts_origin,
         finish_reason=said.finish_reason,
         message_count=request.message_count,
         history_hash=request.history.history_hash,
@@ -138,9 +146,16 @@ def _context_row(context: Context) -> dict[str, Any]:
     }
 
 
-def _errors(call: Call, request: Request, answer: Answer | None) -> list[str]:
+def _errors(call: Call, answer: Answer | None) -> list[str]:
+    """What keeps the answer from being whole; what was mended around a whole answer is no error."""
+    cut = [f"{call.repairs[-1]}, before its answer ends"] if call.lacks_answer else []
     if answer is not None:
-        return [error for error in (answer.error, request.error) if error]
+        return [*cut, answer.error] if answer.error else []
+    return cut + _failure(call)
+
+
+def _failure(call: Call) -> list[str]:
+    """What a call that answers nobody says of its failure."""
     if call.status is None or call.status < _FIRST_FAILURE:
         return []
     if call.secured:

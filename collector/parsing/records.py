@@ -1,4 +1,4 @@
-"""What an entry becomes: a row of `parsed_logs`, a row of `user_signals`, or a rejection."""
+"""What an entry becomes: a row of `parsed_logs`, a row of `user_signals`, a rejection, or just a count."""
 
 from __future__ import annotations
 
@@ -90,6 +90,12 @@ class SignalRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     user_id: str | None
     chat_id: str | None
     details: str | None
+
+
+class Filtered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A rating that people did not give: one of an evaluation or a test (`origin`). It is counted and not stored."""
+
+    origin: str
 
 
 class Rejection(msgspec.Struct, frozen=True, kw_only=True, gc=False):

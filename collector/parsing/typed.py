@@ -143,6 +143,7 @@ def _call(line: _Line, entry: bytes) -> Call | None:
         return None
     target = _target(request.uri or None, line.deployment or None, line.execution_path)
     parent_deployment = line.parent_deployment or None
+    by_person = target.is_made_by_person(parent_deployment, bool(trace.core_parent_span_id))
     trace_id, span_id = _known(trace.trace_id), _known(trace.core_span_id)
     return Call(
         left=_left(line, response, usage),
@@ -150,7 +151,8 @@ def _call(line: _Line, entry: bytes) -> Call | None:
         event_id=event_id(trace_id, span_id, entry),
         kind=target.kind,
         deployment=target.deployment,
-        parent_deployment=None if parent_deployment == target.deployment else parent_deployment,
+        parent_deployment=None if by_person else parent_deployment,
+        is_made_by_person=by_person,
         requested_at=time,
         duration_ms=line.operation_duration_ms,
         user_id=user.id or None,

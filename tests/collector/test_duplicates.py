@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -8,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector import duplicates
+from collector import Collector, CollectorSettings, Counts, duplicates
 from collector.duplicates import DuplicateWindow, id_number, id_numbers
-from collector.position import Partition
+from collector.position import Partition, Piece
+from lake import Lake
+from tests.collector.lines import chat_line
 
 START = datetime(2026, 11, 20, tzinfo=UTC)
 ONE, OTHER = 1 << 100, 2
@@ -50,6 +53,33 @@ def test_an_id_is_known_for_the_window_and_forgotten_soon_after(arrivals: list[t
             assert known
         if not known:
             first[number] = now
+
+
+@pytest.mark.parametrize("hours", range(13))
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_an_id_is_known_for_48_hours_to_the_moment_and_for_60_at_most(hours: int, goes_on: bool) -> None:
+    """Wherever in its quarter of the window an id came, and whether others come meanwhile or not."""
+    last_known, first_gone = timedelta(hours=48), timedelta(hours=60, microseconds=1)
+    for age, is_known in ((last_known, True), (first_gone, False)):
+        window = DuplicateWindow(timedelta(hours=48))
+        window.is_duplicate(1000, "file:a", 0, START)
+        came = START + timedelta(hours=hours) - timedelta(microseconds=hours == 12)
+        assert not window.is_duplicate(ONE, "file:a", 0, came)
+        for later in range(1, int(age / timedelta(hours=1)) if goes_on else 0):
+            window.is_duplicate(1000 + later, "file:a", 0, came + timedelta(hours=later))
+        assert window.is_duplicate(ONE, "file:b", 0, came + age) is is_known
+
+
+def test_a_collector_knows_its_own_lines_for_the_window(tmp_path: Path) -> None:
+    """A line that comes again at the end of the window is a duplicate, a quarter of it later it is a row."""
+    now = [START]
+    collector = Collector(Lake(str(tmp_path)), CollectorSettings(duplicate_window_hours=48), lambda: now[0])
+    for offset, hours in enumerate((0, 11.9, 59.9, 72), 1):
+        now[0] = START + timedelta(hours=hours)
+        # The first line begins the quarter in which the second one comes.
+        collector.add(Piece(FILE, chat_line(0 if hours == 0 else 1), offset))
+    collector.flush()
+    assert collector.totals == Counts(lines=4, stored=3, duplicates=1)
 
 
 @given(st.lists(st.integers(0, 40), max_size=60), st.integers(1, 7))

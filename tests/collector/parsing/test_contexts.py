@@ -56,6 +56,16 @@ def test_dial_rag() -> None:
     assert standalone_question(DIAL_RAG) == "What is the refund window?"
 
 
+def test_the_cited_source_counts_before_the_file_that_holds_the_chunk() -> None:
+    """`reference_url` names the document and its page; `url`, which may stand beside it, only where the text lies."""
+    attachment = chunk("text") | {"url": "files/b/chunks/17.md"}
+    for content in ({"stages": [stage("Combined search", attachment)]}, {"attachments": [attachment]}):
+        ((context,), _) = read_contexts(content, ())
+        assert (context.url, context.page) == (URL, 3)
+    ((context,), _) = read_contexts({"attachments": [attachment | {"reference_url": ""}]}, ())
+    assert context.url == "files/b/chunks/17.md"
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -30,8 +30,9 @@ def test_escaping() -> None:
     """Contract 1.2: slashes come escaped, control characters raw; a cut body is told, the line stays."""
     assert rb"\/openai\/deployments" in core_line()
     assert row().kind == "chat_completion"
-    assert row({"request.body": '{"messages":[{"role":"user","content":"Wha>>'}).error is not None
-    assert row({"request.body": '{"messages":[{"role":"user","content":"Wha>>'}).answer == "30 days [1]."
+    record = row({"request.body": '{"messages":[{"role":"user","content":"Wha>>'})
+    assert record.repairs == ["request.body was cut by DIAL Core: the question is unknown"]
+    assert (record.question, record.answer, record.error) == (None, "30 days [1].", None)
 
 
 @pytest.mark.parametrize(
@@ -89,8 +90,9 @@ def test_secured_keys() -> None:
     ("parent", "deployment", "is_entry"), [(REMOVED, "a", True), ("a", "a", True), ("b", "a", False)]
 )
 def test_parents(parent: object, deployment: str, is_entry: bool) -> None:
-    """Contract 1.7: an answer whose parent is absent or itself is the person's; with another it is a tool's."""
-    changes = {"deployment": deployment, "trace.core_parent_span_id": "a000000000000002"}
+    """Contract 1.7, 10: behind interceptors an answer whose parent is absent or itself is the person's."""
+    through = "/openai/deployments/interceptor/chat/completions"
+    changes = {"deployment": deployment, "trace.core_parent_span_id": "a000000000000002", "request.uri": through}
     record = row(changes if parent is REMOVED else changes | {"parent_deployment": parent})
     assert record.is_entry is is_entry
     assert record.parent_deployment == (None if is_entry else parent)
@@ -297,4 +299,4 @@ def test_a_cut_line() -> None:
     assert isinstance(parse_entry(line[:200] + b">>"), Rejection)
     record = parse_entry(line[:-40] + b">>")
     assert isinstance(record, LogRecord)
-    assert "cut" in (record.error or "")
+    assert (record.repairs, record.error) == ([f"the line is cut after {len(line) - 38} bytes"], None)

@@ -13,10 +13,11 @@ AFTER = core_line({"trace.core_span_id": "b000000000000002"})
 
 @dataclass(frozen=True)
 class Row:
-    """A row is expected: columns with their values, and a part of its error (None: no error)."""
+    """A row is expected: columns with their values, a part of its error, a part of its repairs (None: none)."""
 
     columns: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
+    repairs: str | None = None
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,11 @@ WHOLE = Row({"question": "What is the refund window?", "answer": "30 days [1].",
 def whole(error: str | None = None, **columns: Any) -> Row:
     """The good row with some columns that differ."""
     return Row(WHOLE.columns | columns, error)
+
+
+def mended(repairs: str, **columns: Any) -> Row:
+    """The good row with some columns that differ, and with a note on what was mended to read its line."""
+    return Row(WHOLE.columns | columns, None, repairs)
 
 
 def changed(**changes: Any) -> bytes:
@@ -87,11 +93,11 @@ ODD_LINES = {
     "response null": (changed(response=None), [whole(status=None)]),
     "an unknown member": (changed(schema_version=7), [whole()]),
     # bodies
-    "a null request body": (changed(request__body=None), [whole("request.body", question=None)]),
-    "an empty request body": (changed(request__body=""), [whole("request.body", question=None)]),
-    "a request body that is no JSON": (asked("<html>"), [whole("request.body", question=None)]),
-    "a request body that is a list": (asked("[]"), [whole("request.body", question=None)]),
-    "a request body that Core cut": (asked(json.dumps(REQUEST)[:30] + ">>"), [whole("request.body", question=None)]),
+    "a null request body": (changed(request__body=None), [mended("request.body", question=None)]),
+    "an empty request body": (changed(request__body=""), [mended("request.body", question=None)]),
+    "a request body that is no JSON": (asked("<html>"), [mended("request.body", question=None)]),
+    "a request body that is a list": (asked("[]"), [mended("request.body", question=None)]),
+    "a request body that Core cut": (asked(json.dumps(REQUEST)[:30] + ">>"), [mended("request.body", question=None)]),
     "a request body that is no text": (changed(request__body=REQUEST), [whole()]),
     "messages null": (asked({"messages": None}), [whole(question=None, message_count=None)]),
     "a message null": (asked({"messages": [None, *REQUEST["messages"]]}), [whole()]),  # type: ignore[misc]
@@ -137,12 +143,12 @@ ODD_LINES = {
         [whole(question=None, answer=None)],
     ),
     # the line's own text
-    "a lone surrogate in the line": (LINE.replace(b"Analyst", b"\\ud800"), [whole("surrogate", user_title="\ufffd")]),
-    "a raw control character": (LINE.replace(b"Analyst", b"\x1b[0m"), [whole("control", user_title="\ufffd[0m")]),
-    "a control character before a body": (LINE.replace(b'"body":"', b'"body":"\x01', 1), [whole("control")]),
-    "invalid UTF-8": (LINE.replace(b"Analyst", b"\xe2\x82"), [whole("invalid UTF-8", user_title="\ufffd")]),
-    "Latin-1": (LINE.replace(b"Analyst", b"Gr\xf6\xdfe"), [whole("invalid UTF-8", user_title="Gr\ufffd\ufffde")]),
-    "a NUL in a text": (LINE.replace(b"Analyst", b"a\0b"), [whole("control", user_title="a\ufffdb")]),
+    "a lone surrogate in the line": (LINE.replace(b"Analyst", b"\\ud800"), [mended("surrogate", user_title="\ufffd")]),
+    "a raw control character": (LINE.replace(b"Analyst", b"\x1b[0m"), [mended("control", user_title="\ufffd[0m")]),
+    "a control character before a body": (LINE.replace(b'"body":"', b'"body":"\x01', 1), [mended("control")]),
+    "invalid UTF-8": (LINE.replace(b"Analyst", b"\xe2\x82"), [mended("invalid UTF-8", user_title="\ufffd")]),
+    "Latin-1": (LINE.replace(b"Analyst", b"Gr\xf6\xdfe"), [mended("invalid UTF-8", user_title="Gr\ufffd\ufffde")]),
+    "a NUL in a text": (LINE.replace(b"Analyst", b"a\0b"), [mended("control", user_title="a\ufffdb")]),
     "a member twice": (LINE.replace(b'{"apiType"', b'{"deployment":"x","apiType"', 1), [whole(deployment="rag-app")]),
     "a carriage return at the end": (LINE + b"\r", [whole()]),
     "a BOM": (b"\xef\xbb\xbf" + LINE, [whole()]),
@@ -155,11 +161,11 @@ ODD_LINES = {
     "a line after the beginning of another": (LINE[:300] + core_line(), ["cut", whole()]),
     "an envelope": (envelope(LINE), [whole()]),
     "an array of envelopes": (b"[" + envelope(LINE) + b"," + envelope(LINE) + b"]", [whole(), whole()]),
-    "cut in the response": (LINE[:-50] + b">>", [whole("cut after")]),
-    "cut in the response without a mark": (LINE[:-50], [whole("cut after")]),
+    "cut in the response": (LINE[:-50] + b">>", [mended("cut after")]),
+    "cut in the response without a mark": (LINE[:-50], [mended("cut after")]),
     "cut in the request's body": (
         LINE[: LINE.index(b"refund")] + b">>",
-        [whole("cut after", question=None, status=None)],
+        [mended("cut after", question=None, status=None)],
     ),
     # what is no line
     "cut before its time": (LINE[:250] + b">>", ["cut"]),
@@ -201,6 +207,9 @@ def test_an_odd_line_costs_at_most_itself(name: str) -> None:
             assert isinstance(record, LogRecord)
             assert {column: getattr(record, column) for column in wanted.columns} == wanted.columns
             assert record.error is None if wanted.error is None else wanted.error in (record.error or "")
+            assert (
+                record.repairs is None if wanted.repairs is None else wanted.repairs in "; ".join(record.repairs or ())
+            )
         elif isinstance(wanted, Signal):
             assert isinstance(record, SignalRecord)
             assert record.signal == wanted.signal

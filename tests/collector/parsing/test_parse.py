@@ -204,7 +204,7 @@ def test_a_line_without_a_time_is_refused(written: Any) -> None:
     ("changes", "is_entry", "parent"),
     [
         ({}, True, None),
-        ({"parent_deployment": "rag-app", "trace.core_parent_span_id": "a" * 16}, True, None),
+        ({"parent_deployment": "rag-app"}, True, None),
         ({"parent_deployment": "agent"}, False, "agent"),
         ({"parent_deployment": ""}, True, None),
         ({"request.uri": "/openai/v1/responses"}, True, None),
@@ -214,7 +214,7 @@ def test_a_line_without_a_time_is_refused(written: Any) -> None:
     ],
 )
 def test_the_answer_that_the_person_saw(changes: dict[str, Any], is_entry: bool, parent: str | None) -> None:
-    """An answering call without another parent is the person's own; an interceptor's parent is itself."""
+    """An answering call without another parent is the person's own."""
     row = row_of(changes)
     assert (row.is_entry, row.parent_deployment) == (is_entry, parent)
 
@@ -269,11 +269,11 @@ def test_a_secured_key_gives_a_row_without_texts() -> None:
 
 
 def test_a_cut_line_keeps_what_is_left_and_says_so() -> None:
-    """A line cut in its last body is a row with its whole answer, for Core had merged it before."""
+    """A line cut in its last body is a row with its whole answer, for Core had merged it before: no error."""
     entry = core_line()[:-40] + b">>"
     row = parse_entry(entry)
     assert isinstance(row, LogRecord)
-    assert row.error == f"the line is cut after {len(entry)} bytes"
+    assert (row.error, row.repairs) == (None, [f"the line is cut after {len(entry)} bytes"])
     assert (row.question, row.answer, row.status) == ("What is the refund window?", "30 days [1].", 200)
 
 
@@ -310,6 +310,15 @@ def test_the_upstreams_message_is_the_error(uri: str, kind: str) -> None:
     )
     assert (row.kind, row.status, row.answer, row.assembled_response) == (kind, 429, None, body)
     assert "too many tokens" in (row.error or "")
+
+
+@pytest.mark.parametrize(("status", "failed"), [("399", False), ("400", True)])
+def test_a_call_that_answers_nobody_fails_from_status_400_on(status: str, failed: bool) -> None:
+    """Status 400, a request that the upstream refuses, is a failure; what is below is none."""
+    body = json.dumps({"error": {"message": "too long an input", "code": "400"}})
+    changes = {"response.status": status, "response.body": body, "assembled_response": body}
+    row = row_of({"request.uri": "/openai/deployments/rag-app/embeddings"} | changes)
+    assert row.error == ("status 400; upstream error: too long an input (400)" if failed else None)
 
 
 @pytest.mark.parametrize(

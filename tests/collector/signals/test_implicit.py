@@ -34,6 +34,24 @@ def test_an_empty_lake_is_an_empty_pass(lake: Lake) -> None:
     assert passes(lake).run_once() == ImplicitResult({})
 
 
+@pytest.mark.parametrize("origins", [("test", "test"), ("test", None), ("production", "evaluation")])
+def test_requests_that_people_did_not_make_say_nothing(chats: Any, origins: tuple[str | None, str | None]) -> None:
+    """Neither the earlier nor the later request may be of another origin than production."""
+    first, second = (
+        chats.request(name, number, [WHO], origin=origin)
+        for name, number, origin in zip("ab", (0, 2), origins, strict=True)
+    )
+    chats.log(first, second)
+    assert passes(chats.lake).run_once() == ImplicitResult({})
+
+
+@pytest.mark.parametrize("origin", ["production", None])
+def test_requests_of_production_are_those_without_an_origin_too(chats: Any, origin: str | None) -> None:
+    """Rows of earlier versions have none."""
+    chats.log(chats.request("a", 0, [WHO]), chats.request("b", 2, [WHO], origin=origin))
+    assert passes(chats.lake).run_once() == ImplicitResult({"regenerate": 1})
+
+
 def test_the_same_history_asked_again_is_a_regenerate(chats: Any) -> None:
     """The signal is about the first answer, at the time of the second request, and says what it was made of."""
     chats.log(chats.request("a", 0, [WHO]), chats.request("b", 2, [WHO]))

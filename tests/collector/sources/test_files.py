@@ -97,6 +97,18 @@ def test_a_name_that_is_used_again_is_a_new_file(lake: Lake, logs: Path) -> None
     assert answers(lake) == ["Answer 1.", "Answer 2."]
 
 
+def test_a_file_is_not_finished_before_its_clock_has_gone_on(lake: Lake, logs: Path) -> None:
+    """A file that is written anew in the same tick of its clock, with as many bytes, is read."""
+    log, changed_at = logs / "aidial.log", datetime(2026, 11, 20, 12, tzinfo=UTC)
+    collector = Collector(lake, CollectorSettings())
+    source = FileSource([str(logs)], Storage(), lambda: changed_at + timedelta(seconds=1))
+    for number in (1, 2):
+        log.write_bytes(body(number))
+        os.utime(log, (changed_at.timestamp(), changed_at.timestamp()))
+        source.read_into(collector)
+    assert collector.flush() == Counts(lines=2, stored=2)
+
+
 def test_a_file_that_was_moved_gives_duplicates_not_rows(lake: Lake, logs: Path) -> None:
     """The lines of a renamed file are known by their trace and span."""
     log = logs / "a.log"

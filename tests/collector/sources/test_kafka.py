@@ -123,6 +123,21 @@ def test_deleted_messages_are_told(kafka: str, tmp_path: Path, caplog: pytest.Lo
     assert f"{topic}-0: the broker deleted messages 10 to 19" in caplog.text
 
 
+def test_messages_that_are_deleted_after_they_were_read_are_not_missed(
+    kafka: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where the broker deleted just what the lake has, nothing is told, and reading goes on with the next message."""
+    lake, topic = lake_at(tmp_path), make_topic(kafka)
+    produce(kafka, topic, [chat_line(number) for number in range(10)])
+    read_all(lake, kafka, topic, 10)
+    delete_records(kafka, topic, 10)
+    produce(kafka, topic, [chat_line(number) for number in range(10, 13)])
+    with reading(lake, kafka, topic) as source:
+        wait_for(lambda: len(stored(lake)) == 13)
+        assert source.missed_messages == 0
+    assert "the broker deleted" not in caplog.text
+
+
 def test_topic_made_anew_is_refused(kafka: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A topic that ends before the lake's position is not read, since its messages would pass for known ones."""
     lake, topic = lake_at(tmp_path), make_topic(kafka)

@@ -5,11 +5,15 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+import msgspec
+import numpy as np
 import pytest
 
 from collector.parsing import LogRecord, Rejection, SignalRecord, parse_entry, split_entries
 from dialwatch.demo.questions import load_questions, sentences
 from dialwatch.demo.traffic import DEGRADED_DEPLOYMENT, DEPLOYMENTS, TrafficLine, make_plan, make_traffic
+from lake import PARSED_LOGS
+from monitor.traffic import failed
 
 START = datetime(2026, 11, 20, tzinfo=UTC)
 END = START + timedelta(hours=18)
@@ -54,6 +58,15 @@ def test_same_seed_gives_the_same_lines(lines: list[TrafficLine]) -> None:
     """Equal arguments give equal lines in equal order; another seed gives others."""
     assert list(make_traffic(7, START, END, DROP, answers=700)) == lines
     assert next(make_traffic(8, START, END, DROP)) != lines[0]
+
+
+def test_just_the_calls_that_fail_count_as_failed(parsed: list[tuple[TrafficLine, list[Parsed]]]) -> None:
+    """Lines that are cut or hold a raw control character, all of an embedding model, are no failures of it."""
+    rows = [row for _, found in parsed for row in found if isinstance(row, LogRecord)]
+    table = PARSED_LOGS.rows([msgspec.structs.asdict(row) for row in rows])
+    counted = Counter(rows[place].deployment for place in np.flatnonzero(failed(table)))
+    assert counted == Counter(line.deployment for line, _ in parsed if line.kind == "error")
+    assert {len(row.repairs) for row in rows if row.kind == "embedding" and row.repairs} == {1}
 
 
 def test_lines_come_in_order_of_time(lines: list[TrafficLine]) -> None:
@@ -172,14 +185,14 @@ def test_child_calls_name_their_parent(parsed: list[tuple[TrafficLine, list[Pars
 
 
 def test_malformed_lines_cost_at_most_themselves(parsed: list[tuple[TrafficLine, list[Parsed]]]) -> None:
-    """A stack trace is rejected, glued lines are two rows, a raw control character is replaced and told."""
+    """A stack trace is rejected, glued lines are two rows, a raw control character is replaced and told as no error."""
     seen = {line.malformed: rows for line, rows in parsed if line.malformed}
     assert [type(row) for row in seen["stack_trace"]] == [Rejection]
     assert [type(row) for row in seen["glued"]] == [LogRecord, LogRecord]
     (control,) = seen["control_character"]
     assert isinstance(control, LogRecord)
-    assert control.error
-    assert all(isinstance(row, Rejection) or (isinstance(row, LogRecord) and row.error) for row in seen["truncated"])
+    assert (control.error, len(control.repairs or ())) == (None, 1)
+    assert all(isinstance(row, Rejection) or (isinstance(row, LogRecord) and row.repairs) for row in seen["truncated"])
 
 
 def test_failed_calls_are_no_answers(parsed: list[tuple[TrafficLine, list[Parsed]]]) -> None:
