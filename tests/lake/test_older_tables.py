@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from lake import PARSED_LOGS, Lake, Subject, compact, erase
 
 NOW = datetime.now(UTC)
-NEW_COLUMNS = ("prefix_hash", "parent_history_hash", "response_body")
+NEW_COLUMNS = ("prefix_hash", "parent_history_hash", "response_body", "repairs", "origin")
 
 
 def rows(*ids: str, schema: pa.Schema = PARSED_LOGS.schema) -> pa.Table:
