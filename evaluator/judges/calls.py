@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -56,11 +58,12 @@ class Calls:
     must be on a local disk: SQLite locks no network file system. Workers of other machines have files of their own,
     and so each has the whole budget.
 
-    The file holds what judges said about users' answers: who may read it is decided by the folder it is in.
+    The file holds what judges said about users' answers: only its owner may read it, and what SQLite keeps beside it.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _keep_private(path)
         self._clock = clock
         self._database = sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)
         self._database.execute("PRAGMA journal_mode = WAL")
@@ -179,3 +182,15 @@ class Calls:
             self._database.execute("ROLLBACK")
             raise
         self._database.execute("COMMIT")
+
+
+def _keep_private(path: Path) -> None:
+    """Make the file where there is none, and let nobody but its owner read it; SQLite makes others of the same mode."""
+    # One that is there is not opened: to close it again would end the locks that this process has on it.
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    for one in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        # Another account's file stays as it is: only its owner may change that.
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            if one.stat().st_mode & 0o077:
+                one.chmod(0o600)

