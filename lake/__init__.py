@@ -16,7 +16,7 @@ from lake.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
 from lake.compaction import TARGET_BYTES, Compaction, compact
 from lake.durations import reads_seconds
 from lake.erasure import BACKFILLS, PASSES, Receipt, TableReceipt, erase
-from lake.interchange import answers_frame, ground_truth_frame
+from lake.interchange import OTHER_CASES, answers_frame, ground_truth_frame
 from lake.lake import Lake, check_root
 from lake.names import deployment_name, folder_name
 from lake.positions import read_new
@@ -71,6 +71,7 @@ __all__ = [
     "KINDS",
     "LOG_RETENTION",
     "NO_ERROR",
+    "OTHER_CASES",
     "OUTRANKED_BY_CHILD",
     "OVERLAP",
     "PARSED_LOGS",

@@ -9,14 +9,21 @@ from typing import Any
 import pyarrow.dataset as ds
 
 from lake.schemas import ANSWERING_KINDS
-from lake.vocabulary import IS_PRODUCTION, NO_ERROR, TOOL_CALL_FINISH_REASONS
+from lake.vocabulary import IS_PRODUCTION, NO_ERROR, TOOL_CALL_FINISH_REASONS, Origin
 
-IS_ANSWER = ds.field("kind").isin(ANSWERING_KINDS) & ds.field("is_entry") & (ds.field("status") == 200) & IS_PRODUCTION
+_IS_ANSWERED = ds.field("kind").isin(ANSWERING_KINDS) & ds.field("is_entry") & (ds.field("status") == 200)
+
+IS_ANSWER = _IS_ANSWERED & IS_PRODUCTION
 """Rows whose answer a person saw; other kinds, calls between applications, failed calls and what evaluations, replays,
 judges and tests asked are not scored."""
 
 CASE_QUESTION_COLUMNS = ("question", "standalone_question", "message_count", "prefix_hash", "parent_history_hash")
 """What `case_question` reads."""
+
+
+def answers_to(origin: str) -> ds.Expression:
+    """Say which rows are answers to what people, or an evaluation or another origin, asked."""
+    return IS_ANSWER if origin == Origin.PRODUCTION else _IS_ANSWERED & (ds.field("origin") == origin)
 
 
 def case_question(row: Mapping[str, Any]) -> str | None:

@@ -11,15 +11,17 @@ import pyarrow as pa
 
 from evaluator.datasets.columns import (
     ANSWERS,
+    CONTEXTS_ORIGIN,
     GROUND_TRUTH,
     READ_FROM,
     DatasetError,
     as_metrics_read,
+    known_contexts,
     written,
     written_type,
 )
 from evaluator.datasets.retrieval import TYPES, retrieval_arrays
-from evaluator.metrics import REGISTRY, Metric, Models, ModelUnavailableError, compute, metric_named
+from evaluator.metrics import REGISTRY, Metric, Models, ModelUnavailableError, compute, metric_named, needs_ground_truth
 from lake import JudgeKind, asks_llm
 
 _INDEX = "__index_level_"
@@ -87,11 +89,7 @@ class Layout:
             name: as_metrics_read(name, tables[table].column(column).to_pylist())
             for name, (table, column) in self.read.items()
         }
-        rows = len(tables[ANSWERS])
-        frame = pd.DataFrame(
-            {name: pd.Series(list[Any](of), dtype=object) for name, of in cells.items()}, index=range(rows)
-        )
-        scores = compute(frame, self.metrics, details=self.details)
+        scores = self._scores(cells, tables[ANSWERS])
         arrays = {
             name: written(name, tables[table].column(column), self.schema.field(name).type)
             for name, (table, column) in self.carried.items()
@@ -102,6 +100,22 @@ class Layout:
             name: pa.array(scores[name], self.schema.field(name).type, from_pandas=True) for name in scores.columns
         }
         return pa.record_batch([arrays[name] for name in self.schema.names], schema=self.schema), scores
+
+    def _scores(self, cells: Mapping[str, Sequence[object]], answers: pa.RecordBatch | pa.Table) -> pd.DataFrame:
+        if "contexts" not in cells or CONTEXTS_ORIGIN not in answers.schema.names:
+            return compute(_frame(cells, len(answers)), self.metrics, details=self.details)
+        origins, parts = answers.column(CONTEXTS_ORIGIN).to_pylist(), []
+        for compared in (False, True):
+            some = [metric for metric in self.metrics if needs_ground_truth(metric) is compared]
+            contexts = known_contexts(cells["contexts"], origins, compared=compared)
+            frame = _frame({**cells, "contexts": contexts}, len(answers))
+            parts.append(compute(frame, some, details=self.details))
+        names = [name for metric in self.metrics for name in (metric.name, f"{metric.name}_reason")]
+        return pd.concat(parts, axis=1)[names]
+
+
+def _frame(cells: Mapping[str, Sequence[object]], rows: int) -> pd.DataFrame:
+    return pd.DataFrame({name: pd.Series(list[Any](of), dtype=object) for name, of in cells.items()}, index=range(rows))
 
 
 def _unavailable(metric: Metric) -> str | None:
