@@ -110,8 +110,9 @@ class Layout:
             contexts = known_contexts(cells["contexts"], origins, compared=compared)
             frame = _frame({**cells, "contexts": contexts}, len(answers))
             parts.append(compute(frame, some, details=self.details))
-        names = [name for metric in self.metrics for name in (metric.name, f"{metric.name}_reason")]
-        return pd.concat(parts, axis=1)[names]
+        both = pd.concat(parts, axis=1)
+        names = (f"{metric.name}{ending}" for metric in self.metrics for ending in ("", "_reason", "_details"))
+        return both[[name for name in names if name in both.columns]]
 
 
 def _frame(cells: Mapping[str, Sequence[object]], rows: int) -> pd.DataFrame:
