@@ -59,7 +59,8 @@ class Layout:
 
         `models` are those of metrics that are given by name.
 
-        Raises DatasetError where a metric that was asked for lacks a column, and UnknownMetricError.
+        Raises DatasetError where a metric that was asked for lacks a column or no metric has all of its columns, and
+        UnknownMetricError.
         """
         read = _readable(schemas)
         given = [name for name, one in REGISTRY.items() if not asks_llm(one.judge)] if metrics is None else metrics
@@ -69,6 +70,8 @@ class Layout:
             for name, missing in left_out.items():
                 raise DatasetError(_lacking(name, missing[0], schemas))
         scorable = {one.name: one for one in asked if one.name not in left_out}
+        if metrics is None and not scorable:
+            raise DatasetError(_nothing_read(schemas))
         unavailable = {name: why for name, one in scorable.items() if (why := _unavailable(one)) is not None}
         chosen = [one for name, one in scorable.items() if name not in unavailable]
         has_retrieval = {"facts", "contexts"} <= read.keys()
@@ -168,3 +171,14 @@ def _lacking(metric: str, needed: str, schemas: Mapping[str, pa.Schema]) -> str:
         return f"metric {metric!r} needs column {column!r} of the ground truth, and no ground truth is given"
     has = ", ".join(schemas[table].names) or "no columns"
     return f"metric {metric!r} needs column {column!r} in the {table}; the table has {has}"
+
+
+def _nothing_read(schemas: Mapping[str, pa.Schema]) -> str:
+    known = {table: [column for one, column in READ_FROM.values() if one == table] for table in (ANSWERS, GROUND_TRUTH)}
+    has = " and ".join(
+        f"the {table} have {', '.join(schema.names) or 'no columns'}" for table, schema in schemas.items()
+    )
+    return (
+        f"no metric can be scored: {has}; metrics read {', '.join(known[ANSWERS])} of the answers and "
+        f"{', '.join(known[GROUND_TRUTH])} of the ground truth: rename what is called otherwise"
+    )
