@@ -26,7 +26,7 @@ def log_row(minute: int, **columns: Any) -> dict[str, Any]:
 
 
 def test_answers_are_one_row_each_with_lists_that_are_never_null(lake: Lake) -> None:
-    """In the order they were asked for; calls of applications and of tools, and failed ones, are no answers."""
+    """In the order they were asked for; calls of applications, tools and evaluations, and failed ones, are none."""
     rows = [
         log_row(3, documents=["b.pdf", "a.pdf"], contexts=[{"text": "one"}, {"text": None}]),
         log_row(1),
@@ -36,6 +36,7 @@ def test_answers_are_one_row_each_with_lists_that_are_never_null(lake: Lake) -> 
         log_row(6, answer=None),
         log_row(7, question="Other?", documents=None, contexts=None, response_id="r-7", duration_ms=5, price=0.5),
         log_row(8, status=500),
+        log_row(10, origin="evaluation"),
         log_row(9, answer=None, finish_reason="stop"),
     ]
     rows[0]["contexts_origin"] = "retrieval_stage"
