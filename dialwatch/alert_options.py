@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from dialwatch.config import Settings
 from dialwatch.lake_commands import grid_of
+from dialwatch.terminal import print_grid
 from evaluator.metrics import REGISTRY, UnknownMetricError
 from lake import DISLIKES, Lake
 from monitor.floors import FLOORS
@@ -82,7 +82,7 @@ def print_list(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for cells in rows:
         # As text: rich would take a name in square brackets for a colour.
         grid.add_row(*map(Text, cells))
-    Console().print(grid)
+    print_grid(grid)
 
 
 def _check_text(option: str, text: str) -> None:

@@ -108,9 +108,9 @@ def demo(
 
 
 @app.command()
-def up(config: ConfigOption = None) -> None:
+def up(lake: LakeOption = None, config: ConfigOption = None) -> None:
     """Run collector, evaluator and monitor in one process."""
-    with running.all_services(load_settings(config)):
+    with running.all_services(_settings(config, lake, {})):
         running.wait_for_signal()
 
 

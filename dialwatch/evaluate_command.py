@@ -19,6 +19,7 @@ from rich.table import Table as Grid
 from dialwatch import running
 from dialwatch.config import ConfigError, Settings, load_settings
 from dialwatch.metric_names import metric_names
+from dialwatch.terminal import print_grid
 from evaluator import (
     Backfill,
     BackfillResult,
@@ -142,7 +143,7 @@ def _print_result(result: BackfillResult) -> None:
         left_out += one.counts.left_out
         numbers = [f"{one.answers:,}", f"{one.counts.scored:,}", _reasons(one.counts.unscored)]
         grid.add_row(one.deployment, *numbers, f"{one.held:,}", f"{one.left:,}")
-    Console().print(grid)
+    print_grid(grid)
     scored = sum(one.counts.scored for one in result.deployments)
     typer.echo(f"{scored:,} scores, {sum(one.held for one in result.deployments):,} were there before")
     if not_sampled := sum(one.counts.not_sampled for one in result.deployments):
@@ -170,7 +171,7 @@ def _print_estimates(estimates: list[Estimate]) -> None:
     grid = _grid("deployment", "metric", "answers", "takes about")
     for metric in (metric for one in estimates for metric in one.metrics):
         grid.add_row(metric.deployment, metric.metric, f"{metric.answers:,}", _how_long(metric))
-    Console().print(grid)
+    print_grid(grid)
     _print_judging([metric for one in estimates for metric in one.metrics])
     if calls := math.ceil(sum(one.anchor_calls for one in estimates)):
         typer.echo(
@@ -194,7 +195,7 @@ def _print_judging(metrics: list[MetricEstimate]) -> None:
         if (asked := metric.judging) is not None:
             numbers = (f"{number:,}" for number in (asked.calls, asked.prompt_tokens, asked.completion_tokens))
             grid.add_row(metric.deployment, metric.metric, *numbers, f"{asked.cost:,.2f}")
-    Console().print(grid)
+    print_grid(grid)
     judgings = [metric.judging for metric in metrics if metric.judging]
     names = ", ".join(sorted({one.judge for one in judgings}))
     typer.echo(

@@ -72,7 +72,8 @@ def calibrate_judge(
     threshold: Annotated[
         float, typer.Option(min=0, max=1, help="Least score that is a yes; labels are yes from 0.5 on.")
     ] = PASSES,
-    page: Annotated[Path | None, typer.Option(help="Page of HTML to write.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Page to write.")] = None,
+    page: Annotated[Path | None, typer.Option(hidden=True, help="As --html, its earlier name.")] = None,
 ) -> None:
     """Compare a judge's scores with people's labels, and correct its mean by them.
 
@@ -109,7 +110,7 @@ def calibrate_judge(
                 typer.echo(f"rows without a score: {_reasons(one)}")
         calls, cost = sum(one.calls for one in asked), sum(one.cost for one in asked)
         typer.echo(f"{calls:,} calls of the judge for {cost:,.4f}, in the currency of its prices")
-    if page is not None:
+    if (page := html or page) is not None:
         environment = jinja2.Environment(loader=jinja2.PackageLoader("dialwatch"), autoescape=True)
         template = environment.get_template("calibration.html")
         page.write_text(template.render(title=title, report=shown, version=version("dialwatch")), encoding="utf-8")

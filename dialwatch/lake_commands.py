@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,12 +10,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table as Grid
 
 from collector import CollectorSettings
 from dialwatch.config import ConfigError, Settings, load_settings
 from dialwatch.maintaining import all_tables
+from dialwatch.terminal import print_grid
 from evaluator import forget_replies, forget_shared_replies
 from lake import (
     BATCHES,
@@ -44,20 +45,32 @@ ConfigOption = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 
 
+_COUNTED = {"requests": PARSED_LOGS, "signals": USER_SIGNALS, "scores": SCORES, "cases": GROUND_TRUTH}
+"""Tables whose rows are counted, by what the rows are called."""
+
+
 @app.command("ls")
-def list_tables(lake: LakeOption = None, config: ConfigOption = None) -> None:
+def list_tables(
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object instead of a table.")] = False,
+) -> None:
     """List the deployments and how many rows their tables have."""
     opened = open_filled(settings_of(config, lake))
-    grid = grid_of("deployment", "requests", "signals", "scores", "cases")
-    for deployment in opened.deployments():
-        counts = [
-            opened.table(spec, deployment).read(["deployment"]).num_rows
-            for spec in (PARSED_LOGS, USER_SIGNALS, SCORES, GROUND_TRUTH)
-        ]
-        grid.add_row(deployment or "(none)", *(f"{count:,}" for count in counts))
-    Console().print(grid)
+    counts = [
+        {"deployment": deployment}
+        | {name: opened.table(spec, deployment).read(["deployment"]).num_rows for name, spec in _COUNTED.items()}
+        for deployment in opened.deployments()
+    ]
     batches = opened.table(BATCHES).read(["lines", "rejected"])
     lines, rejected = (sum(batches[name].to_pylist()) for name in ("lines", "rejected"))
+    if as_json:
+        typer.echo(json.dumps({"deployments": counts, "lines": lines, "rejected": rejected}, indent=2))
+        return
+    grid = grid_of("deployment", *_COUNTED)
+    for one in counts:
+        grid.add_row(one["deployment"] or "(none)", *(f"{one[name]:,}" for name in _COUNTED))
+    print_grid(grid)
     typer.echo(f"{lines:,} lines collected, {rejected:,} of them rejected (table _rejected)")
 
 
@@ -225,7 +238,7 @@ def _name(deployment: str | None, table: Table) -> str:
 
 def _print(grid: Grid, nothing: str, dry_run: bool) -> None:
     if grid.row_count:
-        Console().print(grid)
+        print_grid(grid)
     else:
         typer.echo(nothing)
     if dry_run:

@@ -17,6 +17,7 @@ from dialwatch.config import ConfigError, load_settings
 from dialwatch.metric_names import metric_names
 from dialwatch.score_page import page_of
 from dialwatch.score_webhook import send, webhook
+from dialwatch.terminal import print_grid
 from evaluator import Judges
 from evaluator.datasets import Report, score_dataset
 from evaluator.judges.answer import REASONS as JUDGE_REASONS
@@ -27,10 +28,10 @@ from monitor.notify import Outcome
 
 
 def score(
-    answers: Annotated[str, typer.Argument(help="Table of answers: a parquet file, local or s3://.")],
-    output: Annotated[str, typer.Option("--output", "-o", help="Table to write, with its metadata beside it.")],
+    answers: Annotated[str, typer.Argument(help="Table of answers: .parquet, .csv or .jsonl; local or s3://.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="Parquet table to write, with its metadata beside it.")],
     ground_truth: Annotated[
-        str | None, typer.Option(help="Table of ground truth, joined on documents, question.")
+        str | None, typer.Option(help="Table of ground truth, joined by case_id, or documents and question.")
     ] = None,
     metrics: Annotated[
         list[str] | None,
@@ -146,7 +147,7 @@ def _print(report: Report, *, with_ground_truth: bool) -> None:
         mean = "" if line.mean is None else f"{line.mean:.4f}"
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in line.reasons.items())
         grid.add_row(line.metric, mean, f"{line.scored:,}", f"{line.not_scored:,}", reasons)
-    Console().print(grid)
+    print_grid(grid)
     typer.echo(f"{report.rows:,} rows written to {report.dataset.data_path}")
     if with_ground_truth:
         typer.echo(

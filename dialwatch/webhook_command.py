@@ -33,7 +33,8 @@ def try_out(
     The exit code is 0 where every receiver accepted it, else 1.
     """
     if url is None:
-        settings = load_settings(config).monitor
+        # No lake is needed to send a test, and so none must be named.
+        settings = load_settings(config, {"lake": {"root": "."}}).monitor
         webhooks, external_url, internal = settings.webhooks, settings.external_url, set(settings.internal_hosts)
         if not webhooks:
             raise ConfigError("monitor.webhooks is empty: give a URL, or write receivers into the file of --config")

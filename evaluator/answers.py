@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
-from lake import ANSWERING_KINDS, IS_PRODUCTION, NO_ERROR, OUTRANKED_BY_CHILD, TOOL_CALL_FINISH_REASONS
-
-IS_ANSWER = ds.field("kind").isin(ANSWERING_KINDS) & ds.field("is_entry") & (ds.field("status") == 200) & IS_PRODUCTION
-"""Rows whose answer a person saw; other kinds, calls between applications, failed calls and what evaluations, replays,
-judges and tests asked are not scored."""
+from lake import (
+    CASE_QUESTION_COLUMNS,
+    IS_ANSWER,
+    OUTRANKED_BY_CHILD,
+    answer_text,
+    case_question,
+    context_texts,
+    is_whole,
+)
 
 ANSWER_COLUMNS = (
     "event_id", "response_id", "response_ids", "deployment", "date", "requested_at", "chat_id", "kind", "status",
-    "error", "is_entry", "question", "answer", "documents", "contexts", "contexts_origin", "finish_reason",
+    "error", "is_entry", *CASE_QUESTION_COLUMNS, "answer", "documents", "contexts", "contexts_origin", "finish_reason",
     "trace_id", "span_id", "ingested_at", "duration_ms", "price", "model", "origin",
 )  # fmt: skip
 """All that `answers` reads; the bodies stay where they are."""
@@ -33,6 +35,7 @@ AT_ONCE = 2_000
 class Answer:
     """One answer that a person saw.
 
+    `case_question` is the question that it is compared by, which says by itself what is asked; None where none does.
     `text` is empty where the application ended its answer without a word, and None where the log does not hold the
     answer (a secured key, a cut line) or it is a tool call. `contexts` are the texts of the chunks in rank order, an
     empty list where nothing was retrieved, and None where the log does not tell what was, or only images were.
@@ -50,6 +53,7 @@ class Answer:
     requested_at: datetime
     chat_id: str | None
     question: str | None
+    case_question: str | None
     text: str | None
     documents: tuple[str, ...]
     contexts: list[str] | None
@@ -78,39 +82,17 @@ def _answer(row: Mapping[str, Any]) -> Answer:
         requested_at=row["requested_at"],
         chat_id=row["chat_id"],
         question=row["question"],
-        text=_text(row),
+        case_question=case_question(row),
+        text=answer_text(row),
         documents=tuple(row["documents"] or ()),
-        contexts=_contexts(row),
+        contexts=context_texts(row),
         cited_only=row["contexts_origin"] == "cited",
         call=_call(row),
         duration_ms=row["duration_ms"],
         price=row["price"],
         model=row["model"],
-        is_cut=not _is_whole(row) or row["finish_reason"] in _CUT,
+        is_cut=not is_whole(row) or row["finish_reason"] in _CUT,
     )
-
-
-def _text(row: Mapping[str, Any]) -> str | None:
-    if row["answer"] is not None:
-        return str(row["answer"])
-    ended = _is_whole(row) and row["finish_reason"] is not None and row["finish_reason"] not in TOOL_CALL_FINISH_REASONS
-    return "" if ended else None
-
-
-def _is_whole(row: Mapping[str, Any]) -> bool:
-    return row["error"] is None or re.fullmatch(NO_ERROR, row["error"]) is not None
-
-
-def _contexts(row: Mapping[str, Any]) -> list[str] | None:
-    if row["contexts"] is None or row["contexts_origin"] in (None, "none"):
-        return None
-    return usable_texts(row["contexts"])
-
-
-def usable_texts(contexts: Sequence[Mapping[str, Any] | None]) -> list[str] | None:
-    """Give the texts of chunks in rank order; None where there are chunks, but only images."""
-    texts = [(context or {}).get("text") or "" for context in contexts]
-    return texts if not texts or any(text.strip() for text in texts) else None
 
 
 def _call(row: Mapping[str, Any]) -> tuple[str, str] | None:

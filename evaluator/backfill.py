@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from evaluator.answers import answers
 from evaluator.asking import Judges
-from evaluator.cases import CaseBook
 from evaluator.late_contexts import with_late_contexts
 from evaluator.metrics import Metric
 from evaluator.old_answers import Period, Place, answers_a_day, old_answers
@@ -21,7 +20,7 @@ from evaluator.scores import ScoreCounts, Scorer, answers_at_once, held_score_id
 from evaluator.service import Failure
 from evaluator.settings import EvaluatorSettings
 from evaluator.tables import DeploymentTables
-from lake import ChildContexts, Lake, LostRaceError
+from lake import CaseBook, ChildContexts, Lake, LostRaceError
 
 log = logging.getLogger(__name__)
 
@@ -212,7 +211,7 @@ class DeploymentBackfill:
         # First of all: who erases what is read below moves what this looks at.
         place = self.look()
         held = self.held_on(day)
-        cases = CaseBook.read(self.tables)
+        cases = CaseBook.read(self.tables.truth, self.tables.logs)
         commits, seen, left = 0, 0, 0
         were_held = max(0, len(held) - written.total)
         known = owed_probabilities(self.tables.scores, self.metrics, self.period.requests(day))

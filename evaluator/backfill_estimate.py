@@ -13,14 +13,13 @@ import pyarrow as pa
 
 from evaluator.answers import ANSWER_COLUMNS, Answer, answers
 from evaluator.backfill import Backfill, DeploymentBackfill
-from evaluator.cases import CaseBook
 from evaluator.judge_estimate import JudgeEstimate, Judging
 from evaluator.judging import asks_judge
 from evaluator.late_contexts import with_late_contexts
 from evaluator.metrics import Metric, ModelUnavailableError
 from evaluator.old_answers import Place, old_answers
 from evaluator.scores import work_on
-from lake import PARSED_LOGS
+from lake import PARSED_LOGS, CaseBook
 
 _SAMPLE_ANSWERS = 200
 _SAMPLE_SECONDS = 2.0
@@ -89,7 +88,7 @@ class _Sample:
 def _of_deployment(task: DeploymentBackfill, timer: Timer, anchors: float) -> Estimate:
     number, left = task.count(), 0
     place = task.look()
-    cases = CaseBook.read(task.tables)
+    cases = CaseBook.read(task.tables.truth, task.tables.logs)
     counted: Counter[str] = Counter()
     samples: dict[str, _Sample] = {}
     for day in task.days:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from evaluator.answers import ANSWER_COLUMNS, IS_ANSWER, Answer, answers
+from evaluator.answers import ANSWER_COLUMNS, Answer, answers
 from evaluator.identity import identity
 from evaluator.late_contexts import with_late_contexts
 from evaluator.likes import (
@@ -26,7 +26,7 @@ from evaluator.likes import (
 from evaluator.positions import is_far
 from evaluator.sentences import EXTRACTOR, supporting_sentences
 from evaluator.tables import DeploymentTables
-from lake import GROUND_TRUTH, PASSES, read_new
+from lake import GROUND_TRUTH, IS_ANSWER, PASSES, read_new
 
 FROM_LOGS = "ground_truth:parsed_logs"
 FROM_SIGNALS = "ground_truth:user_signals"
@@ -34,6 +34,8 @@ FROM_SIGNALS = "ground_truth:user_signals"
 
 def propose_cases(tables: DeploymentTables, now: datetime) -> int:
     """Make a case of every liked answer that has none yet, in one commit; give the number of new cases.
+
+    A question that is not the first of its conversation makes a case with its standalone question, or none.
 
     New signals are tried on all answers and new answers on all signals, so it does not matter which came first. A case
     that was made stays proposed when a later signal speaks against it: a person has to reject it.
@@ -85,14 +87,14 @@ def _read_answers(
 
 
 def _cases(answer: Answer, like: LikedAnswer, now: datetime) -> Iterator[dict[str, Any]]:
-    """Give the case of a liked answer; none where its question or its text is missing."""
-    if not answer.question or not answer.text or not answer.text.strip():
+    """Give the case of a liked answer; none where its text or its `case_question` is missing."""
+    if not answer.case_question or not answer.text or not answer.text.strip():
         return
     facts = supporting_sentences(answer.text, answer.contexts or ())
     yield {
         "case_id": _case_id(answer.deployment, answer.event_id),
         "deployment": answer.deployment,
-        "question": answer.question,
+        "question": answer.case_question,
         "documents": list(answer.documents),
         "facts": facts,
         "answer": answer.text,

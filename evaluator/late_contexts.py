@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from evaluator.answers import ANSWER_COLUMNS, IS_ANSWER, Answer, usable_texts
+from evaluator.answers import ANSWER_COLUMNS, Answer
 from evaluator.tables import DeploymentTables
-from lake import OUTRANKED_BY_CHILD, PARSED_LOGS
+from lake import IS_ANSWER, OUTRANKED_BY_CHILD, PARSED_LOGS, usable_texts
 
 _MAY_GET_CONTEXTS = (
     ds.field("contexts_origin").isin(OUTRANKED_BY_CHILD)

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from evaluator.answers import IS_ANSWER
-from lake import FOLD_COLUMNS, Table, fold_signals
+from lake import FOLD_COLUMNS, IS_ANSWER, Table, fold_signals
 
 OPINION_COLUMNS = ("response_id", *FOLD_COLUMNS)
 IS_OPINION = ds.field("value").is_valid()

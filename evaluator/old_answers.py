@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from evaluator.answers import ANSWER_COLUMNS, IS_ANSWER
+from evaluator.answers import ANSWER_COLUMNS
 from evaluator.late_contexts import waits_after
 from evaluator.new_answers import FROM_LOGS, POSITIONS, WAITED_UNTIL, new_answers
 from evaluator.tables import DeploymentTables
-from lake import BACKFILLS, PARSED_LOGS, PASSES
+from lake import BACKFILLS, IS_ANSWER, PARSED_LOGS, PASSES
 
 ANSWERS_AT_ONCE = 1_000
 """So many are read, scored and committed together."""

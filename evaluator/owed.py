@@ -11,8 +11,7 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from evaluator.answers import ANSWER_COLUMNS, IS_ANSWER, Answer, answers
-from evaluator.cases import CaseBook
+from evaluator.answers import ANSWER_COLUMNS, Answer, answers
 from evaluator.identity import identity
 from evaluator.judges.answer import NOT_FOR_GOOD, TRANSIENT
 from evaluator.judging import asks_judge
@@ -20,7 +19,7 @@ from evaluator.late_contexts import with_late_contexts
 from evaluator.metrics import Metric
 from evaluator.scores import ScoreCounts, Scorer, answers_at_once, held_score_ids
 from evaluator.tables import DeploymentTables
-from lake import PASSES, SCORES, Table
+from lake import IS_ANSWER, PASSES, SCORES, CaseBook, Table
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +110,11 @@ class OwedScores:
         if not ready:
             return counts, min((debt.due for debt in debts.values()), default=None)
         found = _answers(tables, ready)
-        cases, parts, at_once = CaseBook.read(tables), [SCORES.schema.empty_table()], answers_at_once([metric])
+        cases, parts, at_once = (
+            CaseBook.read(tables.truth, tables.logs),
+            [SCORES.schema.empty_table()],
+            answers_at_once([metric]),
+        )
         begin, rest = 0, now
         while begin < len(ready) and not is_stopping() and not counts.owed:
             few = {debt.event_id: debt for debt in ready[begin : begin + at_once]}

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from evaluator.answers import AT_ONCE, Answer
-from evaluator.cases import Case, CaseBook
 from evaluator.identity import identity
 from evaluator.judges import Spend
 from evaluator.judges.answer import NOT_FOR_GOOD, TRANSIENT
@@ -27,7 +26,7 @@ from evaluator.sampling import Sampling, flagged
 from evaluator.segments import segment_of
 from evaluator.tables import DeploymentTables
 from evaluator.verdicts.judged import JUDGE_FAILED
-from lake import SCORES, JudgeKind, Table
+from lake import SCORES, Case, CaseBook, JudgeKind, Table
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,7 @@ from time import monotonic
 
 import pyarrow as pa
 
-from evaluator.answers import IS_ANSWER, answers
-from evaluator.cases import CaseBook
+from evaluator.answers import answers
 from evaluator.late_contexts import Grace, with_late_contexts
 from evaluator.metrics import Metric
 from evaluator.new_answers import FROM_LOGS, POSITIONS, WAITED_UNTIL, new_answers
@@ -17,7 +16,7 @@ from evaluator.positions import is_far
 from evaluator.sampling import Sampling
 from evaluator.scores import ScoreCounts, Scorer, answers_at_once, held_score_ids
 from evaluator.tables import DeploymentTables
-from lake import PASSES, SCORES
+from lake import IS_ANSWER, PASSES, SCORES, CaseBook
 
 CUT = "evaluate:cut"
 """Odd where the scores of a stretch of the log are there in part, because it took long or was cut off."""
@@ -63,7 +62,7 @@ def score_new_answers(
     if not ready.num_rows and not is_far(reached, committed, [FROM_LOGS]):
         tables.uncommitted.note(tables.scores, reached, passes)
         return counts
-    cases = CaseBook.read(tables)
+    cases = CaseBook.read(tables.truth, tables.logs)
     # A backfill that came before the first pass may have scored some of them.
     may_be_held = FROM_LOGS not in committed or new.repeats or committed.get(CUT, 0) % 2
     held = held_score_ids(tables.scores, metrics) if may_be_held else frozenset()

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from evaluator.metrics import ABSENT, fact_ranks, sentences, tokens
 
-EXTRACTOR = "sentences/1"
-"""Name and version of the rule in `supporting_sentences`."""
+EXTRACTOR = "sentences/2"
+"""Name and version of how cases are made: by `supporting_sentences`, with a question that stands without others."""
 
 _LEAST_SHARE = 0.5
 _FUNCTION_WORDS = """

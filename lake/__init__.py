@@ -1,12 +1,22 @@
 """The tables where collector, evaluator and monitor meet; this package knows nothing of the three."""
 
+from lake.answers import (
+    CASE_QUESTION_COLUMNS,
+    IS_ANSWER,
+    answer_text,
+    case_question,
+    context_texts,
+    is_whole,
+    usable_texts,
+)
 from lake.belongings import Subject
+from lake.cases import USABLE_STATUS, Case, CaseBook
 from lake.child_contexts import OUTRANKED_BY_CHILD, ChildContexts
 from lake.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
 from lake.compaction import TARGET_BYTES, Compaction, compact
 from lake.durations import reads_seconds
 from lake.erasure import BACKFILLS, PASSES, Receipt, TableReceipt, erase
-from lake.interchange import answers_frame, ground_truth_frame
+from lake.interchange import OTHER_CASES, answers_frame, ground_truth_frame
 from lake.lake import Lake, check_root
 from lake.names import deployment_name, folder_name
 from lake.positions import read_new
@@ -51,14 +61,17 @@ __all__ = [
     "ANSWERING_KINDS",
     "BACKFILLS",
     "BATCHES",
+    "CASE_QUESTION_COLUMNS",
     "DISLIKES",
     "FOLD_COLUMNS",
     "GROUND_TRUTH",
+    "IS_ANSWER",
     "IS_PRODUCTION",
     "JUDGE_KINDS",
     "KINDS",
     "LOG_RETENTION",
     "NO_ERROR",
+    "OTHER_CASES",
     "OUTRANKED_BY_CHILD",
     "OVERLAP",
     "PARSED_LOGS",
@@ -72,7 +85,10 @@ __all__ = [
     "TARGET_BYTES",
     "TOOL_CALL_FINISH_REASONS",
     "UNASSIGNED",
+    "USABLE_STATUS",
     "USER_SIGNALS",
+    "Case",
+    "CaseBook",
     "Change",
     "ChildContexts",
     "Compaction",
@@ -91,12 +107,15 @@ __all__ = [
     "TableReplacedError",
     "TableSpec",
     "Wanted",
+    "answer_text",
     "answers_frame",
     "asks_llm",
     "can_drift",
+    "case_question",
     "check_root",
     "clean_log",
     "compact",
+    "context_texts",
     "deployment_name",
     "erase",
     "fold_signals",
@@ -104,8 +123,10 @@ __all__ = [
     "forget_before",
     "ground_truth_frame",
     "is_remote",
+    "is_whole",
     "llms_of",
     "read_new",
     "reads_seconds",
+    "usable_texts",
     "vacuum",
 ]

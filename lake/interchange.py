@@ -1,56 +1,117 @@
-"""Frames that DIAL's own evaluator, aidial-rag-eval, reads unchanged (its version 0.7)."""
+"""Frames that DIAL's own evaluator, aidial-rag-eval, reads unchanged (its version 0.7), and `dialwatch score` too."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from datetime import date
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.dataset as ds
-
+from lake.answers import (
+    CASE_QUESTION_COLUMNS,
+    answer_text,
+    answers_to,
+    case_question,
+    context_texts,
+    usable_texts,
+)
+from lake.cases import USABLE_STATUS, Case, CaseBook
 from lake.child_contexts import OUTRANKED_BY_CHILD, ChildContexts, Span
 from lake.lake import Lake
-from lake.schemas import ANSWERING_KINDS, GROUND_TRUTH, PARSED_LOGS
-from lake.vocabulary import IS_PRODUCTION, Origin
+from lake.schemas import GROUND_TRUTH, PARSED_LOGS
+from lake.vocabulary import Origin
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_USED_STATUS = ("proposed", "accepted")
+OTHER_CASES = "other_cases"
+"""Column of `ground_truth_frame`: the cases with the same question and documents that are less sure than its row."""
+
+_READ = (
+    "event_id", "kind", "is_entry", "status", "error", "finish_reason", "response_id", "response_ids", "requested_at",
+    "documents", "contexts", "contexts_origin", "answer", "trace_id", "span_id", "duration_ms", "price",
+    *CASE_QUESTION_COLUMNS,
+)  # fmt: skip
+_IN_ORDER = [("requested_at", "ascending"), ("event_id", "ascending")]
+_ANSWERS = (
+    "question", "documents", "context", "answer", "response_id", "case_id", "contexts_origin", "duration_ms", "price",
+)  # fmt: skip
+_CASE = ("facts", "answer", "case_id", "source_response_id")
 
 
-def answers_frame(lake: Lake, deployment: str, origin: str = Origin.PRODUCTION) -> pd.DataFrame:
-    """Give the answers that people saw: question, documents, context, answer; a row a question, the newest answer.
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    row: dict[str, Any]
+    case_question: str | None
+    documents: tuple[str, ...]
+    response_id: str | None
+    response_ids: tuple[str, ...]
+    requested_at: datetime
 
-    `documents` and `context` are lists of strings, empty where there is none. Rows without a question or an answer
-    are left out. An answer that shows no contexts has those in the prompt of its own model call. The evaluator joins
-    the two frames on (documents as a set, question).
 
-    They are those that people asked for; with another `origin`, such as `evaluation`, what that asked for.
+def answers_frame(
+    lake: Lake, deployment: str, origin: str = Origin.PRODUCTION, status: Sequence[str] = USABLE_STATUS
+) -> pd.DataFrame:
+    """Give the answers that people saw, as the evaluator scores them, a row each, in the order they were asked for.
+
+    - `question`, `documents`, `context`, `answer`: what aidial-rag-eval reads. `documents` and `context` are lists of
+      strings, empty where there is none. An answer without contexts of its own has those of the model call it made.
+    - `response_id`, and `case_id` of the case of ground truth (of these statuses) that the answer is compared with: one
+      that was not made of it, and whose own answer was asked for before. Null where there is none.
+    - `contexts_origin`, as in `parsed_logs`: an empty `context` of the origin null or `none` says that it is not known
+      what was retrieved.
+    - `duration_ms` and `price`, of which `latency` and `cost` are scored.
+
+    Answers that the log does not hold, such as calls of tools, are left out. They are those that people asked for; with
+    another `origin`, such as `evaluation`, what that asked for.
     """
-    where = ds.field("is_entry") & ds.field("kind").isin(ANSWERING_KINDS)
-    where &= ds.field("question").is_valid() & ds.field("answer").is_valid()
-    where &= IS_PRODUCTION if origin == Origin.PRODUCTION else ds.field("origin") == origin
-    columns = ["question", "documents", "contexts", "contexts_origin", "answer", "requested_at", "trace_id", "span_id"]
-    rows = lake.table(PARSED_LOGS, deployment).read(columns, where).sort_by("requested_at").to_pylist()
+    rows = lake.table(PARSED_LOGS, deployment).read(_READ, answers_to(origin)).sort_by(_IN_ORDER).to_pylist()
     _add_late_contexts(lake, deployment, rows)
-    for row in rows:
-        row["context"] = [context["text"] or "" for context in row["contexts"] or ()]
-    return _frame(rows, ["question", "documents", "context", "answer"])
+    some = [_asked(row) for row in rows]
+    cases = CaseBook.read(lake.table(GROUND_TRUTH, deployment), lake.table(PARSED_LOGS, deployment), status)
+    compared = {id(answer): case.case_id for answer, case in cases.earlier(some)}
+    return _frame([_answer(one, compared.get(id(one))) for one in some if answer_text(one.row) is not None], _ANSWERS)
 
 
-def ground_truth_frame(lake: Lake, deployment: str, status: Sequence[str] = _USED_STATUS) -> pd.DataFrame:
-    """Give the cases of these statuses: question, documents, facts, answer; a row a question, the newest case.
+def ground_truth_frame(lake: Lake, deployment: str, status: Sequence[str] = USABLE_STATUS) -> pd.DataFrame:
+    """Give the cases of these statuses that answers are compared with, a row a question about the same documents.
 
-    Facts without a letter or a digit are left out: the evaluator's matcher would find them in every chunk.
+    - `question`, `documents`, `facts`, `answer`: what aidial-rag-eval reads. Facts without a letter or a digit are left
+      out: it would find them in every chunk.
+    - `case_id`, and `source_response_id` of the answer that the case was made of.
+    - `other_cases`: the same four of the question's other cases. The row is that of the best one, accepted before
+      proposed and then the surest. aidial-rag-eval breaks where a question has several rows.
     """
-    columns = ["question", "documents", "facts", "answer", "updated_at"]
-    where = ds.field("status").isin(list(status))
-    rows = lake.table(GROUND_TRUTH, deployment).read(columns, where).sort_by("updated_at").to_pylist()
-    for row in rows:
-        row["facts"] = [fact for fact in row["facts"] or () if any(map(str.isalnum, fact))]
-    return _frame(rows, ["question", "documents", "facts", "answer"])
+    cases = CaseBook.read(lake.table(GROUND_TRUTH, deployment), lake.table(PARSED_LOGS, deployment), status).cases
+    groups: dict[tuple[str, frozenset[str]], list[Case]] = defaultdict(list)
+    for case in cases:
+        groups[case.question, case.documents].append(case)
+    rows = [
+        {"question": question, "documents": sorted(documents), **_case(best), OTHER_CASES: [_case(one) for one in rest]}
+        for (question, documents), (best, *rest) in groups.items()
+    ]
+    return _frame(rows, ("question", "documents", *_CASE, OTHER_CASES))
+
+
+def _case(case: Case) -> dict[str, Any]:
+    facts = [fact for fact in case.facts if any(map(str.isalnum, fact))]
+    ids = {"case_id": case.case_id, "source_response_id": case.source_response_id}
+    return {"facts": facts, "answer": case.answer} | ids
+
+
+def _asked(row: dict[str, Any]) -> _Asked:
+    ids = {"response_id": row["response_id"], "response_ids": tuple(row["response_ids"] or ())}
+    about = {"documents": tuple(row["documents"] or ()), "requested_at": row["requested_at"]}
+    return _Asked(row=row, case_question=case_question(row), **ids, **about)
+
+
+def _answer(asked: _Asked, case_id: str | None) -> dict[str, Any]:
+    row, context = asked.row, context_texts(asked.row)
+    known = {name: row[name] for name in ("question", "response_id", "duration_ms", "price")}
+    origin = "none" if context is None else row["contexts_origin"]
+    told = {"documents": list(asked.documents), "context": context or [], "contexts_origin": origin}
+    return known | told | {"answer": answer_text(row), "case_id": case_id}
 
 
 def _add_late_contexts(lake: Lake, deployment: str, rows: Sequence[dict[str, Any]]) -> None:
@@ -63,14 +124,11 @@ def _add_late_contexts(lake: Lake, deployment: str, rows: Sequence[dict[str, Any
     for calls in by_day.values():
         asked = {span: row["requested_at"] for span, row in calls.items()}
         for span, contexts in children.of(asked, deployment).items():
-            calls[span]["contexts"] = contexts
+            if usable_texts(contexts) is not None:
+                calls[span] |= {"contexts": contexts, "contexts_origin": "child_call"}
 
 
-def _frame(rows: Iterable[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
+def _frame(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
-    newest: dict[tuple[str, frozenset[str]], dict[str, Any]] = {}
-    for row in rows:
-        row["documents"] = row["documents"] or []
-        newest[row["question"], frozenset(row["documents"])] = row
-    return pd.DataFrame([[row[name] for name in columns] for row in newest.values()], columns=columns)
+    return pd.DataFrame([[row[name] for name in columns] for row in rows], columns=list(columns))

@@ -118,8 +118,8 @@ PARSED_LOGS = TableSpec(
         ("history_hash", pa.string(), "Hash of the request's messages; equal where the same was asked again."),
         ("prefix_hash", pa.string(), "The same of the messages before the last user message; equal where that "
          "one was edited."),
-        ("parent_history_hash", pa.string(), "history_hash of the request whose answer this one follows; null for a "
-         "first question."),
+        ("parent_history_hash", pa.string(), "history_hash of the request whose answer this one follows, a hash "
+         "that none has where it is named by an id alone; null for a first question."),
         ("request_body", pa.string(), "The request as Core logged it, JSON text."),
         ("assembled_response", pa.string(), "The answer as Core merged it, JSON text; as merged here where Core's "
          "is of no use."),
@@ -230,7 +230,7 @@ GROUND_TRUTH = TableSpec(
     _schema(
         ("case_id", pa.string(), "Unique."),
         ("deployment", pa.string(), "As in parsed_logs."),
-        ("question", pa.string(), "The question, byte for byte as it was asked."),
+        ("question", pa.string(), "As asked, byte for byte; the standalone question where others came before it."),
         ("documents", STRINGS, "Documents in scope."),
         ("facts", STRINGS, "Texts that the retrieved chunks must contain."),
         ("answer", pa.string(), "Reference answer."),
@@ -238,7 +238,7 @@ GROUND_TRUTH = TableSpec(
         ("source_response_id", pa.string(), "Answer that the case was made from."),
         ("confidence", pa.float64(), "From 0 to 1: how sure it is that the answer is right."),
         ("status", pa.string(), "proposed, accepted, rejected or stale."),
-        ("extractor", pa.string(), "What made the facts, with its version."),
+        ("extractor", pa.string(), "What made question and facts, with its version."),
         ("created_at", TIMESTAMP, "When the case was made."),
         ("updated_at", TIMESTAMP, "When it was last changed."),
         ("updated_by", pa.string(), "Who changed it last."),

@@ -17,7 +17,8 @@ class History(msgspec.Struct, frozen=True, gc=False):
 
     `history_hash` is that of all messages; equal where the same was asked again. `prefix_hash` is that of those before
     the last user message; equal where that one was edited. `parent_history_hash` is that of those before the last
-    assistant message before it: the `history_hash` that the request had whose answer is continued here.
+    assistant message before it: the `history_hash` that the request had whose answer is continued here. Where the
+    request names that answer or its conversation by an id alone it is a hash of the id, which no request has.
     """
 
     history_hash: str | None = None
@@ -40,6 +41,10 @@ def read_history(body: RequestBody, attached: Mapping[int, object], asked_at: in
     running = hashlib.sha256(
         b"[%b,%b,%b]" % (json_of(body.instructions), json_of(body.system), prompt), usedforsecurity=False
     )
+    unsent = _unsent(body)
+    if unsent is not None:
+        running.update(unsent)
+        answered_at = answered_at or 0
     found: dict[int, str] = {}
     begin = 0
     # One pass: the documents come last, so that the hash of each beginning branches off that of the longer ones.
@@ -56,6 +61,12 @@ def read_history(body: RequestBody, attached: Mapping[int, object], asked_at: in
         prefix_hash=None if asked_at is None else found[asked_at],
         parent_history_hash=None if answered_at is None else found[answered_at],
     )
+
+
+def _unsent(body: RequestBody) -> bytes | None:
+    """Give what names the messages that were said before and not sent again; None where nothing does."""
+    names = json_of(body.previous_response_id), json_of(body.conversation)
+    return b"[%b,%b]" % names if any(name not in (b"null", b'""') for name in names) else None
 
 
 def _documents_before(end: int, attached: Mapping[int, object]) -> bytes:

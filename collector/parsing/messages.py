@@ -31,13 +31,18 @@ class Message(Struct, gc=False, omit_defaults=True):
 
 
 class RequestBody(Struct, gc=False):
-    """The body of a request as far as a row needs it; `messages` are those of the Responses API too."""
+    """The body of a request as far as a row needs it; `messages` are those of the Responses API too.
+
+    `previous_response_id` and `conversation` are how that one names what was said before without sending it.
+    """
 
     messages: list[Message] | UnsetType = UNSET
     input: _Json = UNSET
     instructions: _Json = UNSET
     system: _Json = UNSET
     prompt: _Json = UNSET
+    previous_response_id: _Json = UNSET
+    conversation: _Json = UNSET
     model: str | None = None
     stream: bool | None = None
     custom_fields: _Json = UNSET
@@ -74,6 +79,8 @@ def body_of(value: Mapping[str, Any]) -> RequestBody:
         instructions=_raw(value.get("instructions")),
         system=_raw(value.get("system")),
         prompt=_raw(value.get("prompt")),
+        previous_response_id=_raw(value.get("previous_response_id")),
+        conversation=_raw(value.get("conversation")),
         model=text_or_none(value.get("model")),
         stream=value["stream"] if isinstance(value.get("stream"), bool) else None,
         custom_fields=_raw(value.get("custom_fields")),

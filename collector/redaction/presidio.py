@@ -20,7 +20,9 @@ _OVERLAP = 1_000
 def entities_of(settings: PresidioSettings) -> Entities:
     """Make the finder; raises ValueError where Presidio, the model or an entity is missing. Downloads nothing."""
     if find_spec("presidio_analyzer") is None:
-        raise ValueError("collector.redaction.presidio needs Presidio: install dialwatch[redaction]")
+        raise ValueError(
+            "collector.redaction.presidio needs Presidio: pip install '.[redaction]' in a checkout of dialwatch"
+        )
     import spacy
     from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
     from presidio_analyzer.nlp_engine import SpacyNlpEngine

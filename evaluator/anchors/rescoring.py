@@ -13,14 +13,13 @@ import pyarrow.dataset as ds
 from evaluator.anchors.drawing import COMPARED, FIRST_DRAWS, Held, Known, drawn, of_last_day
 from evaluator.anchors.settings import AnchorSettings
 from evaluator.answers import ANSWER_COLUMNS, Answer, answers
-from evaluator.cases import CaseBook
 from evaluator.identity import identity
 from evaluator.late_contexts import with_late_contexts
 from evaluator.metrics import Metric
 from evaluator.metrics.metric import Redrawable
 from evaluator.scores import Scorer
 from evaluator.tables import DeploymentTables
-from lake import ANCHORS, PASSES, can_drift
+from lake import ANCHORS, PASSES, CaseBook, can_drift
 
 _AT_ONCE = 50
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -95,7 +94,7 @@ class Rescoring:
         held = Held.read(tables.anchors, metric.name)
         if (held.last_scored_at(metric.version) or _EPOCH) >= due:
             return 0
-        anchors, cases = self._anchors(tables, metric, held), CaseBook.read(tables)
+        anchors, cases = self._anchors(tables, metric, held), CaseBook.read(tables.truth, tables.logs)
         scored = {one.event_id for one in held.anchors(metric.version)}
         old = [answer for answer in anchors if answer.event_id in scored]
         new = [answer for answer in anchors if answer.event_id not in scored]

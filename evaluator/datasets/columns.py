@@ -11,6 +11,9 @@ ANSWERS, GROUND_TRUTH = "answers", "ground truth"
 LISTS = ("documents", "context", "facts")
 """Columns that are lists of text and never null in a table that aidial-rag-eval reads."""
 
+CONTEXTS_ORIGIN = "contexts_origin"
+"""Column of the answers that says how it is known what was retrieved, as in `parsed_logs`."""
+
 READ_FROM: Mapping[str, tuple[str, str]] = {
     "question": (ANSWERS, "question"),
     "answer": (ANSWERS, "answer"),
@@ -60,6 +63,15 @@ def as_metrics_read(name: str, cells: Sequence[object]) -> Sequence[object]:
     if name != "reference_answers":
         return cells
     return [[cell] if isinstance(cell, str) else cell for cell in cells]
+
+
+def known_contexts(contexts: Sequence[object], origins: Sequence[object], *, compared: bool) -> Sequence[object]:
+    """Give the contexts without those of which the origin says that it is not known what was retrieved.
+
+    What an answer cited is a part of what was retrieved: too little to be `compared` with ground truth.
+    """
+    unknown = (None, "none", "cited") if compared else (None, "none")
+    return [None if origin in unknown else cell for cell, origin in zip(contexts, origins, strict=True)]
 
 
 def _is_list(kind: pa.DataType) -> bool:

@@ -17,19 +17,21 @@ from pydantic import ValidationError
 
 from evaluator.datasets.columns import DatasetError
 from evaluator.datasets.metadata import UNKNOWN, Dataset, Metadata
+from evaluator.datasets.text_files import read_csv, read_json_lines
 from lake import Storage, is_remote
 
 _BUFFER_BYTES = 1 << 20  # Without a buffer Arrow reads a whole row group at once.
 _TABLE, _METADATA = ".parquet", ".metadata.json"
+_TEXT = {".csv": read_csv, ".jsonl": read_json_lines}
 
 
 def open_dataset(path: str, storage: Storage | None = None) -> Dataset:
     """Give a table's paths and metadata; `path` is that of the table or of its metadata.
 
     A table without metadata is one of which nothing is known. Raises DatasetError where the path ends in neither
-    `.parquet` nor `.parquet.metadata.json`, and where the metadata cannot be read.
+    `.parquet`, `.csv`, `.jsonl` nor one of these and `.metadata.json`, and where the metadata cannot be read.
     """
-    data_path, metadata_path = paths_of(path)
+    data_path, metadata_path = _paths_read(path)
     filesystem, at = (storage or Storage()).filesystem(metadata_path)
     if not filesystem.exists(at):
         return Dataset(metadata_path=metadata_path, data_path=data_path, metadata=UNKNOWN)
@@ -58,8 +60,16 @@ def read_column(path: str, name: str, storage: Storage | None = None) -> npt.NDA
         return np.asarray(table.read([name]).column(name).drop_null().to_numpy(), dtype=np.float64)
 
 
+def _paths_read(path: str) -> tuple[str, str]:
+    """Give the paths of a table that is read, and of its metadata, from either."""
+    data_path = path.removesuffix(_METADATA)
+    if not data_path.endswith((_TABLE, *_TEXT)):
+        raise DatasetError(f"{path} must end in {', '.join((_TABLE, *_TEXT))}, or one of these and {_METADATA}")
+    return data_path, f"{data_path}{_METADATA}"
+
+
 def paths_of(path: str) -> tuple[str, str]:
-    """Give the paths of the table and of its metadata from either."""
+    """Give the paths of a table that is written, and of its metadata, from either."""
     data_path = path.removesuffix(_METADATA)
     if not data_path.endswith(_TABLE):
         raise DatasetError(f"{path} must end in {_TABLE} or {_TABLE}{_METADATA}")
@@ -68,8 +78,11 @@ def paths_of(path: str) -> tuple[str, str]:
 
 @contextmanager
 def reading(path: str, storage: Storage | None = None) -> Iterator[pq.ParquetFile]:
-    """Open a table; DatasetError where it is no parquet, FileNotFoundError where there is none."""
-    data_path, _ = paths_of(path)
+    """Open a table; DatasetError where it cannot be read, FileNotFoundError where there is none.
+
+    One of text is read whole.
+    """
+    data_path, _ = _paths_read(path)
     filesystem, at = (storage or Storage()).filesystem(data_path)
     try:
         opened = filesystem.open(at, "rb")
@@ -77,11 +90,25 @@ def reading(path: str, storage: Storage | None = None) -> Iterator[pq.ParquetFil
         # s3fs says the path and no word more.
         raise FileNotFoundError(f"there is no file {data_path}") from None
     with opened as file:
+        read = _TEXT.get(f".{data_path.rpartition('.')[2]}")
+        if read is not None:
+            yield pq.ParquetFile(_as_parquet(data_path, read(data_path, file.read())))
+            return
         try:
             table = pq.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER_BYTES)
         except pa.ArrowInvalid as error:
             raise DatasetError(f"{data_path} cannot be read as parquet: {error}") from None
         yield table
+
+
+def _as_parquet(path: str, table: pa.Table) -> pa.BufferReader:
+    """Give a table in memory as a file that can be opened like others."""
+    sink = pa.BufferOutputStream()
+    try:
+        pq.write_table(table, sink, compression="none")
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DatasetError(f"{path} has a column that no table can hold: {error}") from None
+    return pa.BufferReader(sink.getvalue())
 
 
 @contextmanager

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import repeat
+from typing import Any
 
 import pyarrow as pa
 
 from evaluator.datasets.columns import ANSWERS, GROUND_TRUTH, require
 from evaluator.datasets.files import reading
-from lake import Storage
+from lake import OTHER_CASES, Storage
 
 Key = tuple[frozenset[str], str]
 
@@ -18,16 +21,23 @@ KEYS = ("documents", "question")
 WHY = "by which answers and ground truth are joined"
 
 
+CASE, SOURCE, ANSWER = "case_id", "source_response_id", "response_id"
+"""Columns that say which case an answer is compared with, and which answer a case was made of."""
+
+
 @dataclass
 class GroundTruth:
     """A table of ground truth in memory, and which of its rows had an answer.
 
     The key is the documents as a set and the question, byte for byte; missing documents are the empty set. A row
-    without a question has no partner.
+    without a question has no partner. `rows` are those of a key; each is given with the other cases that the table has
+    for it (`lake.ground_truth_frame`), the best first. Answers that name their case, as those of `lake.answers_frame`
+    do, are joined with that one, and by the key only with rows that are no case. No answer is joined with the case that
+    was made of it.
     """
 
     table: pa.Table
-    rows: Mapping[Key, Sequence[int]]
+    rows: Mapping[Key, Sequence[Sequence[int]]]
     answered: set[int] = field(default_factory=set)
 
     @classmethod
@@ -36,20 +46,16 @@ class GroundTruth:
         with reading(path, storage) as file:
             require(file.schema_arrow.names, KEYS, path, WHY)
             table = file.read()
-        rows: defaultdict[Key, list[int]] = defaultdict(list)
-        for row, key in enumerate(_keys(table)):
+        table, cases = with_other_cases(table)
+        rows: defaultdict[Key, list[Sequence[int]]] = defaultdict(list)
+        for row, key in zip(cases, _keys(table), strict=False):
             if key is not None:
                 rows[key].append(row)
         return cls(table, rows)
 
     def join(self, answers: pa.RecordBatch) -> tuple[int, dict[str, pa.RecordBatch | pa.Table]]:
         """Give how many answers have ground truth, and both tables: a row a pair, in the order of the answers."""
-        pairs = [
-            (row, partner)
-            for row, key in enumerate(_keys(answers))
-            if key is not None
-            for partner in self.rows.get(key, ())
-        ]
+        pairs = [(row, partner) for row, partners in enumerate(self._partners(answers)) for partner in partners]
         self.answered.update(partner for _, partner in pairs)
         left, right = ([pair[side] for pair in pairs] for side in (0, 1))
         joined = {
@@ -57,6 +63,64 @@ class GroundTruth:
             GROUND_TRUTH: self.table.take(pa.array(right, pa.int64())),
         }
         return len(set(left)), joined
+
+    def _partners(self, answers: pa.RecordBatch) -> Iterator[Sequence[int]]:
+        names_case = CASE in answers.schema.names and CASE in self.table.schema.names
+        named = _cells(answers, CASE) if names_case else repeat(None)
+        for key, own, case in zip(_keys(answers), _cells(answers, ANSWER), named, strict=False):
+            by_key = [] if key is None else [self._best(row, own) for row in self.rows.get(key, ())]
+            found = [partner for partner in by_key if partner is not None]
+            if names_case:
+                found = [partner for partner in found if self._cases[partner] is None]
+                found += [self._by_case[case]] if case in self._by_case else []
+            yield found
+
+    def _best(self, cases: Sequence[int], own: object) -> int | None:
+        return next((case for case in cases if own is None or self._sources[case] != own), None)
+
+    @cached_property
+    def _sources(self) -> Sequence[object]:
+        return list(_cells(self.table, SOURCE))
+
+    @cached_property
+    def _cases(self) -> Sequence[object]:
+        return list(_cells(self.table, CASE))
+
+    @cached_property
+    def _by_case(self) -> Mapping[object, int]:
+        return {case: row for row, case in enumerate(self._cases) if case is not None}
+
+
+def with_other_cases(table: pa.Table) -> tuple[pa.Table, Sequence[Sequence[int]]]:
+    """Give the table with each of its other cases as a row of its own at the end, and by row all of its cases."""
+    rows = range(len(table))
+    if OTHER_CASES not in table.schema.names:
+        return table, [(row,) for row in rows]
+    others = [(row, one) for row, cell in zip(rows, _cells(table, OTHER_CASES), strict=True) for one in cell or ()]
+    cases: list[list[int]] = [[row] for row in rows]
+    for place, (row, _) in enumerate(others, len(table)):
+        cases[row].append(place)
+    whole = table.drop_columns([OTHER_CASES]).take(pa.array([*rows, *(row for row, _ in others)], pa.int64()))
+    for name in {name for _, one in others for name in one}:
+        told = [*_cells(table, name), *(one.get(name) for _, one in others)]
+        if name in whole.schema.names:
+            column = _column(told, whole.schema.field(name).type)
+            whole = whole.set_column(whole.schema.get_field_index(name), name, column)
+        else:
+            whole = whole.append_column(name, pa.array(told))
+    return whole, cases
+
+
+def _column(cells: Sequence[object], kind: pa.DataType) -> pa.Array:
+    try:
+        return pa.array(cells, kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        # Where all cells of the table are empty their type is none.
+        return pa.array(cells)
+
+
+def _cells(table: pa.RecordBatch | pa.Table, name: str) -> Iterable[Any]:
+    return table.column(name).to_pylist() if name in table.schema.names else [None] * len(table)
 
 
 def _keys(table: pa.RecordBatch | pa.Table) -> Iterable[Key | None]:

@@ -11,15 +11,17 @@ import pyarrow as pa
 
 from evaluator.datasets.columns import (
     ANSWERS,
+    CONTEXTS_ORIGIN,
     GROUND_TRUTH,
     READ_FROM,
     DatasetError,
     as_metrics_read,
+    known_contexts,
     written,
     written_type,
 )
 from evaluator.datasets.retrieval import TYPES, retrieval_arrays
-from evaluator.metrics import REGISTRY, Metric, Models, ModelUnavailableError, compute, metric_named
+from evaluator.metrics import REGISTRY, Metric, Models, ModelUnavailableError, compute, metric_named, needs_ground_truth
 from lake import JudgeKind, asks_llm
 
 _INDEX = "__index_level_"
@@ -57,7 +59,8 @@ class Layout:
 
         `models` are those of metrics that are given by name.
 
-        Raises DatasetError where a metric that was asked for lacks a column, and UnknownMetricError.
+        Raises DatasetError where a metric that was asked for lacks a column or no metric has all of its columns, and
+        UnknownMetricError.
         """
         read = _readable(schemas)
         given = [name for name, one in REGISTRY.items() if not asks_llm(one.judge)] if metrics is None else metrics
@@ -67,6 +70,8 @@ class Layout:
             for name, missing in left_out.items():
                 raise DatasetError(_lacking(name, missing[0], schemas))
         scorable = {one.name: one for one in asked if one.name not in left_out}
+        if metrics is None and not scorable:
+            raise DatasetError(_nothing_read(schemas))
         unavailable = {name: why for name, one in scorable.items() if (why := _unavailable(one)) is not None}
         chosen = [one for name, one in scorable.items() if name not in unavailable]
         has_retrieval = {"facts", "contexts"} <= read.keys()
@@ -87,11 +92,7 @@ class Layout:
             name: as_metrics_read(name, tables[table].column(column).to_pylist())
             for name, (table, column) in self.read.items()
         }
-        rows = len(tables[ANSWERS])
-        frame = pd.DataFrame(
-            {name: pd.Series(list[Any](of), dtype=object) for name, of in cells.items()}, index=range(rows)
-        )
-        scores = compute(frame, self.metrics, details=self.details)
+        scores = self._scores(cells, tables[ANSWERS])
         arrays = {
             name: written(name, tables[table].column(column), self.schema.field(name).type)
             for name, (table, column) in self.carried.items()
@@ -102,6 +103,23 @@ class Layout:
             name: pa.array(scores[name], self.schema.field(name).type, from_pandas=True) for name in scores.columns
         }
         return pa.record_batch([arrays[name] for name in self.schema.names], schema=self.schema), scores
+
+    def _scores(self, cells: Mapping[str, Sequence[object]], answers: pa.RecordBatch | pa.Table) -> pd.DataFrame:
+        if "contexts" not in cells or CONTEXTS_ORIGIN not in answers.schema.names:
+            return compute(_frame(cells, len(answers)), self.metrics, details=self.details)
+        origins, parts = answers.column(CONTEXTS_ORIGIN).to_pylist(), []
+        for compared in (False, True):
+            some = [metric for metric in self.metrics if needs_ground_truth(metric) is compared]
+            contexts = known_contexts(cells["contexts"], origins, compared=compared)
+            frame = _frame({**cells, "contexts": contexts}, len(answers))
+            parts.append(compute(frame, some, details=self.details))
+        both = pd.concat(parts, axis=1)
+        names = (f"{metric.name}{ending}" for metric in self.metrics for ending in ("", "_reason", "_details"))
+        return both[[name for name in names if name in both.columns]]
+
+
+def _frame(cells: Mapping[str, Sequence[object]], rows: int) -> pd.DataFrame:
+    return pd.DataFrame({name: pd.Series(list[Any](of), dtype=object) for name, of in cells.items()}, index=range(rows))
 
 
 def _unavailable(metric: Metric) -> str | None:
@@ -153,3 +171,14 @@ def _lacking(metric: str, needed: str, schemas: Mapping[str, pa.Schema]) -> str:
         return f"metric {metric!r} needs column {column!r} of the ground truth, and no ground truth is given"
     has = ", ".join(schemas[table].names) or "no columns"
     return f"metric {metric!r} needs column {column!r} in the {table}; the table has {has}"
+
+
+def _nothing_read(schemas: Mapping[str, pa.Schema]) -> str:
+    known = {table: [column for one, column in READ_FROM.values() if one == table] for table in (ANSWERS, GROUND_TRUTH)}
+    has = " and ".join(
+        f"the {table} have {', '.join(schema.names) or 'no columns'}" for table, schema in schemas.items()
+    )
+    return (
+        f"no metric can be scored: {has}; metrics read {', '.join(known[ANSWERS])} of the answers and "
+        f"{', '.join(known[GROUND_TRUTH])} of the ground truth: rename what is called otherwise"
+    )

@@ -60,11 +60,11 @@ and nothing is trimmed or folded.
 
 ## Models
 
-Some metrics ask a local model. They need `pip install 'dialwatch[models]'` and the model on this machine: in a folder,
-or by its name in the cache of Hugging Face (`hf download google/flan-t5-small` fetches it once). Nothing is downloaded
-while scoring. A model is loaded once a process, by the first row that needs it; a metric whose model is missing raises
-`ModelUnavailableError`, which says what was looked for and where. The service and `dialwatch score` leave that metric
-out, tell it, and score the others.
+Some metrics ask a local model. They need `pip install '.[models]'` in a checkout, and the model on this machine: in a
+folder, or by its name in the cache of Hugging Face (`hf download google/flan-t5-small` fetches it once). Nothing is
+downloaded while scoring. A model is loaded once a process, by the first row that needs it; a metric whose model is
+missing raises `ModelUnavailableError`, which says what was looked for and where. The service and `dialwatch score`
+leave that metric out, tell it, and score the others.
 
 ```python
 from evaluator.metrics import Models, SemanticSimilarity

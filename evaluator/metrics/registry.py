@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 import pandas as pd
+from rapidfuzz import fuzz, process
 
 from evaluator.metrics.answer_correctness import AnswerCorrectnessClaims
 from evaluator.metrics.answer_relevancy import AnswerRelevancy
@@ -196,17 +197,34 @@ _FORMS: Mapping[str, tuple[str, object]] = {
 SLICE_ROWS = 1024
 """Rows that are scored together: enough to share repeated texts and fill batches, few enough to forget them again."""
 
+_LEAST_ALIKE, _MOST_MEANT = 75, 3
+"""How like a name must be to be meant, of 100, and how many are told."""
+
 _CUT = re.compile(r"(?P<name>.+)@(?P<k>[1-9][0-9]*)")
 
 
 class UnknownMetricError(ValueError):
-    """No metric has this name."""
+    """No metric has this name; the message has the names that are like it."""
 
     def __init__(self, name: str) -> None:
+        near = _like(name)
+        meant = f"; did you mean {' or '.join(near)}?" if near else ";"
         super().__init__(
-            f"there is no metric {name!r}; the known ones are {', '.join(sorted(REGISTRY))}; "
-            f"those that are cut after k contexts take @k, and some take _{', _'.join(_FORMS)}"
+            f"there is no metric {name!r}{meant} docs/metrics.md lists all {len(REGISTRY)} and what may follow a name: "
+            f"@k cuts after k contexts, and some take _{', _'.join(_FORMS)}"
         )
+
+
+def _like(name: str) -> list[str]:
+    """Give the names of metrics that are most like one, with what follows it."""
+    cut = _CUT.fullmatch(name)
+    base, end = (cut["name"], f"@{cut['k']}") if cut else (name, "")
+    forms = (f"{one}_{ending}" for one in REGISTRY for ending in _FORMS)
+    known = [*REGISTRY, *ALIASES, *(form for form in forms if _uncut(form) is not None)]
+    found = process.extract(base.lower(), known, scorer=fuzz.WRatio, limit=None, score_cutoff=_LEAST_ALIKE)
+    # Of names that hold the given one the shortest comes first.
+    nearest = sorted(found, key=lambda one: (-fuzz.ratio(base.lower(), one[0]), one[0]))[:_MOST_MEANT]
+    return [f"{one}{end}" if end and _has_cut(one) else one for one, _, _ in nearest]
 
 
 def metric_named(name: str, models: Models | None = None, judge: BoundJudge | None = None) -> Metric:
@@ -237,6 +255,11 @@ def _with_models(metric: Any, models: Models) -> Metric:
     changed = _with_option(metric, "models", models)
     found: Metric = metric if changed is None else changed
     return found
+
+
+def _has_cut(name: str) -> bool:
+    found = _uncut(name)
+    return found is not None and "k" in options_of(found)
 
 
 def _uncut(name: str) -> Metric | None:

@@ -98,7 +98,8 @@ def _load(role: Role, name: str, device_name: str, dtype: str, batch_tokens: int
         import transformers
     except ImportError as error:
         raise ModelUnavailableError(
-            f"metrics of local models need torch and transformers ({error}): pip install 'dialwatch[models]'"
+            f"metrics of local models need torch and transformers ({error}): pip install '.[models]' in a checkout of "
+            "dialwatch"
         ) from error
     utils: Any = transformers.utils
     utils.logging.disable_progress_bar()

@@ -13,7 +13,9 @@ from pathlib import Path
 import httpx
 import pyarrow.dataset as ds
 import pytest
+from typer.main import get_command
 
+from dialwatch import cli
 from lake import PARSED_LOGS, SCORES, Lake
 from tests import commands
 from tests.collector.lines import chat_line, rating_line
@@ -135,6 +137,31 @@ def test_an_error_is_a_message_and_not_a_trace(arguments: tuple[str, ...], says:
     assert done.returncode == 2
     assert says in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def commands_with(option: str) -> set[str]:
+    """Every command of the command line that has an option."""
+    pairs = [("", get_command(cli.app))]
+    found = set()
+    for name, command in pairs:
+        pairs += [(f"{name} {one}".strip(), sub) for one, sub in getattr(command, "commands", {}).items()]
+        if any(option in parameter.opts for parameter in command.params):
+            found.add(name)
+    return found
+
+
+def test_who_is_told_to_give_a_lake_can_give_one() -> None:
+    """All commands that read a configuration have --lake, but the two that need no lake."""
+    assert commands_with("--config") - commands_with("--lake") == {"score", "webhook test"}
+
+
+def test_up_takes_the_lake_of_the_flag(tmp_path: Path) -> None:
+    """As the other services do; without any lake the message names what is there."""
+    config = tmp_path / "dialwatch.yaml"
+    config.write_text("monitor: {listen: here}")
+    for arguments, says in (((), "lake.root: is missing; give --lake"), (("--lake", tmp_path), "write host:port")):
+        done = commands.dialwatch("up", "-c", config, *arguments)
+        assert (done.returncode, says in done.stderr) == (2, True), done.stderr
 
 
 def test_a_mistyped_lake_is_noticed(tmp_path: Path) -> None:

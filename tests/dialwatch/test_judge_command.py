@@ -61,11 +61,12 @@ def lake(tmp_path: Path) -> Lake:
     return lake
 
 
-def test_a_file_of_scores_and_labels_is_reported(tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["--html", "--page"])
+def test_a_file_of_scores_and_labels_is_reported(option: str, tmp_path: Path) -> None:
     """The report gives agreement, the three means, what more labels bring, and the page holds the same."""
     file, page = tmp_path / "labels.csv", tmp_path / "page.html"
     labelled(1, 2000, 150).to_csv(file, index=False)
-    done = run(str(file), "--page", str(page))
+    done = run(str(file), option, str(page))
     assert done.exit_code == 0, done.output
     assert "150 of 2,000 scored answers are labelled; agreement beyond chance is usable" in done.output
     for name in ("kappa", "TPR", "TNR", "AUROC", "judge alone", "labels alone", "corrected", "300 labels"):

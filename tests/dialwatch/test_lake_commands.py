@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from contextlib import closing
@@ -85,6 +86,13 @@ def test_erase_wants_one_subject(lake: Lake) -> None:
 def test_ls_counts_rows(lake: Lake) -> None:
     """`ls` gives the rows of each deployment."""
     assert "rag-app" in run(lake, "ls").stdout
+
+
+def test_ls_gives_json(lake: Lake) -> None:
+    """`ls --json` gives the same counts to programs, a deployment an object."""
+    told = json.loads(run(lake, "ls", "--json").stdout)
+    counts = {"deployment": "rag-app", "requests": 3, "signals": 0, "scores": 0, "cases": 0}
+    assert told == {"deployments": [counts], "lines": 0, "rejected": 0}
 
 
 def test_retention_drops_what_is_too_old(lake: Lake, tmp_path: Path) -> None:

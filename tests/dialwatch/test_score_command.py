@@ -115,10 +115,11 @@ def test_every_value_has_its_bar() -> None:
     [
         (("--metrics", "facts_recall"), "'facts_recall' needs column 'facts' of the ground truth"),
         (("--metrics", "hit_rate", "--ground-truth", "gt.parquet"), "'hit_rate' needs column 'context_ids'"),
-        (("--metrics", "faith"), "there is no metric 'faith'"),
+        (("--metrics", "faithfulnes_kprecision"), "did you mean faithfulness_kprecision"),
+        (("--metrics", "ndgc@5"), "did you mean ndcg@5?"),
         (("--metrics", ","), "name at least one"),
         (("--ground-truth", "nowhere.parquet"), "nowhere.parquet"),
-        (("--ground-truth", "secret"), "secret must end in .parquet"),
+        (("--ground-truth", "secret"), "secret must end in .parquet, .csv, .jsonl"),
         (("--webhook", "http://127.0.0.1:1/"), "go together"),
         (("--webhook", "nowhere", "--webhook-secret-file", "secret"), "--webhook: url"),
     ],
@@ -130,6 +131,42 @@ def test_an_error_is_a_message_and_not_a_trace(arguments: tuple[str, ...], says:
     assert says in done.stderr
     assert "Traceback" not in done.stderr
     assert not (folder / "out.parquet").exists()
+
+
+def test_columns_that_no_metric_reads_are_an_error(folder: Path) -> None:
+    """It names the columns that there are and those that are read, with exit code 2, and nothing is written."""
+    pq.write_table(pa.table({"q": ["Why?"], "a": ["So."]}), folder / "mine.parquet")
+    done = score(folder, "mine.parquet", "-o", "out.parquet")
+    assert done.returncode == 2
+    assert "the answers have q, a; metrics read question, answer, context," in done.stderr
+    assert not (folder / "out.parquet").exists()
+
+
+def test_tables_of_text_are_scored(folder: Path) -> None:
+    """CSV with lists as JSON, and JSON lines."""
+    (folder / "answers.csv").write_text(
+        'question,documents,context,answer\nQ?,"[""a""]","[""the sky is blue""]",blue\n'
+    )
+    truth = {"question": "Q?", "documents": ["a"], "facts": ["sky is blue", "snow"], "answer": "blue"}
+    (folder / "gt.jsonl").write_text(json.dumps(truth))
+    done = score(folder, "answers.csv", "--ground-truth", "gt.jsonl", "--metrics", "facts_recall", "-o", "out.parquet")
+    assert done.returncode == 0, done.stderr
+    assert pq.read_table(folder / "out.parquet")["facts_recall"].to_pylist() == [0.5]
+
+
+@pytest.mark.parametrize("terminal", [{}, {"TTY_COMPATIBLE": "1", "COLUMNS": "40"}], ids=["pipe", "narrow"])
+def test_no_name_and_no_count_is_cut(terminal: dict[str, str], folder: Path) -> None:
+    """Neither in a pipe, where each row is one line whatever the width, nor on a terminal that is too narrow."""
+    metrics = "answer_correctness_token_recall_any_script,facts_recall"
+    arguments = ("answers.parquet", "--ground-truth", "gt.parquet", "--metrics", metrics, "-o", "out.parquet")
+    done = score(folder, *arguments, **{"COLUMNS": "40"} | terminal)
+    assert done.returncode == 0, done.stderr
+    assert "…" not in done.stdout
+    assert "1.0000" in done.stdout
+    if not terminal:
+        (line,) = [line for line in done.stdout.splitlines() if "facts_recall " in line]
+        assert [cell.strip() for cell in line.split("│")][1:4] == ["facts_recall", "0.5000", "1"]
+        assert "answer_correctness_token_recall_any_script" in done.stdout
 
 
 def test_a_webhook_gets_the_means(folder: Path, receiver: tuple[str, type[Receiver]]) -> None:

@@ -99,7 +99,7 @@ def test_a_refusal_is_said_in_plain_words(
 def test_without_a_url_all_receivers_of_the_settings_are_tried(
     receiver: Receiver, secret_file: str, tmp_path: Path
 ) -> None:
-    """Each in its format and under its name; one that is forbidden does not hide the others."""
+    """Each in its format and under its name, without a lake; one that is forbidden does not hide the others."""
     webhooks = [
         {"name": "team", "url": receiver.url, "secret_file": secret_file},
         {"name": "chat", "url": receiver.url, "format": "slack"},
@@ -107,7 +107,7 @@ def test_without_a_url_all_receivers_of_the_settings_are_tried(
         {"name": "inside", "url": "https://127.0.0.2:1/", "format": "teams"},
     ]
     monitor = {"webhooks": webhooks, "internal_hosts": ["127.0.0.1"]}
-    (tmp_path / "dialwatch.yaml").write_text(json.dumps({"lake": {"root": str(tmp_path)}, "monitor": monitor}))
+    (tmp_path / "dialwatch.yaml").write_text(json.dumps({"monitor": monitor}))
     done = run("-c", str(tmp_path / "dialwatch.yaml"))
     assert done.exit_code == 1
     assert [line.split(" ")[0] for line in done.output.splitlines()] == ["team", "chat", "paging", "inside"]

@@ -48,8 +48,8 @@ def test_each_example_runs_as_it_stands(
     printed = capsys.readouterr().out
     assert all(text in printed for text in shows), printed
     if number == 2:
-        assert list(pd.read_parquet("answers.parquet").columns) == ["question", "documents", "context", "answer"]
-        assert list(pd.read_parquet("ground_truth.parquet").columns) == ["question", "documents", "facts", "answer"]
+        assert list(pd.read_parquet("answers.parquet").columns)[:4] == ["question", "documents", "context", "answer"]
+        assert list(pd.read_parquet("ground_truth.parquet").columns)[:4] == ["question", "documents", "facts", "answer"]
 
 
 def test_every_file_that_the_docs_name_is_there() -> None:

@@ -45,7 +45,7 @@ def test_a_liked_answer_is_a_proposed_case(evaluator: Evaluator, traffic: Any) -
         "source_response_id": "chatcmpl-a",
         "confidence": 0.9,
         "status": "proposed",
-        "extractor": "sentences/1",
+        "extractor": "sentences/2",
         "created_at": NOW,
         "updated_at": NOW,
         "updated_by": "evaluator",

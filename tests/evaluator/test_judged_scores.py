@@ -199,6 +199,16 @@ def test_what_may_be_bad_is_more_likely_to_be_judged(run: Run, traffic: Any) -> 
     assert {row["sampling_probability"] for row in judged(traffic)} == {1.0}
 
 
+@pytest.mark.parametrize(("days", "is_judged"), [(1, True), (2, False)])
+def test_a_signal_may_be_dated_a_day_before_its_answer(days: int, is_judged: bool, run: Run, traffic: Any) -> None:
+    """Clocks and zones of time differ by so much, and by no more."""
+    at = traffic.answer("rated")["requested_at"] - timedelta(days=days)
+    traffic.rate(traffic.signal("dislike", "rated") | {"date": at.date(), "signaled_at": at})
+    traffic.log(traffic.answer("rated"))
+    run(sampling={"rate": 0.000001, "flagged_rate": 1})
+    assert set(traffic.values(JUDGED)) == ({"rated"} if is_judged else set())
+
+
 def test_a_deployment_has_a_judge_and_a_sample_of_its_own(
     traffic: Any, other_traffic: Any, judge: ScriptedServer, tmp_path: Path
 ) -> None:

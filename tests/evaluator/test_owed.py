@@ -76,6 +76,15 @@ def test_an_answer_that_gets_none_is_asked_about_less_and_less_and_not_after_a_d
     assert service.traffic.values(JUDGED)["poison"] == "judge_unavailable"
 
 
+def test_what_comes_to_be_owed_later_puts_off_nothing_that_was_owed_before(service: Service) -> None:
+    """Ten minutes after the first try is ten minutes after it, whatever failed meanwhile."""
+    service.log("poison 1")
+    service.pass_at(0)
+    service.log("poison 2")
+    assert service.pass_at(5) == ["poison 2"]
+    assert service.pass_at(10) == ["poison 1"]
+
+
 def test_new_answers_come_before_those_that_are_owed_whosever_they_are(
     service: Service, other_traffic: Traffic
 ) -> None:

@@ -21,12 +21,12 @@ def lake(tmp_path: Path) -> Lake:
 
 def log_row(minute: int, **columns: Any) -> dict[str, Any]:
     at = START + timedelta(minutes=minute)
-    seen = {"date": at.date(), "requested_at": at, "kind": "chat_completion", "is_entry": True}
+    seen = {"date": at.date(), "requested_at": at, "kind": "chat_completion", "is_entry": True, "status": 200}
     return {"event_id": f"{minute}", "question": "Q?", "answer": f"A{minute}", "documents": ["a.pdf"]} | seen | columns
 
 
-def test_answers_are_one_row_a_question_with_lists_that_are_never_null(lake: Lake) -> None:
-    """The newest answer to a question over the same documents stays; calls of applications are no answers."""
+def test_answers_are_one_row_each_with_lists_that_are_never_null(lake: Lake) -> None:
+    """In the order they were asked for; calls of applications, tools and evaluations, and failed ones, are none."""
     rows = [
         log_row(3, documents=["b.pdf", "a.pdf"], contexts=[{"text": "one"}, {"text": None}]),
         log_row(1),
@@ -34,17 +34,45 @@ def test_answers_are_one_row_a_question_with_lists_that_are_never_null(lake: Lak
         log_row(4, is_entry=False),
         log_row(5, kind="embedding"),
         log_row(6, answer=None),
-        log_row(7, question="Other?", documents=None, contexts=None),
+        log_row(7, question="Other?", documents=None, contexts=None, response_id="r-7", duration_ms=5, price=0.5),
+        log_row(8, status=500),
+        log_row(10, origin="evaluation"),
+        log_row(9, answer=None, finish_reason="stop"),
     ]
+    rows[0]["contexts_origin"] = "retrieval_stage"
     lake.table(PARSED_LOGS, "rag-app").append(PARSED_LOGS.rows(rows))
     frame = answers_frame(lake, "rag-app")
-    assert list(frame.columns) == ["question", "documents", "context", "answer"]
-    assert list(frame.index) == [0, 1, 2]
-    assert frame.to_dict("records") == [
-        {"question": "Q?", "documents": ["a.pdf"], "context": [], "answer": "A1"},
-        {"question": "Q?", "documents": ["b.pdf", "a.pdf"], "context": ["one", ""], "answer": "A3"},
-        {"question": "Other?", "documents": [], "context": [], "answer": "A7"},
+    measured = ["duration_ms", "price"]
+    assert list(frame.index) == list(range(5))
+    known = {"response_id": "", "case_id": "", "contexts_origin": "none"}
+    assert frame.drop(columns=measured).fillna("").to_dict("records") == [
+        {"question": "Q?", "documents": ["a.pdf"], "context": [], "answer": "A1"} | known,
+        {"question": "Q?", "documents": ["a.pdf", "b.pdf"], "context": [], "answer": "A2"} | known,
+        {"question": "Q?", "documents": ["b.pdf", "a.pdf"], "context": ["one", ""], "answer": "A3"}
+        | known
+        | {"contexts_origin": "retrieval_stage"},
+        {"question": "Other?", "documents": [], "context": [], "answer": "A7"} | known | {"response_id": "r-7"},
+        {"question": "Q?", "documents": ["a.pdf"], "context": [], "answer": ""} | known,
     ]
+    assert frame.loc[3, measured].to_list() == [5, 0.5]
+
+
+def test_an_answer_names_the_case_that_it_is_compared_with(lake: Lake) -> None:
+    """One that was not made of it and whose answer came before; a row a question has the others in it, best first."""
+    rows = [log_row(minute, response_id=f"r-{minute}", response_ids=[f"r-{minute}"]) for minute in range(4)]
+    lake.table(PARSED_LOGS, "rag-app").append(PARSED_LOGS.rows(rows))
+    case = {"question": "Q?", "documents": ["a.pdf"], "facts": ["F."], "status": "proposed"}
+    sure = {"c-0": 0.8, "c-2": 1.0, "c-1": 0.9}
+    cases = [
+        case | {"case_id": one, "confidence": sure[one], "answer": one, "source_response_id": f"r-{one[2:]}"}
+        for one in sure
+    ]
+    lake.table(GROUND_TRUTH, "rag-app").append(GROUND_TRUTH.rows(cases))
+    assert answers_frame(lake, "rag-app")["case_id"].fillna("").to_list() == ["", "c-0", "c-1", "c-2"]
+    [row] = ground_truth_frame(lake, "rag-app").to_dict("records")
+    assert (row["case_id"], row["source_response_id"]) == ("c-2", "r-2")
+    assert [other["case_id"] for other in row["other_cases"]] == ["c-1", "c-0"]
+    assert row["other_cases"][0] == {"facts": ["F."], "answer": "c-1", "case_id": "c-1", "source_response_id": "r-1"}
 
 
 def test_answers_are_those_that_people_asked_for_or_those_of_one_other_origin(lake: Lake) -> None:
@@ -84,7 +112,7 @@ def test_contexts_that_only_the_applications_model_call_shows_are_found(lake: La
 
 
 def test_ground_truth_has_no_fact_that_is_found_everywhere(lake: Lake) -> None:
-    """Rejected cases and facts of punctuation alone are left out; the newest case of a question stays."""
+    """Rejected cases and facts of punctuation alone are left out; an accepted case comes before a proposed one."""
     cases = [
         {"question": "Q?", "facts": ["Thirty days.", "---"], "answer": "30", "status": "accepted", "updated_at": START},
         {"question": "No?", "facts": [], "answer": "x", "status": "rejected", "updated_at": START},
@@ -92,12 +120,17 @@ def test_ground_truth_has_no_fact_that_is_found_everywhere(lake: Lake) -> None:
     ]
     lake.table(GROUND_TRUTH, "rag-app").append(GROUND_TRUTH.rows(cases))
     frame = ground_truth_frame(lake, "rag-app")
-    assert frame.to_dict("records") == [{"question": "Q?", "documents": [], "facts": ["Thirty days."], "answer": "30"}]
+    columns = ["question", "documents", "facts", "answer"]
+    assert frame[columns].to_dict("records") == [
+        {"question": "Q?", "documents": [], "facts": ["Thirty days."], "answer": "30"}
+    ]
 
 
 def test_the_frames_survive_parquet_with_the_types_that_the_evaluator_reads(lake: Lake, tmp_path: Path) -> None:
     """Written with pandas, lists are lists of strings and texts are strings."""
-    lake.table(PARSED_LOGS, "rag-app").append(PARSED_LOGS.rows([log_row(1, contexts=[{"text": "one"}])]))
+    lake.table(PARSED_LOGS, "rag-app").append(
+        PARSED_LOGS.rows([log_row(1, contexts=[{"text": "one"}], contexts_origin="cited")])
+    )
     path = tmp_path / "answers.parquet"
     answers_frame(lake, "rag-app").to_parquet(path)
     schema = pq.read_schema(path)

@@ -1,6 +1,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,3 +68,19 @@ def test_a_greeting_of_the_assistant_has_nothing_before_it() -> None:
     """An answer that nothing was asked for has the hash of no messages, which no request has."""
     greeted = history([{"role": "assistant", "content": "Hello"}, asked(("Why?", None))])
     assert greeted.parent_history_hash not in (None, greeted.prefix_hash, greeted.history_hash)
+
+
+@pytest.mark.parametrize("named", [{"previous_response_id": "resp_1"}, {"conversation": {"id": "conv_1"}}])
+def test_a_question_whose_conversation_is_named_by_an_id_is_not_the_first(named: dict[str, Any]) -> None:
+    """The Responses API sends the last message alone; the same words after another answer are another history."""
+
+    def asked_after(**columns: Any) -> History:
+        return read_request(json.dumps({"input": "Yes"} | columns)).history
+
+    first, after = asked_after(previous_response_id=None, conversation=""), asked_after(**named)
+    assert first == asked_after()
+    assert first.parent_history_hash is None
+    assert after.parent_history_hash not in (None, after.history_hash)
+    assert after.history_hash != first.history_hash
+    assert after.history_hash != asked_after(previous_response_id="resp_2").history_hash
+    assert after == asked_after(**named)

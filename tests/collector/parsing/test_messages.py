@@ -26,6 +26,8 @@ BODY = st.fixed_dictionaries(
         "input": st.text(min_size=1) | st.lists(MESSAGE),
         "prompt": st.text() | st.lists(st.text()),
         "system": st.text(),
+        "previous_response_id": st.text(),
+        "conversation": st.text() | st.fixed_dictionaries({"id": st.text()}),
         "model": st.text(min_size=1),
         "stream": st.booleans(),
         "temperature": st.floats(0, 1),
@@ -35,7 +37,8 @@ BODY = st.fixed_dictionaries(
 
 def told(body: RequestBody) -> list[Any]:
     messages = body.messages or None
-    known = [json_of(getattr(body, name)) for name in ("instructions", "system", "prompt", "custom_fields")]
+    raw = ("instructions", "system", "prompt", "previous_response_id", "conversation", "custom_fields")
+    known = [json_of(getattr(body, name)) for name in raw]
     return [messages and said(messages), body.model, body.stream, known]
 
 

@@ -21,6 +21,7 @@ def row(answer: str | None, contexts: list[str] | None) -> tuple[float | None, s
         ("Delhi [1]. Also[2].", [1, 2]),
         ("Both [1, 3], all [2-4] and [1][3]; again [ 1 ].", [1, 3, 2, 3, 4, 1, 3, 1]),
         ("Backwards [4-2].", [4, 2]),
+        ("From one to itself [3-3].", [3, 3]),
         ("According to [1]: yes.", [1]),
         ("Nothing [0].", [0]),
         ("Take `items[1]` and ``a[2]``.", []),

@@ -125,6 +125,18 @@ def test_a_fact_that_a_border_cuts_is_a_near_miss() -> None:
 
 
 @pytest.mark.parametrize(
+    ("of_words", "words", "is_near"),
+    [(4, 3, True), (4, 2, False), (10, 4, True), (10, 3, False), (11, 4, False)],
+)
+def test_a_run_exactly_at_the_limit_is_a_near_miss(of_words: int, words: int, is_near: bool) -> None:
+    """Three words, and two fifths of the fact: as many are enough, and one less is not."""
+    fact = [f"w{number}" for number in range(of_words)]
+    details = scored("facts_longest_run", [" ".join(fact)], [" ".join(fact[:words])])[2]
+    expected = {"fact": 0, "words": words, "of_words": of_words, "context": 0, "near_miss": is_near}
+    assert details["missed_facts"] == [expected]
+
+
+@pytest.mark.parametrize(
     ("fact", "contexts", "run"),
     [
         ("one two three", ["two three four", "zero one two"], CommonRun(2, 3, 1)),

@@ -110,6 +110,13 @@ def test_only_the_first_three_sentences_count() -> None:
     assert row(told + "That is all. I don't know more.")[0] == 0.0
 
 
+def test_a_question_before_a_refusal_is_one_of_the_three_sentences() -> None:
+    """It is no refusal itself, and counts: what comes fourth is too late."""
+    assert row("Do you mean the refund? I don't know.")[0] == 1.0
+    assert row("Do you mean the refund? It is 30 days. That is all. I don't know more.")[0] == 0.0
+    assert row("Do I know? It is 30 days. That is all.")[0] == 0.0
+
+
 def test_the_details_say_what_was_found() -> None:
     """Whoever doubts the value sees the phrase and its language."""
     assert row("**Sorry, I DON’T know.**") == (1.0, None, {"language": "en", "found": "i do not know"})

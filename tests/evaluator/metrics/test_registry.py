@@ -163,10 +163,25 @@ def test_a_missing_column_is_one_error_that_names_it() -> None:
         compute(frame(GOOD)[["answer", "contexts"]], ["facts_recall"])
 
 
-def test_an_unknown_metric_is_an_error_that_lists_the_known_ones() -> None:
-    """A typing error in a name is found at once."""
-    with pytest.raises(UnknownMetricError, match=r"'faithfullness'.*faithfulness_kprecision"):
-        compute(frame(GOOD), ["faithfullness"])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("faithfullness", "did you mean faithfulness or "),
+        ("Facts_Recall", "did you mean facts_recall or "),
+        ("ndgc@5", r"did you mean ndcg@5\?"),
+        ("facts_recal_statement", "did you mean facts_recall_statement or "),
+        ("context_present@5", "did you mean context_present or "),
+        ("zzz", r"no metric 'zzz'; docs/metrics.md lists all"),
+    ],
+)
+def test_an_unknown_metric_is_an_error_that_names_those_that_are_like_it(name: str, says: str) -> None:
+    """A typing error in a name is found at once; three names at most, which there are."""
+    with pytest.raises(UnknownMetricError, match=says) as told:
+        compute(frame(GOOD), [name])
+    _, _, meant = str(told.value).partition("did you mean ")
+    near = meant.partition("?")[0].split(" or ") if meant else []
+    assert len(near) <= 3
+    assert all(metric_named(one) for one in near)
 
 
 def test_a_frame_keeps_its_index_even_with_repeats_and_without_rows() -> None:

@@ -55,7 +55,7 @@ except ModelUnavailableError as error:
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "1.0\n" in ended.stdout
-    assert "pip install 'dialwatch[models]'" in ended.stdout
+    assert "pip install '.[models]' in a checkout" in ended.stdout
 
 
 def test_torch_is_imported_by_the_first_score_and_not_before() -> None:

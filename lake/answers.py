@@ -1,0 +1,70 @@
+"""What a row of `parsed_logs` says of the answer that a person saw; scores and exports read it alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow.dataset as ds
+
+from lake.schemas import ANSWERING_KINDS
+from lake.vocabulary import IS_PRODUCTION, NO_ERROR, TOOL_CALL_FINISH_REASONS, Origin
+
+_IS_ANSWERED = ds.field("kind").isin(ANSWERING_KINDS) & ds.field("is_entry") & (ds.field("status") == 200)
+
+IS_ANSWER = _IS_ANSWERED & IS_PRODUCTION
+"""Rows whose answer a person saw; other kinds, calls between applications, failed calls and what evaluations, replays,
+judges and tests asked are not scored."""
+
+CASE_QUESTION_COLUMNS = ("question", "standalone_question", "message_count", "prefix_hash", "parent_history_hash")
+"""What `case_question` reads."""
+
+
+def answers_to(origin: str) -> ds.Expression:
+    """Say which rows are answers to what people, or an evaluation or another origin, asked."""
+    return IS_ANSWER if origin == Origin.PRODUCTION else _IS_ANSWERED & (ds.field("origin") == origin)
+
+
+def case_question(row: Mapping[str, Any]) -> str | None:
+    """Give the question that an answer is compared by, one that says by itself what is asked; None where none does.
+
+    It is the question as it was sent where that was the first of its conversation, and else the standalone question
+    that the application made of it. A "Yes" means another thing in each conversation.
+    """
+    question: str | None = row["question"] if _is_first(row) else row["standalone_question"]
+    return question
+
+
+def _is_first(row: Mapping[str, Any]) -> bool:
+    if row["parent_history_hash"] is not None:
+        return False
+    # Rows of versions that did not know these hashes have neither; one message alone follows nothing.
+    return row["prefix_hash"] is not None or (row["message_count"] or 0) <= 1
+
+
+def answer_text(row: Mapping[str, Any]) -> str | None:
+    """Give the answer's text: empty where it ended without a word, None where the log does not hold it."""
+    if row["answer"] is not None:
+        return str(row["answer"])
+    reason = row["finish_reason"]
+    ended = is_whole(row) and reason is not None and reason not in TOOL_CALL_FINISH_REASONS
+    return "" if ended else None
+
+
+def is_whole(row: Mapping[str, Any]) -> bool:
+    """Say whether the line gave a whole answer."""
+    return row["error"] is None or re.fullmatch(NO_ERROR, row["error"]) is not None
+
+
+def context_texts(row: Mapping[str, Any]) -> list[str] | None:
+    """Give the texts of the chunks in rank order; None where the log does not tell what was retrieved."""
+    if row["contexts"] is None or row["contexts_origin"] in (None, "none"):
+        return None
+    return usable_texts(row["contexts"])
+
+
+def usable_texts(contexts: Sequence[Mapping[str, Any] | None]) -> list[str] | None:
+    """Give the texts of chunks in rank order; None where there are chunks, but only images."""
+    texts = [(context or {}).get("text") or "" for context in contexts]
+    return texts if not texts or any(text.strip() for text in texts) else None

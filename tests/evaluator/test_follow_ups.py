@@ -1,0 +1,190 @@
+"""Questions that are not the first of their conversation: which make a case, and what they are compared with."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from collector.parsing.question import read_request
+from evaluator import Evaluator, EvaluatorSettings
+from lake import GROUND_TRUTH, PARSED_LOGS, Lake, Subject, erase
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+FACTS, RECALL = "facts_recall", "answer_correctness_token_recall"
+FOLLOWS = {"message_count": 3, "prefix_hash": "p", "parent_history_hash": "h"}
+
+
+@pytest.fixture
+def evaluator(lake: Lake) -> Evaluator:
+    return Evaluator(lake, EvaluatorSettings(), clock=lambda: NOW)
+
+
+def follow_up(traffic: Any, name: str, minute: int = 0, question: str = "Yes", **columns: Any) -> dict[str, Any]:
+    row: dict[str, Any] = traffic.answer(name, minute, question=question, chat_id=f"chat-{name}", **FOLLOWS)
+    return row | columns
+
+
+def old_case(source: str | None = "chatcmpl-old", **columns: Any) -> dict[str, Any]:
+    """A case as versions made it that took any question."""
+    case = {"case_id": "c", "question": "Yes", "documents": ["files/india.pdf"], "facts": ["Delhi"], "answer": "Delhi"}
+    case |= {"source_response_id": source, "status": "proposed", "extractor": "sentences/1", "confidence": 0.9}
+    return case | columns
+
+
+def add_case(traffic: Any, case: dict[str, Any]) -> None:
+    traffic.lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows([case]))
+
+
+@pytest.mark.parametrize("signal", ["like", "copy"])
+def test_a_yes_is_nobodys_reference(signal: str, evaluator: Evaluator, traffic: Any) -> None:
+    """A good answer to a question that is not the first of its conversation makes no case, whatever the signal."""
+    rating = traffic.signal("like", "yes") | {
+        "signal": signal,
+        "origin": "explicit" if signal == "like" else "implicit",
+    }
+    traffic.rate(rating)
+    traffic.log(follow_up(traffic, "yes"), follow_up(traffic, "other", 5, answer="Paris."))
+    assert evaluator.run_once().cases == 0
+    assert traffic.values(RECALL) == traffic.values(FACTS) == {}
+
+
+def test_an_edited_follow_up_is_still_one(evaluator: Evaluator, traffic: Any) -> None:
+    """Messages before the question tell it, whatever became of the question since."""
+    edited = follow_up(traffic, "edited", 3, "Yes, please", prefix_hash="p")
+    traffic.log(follow_up(traffic, "first"), edited)
+    traffic.rate(traffic.signal("edit", "first", 2) | {"value": -0.5, "origin": "implicit"})
+    traffic.rate(traffic.signal("like", "edited", 4))
+    assert evaluator.run_once().cases == 0
+
+
+def test_a_follow_up_is_compared_by_its_standalone_question(evaluator: Evaluator, traffic: Any) -> None:
+    """The case has that question, and it meets first questions as sent and standalone ones, no follow-up as sent."""
+    question = "Where is the government of India?"
+    traffic.log(
+        follow_up(traffic, "liked", standalone_question=question),
+        traffic.answer("first", 5, question=question),
+        follow_up(traffic, "same", 6, "And there?", standalone_question=question, answer="It is in Mumbai."),
+        follow_up(traffic, "as-sent", 7, question),
+        traffic.answer("yes", 8, question="Yes"),
+        follow_up(traffic, "another", 9, standalone_question="Where is the port?"),
+    )
+    traffic.rate(traffic.signal("like", "liked"))
+    assert evaluator.run_once().cases == 1
+    [case] = traffic.cases()
+    assert (case["question"], case["facts"]) == (question, ["Delhi is the seat of government"])
+    assert traffic.values(RECALL) == {"first": 1.0, "same": pytest.approx(1 / 5)}
+    assert set(traffic.values(FACTS)) == {"first", "same"}
+
+
+def test_a_first_question_makes_no_case_for_follow_ups_with_its_words(evaluator: Evaluator, traffic: Any) -> None:
+    """ "Is it large?" at the beginning of one conversation is another question within a second one."""
+    traffic.log(traffic.answer("liked", question="Is it large?"), follow_up(traffic, "later", 5, "Is it large?"))
+    traffic.rate(traffic.signal("like", "liked"))
+    assert evaluator.run_once().cases == 1
+    assert traffic.values(RECALL) == {}
+
+
+@pytest.mark.parametrize(
+    ("messages", "is_first"),
+    [
+        (["user"], True),
+        (["system", "user"], True),
+        (["system", "user", "assistant", "tool"], True),
+        (["user", "assistant", "user"], False),
+        (["system", "user", "assistant", "user", "assistant", "tool"], False),
+    ],
+)
+def test_what_was_said_before_tells_the_first_question(
+    messages: list[str], is_first: bool, evaluator: Evaluator, traffic: Any
+) -> None:
+    """Hashes of a request as the collector makes them: instructions and calls of tools come before no question."""
+    body = ",".join(f'{{"role":"{role}","content":"Yes"}}' for role in messages)
+    request = read_request(f'{{"messages":[{body}]}}')
+    columns = {"message_count": request.message_count, "prefix_hash": request.history.prefix_hash}
+    columns |= {"parent_history_hash": request.history.parent_history_hash}
+    traffic.log(traffic.answer("liked", question=request.question, **columns))
+    traffic.rate(traffic.signal("like", "liked"))
+    assert evaluator.run_once().cases == is_first
+
+
+@pytest.mark.parametrize(("messages", "cases"), [(1, 1), (2, 0), (3, 0), (None, 1)])
+def test_rows_of_before_the_hashes_tell_it_by_their_messages(
+    messages: int | None, cases: int, evaluator: Evaluator, traffic: Any
+) -> None:
+    """One message alone, or a prompt without messages, is a first question; of more nothing is known."""
+    uri = traffic.lake.table(PARSED_LOGS, "rag").uri
+    Path(uri).mkdir(parents=True)
+    kept = [field for field in PARSED_LOGS.schema if field.name not in ("prefix_hash", "parent_history_hash")]
+    options = {"delta.enableChangeDataFeed": "true", "delta.dataSkippingStatsColumns": "requested_at"}
+    DeltaTable.create(uri, schema=pa.schema(kept), partition_by=["date"], name="rag", configuration=options)
+    traffic.log(traffic.answer("liked", message_count=messages))
+    traffic.rate(traffic.signal("like", "liked"))
+    assert evaluator.run_once().cases == cases
+
+
+def test_a_case_that_an_earlier_version_made_of_a_follow_up_matches_no_more(evaluator: Evaluator, traffic: Any) -> None:
+    """The answer that it was made from tells that its question was a follow-up, accepted by a person or not."""
+    add_case(traffic, old_case())
+    add_case(traffic, old_case(case_id="accepted", status="accepted"))
+    traffic.log(follow_up(traffic, "old"), traffic.answer("yes", 5, question="Yes"), follow_up(traffic, "again", 6))
+    evaluator.run_once()
+    assert traffic.values(RECALL) == {}
+
+
+def test_such_a_case_is_found_by_its_answers_standalone_question(evaluator: Evaluator, traffic: Any) -> None:
+    """Where the log still has that."""
+    add_case(traffic, old_case())
+    traffic.log(
+        follow_up(traffic, "old", standalone_question="Is Delhi large?"),
+        traffic.answer("asked", 5, question="Is Delhi large?", answer="Delhi"),
+        traffic.answer("yes", 6, question="Yes"),
+        follow_up(traffic, "again", 7),
+    )
+    evaluator.run_once()
+    assert traffic.values(RECALL) == {"asked": 1.0}
+
+
+def test_cases_of_first_questions_that_an_earlier_version_made_stay(evaluator: Evaluator, traffic: Any) -> None:
+    """So does one whose question a person has put in other words, though it was made of a follow-up."""
+    add_case(traffic, old_case("chatcmpl-first", question="Where?"))
+    add_case(traffic, old_case("chatcmpl-follow", question="Is Delhi large?", case_id="edited", status="accepted"))
+    traffic.log(
+        traffic.answer("first", question="Where?"),
+        follow_up(traffic, "follow", 1),
+        traffic.answer("where", 5, question="Where?"),
+        traffic.answer("large", 6, question="Is Delhi large?"),
+    )
+    evaluator.run_once()
+    assert set(traffic.values(RECALL)) == {"where", "large"}
+
+
+@pytest.mark.parametrize(
+    ("case", "is_used"),
+    [
+        (old_case("chatcmpl-gone"), False),
+        (old_case("chatcmpl-gone", status="accepted"), True),
+        (old_case("chatcmpl-gone", extractor="sentences/2"), True),
+        (old_case(None), True),
+        (old_case("chatcmpl-gone", extractor=None), True),
+    ],
+)
+def test_of_an_earlier_versions_case_without_its_answer_nothing_is_known(
+    case: dict[str, Any], is_used: bool, evaluator: Evaluator, traffic: Any
+) -> None:
+    """It may be a follow-up, so nothing is compared with it unless a person accepted or wrote it."""
+    add_case(traffic, case)
+    traffic.log(traffic.answer("yes", 5, question="Yes"))
+    evaluator.run_once()
+    assert set(traffic.values(RECALL)) == ({"yes"} if is_used else set())
+
+
+def test_a_case_with_a_standalone_question_is_erased_with_its_answer(evaluator: Evaluator, traffic: Any) -> None:
+    """Its words stand nowhere in the row's question."""
+    traffic.log(follow_up(traffic, "liked", standalone_question="Where does Ann Smith live?", user_id="ann"))
+    traffic.rate(traffic.signal("like", "liked"))
+    assert evaluator.run_once().cases == 1
+    erase(traffic.lake, Subject(user="ann"), NOW)
+    assert traffic.cases() == []
