@@ -35,7 +35,10 @@ def parse_piece(raw: bytes, keep_raw_response: bool = False) -> list[Record]:
     call = read_usual_call(raw)
     if call is not None:
         return [_guarded(raw, call, keep_raw_response)]
-    entries = split_entries(raw)
+    try:
+        entries = split_entries(raw)
+    except Unreadable as error:
+        return [Rejection(reason=error.reason, message=str(error), raw=raw)]
     if entries == [raw]:
         return [_guarded(raw, None, keep_raw_response)]
     return [parse_entry(entry, keep_raw_response) for entry in entries]
