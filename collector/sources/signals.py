@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from collector.parsing import SignalRecord
 from collector.parsing.entries import BOM
 from collector.parsing.line import DEEPEST
+from collector.sources.bodies import is_json, lines_of, require_few_items, require_few_values
 from collector.sources.deliveries import Item
 
 NOT_A_SIGNAL = "not_a_signal"
@@ -63,28 +64,29 @@ class SignalItem(BaseModel):
     signal_id: Text | None = None
 
 
-def read_signals(body: bytes, now: datetime) -> list[Item]:
+def read_signals(body: bytes, now: datetime, limit: int = 64 << 20) -> list[Item]:
     """Give the signals of a body that is a JSON array, one object, or an object a line; each read by itself.
 
-    An item that cannot be read has a `problem`. Raises ValueError where none of them can.
+    An item that cannot be read has a `problem`. Raises ValueError where none of them can, and HTTPException 413 where
+    what the body holds takes more than `limit` bytes.
     """
-    items = [_read(value, raw, now) for value, raw in _split(body)]
+    items = [_read(_value(raw), raw, now) for raw in _split(body, limit)]
     if items and all(item.problem is not None for item in items):
         problems = "; ".join(sorted({item.problem[1] for item in items if item.problem})[:5])
         raise ValueError(f"no item of the body is a signal: {problems}")
     return items
 
 
-def _split(body: bytes) -> list[tuple[Any, bytes]]:
+def _split(body: bytes, limit: int) -> list[bytes]:
     body = body.removeprefix(BOM)
-    try:
-        value = orjson.loads(body)
-        if not isinstance(value, list):
-            return [(value, body)]
-        raws = msgspec.json.decode(body, type=list[msgspec.Raw])
-    except (orjson.JSONDecodeError, RecursionError):
-        return [(_value(line), line) for line in body.split(b"\n") if line.strip()] or [(None, body)]
-    return [(item, bytes(raw)) for item, raw in zip(value, raws, strict=True)]
+    require_few_values(body, limit)
+    if not is_json(body):
+        return lines_of(body, limit) or [body]
+    if not body.lstrip().startswith(b"["):
+        return [body]
+    raws = msgspec.json.decode(body, type=list[msgspec.Raw])
+    require_few_items(len(raws), limit)
+    return [bytes(raw) for raw in raws]
 
 
 def _value(line: bytes) -> Any:
