@@ -46,7 +46,8 @@ class CollectorSettings(BaseModel):
     A batch is written when it holds `flush_bytes` of lines or is `flush_seconds` old. A line that comes again within
     `duplicate_window_hours` is counted and not stored. Lines of the kinds in `leave_out` are counted as filtered. The
     response as Core logged it, most of a line's bytes, is stored only with `keep_raw_response`. The
-    collector's own metrics are at `/metrics` of the HTTP source, and at `metrics_listen`, for one without it.
+    collector's own metrics are at `/metrics` of the HTTP source, and at `metrics_listen`, for one without it. Of
+    deployments that the lake does not have at most `new_deployments_per_hour` are taken up.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -62,6 +63,7 @@ class CollectorSettings(BaseModel):
     leave_out: frozenset[str] = frozenset()
     keep_raw_response: bool = False
     metrics_listen: str | None = None
+    new_deployments_per_hour: int = Field(default=5000, ge=0)
 
     @field_validator("leave_out")
     @classmethod

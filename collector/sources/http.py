@@ -15,9 +15,10 @@ from starlette.requests import ClientDisconnect
 
 from collector.pipeline import Collector
 from collector.settings import HttpSettings
+from collector.signals.words import Words
 from collector.sources.bodies import BYTES_OF_AN_ITEM, read_body, split_lines
 from collector.sources.deliveries import Deliveries, Held, Item, OverloadedError
-from collector.sources.signals import read_signals
+from collector.sources.signals import is_renamed, read_signals
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ def create_app(
     413: the body is too large, or holds too much. 415: it is no JSON, and there is no token. 503, with `Retry-After`:
     the lake is slow or away; send the same again, what is stored already is not stored twice.
     """
+    words = Words(collector.settings.signals.words)
     deliveries = Deliveries(
         collector,
         max_bytes=settings.max_waiting_bytes,
@@ -72,16 +74,19 @@ def create_app(
     async def signals(request: Request) -> dict[str, object]:
         def read(body: bytes) -> list[Item]:
             try:
-                return read_signals(body, clock(), settings.max_body_bytes)
+                return read_signals(body, clock(), settings.max_body_bytes, words.stored_as)
             except ValueError as error:
                 raise HTTPException(400, str(error)) from None
 
         items = await _take(request, settings, deliveries, read)
+        renamed = sum(item.record is not None and is_renamed(item.record) for item in items)
+        collector.meter.note_renamed(renamed)
         problems = [(number, item.problem[1]) for number, item in enumerate(items) if item.problem]
         return {
             "status": "stored",
             "accepted": len(items) - len(problems),
             "rejected": len(problems),
+            "stored_as_other": renamed,
             "errors": [{"index": number, "reason": reason} for number, reason in problems[:20]],
         }
 
