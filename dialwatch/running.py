@@ -72,7 +72,7 @@ def monitoring(settings: Settings, lake: Lake, stop: threading.Event | None = No
     watch = Monitor(lake, settings.monitor, lambda: datetime.now(UTC), budgets)
     chosen = settings.monitor
     hosts = [*chosen.hosts, urlsplit(chosen.external_url).hostname or ""]
-    app = KnownHosts(monitor.create_app(watch), parse_address(chosen.listen)[0], hosts, "monitor.hosts")
+    app = KnownHosts(monitor.create_app(watch, chosen), parse_address(chosen.listen)[0], hosts, "monitor.hosts")
     with (
         watch.telling(),
         Schedule(lambda: watch.refresh(stop.is_set), settings.monitor.refresh_seconds, stop),
