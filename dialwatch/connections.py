@@ -42,33 +42,40 @@ class PromptProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing any more."""
         super().connection_lost(exc)
-        self._head, self._reading = _cancelled(self._head), _cancelled(self._reading)
+        self._stop_waiting_for_head()
+        self._stop_waiting_for_reader()
 
     def data_received(self, data: bytes) -> None:
         """Take what came; the time for a head runs from its first byte, not from its last."""
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
-            self._head = _cancelled(self._head)
+            self._stop_waiting_for_head()
         elif self._head is None:
             self._wait_for_head()
 
     def pause_writing(self) -> None:
         """Begin to wait for the client to read."""
         super().pause_writing()
-        self._reading = _cancelled(self._reading) or self.loop.call_later(READING_SECONDS, self.transport.abort)
+        self._stop_waiting_for_reader()
+        self._reading = self.loop.call_later(READING_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
         """The client has read."""
         super().resume_writing()
-        self._reading = _cancelled(self._reading)
+        self._stop_waiting_for_reader()
 
     def _wait_for_head(self) -> None:
         self._head = self.loop.call_later(HEAD_SECONDS, self.transport.close)
 
+    def _stop_waiting_for_head(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
 
-def _cancelled(timer: asyncio.TimerHandle | None) -> None:
-    if timer is not None:
-        timer.cancel()
+    def _stop_waiting_for_reader(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
 
 
 class Lingering:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -67,7 +66,7 @@ class LabelBounds:
         shown, most = self._shown[label], self._bounds[label].most
         values = {sample.labels[label] for sample in samples if label in sample.labels} - shown - {OTHER}
         if values and len(shown) < most:
-            amounts = Counter[str]()
+            amounts: dict[str, float] = dict.fromkeys(values, 0.0)
             for sample in samples:
                 if sample.labels.get(label) in values:
                     amounts[sample.labels[label]] += sample.value
