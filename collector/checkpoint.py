@@ -6,13 +6,18 @@ be committed again, in other pieces too: a table leaves out the rows that it has
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 from collector.batch import Batch, Section, TableKey
 from collector.others import COLLECTORS, Look, stored_since
 from collector.position import Partition
 from lake import BATCHES, Lake, LostRaceError, Table
+
+_TABLES_AT_ONCE = 4
+"""An append mostly waits, for the disk or the store; so many tables make threads worth while."""
 
 Stored = dict[int, tuple[Partition, int]]
 """Where the lines stand that others have stored, by the number of their id."""
@@ -31,6 +36,7 @@ class Checkpoint:
         self._tables: dict[TableKey, Table] = {}
         self._found: dict[TableKey, Stored] = {}
         self._found_before: dict[TableKey, Stored] = {}
+        self._dropping = threading.Lock()
 
     def commit(self, batch: Batch, now: datetime) -> None:
         """Write every row of the batch once, and the books last. Safe to call again after an error.
@@ -42,8 +48,7 @@ class Checkpoint:
         try:
             done = self._table((BATCHES, None)).progress(reached)
             _require_own(batch, done)
-            for key in sorted(batch.rows, key=lambda key: (key[0].name, key[1] or "")):
-                self._append(key, batch, reached, now)
+            self._append_all(sorted(batch.rows, key=lambda key: (key[0].name, key[1] or "")), batch, reached, now)
             self._write_books(batch, reached, done, now)
         except Exception:
             # The next try opens the tables anew: one may have been erased, and this view of it is of no use then.
@@ -57,6 +62,20 @@ class Checkpoint:
         """
         self._found_before, self._found = self._found, {}
         return list(self._found_before.values())
+
+    def _append_all(self, keys: Sequence[TableKey], batch: Batch, reached: Mapping[str, int], now: datetime) -> None:
+        """Add to several tables at once; raises the first error when no append is under way any more."""
+        if len(keys) <= _TABLES_AT_ONCE:
+            for key in keys:
+                self._append(key, batch, reached, now)
+            return
+        with ThreadPoolExecutor(_TABLES_AT_ONCE, "collector append") as pool:
+            try:
+                for done in [pool.submit(self._append, key, batch, reached, now) for key in keys]:
+                    done.result()
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
 
     def _append(self, key: TableKey, batch: Batch, reached: Mapping[str, int], now: datetime) -> None:
         """Add the rows that the table has not; again and again where another collector's append came between.
@@ -109,7 +128,9 @@ class Checkpoint:
             for row in fresh:
                 number = places[row].number
                 if number is not None and (number in found or number in before):
-                    batch.drop(key, row)
+                    # The counts are those of all tables.
+                    with self._dropping:
+                        batch.drop(key, row)
 
     def _write_books(self, batch: Batch, reached: Mapping[str, int], done: Mapping[str, int], now: datetime) -> None:
         ahead = {app_id: offset for app_id, offset in reached.items() if offset > done.get(app_id, -1)}

@@ -32,6 +32,7 @@ class Committed:
     in_bounds: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
     seconds: float = 0.0
     failures: int = 0
+    renamed_signals: int = 0
 
 
 class Meter:
@@ -57,6 +58,12 @@ class Meter:
             total = self.committed.seconds + seconds
             self.committed = replace(self.committed, in_bounds=tuple(in_bounds), seconds=total)
         return result
+
+    def note_renamed(self, signals: int) -> None:
+        """Count signals that are stored as `other`, for their word is one too many."""
+        with self._lock:
+            total = self.committed.renamed_signals + signals
+            self.committed = replace(self.committed, renamed_signals=total)
 
     def note(self, batch: Batch, at: datetime) -> None:
         """Count the lines of a batch that is in the lake."""

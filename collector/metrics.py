@@ -102,6 +102,11 @@ class _MeterCollector(PrometheusCollector):
             "Commits that failed since the process started; each is tried again.",
             committed.failures,
         )
+        yield CounterMetricFamily(
+            "dialwatch_collector_renamed_signals_total",
+            "Signals that came since the process started and are stored as `other`, as their word was one too many.",
+            committed.renamed_signals,
+        )
         yield from _times(committed, self._clock())
         yield from _open(batches)
         if self._kafka is not None:

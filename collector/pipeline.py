@@ -16,8 +16,9 @@ from collector.children import RecentChildren
 from collector.duplicates import DuplicateWindow, id_number
 from collector.flight import Flight
 from collector.meter import Meter
+from collector.newcomers import Newcomers, setting_of
 from collector.others import rejection_id
-from collector.parsing import Filtered, LogRecord, Rejection, SignalRecord, parse_piece
+from collector.parsing import Filtered, LogRecord, Rejection, SignalRecord, parse_piece, split_entries
 from collector.position import HTTP, Partition, Piece
 from collector.recall import RecentIds, recent_children
 from collector.redaction import Redactor
@@ -56,6 +57,7 @@ class Collector:
         self.meter = Meter(clock())
         self._settings = settings
         self._clock = clock
+        self._newcomers = Newcomers(lake, settings.new_deployments_per_hour, settings.signals.new_deployments_per_hour)
         self._redact = Redactor(settings.redaction).redact if settings.redaction.enabled else None
         self._lock = threading.RLock()
         self._flight: Flight | None = None
@@ -63,6 +65,11 @@ class Collector:
         self._batch = Batch(clock())
         self._is_lost = True
         self._recover()
+
+    @property
+    def settings(self) -> CollectorSettings:
+        """How lines become rows."""
+        return self._settings
 
     @property
     def open_batches(self) -> tuple[Batch, ...]:
@@ -84,15 +91,9 @@ class Collector:
             section = self._section(piece.partition)
             section.bytes += len(piece.raw)
             self._batch.bytes += len(piece.raw)
-            if piece.record is not None:
-                self._take(piece, piece.record, len(piece.raw), section)
-            elif piece.problem is not None:
-                reason, message = piece.problem
-                self._take(piece, Rejection(reason=reason, message=message, raw=piece.raw), len(piece.raw), section)
-            else:
-                records = parse_piece(piece.raw, self._settings.keep_raw_response, self._settings.project_origins)
-                for record in records:
-                    self._take(piece, record, len(piece.raw) // len(records), section)
+            records = self._records(piece)
+            for record in records:
+                self._take(piece, record, len(piece.raw) // len(records), section)
             section.offset = piece.offset
             section.exhausted_size = None
 
@@ -233,6 +234,33 @@ class Collector:
         section = self._batch.sections.get(partition)
         return section or self._batch.section(partition, self.offset(partition))
 
+    def _records(self, piece: Piece) -> list[Record]:
+        """What a piece becomes; rows of a new deployment too many are rejections with the lines that they were."""
+        if piece.problem is not None:
+            reason, message = piece.problem
+            return [Rejection(reason=reason, message=message, raw=piece.raw)]
+        if piece.record is not None:
+            read: list[Record] = [piece.record]
+        else:
+            read = parse_piece(piece.raw, self._settings.keep_raw_response, self._settings.project_origins)
+        refused = [place for place, record in enumerate(read) if not self._admits(record, piece.record is not None)]
+        if not refused:
+            return read
+        entries = [piece.raw] if len(read) == 1 else split_entries(piece.raw)
+        message = f"more new deployments came within an hour than {setting_of(piece.record is not None)} allows"
+        for place in refused:
+            deployment = _deployment_of(read[place])
+            read[place] = Rejection(
+                reason="too_many_deployments", message=message, raw=entries[place], deployment=deployment
+            )
+        return read
+
+    def _admits(self, record: Record, is_signal: bool) -> bool:
+        deployment = _deployment_of(record)
+        if deployment is None or (isinstance(record, LogRecord) and record.kind in self._settings.leave_out):
+            return True
+        return self._newcomers.admits(deployment, is_signal=is_signal)
+
     def _take(self, piece: Piece, record: Record, size: int, section: Section) -> None:
         """Bring one record to where it ends: a table, or just a count."""
         size += _BYTES_OF_A_ROW
@@ -274,6 +302,11 @@ class Collector:
         if record.contexts_origin == "prompt" and record.trace_id and record.parent_span_id:
             self._children.remember(record.trace_id, record.parent_span_id, record.contexts or [])
         return record
+
+
+def _deployment_of(record: Record) -> str | None:
+    """The deployment whose tables a record goes to; None where it goes to none, or to those of no deployment."""
+    return record.deployment if isinstance(record, LogRecord | SignalRecord) else None
 
 
 def _number(record: LogRecord | SignalRecord | Rejection, piece: Piece) -> int | None:

@@ -24,14 +24,18 @@ class HttpSettings(BaseModel):
 
     Two commits begin at least `commit_seconds` apart; requests that come meanwhile share the next. While bodies of
     `max_waiting_bytes` in all wait for the lake, or one waits for `answer_seconds`, senders are told to come again.
+    Without a token, requests under names of other people are refused, except those in `hosts`.
+    Against `max_body_bytes` count the bytes of a body, unpacked, and what its lines, items and JSON values take.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     listen: str = "127.0.0.1:8080"
     token: SecretStr | None = None
+    hosts: tuple[str, ...] = ()
     max_body_bytes: int = Field(default=64 << 20, gt=0)
     max_waiting_bytes: int = Field(default=256 << 20, gt=0)
+    receive_seconds: float = Field(default=300.0, gt=0)
     commit_seconds: float = Field(default=0.5, ge=0)
     answer_seconds: float = Field(default=60.0, gt=0)
 
@@ -43,7 +47,8 @@ class CollectorSettings(BaseModel):
     `duplicate_window_hours` is counted and not stored. Lines of the kinds in `leave_out` are counted as filtered. The
     response as Core logged it, most of a line's bytes, is stored only with `keep_raw_response`. What the requests of a
     project are, unless production, `project_origins` says. The collector's own metrics are at `/metrics` of the HTTP
-    source, and at `metrics_listen`, for one without it.
+    source, and at `metrics_listen`, for one without it. Of deployments that the lake does not have at most
+    `new_deployments_per_hour` are taken up.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -60,6 +65,7 @@ class CollectorSettings(BaseModel):
     project_origins: dict[str, Origin] = Field(default_factory=dict)
     keep_raw_response: bool = False
     metrics_listen: str | None = None
+    new_deployments_per_hour: int = Field(default=5000, ge=0)
 
     @field_validator("leave_out")
     @classmethod

@@ -9,6 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
+from starlette.types import ASGIApp
+
 import collector
 from collector import (
     Collector,
@@ -16,13 +18,15 @@ from collector import (
     Counts,
     FileSource,
     FilesSettings,
+    HttpSettings,
     ImplicitSignals,
     collect_with_workers,
 )
 from collector.metrics import KafkaReader, add_metrics, metrics_app, registry_of
 from dialwatch.config import Settings
+from dialwatch.hosts import KnownHosts
 from dialwatch.schedule import Schedule
-from dialwatch.serving import BackgroundServer
+from dialwatch.serving import BackgroundServer, parse_address
 from lake import Lake
 
 logger = logging.getLogger(__name__)
@@ -100,12 +104,19 @@ def _serving(chosen: CollectorSettings, shared: Collector, kafka: KafkaReader | 
         if chosen.http:
             app = collector.create_app(shared, chosen.http)
             add_metrics(app, registry)
-            server = stack.enter_context(BackgroundServer(app, chosen.http.listen))
+            server = stack.enter_context(BackgroundServer(_guarded(app, chosen.http), chosen.http.listen))
             logger.info("taking lines on %s/data and signals on %s/signals", server.url, server.url)
         if chosen.metrics_listen:
             server = stack.enter_context(BackgroundServer(metrics_app(registry), chosen.metrics_listen))
             logger.info("the collector's own metrics on %s/metrics", server.url)
         yield
+
+
+def _guarded(app: ASGIApp, http: HttpSettings) -> ASGIApp:
+    """Without a token, whom a browser takes us for is all that keeps web pages out; no page knows the token."""
+    if http.token is not None:
+        return app
+    return KnownHosts(app, parse_address(http.listen)[0], http.hosts, "collector.http.hosts")
 
 
 @contextmanager

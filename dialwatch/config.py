@@ -79,9 +79,10 @@ class LakeSettings(BaseModel):
 
 
 class MonitorSection(MonitorSettings):
-    """The monitor, and where its pages and metrics are served."""
+    """The monitor, where its pages and metrics are served, and under which names besides those that are ours alone."""
 
     listen: str = "127.0.0.1:9464"
+    hosts: tuple[str, ...] = ()
 
 
 class Settings(BaseModel):

@@ -8,13 +8,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 import monitor
 from dialwatch.collecting import collecting
 from dialwatch.config import Settings
+from dialwatch.hosts import KnownHosts
 from dialwatch.maintaining import maintaining
 from dialwatch.schedule import Schedule
-from dialwatch.serving import BackgroundServer
+from dialwatch.serving import BackgroundServer, parse_address
 from evaluator import Evaluator
 from lake import Lake
 from monitor import Monitor
@@ -68,7 +70,9 @@ def monitoring(settings: Settings, lake: Lake, stop: threading.Event | None = No
     judges = settings.evaluator.judges.items()
     budgets = {name: judge.budget_per_day for name, judge in judges if judge.budget_per_day is not None}
     watch = Monitor(lake, settings.monitor, lambda: datetime.now(UTC), budgets)
-    app = monitor.create_app(watch)
+    chosen = settings.monitor
+    hosts = [*chosen.hosts, urlsplit(chosen.external_url).hostname or ""]
+    app = KnownHosts(monitor.create_app(watch, chosen), parse_address(chosen.listen)[0], hosts, "monitor.hosts")
     with (
         watch.telling(),
         Schedule(lambda: watch.refresh(stop.is_set), settings.monitor.refresh_seconds, stop),

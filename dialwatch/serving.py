@@ -8,7 +8,9 @@ import time
 from types import TracebackType
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from dialwatch.connections import Lingering, PromptProtocol
 
 _START_SECONDS = 30.0
 
@@ -46,7 +48,7 @@ def is_free(listen: str) -> bool:
 class BackgroundServer:
     """A server that runs while its `with` block does; `url` is where it answers. Port 0 takes a free one."""
 
-    def __init__(self, app: FastAPI, listen: str) -> None:
+    def __init__(self, app: ASGIApp, listen: str) -> None:
         host, port = parse_address(listen)
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
@@ -55,7 +57,14 @@ class BackgroundServer:
             raise OSError(error.errno, f"cannot listen on {listen}: {error.strerror}; choose another") from error
         shown = f"[{host}]" if ":" in host else host or "127.0.0.1"
         self.url = f"http://{shown}:{self._socket.getsockname()[1]}"
-        config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=10)
+        config = uvicorn.Config(
+            Lingering(app),
+            http=PromptProtocol,
+            ws="none",
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=10,
+        )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._socket]}, name=f"serve {self.url}", daemon=True

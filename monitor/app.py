@@ -20,6 +20,7 @@ from monitor.notify.link import page_of
 from monitor.notify.text import summary
 from monitor.overview import card_of, overview_of
 from monitor.service import Monitor
+from monitor.settings import MonitorSettings
 from monitor.wording import FILTERS
 
 _UNKNOWN_VERSION = re.compile(r"\bversion=(?!(?:0\.0\.1|0\.0\.4|1\.0\.0)\s*(?:;|$))")
@@ -34,7 +35,7 @@ _HEADERS = {
 }
 
 
-def create_app(monitor: Monitor) -> FastAPI:
+def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> FastAPI:
     """Give the application that shows a monitor's newest snapshot; it never reads the lake."""
     app = FastAPI(title="dialwatch monitor", docs_url=None, redoc_url=None, openapi_url=None)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
@@ -46,7 +47,7 @@ def create_app(monitor: Monitor) -> FastAPI:
         lstrip_blocks=True,
     )
     templates.filters.update(FILTERS | {"page_of": page_of})
-    registry = registry_of(lambda: monitor.snapshot)
+    registry = registry_of(lambda: monitor.snapshot, settings)
     add_error_pages(app, templates)
 
     @app.middleware("http")

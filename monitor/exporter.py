@@ -19,7 +19,9 @@ from monitor.amounts import PER_UNIT
 from monitor.books import Books
 from monitor.families import counter, gauge
 from monitor.found_metrics import found_in
+from monitor.label_bounds import Bound, LabelBounds
 from monitor.scores import BUCKETS, Histogram
+from monitor.settings import MonitorSettings
 from monitor.snapshot import Figures, Snapshot
 from monitor.totals import Counts, Totals
 
@@ -27,24 +29,31 @@ _BOUNDS = (*map(str, BUCKETS), "+Inf")
 _Deployments = Mapping[str, Figures]
 
 
-def registry_of(snapshot: Callable[[], Snapshot | None]) -> CollectorRegistry:
+def registry_of(snapshot: Callable[[], Snapshot | None], settings: MonitorSettings | None = None) -> CollectorRegistry:
     """A registry whose scrape shows the newest snapshot; before the first one it shows the build alone."""
+    settings = settings or MonitorSettings()
+    values = Bound(settings.most_label_values, "monitor.most_label_values")
+    deployments = Bound(settings.most_deployments, "monitor.most_deployments")
+    bounds = LabelBounds({"deployment": deployments, "signal": values, "status": values})
     registry = CollectorRegistry()
-    registry.register(_SnapshotCollector(snapshot))
+    registry.register(_SnapshotCollector(snapshot, bounds))
     return registry
 
 
 class _SnapshotCollector(Collector):
-    def __init__(self, snapshot: Callable[[], Snapshot | None]) -> None:
+    def __init__(self, snapshot: Callable[[], Snapshot | None], bounds: LabelBounds) -> None:
         self._snapshot = snapshot
+        self._bounds = bounds
 
     def collect(self) -> Iterator[Metric]:
         build = InfoMetricFamily("dialwatch_build", "Version of dialwatch that is running; the value is always 1.")
         build.add_metric([], {"version": version("dialwatch")})
         yield build
         snapshot = self._snapshot()
-        if snapshot is None:
-            return
+        if snapshot is not None:
+            yield from self._bounds.fold(self._families(snapshot))
+
+    def _families(self, snapshot: Snapshot) -> Iterator[Metric]:
         yield from _traffic(snapshot.deployments)
         yield from _scores(snapshot.deployments)
         yield from _evaluator(snapshot.deployments, snapshot.totals, snapshot.judge_budgets_left)

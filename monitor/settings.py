@@ -24,6 +24,10 @@ class MonitorSettings(BaseModel):
     """Seconds from one look at the lake to the next."""
     external_url: str = ""
     """Where people find the pages, for the links in webhooks; empty: no links."""
+    most_deployments: Annotated[int, Ge(1)] = 5000
+    """Deployments with series of their own in `/metrics`; the rest are `other` there."""
+    most_label_values: Annotated[int, Ge(1)] = 100
+    """The same of the words of signals, and of status codes."""
     regression: RegressionSettings = RegressionSettings()
     floors: FloorSettings = FloorSettings()
     webhooks: tuple[WebhookSettings, ...] = ()

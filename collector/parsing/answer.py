@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 import orjson
 
+from collector.parsing.amount import MOST_VALUES, may_hold_more_values
 from collector.parsing.apis import Body, read_body, read_whole_completion
 from collector.parsing.bodies import CUT_MARK, read_cut_object, read_object, text_or_none, write_json
 from collector.parsing.call import Call
@@ -18,6 +19,7 @@ from collector.parsing.streams import assemble
 _OK: Final = 200
 _LONGEST_MESSAGE: Final = 500
 _UNENDED: Final = "the stream ended without finish_reason and [DONE]: the answer may be incomplete"
+_TOO_MUCH: Final = f"response.body holds more than {MOST_VALUES} JSON values: it was not read"
 _CUT: Final = "response.body was cut by DIAL Core: the answer is incomplete"
 
 
@@ -93,7 +95,7 @@ def _read_whole(assembled_response: str | None, raw_response: bytes | None, stat
 
 def _read_with_lost_text(core: Body, body: str | None) -> _Reading | None:
     """The stream merged again, where it has a text and Core has none: half a surrogate pair makes Core drop it all."""
-    if not core.empty_text or body is None or not is_stream(body):
+    if not core.empty_text or body is None or not is_stream(body) or may_hold_more_values(body):
         return None
     again = _read_stream(body)
     return again if again.body is not None and again.body.text else None
@@ -112,7 +114,7 @@ def _read_with_core(value: Mapping[str, Any], core: Body, body: str, assembled: 
     if core.finish_reason is None and not is_ended(body):
         reading.notes.append(_UNENDED)
     whole = core.finish_reason is not None and core.response_id is not None
-    if not (whole and all_chunks_have(orjson.dumps(body), core.response_id or "")):
+    if not (whole and all_chunks_have(orjson.dumps(body), core.response_id or "")) and not may_hold_more_values(body):
         decoded = [chunk for chunk in chunks(body) if chunk is not None]
         reading.ids = _ids_of(decoded, core)
         reading.upstream_error = reading.upstream_error or _error_of(decoded)
@@ -122,6 +124,8 @@ def _read_with_core(value: Mapping[str, Any], core: Body, body: str, assembled: 
 def _read_again(body: str | None) -> _Reading:
     if body is None or not body.strip():
         return _Reading(notes=["no answer was logged: assembled_response and response.body are absent or empty"])
+    if may_hold_more_values(body):
+        return _Reading(notes=[_TOO_MUCH])
     return _read_stream(body) if is_stream(body) else _read_plain(body)
 
 

@@ -9,6 +9,7 @@ import msgspec
 import orjson
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from collector.parsing.amount import holds_more_values
 from collector.parsing.bodies import objects, text_of, text_or_none
 
 
@@ -56,6 +57,8 @@ def read_whole_completion(text: str) -> Body | None:
 
     Decodes no more than what it gives.
     """
+    if holds_more_values(text):
+        return None
     try:
         value = _decode(text)
         choice = value.choices[0] if value.choices else _Choice()

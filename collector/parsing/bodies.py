@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import orjson
 
+from collector.parsing.amount import holds_more_values
 from collector.parsing.cut import BrokenText, read_cut
 
 CUT_MARK: Final = ">>"
@@ -18,13 +19,13 @@ _TEXT_PARTS: Final = (None, "text", "input_text", "output_text")
 
 
 def read_object(text: object) -> dict[str, Any] | None:
-    """Decode a JSON object; None for anything else.
+    """Decode a JSON object; None for anything else, and for one of more than `amount.MOST_VALUES` values.
 
     What strict JSON forbids and DIAL Core writes all the same is taken: raw control characters, a byte
     order mark, text after the object. Lone surrogates become U+FFFD; NaN, infinities and integers of
     more than 300 digits become null.
     """
-    if not isinstance(text, str):
+    if not isinstance(text, str) or holds_more_values(text):
         return None
     try:
         value = orjson.loads(text)
@@ -35,6 +36,8 @@ def read_object(text: object) -> dict[str, Any] | None:
 
 def read_cut_object(text: str) -> dict[str, Any] | None:
     """Decode what is left of a JSON object whose end is missing; None where it is wrong before its end."""
+    if holds_more_values(text):
+        return None
     try:
         value = _clean(read_cut(text.lstrip("\ufeff \t\r\n"), _DECODER))
     except (BrokenText, ValueError, RecursionError):

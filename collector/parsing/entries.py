@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import orjson
+
+from collector.parsing.amount import holds_more_values, may_hold_more_values
+from collector.parsing.line import Unreadable
 
 BOM = b"\xef\xbb\xbf"
 MARK = '{"apiType"'
@@ -16,6 +21,8 @@ _MARK = MARK.encode()
 _GLUED = re.compile(rb'\}\s*\{\s*["}]')
 SHORTEST = 64
 """Bytes of an entry that may be a line of Core; a piece of nothing but crumbs ends as one long entry."""
+MOST_ENTRIES = 100_000
+"""Lines of Core that one piece may carry."""
 _BETWEEN = re.compile(r"[ \t\r\n\v\f\ufeff,\[\]]*")
 _NULS = re.compile(r"\0+")
 _MOST_BREAKS = 100
@@ -31,17 +38,33 @@ def split_entries(raw: bytes) -> list[bytes]:
     A piece is a bare line, an envelope `{"message": "<line>", ...}` (an object with a `request` is never
     one) or an array of either; any of them may stand several times on one line. A BOM and blanks are
     nothing. What is no JSON is an entry too, whole, so that it can be rejected with its bytes; where
-    another line of Core begins inside it, it ends there. Takes time linear in the size of `raw`.
+    another line of Core begins inside it, it ends there. Takes time linear in the size of `raw`. Raises
+    Unreadable (`too_many_values`) where there are more than MOST_ENTRIES.
     """
+    entries = list(islice(_entries(raw), MOST_ENTRIES + 1))
+    if len(entries) > MOST_ENTRIES:
+        raise Unreadable("too_many_values", f"more than {MOST_ENTRIES} lines came as one; send fewer at once")
+    return entries
+
+
+def _entries(raw: bytes) -> Iterator[bytes]:
     piece = _strip(raw)
     if not piece:
-        return []
-    if _is_one_line(piece):
-        return [piece]
+        return
+    # One that holds too much to be decoded is an entry as it is, to be rejected.
+    if _is_one_line(piece) or holds_more_values(piece):
+        yield piece
+        return
     messages = _messages(piece)
-    if messages is None:
-        return [entry for part in _parts(piece) for entry in _unwrap(part)]
-    return [entry for message in messages for entry in split_entries(message)]
+    if messages is not None:
+        for message in messages:
+            yield from _entries(message)
+    # Its parts are decoded from anywhere on, be it inside of what looks like a string.
+    elif may_hold_more_values(piece):
+        yield piece
+    else:
+        for part in _parts(piece):
+            yield from _unwrap(part)
 
 
 def _strip(raw: bytes) -> bytes:
@@ -62,11 +85,13 @@ def _is_one_line(piece: bytes) -> bool:
     )
 
 
-def _unwrap(part: bytes) -> list[bytes]:
+def _unwrap(part: bytes) -> Iterator[bytes]:
     messages = _messages(part) if part.startswith(b"{") and b'"message"' in part else None
     if messages is None:
-        return [part]
-    return [entry for message in messages for entry in split_entries(message)]
+        yield part
+        return
+    for message in messages:
+        yield from _entries(message)
 
 
 def _messages(piece: bytes) -> list[bytes] | None:

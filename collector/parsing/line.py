@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from collector.parsing.amount import MOST_VALUES, holds_more_values
 from collector.parsing.cut import BrokenText, read_cut
 
 DEEPEST = 250
@@ -50,9 +51,12 @@ def read_line(entry: bytes) -> Line:
 
     What strict JSON refuses is repaired and named in `repairs`: bytes that are no UTF-8, raw control
     characters and lone surrogates become U+FFFD, and of a cut line the members that are still there are
-    kept. Raises Unreadable (`not_json`, `not_a_log_line`, `empty_object`, `cut`, `too_deep`) with what was
-    wrong. A line that breaks in its middle is unreadable, since a row would lose what follows the break.
+    kept. Raises Unreadable (`not_json`, `not_a_log_line`, `empty_object`, `cut`, `too_deep`,
+    `too_many_values`) with what was wrong. A line that breaks in its middle is unreadable, since a row
+    would lose what follows the break.
     """
+    if holds_more_values(entry):
+        raise Unreadable("too_many_values", f"the line holds more than {MOST_VALUES} JSON values: {_excerpt(entry)}")
     try:
         line = Line(orjson.loads(entry))
     except orjson.JSONDecodeError:

@@ -9,6 +9,7 @@ import msgspec
 import orjson
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from collector.parsing.amount import holds_more_values
 from collector.parsing.bodies import text_or_none
 
 _Json = Raw | UnsetType
@@ -59,6 +60,8 @@ def read_usual_body(text: str) -> RequestBody:
 
     Raises msgspec.DecodeError, RecursionError or ValueError for any other, which `body_of` takes as decoded JSON.
     """
+    if holds_more_values(text):
+        raise ValueError("it holds too many values")
     body = _decode_body(text)
     if body.messages is UNSET and body.input is not UNSET:
         if json_of(body.input).startswith(b'"'):

@@ -36,7 +36,10 @@ def parse_piece(raw: bytes, keep_raw_response: bool = False, projects: ProjectOr
     call = read_usual_call(raw)
     if call is not None:
         return [_guarded(raw, call, keep_raw_response, projects)]
-    entries = split_entries(raw)
+    try:
+        entries = split_entries(raw)
+    except Unreadable as error:
+        return [Rejection(reason=error.reason, message=str(error), raw=raw)]
     if entries == [raw]:
         return [_guarded(raw, None, keep_raw_response, projects)]
     return [parse_entry(entry, keep_raw_response, projects) for entry in entries]

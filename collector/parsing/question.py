@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
+from collector.parsing.amount import MOST_VALUES, holds_more_values
 from collector.parsing.bodies import CUT_MARK, objects, read_object, text_of, text_or_none
 from collector.parsing.contexts import Context, contexts_of_prompt
 from collector.parsing.documents import documents_of
@@ -66,6 +67,8 @@ def _read_oddly(body: str) -> Request:
 def _unreadable(body: str) -> str:
     if body.endswith(CUT_MARK):
         return "request.body was cut by DIAL Core: the question is unknown"
+    if holds_more_values(body):
+        return f"request.body holds more than {MOST_VALUES} JSON values: the question is unknown"
     return "request.body is no JSON object: the question is unknown"
 
 

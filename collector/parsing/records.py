@@ -17,6 +17,8 @@ REASONS = {
     "parser_failure": "The parser failed on the line: a defect to report, with the entry.",
     "redaction_failed": "The redaction failed on the row, so nothing of it is kept but this note.",
     "broken_gzip": "The gzip stream ends early or is damaged; the lines before that are kept.",
+    "too_many_values": "The entry holds more than 2,000,000 JSON values, or the piece more than 100,000 lines.",
+    "too_many_deployments": "More deployments that the lake does not have came in an hour than are taken up.",
     "too_long": "The line is longer than 64 MiB; its first MiB is kept.",
     "not_a_signal": "The item of `POST /signals` is no signal that can be stored.",
 }

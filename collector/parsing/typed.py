@@ -16,6 +16,7 @@ import msgspec
 import orjson
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from collector.parsing.amount import holds_more_values
 from collector.parsing.call import SPAN, TRACE, Call, Usage, decoded, event_id, read_time
 from collector.parsing.kinds import Target, read_target
 
@@ -94,6 +95,8 @@ _NO_USAGE, _NO_TRACE, _NO_RESPONSE = _TokenUsage(), _Trace(), _Response()
 
 def read_usual_call(entry: bytes) -> Call | None:
     """The call of a line that is just as Core writes it; None where the tolerant reader must look at it."""
+    if holds_more_values(entry):
+        return None
     try:
         line = _decode(entry)
         call = _call(line, entry)

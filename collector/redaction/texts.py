@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from collector.parsing.amount import holds_more_values
 from collector.parsing.sse import chunks, is_stream
 from collector.redaction.scrubber import Scrubber
 from collector.redaction.views import View, views
@@ -141,6 +142,8 @@ def _key(key: str, scrubber: Scrubber) -> str:
 
 
 def _load(text: str | bytes) -> Any:
+    if holds_more_values(text):
+        return None
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:

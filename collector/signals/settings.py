@@ -10,10 +10,13 @@ from collector.signals.lexicon import Lexicon
 
 
 class SignalSettings(BaseModel):
-    """Signals that nobody pressed a button for.
+    """Signals that nobody pressed a button for, and bounds of those that come from other places.
 
     A pass is made every `every` seconds. A request is compared with those of the same chat that came at most
     `window_days` before it. `lexicon` names a YAML or JSON file of own phrases: `language: {phrase: confidence}`.
+
+    Of deployments that the lake does not have at most `new_deployments_per_hour` are taken up for signals of
+    `POST /signals`, and of their words at most `words` besides our own; others are stored as `other`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -22,6 +25,8 @@ class SignalSettings(BaseModel):
     every: float = Field(default=60.0, gt=0)
     window_days: float = Field(default=2.0, gt=0)
     lexicon: Path | None = None
+    new_deployments_per_hour: int = Field(default=100, ge=0)
+    words: int = Field(default=100, ge=0)
 
     @field_validator("lexicon")
     @classmethod

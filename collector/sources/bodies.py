@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
-import orjson
+import msgspec
 from fastapi import HTTPException, Request
 from isal import igzip_lib
 
+from collector.parsing.amount import holds_more_values
 from collector.parsing.entries import BOM
 from collector.sources.lines import GZIP_MAGIC
 
+BYTES_OF_AN_ITEM = 500
+"""What a line or an item of a body weighs besides its own bytes: many small ones are not a small body."""
+_BYTES_OF_A_VALUE = 64
+_IDLE_SECONDS = 20.0
+"""A sender that sends nothing for so long in the middle of a body is gone."""
 
-async def read_body(request: Request, limit: int) -> AsyncIterator[bytes]:
-    """Give the body in pieces, unpacked; raises HTTPException 400, 413 or 415.
+
+async def read_body(request: Request, limit: int, seconds: float) -> AsyncIterator[bytes]:
+    """Give the body in pieces, unpacked; raises HTTPException 400, 408, 413 or 415.
 
     It stops at the limit, so that a small body cannot fill the memory, and does not begin where `Content-Length` is
-    over it already.
+    over it already. All of it must come within so many seconds.
     """
     encoding = request.headers.get("content-encoding", "identity").lower()
     if encoding not in ("identity", "gzip"):
@@ -26,7 +34,7 @@ async def read_body(request: Request, limit: int) -> AsyncIterator[bytes]:
         raise _too_large(limit)
     unzip = _Unzip() if encoding == "gzip" else None
     size = 0
-    async for chunk in request.stream():
+    async for chunk in _in_time(request.stream(), seconds):
         for piece in unzip.feed(chunk, limit) if unzip else [chunk]:
             size += len(piece)
             if size > limit:
@@ -36,22 +44,71 @@ async def read_body(request: Request, limit: int) -> AsyncIterator[bytes]:
         raise HTTPException(400, "the gzip body is not one whole gzip stream; send it again")
 
 
-def split_lines(body: bytes) -> list[bytes]:
+def split_lines(body: bytes, limit: int) -> list[bytes]:
     """Cut a body that holds a JSON value a line into its lines; a body that is one value stays whole.
 
     A line that is no JSON is one all the same, to be rejected with its bytes, as long as another one could be JSON.
-    Raises HTTPException 400 where none could.
+    Raises HTTPException 400 where none could, and 413 where what the body holds takes more than the limit in bytes.
     """
+    if is_json(body):
+        require_few_values(body, limit)
+        return [body] if not _is_empty_array(body) else []
+    lines = lines_of(body, limit)
+    if not any(line.lstrip().startswith((b"[", b"{")) for line in lines):
+        shown = body[:40].decode(errors="replace")
+        raise HTTPException(400, f"the body must be JSON, an array of log lines or a line each; it begins {shown!r}")
+    return lines
+
+
+def lines_of(body: bytes, limit: int) -> list[bytes]:
+    """Cut a body at its newlines; blank lines are nothing. Raises HTTPException 413 where there are too many."""
+    require_few_items(body.count(b"\n"), limit)
+    return [line for line in body.removeprefix(BOM).split(b"\n") if line.strip()]
+
+
+def require_few_items(count: int, limit: int) -> None:
+    """Raise HTTPException 413 where so many lines or items take more than the limit in bytes."""
+    most = limit // BYTES_OF_AN_ITEM
+    if count > most:
+        raise _too_much(f"more than {most} lines or items")
+
+
+def require_few_values(body: bytes, limit: int) -> None:
+    """Raise HTTPException 413 where the values of a JSON body would take more than the limit in bytes."""
+    most = limit // _BYTES_OF_A_VALUE
+    if holds_more_values(body, most):
+        raise _too_much(f"more than {most} JSON values")
+
+
+def is_json(body: bytes) -> bool:
+    """Whether a body is one JSON value; makes nothing of it."""
     try:
-        value = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        lines = [line for line in body.removeprefix(BOM).split(b"\n") if line.strip()]
-        if not any(line.lstrip().startswith((b"[", b"{")) for line in lines):
-            shown = body[:40].decode(errors="replace")
-            message = f"the body must be JSON, an array of log lines or a line each; it begins {shown!r}"
-            raise HTTPException(400, message) from None
-        return lines
-    return [body] if value != [] else []
+        msgspec.json.decode(body, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def _is_empty_array(body: bytes) -> bool:
+    return body.lstrip().startswith(b"[") and not body.strip()[1:-1].strip()
+
+
+async def _in_time(stream: AsyncIterator[bytes], seconds: float) -> AsyncIterator[bytes]:
+    """Give what comes as it comes; raises HTTPException 408 where it takes too long, or nothing comes any more."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    while True:
+        left = end - loop.time()
+        try:
+            async with asyncio.timeout(min(left, _IDLE_SECONDS)):
+                chunk = await anext(stream)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            told = f"nothing came for {_IDLE_SECONDS:g} s" if left > _IDLE_SECONDS else f"it took over {seconds:g} s"
+            detail = f"the body did not come in time: {told}"
+            raise HTTPException(408, detail, headers={"Connection": "close"}) from None
+        yield chunk
 
 
 class _Unzip:
@@ -93,3 +150,7 @@ class _Unzip:
 def _too_large(limit: int) -> HTTPException:
     detail = f"the body is larger than {limit} bytes, unpacked; send smaller batches"
     return HTTPException(413, detail, headers={"Connection": "close"})
+
+
+def _too_much(what: str) -> HTTPException:
+    return HTTPException(413, f"the body holds {what}; send smaller batches, or raise collector.http.max_body_bytes")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-import orjson
+import msgspec
 
 from collector.pipeline import Collector
 from collector.position import Partition, Piece
@@ -204,7 +204,7 @@ def _is_whole(line: Line) -> bool:
     if line.problem is not None or not line.raw.rstrip().endswith(b"}"):
         return False
     try:
-        orjson.loads(line.raw)
-    except orjson.JSONDecodeError:
+        msgspec.json.decode(line.raw, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
         return False
     return True

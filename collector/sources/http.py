@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import io
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -14,13 +15,15 @@ from starlette.requests import ClientDisconnect
 
 from collector.pipeline import Collector
 from collector.settings import HttpSettings
-from collector.sources.bodies import read_body, split_lines
+from collector.signals.words import Words
+from collector.sources.bodies import BYTES_OF_AN_ITEM, read_body, split_lines
 from collector.sources.deliveries import Deliveries, Held, Item, OverloadedError
-from collector.sources.signals import read_signals
+from collector.sources.signals import is_renamed, read_signals
 
 logger = logging.getLogger(__name__)
 
 _RETRY_SECONDS = "5"
+_JSON_TYPES = frozenset({"application/json", "application/x-ndjson", "application/ndjson", "application/jsonl"})
 
 
 def create_app(
@@ -33,9 +36,11 @@ def create_app(
     `Content-Encoding: gzip`. The answers:
 
     200: all rows are durable. What could not be read is in the lake's rejected rows, with the reason; `/signals` counts
-    both in its answer. 400: nothing in the body can be read. 401: the token is wrong. 413: the body is too large.
-    503, with `Retry-After`: the lake is slow or away; send the same again, what is stored already is not stored twice.
+    both in its answer. 400: nothing in the body can be read. 401: the token is wrong. 408: the body came too slowly.
+    413: the body is too large, or holds too much. 415: it is no JSON, and there is no token. 503, with `Retry-After`:
+    the lake is slow or away; send the same again, what is stored already is not stored twice.
     """
+    words = Words(collector.settings.signals.words)
     deliveries = Deliveries(
         collector,
         max_bytes=settings.max_waiting_bytes,
@@ -60,7 +65,7 @@ def create_app(
     @app.post("/data")
     async def data(request: Request) -> dict[str, str]:
         def read(body: bytes) -> list[Item]:
-            return [Item(line) for line in split_lines(body)]
+            return [Item(line) for line in split_lines(body, settings.max_body_bytes)]
 
         await _take(request, settings, deliveries, read)
         return {"status": "stored"}
@@ -69,16 +74,19 @@ def create_app(
     async def signals(request: Request) -> dict[str, object]:
         def read(body: bytes) -> list[Item]:
             try:
-                return read_signals(body, clock())
+                return read_signals(body, clock(), settings.max_body_bytes, words.stored_as)
             except ValueError as error:
                 raise HTTPException(400, str(error)) from None
 
         items = await _take(request, settings, deliveries, read)
+        renamed = sum(item.record is not None and is_renamed(item.record) for item in items)
+        collector.meter.note_renamed(renamed)
         problems = [(number, item.problem[1]) for number, item in enumerate(items) if item.problem]
         return {
             "status": "stored",
             "accepted": len(items) - len(problems),
             "rejected": len(problems),
+            "stored_as_other": renamed,
             "errors": [{"index": number, "reason": reason} for number, reason in problems[:20]],
         }
 
@@ -99,6 +107,7 @@ async def _take(
             # In a thread: 64 MiB of JSON would keep all other requests waiting.
             items = await asyncio.to_thread(read, body)
             del body
+            deliveries.grow(held, BYTES_OF_AN_ITEM * len(items))
             await deliveries.store(request.url.path, items, held)
         except (HTTPException, ClientDisconnect):
             raise
@@ -111,15 +120,16 @@ async def _take(
 
 
 async def _body(request: Request, settings: HttpSettings, deliveries: Deliveries, held: Held) -> bytes:
-    body = bytearray()
-    async for piece in read_body(request, settings.max_body_bytes):
+    body = io.BytesIO()
+    async for piece in read_body(request, settings.max_body_bytes, settings.receive_seconds):
         deliveries.grow(held, len(piece))
-        body += piece
-    return bytes(body)
+        body.write(piece)
+    return body.getvalue()  # not a copy, as long as nothing more is written
 
 
 def _authorize(request: Request, settings: HttpSettings) -> None:
     if settings.token is None:
+        _require_json(request)
         return
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not hmac.compare_digest(
@@ -127,3 +137,15 @@ def _authorize(request: Request, settings: HttpSettings) -> None:
     ):
         detail = "send the collector's token: `Authorization: Bearer <token>`"
         raise HTTPException(401, detail, headers={"WWW-Authenticate": "Bearer"})
+
+
+def _require_json(request: Request) -> None:
+    """Refuse what a page of any other site may make a browser send here: all but JSON, of which browsers ask first."""
+    sent = request.headers.get("content-type", "")
+    kind = sent.partition(";")[0].strip().lower()
+    if kind not in _JSON_TYPES:
+        detail = (
+            f"Content-Type is {sent[:100]!r}: without a token only application/json and application/x-ndjson are "
+            "taken, as any web page can send others; send one of these, or set collector.http.token_file"
+        )
+        raise HTTPException(415, detail)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
@@ -14,12 +15,15 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from collector.parsing import SignalRecord
 from collector.parsing.entries import BOM
 from collector.parsing.line import DEEPEST
+from collector.signals.words import OTHER
+from collector.sources.bodies import is_json, lines_of, require_few_items, require_few_values
 from collector.sources.deliveries import Item
 
 NOT_A_SIGNAL = "not_a_signal"
 """Reason of the rejection of an item that cannot be read."""
 KNOWN_VALUES = {"like": 1.0, "dislike": -1.0}
 """Values of the signals that say it by their name, where an item has none."""
+_SENT_WORD = "sent_signal"
 _AHEAD = timedelta(days=1)
 _ID = re.compile(r"[0-9a-f]{32}")
 
@@ -63,28 +67,36 @@ class SignalItem(BaseModel):
     signal_id: Text | None = None
 
 
-def read_signals(body: bytes, now: datetime) -> list[Item]:
+def read_signals(
+    body: bytes, now: datetime, limit: int = 64 << 20, stored_as: Callable[[str], str] = lambda word: word
+) -> list[Item]:
     """Give the signals of a body that is a JSON array, one object, or an object a line; each read by itself.
 
-    An item that cannot be read has a `problem`. Raises ValueError where none of them can.
+    An item that cannot be read has a `problem`. Raises ValueError where none of them can, and HTTPException 413 where
+    what the body holds takes more than `limit` bytes. `stored_as` gives the word under which a signal is stored.
     """
-    items = [_read(value, raw, now) for value, raw in _split(body)]
+    items = [_read(_value(raw), raw, now, stored_as) for raw in _split(body, limit)]
     if items and all(item.problem is not None for item in items):
         problems = "; ".join(sorted({item.problem[1] for item in items if item.problem})[:5])
         raise ValueError(f"no item of the body is a signal: {problems}")
     return items
 
 
-def _split(body: bytes) -> list[tuple[Any, bytes]]:
+def is_renamed(record: SignalRecord) -> bool:
+    """Whether a signal is stored under another word than it came with, which is in its details."""
+    return record.signal == OTHER and f'"{_SENT_WORD}":' in (record.details or "")
+
+
+def _split(body: bytes, limit: int) -> list[bytes]:
     body = body.removeprefix(BOM)
-    try:
-        value = orjson.loads(body)
-        if not isinstance(value, list):
-            return [(value, body)]
-        raws = msgspec.json.decode(body, type=list[msgspec.Raw])
-    except (orjson.JSONDecodeError, RecursionError):
-        return [(_value(line), line) for line in body.split(b"\n") if line.strip()] or [(None, body)]
-    return [(item, bytes(raw)) for item, raw in zip(value, raws, strict=True)]
+    require_few_values(body, limit)
+    if not is_json(body):
+        return lines_of(body, limit) or [body]
+    if not body.lstrip().startswith(b"["):
+        return [body]
+    raws = msgspec.json.decode(body, type=list[msgspec.Raw])
+    require_few_items(len(raws), limit)
+    return [bytes(raw) for raw in raws]
 
 
 def _value(line: bytes) -> Any:
@@ -94,7 +106,7 @@ def _value(line: bytes) -> Any:
         return None
 
 
-def _read(value: Any, raw: bytes, now: datetime) -> Item:
+def _read(value: Any, raw: bytes, now: datetime, stored_as: Callable[[str], str]) -> Item:
     if value is None:
         return Item(raw, problem=(NOT_A_SIGNAL, "it is no JSON"))
     if not isinstance(value, dict):
@@ -109,22 +121,25 @@ def _read(value: Any, raw: bytes, now: datetime) -> Item:
         told = f"signaled_at: {at.isoformat()} lies in the future; check the sender's clock"
         return Item(raw, problem=(NOT_A_SIGNAL, told))
     try:
-        return Item(raw, record=_record(signal, value, at))
+        return Item(raw, record=_record(signal, value, at, stored_as))
     except TypeError:  # orjson reads deeper JSON than it writes
         return Item(raw, problem=(NOT_A_SIGNAL, f"it nests more than {DEEPEST} levels deep"))
 
 
-def _record(signal: SignalItem, sent: dict[str, Any], at: datetime) -> SignalRecord:
+def _record(signal: SignalItem, sent: dict[str, Any], at: datetime, stored_as: Callable[[str], str]) -> SignalRecord:
     details = dict(signal.details or {}) | (signal.model_extra or {})
     if signal.signal_id is not None and not _ID.fullmatch(signal.signal_id):
         details["signal_id"] = signal.signal_id
+    signal_id, word = _signal_id(signal, sent), stored_as(signal.signal)
+    if word != signal.signal:
+        details[_SENT_WORD] = signal.signal
     return SignalRecord(
-        signal_id=_signal_id(signal, sent),
+        signal_id=signal_id,
         response_id=signal.response_id,
         deployment=signal.deployment,
         date=at.date(),
         signaled_at=at,
-        signal=signal.signal,
+        signal=word,
         value=KNOWN_VALUES.get(signal.signal) if "value" not in sent else signal.value,
         confidence=signal.confidence,
         origin=signal.origin,

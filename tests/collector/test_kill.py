@@ -18,27 +18,26 @@ from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, Lake
 
 SMALL_BATCHES = 1_500_000
 COLLECT = """
-import os, signal, sys
+import itertools, os, signal, sys
 from collector import Collector, CollectorSettings, FileSource
 from lake import Lake, Storage, Table
 
 logs, root, flush_bytes, kill_at, moment = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:5]), sys.argv[5]
-commit, calls = Table.commit, 0
+commit, calls = Table.commit, itertools.count(1)
 
 def commit_or_die(self, *args, **kwargs):
-    global calls
-    calls += 1
-    if calls == kill_at and moment == "before":
+    call = next(calls)  # several threads commit at once
+    if call == kill_at and moment == "before":
         os.kill(os.getpid(), signal.SIGKILL)
     commit(self, *args, **kwargs)
-    if calls == kill_at and moment == "after":
+    if call == kill_at and moment == "after":
         os.kill(os.getpid(), signal.SIGKILL)
 
 Table.commit = commit_or_die
 collector = Collector(Lake(root), CollectorSettings(flush_bytes=flush_bytes))
 FileSource([logs], Storage()).read_into(collector)
 collector.flush()
-print(calls)
+print(next(calls) - 1)
 """
 KEYS = {PARSED_LOGS: "event_id", USER_SIGNALS: "signal_id", REJECTED: "raw"}
 

@@ -176,6 +176,10 @@ def test_the_version_is_printed() -> None:
     assert commands.dialwatch("--version").stdout == version("dialwatch") + "\n"
 
 
+def send(url: str, body: bytes) -> int:
+    return httpx.post(url, content=body, headers={"Content-Type": "application/json"}, timeout=60).status_code
+
+
 def test_the_address_of_the_file_counts_where_no_flag_is_given(tmp_path: Path) -> None:
     """`collect http` listens where the configuration says."""
     port = free_port()
@@ -185,7 +189,7 @@ def test_the_address_of_the_file_counts_where_no_flag_is_given(tmp_path: Path) -
 
         def stored() -> bool:
             try:
-                return httpx.post(f"http://127.0.0.1:{port}/data", content=chat_line(1), timeout=60).status_code == 200
+                return send(f"http://127.0.0.1:{port}/data", chat_line(1)) == 200
             except httpx.TransportError:
                 return False
 
@@ -219,7 +223,7 @@ monitor: {{listen: "127.0.0.1:{port}", refresh_seconds: 1}}
                 return ""
 
         eventually(lambda: 'dialwatch_lines_total{outcome="stored"} 1.0' in metrics(), process)
-        assert httpx.post(f"http://127.0.0.1:{data}/data", content=chat_line(5), timeout=60).status_code == 200
+        assert send(f"http://127.0.0.1:{data}/data", chat_line(5)) == 200
         eventually(lambda: 'dialwatch_lines_total{outcome="stored"} 2.0' in metrics(), process)
         eventually(
             lambda: 'dialwatch_evaluation_last_success_timestamp_seconds{deployment="rag-app"}' in metrics(), process

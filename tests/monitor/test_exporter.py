@@ -41,6 +41,7 @@ NAMES = {
     "dialwatch_lines_total",
     "dialwatch_monitor_last_refresh_timestamp_seconds",
     "dialwatch_monitor_refresh_duration_seconds",
+    "dialwatch_other_label_values",
     "dialwatch_regression_active",
     "dialwatch_regression_log_evidence",
     "dialwatch_regression_log_threshold",
@@ -60,7 +61,7 @@ NAMES = {
 }
 LABELS = {
     "deployment", "metric", "floor", "signal", "status", "direction", "reason", "verdict", "outcome", "le", "version",
-    "judge", "origin",
+    "judge", "origin", "label",
 }  # fmt: skip
 
 

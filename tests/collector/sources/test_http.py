@@ -21,6 +21,7 @@ from tests.collector.lines import chat_line
 from tests.servers import wait_for
 
 TOKEN = "a token"
+HEADERS = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def url(lake: Lake) -> Iterator[str]:
 
 
 def post(url: str, body: bytes, **headers: str) -> httpx.Response:
-    return httpx.post(url, content=body, headers={"Authorization": f"Bearer {TOKEN}"} | headers, timeout=60)
+    return httpx.post(url, content=body, headers=HEADERS | headers, timeout=60)
 
 
 def envelopes(*lines: bytes) -> bytes:

@@ -61,7 +61,7 @@ def test_sigterm_under_load_keeps_what_was_answered(tmp_path: Path) -> None:
     ended = threading.Event()
 
     def pour(url: str) -> None:
-        with httpx.Client(timeout=60) as client:
+        with httpx.Client(headers={"Content-Type": "application/json"}, timeout=60) as client:
             while not ended.is_set():
                 request = next(numbers)
                 (answered if send(client, url, request) else refused).add(request)
@@ -80,7 +80,10 @@ def test_sigterm_under_load_keeps_what_was_answered(tmp_path: Path) -> None:
     found = requests_in(lake)
     assert found.keys() >= answered
     assert {found[request] for request in answered} == {LINES}
-    with endpoint(tmp_path) as (url, _), httpx.Client(timeout=60) as client:
+    with (
+        endpoint(tmp_path) as (url, _),
+        httpx.Client(headers={"Content-Type": "application/json"}, timeout=60) as client,
+    ):
         assert all(send(client, url, request) for request in sorted(refused))
     assert requests_in(lake) == dict.fromkeys(answered | refused, LINES)
     books = lake.table(BATCHES).read(["lines", "stored", "duplicates"]).to_pydict()

@@ -18,6 +18,7 @@ from lake import REJECTED, Lake
 from tests.collector.lines import chat_line
 
 LIKE = {"deployment": "rag-app", "response_id": "r-1", "signal": "like"}
+JSON = {"Content-Type": "application/json"}
 NUMBERS = itertools.count()
 
 
@@ -90,7 +91,10 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Collector:
 @pytest.fixture(scope="module")
 def client(collector: Collector) -> Iterator[httpx.Client]:
     app = create_app(collector, HttpSettings(commit_seconds=0))
-    with BackgroundServer(app, "127.0.0.1:0") as server, httpx.Client(base_url=server.url, timeout=60) as client:
+    with (
+        BackgroundServer(app, "127.0.0.1:0") as server,
+        httpx.Client(base_url=server.url, headers=JSON, timeout=60) as client,
+    ):
         yield client
 
 

@@ -1,0 +1,54 @@
+"""How much a JSON text becomes when it is decoded: told from its bytes, before anything is made of it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import numpy as np
+
+MOST_VALUES: Final = 2_000_000
+"""JSON values that one text may hold, a line or a body in it: decoded they take a few hundred MiB at most."""
+
+_WINDOW: Final = 1 << 20
+_MARKS: Final = b",[{"
+"""Every value but the first of a text stands behind one of these."""
+_REST_OF_ESCAPE: Final = re.compile(rb"\\*.?", re.DOTALL)
+
+
+def holds_more_values(text: str | bytes, most: int = MOST_VALUES) -> bool:
+    """Whether a JSON text holds more than so many values; keys, and what stands in strings, do not count.
+
+    A short text, and one with few commas and brackets, is told at once.
+    """
+    if not may_hold_more_values(text, most):
+        return False
+    written = text.encode("utf-8", "replace") if isinstance(text, str) else text
+    return _marks_outside_strings(written, most) >= most
+
+
+def may_hold_more_values(text: str | bytes, most: int = MOST_VALUES) -> bool:
+    """Whether a text may hold more than so many values, wherever one begins to read it; what is in strings counts."""
+    if len(text) <= most:
+        return False
+    if isinstance(text, str):
+        return sum(map(text.count, _MARKS.decode())) >= most
+    return sum(map(text.count, _MARKS)) >= most
+
+
+def _marks_outside_strings(text: bytes, enough: int) -> int:
+    """Count the marks, a window at a time, until there are enough."""
+    found, start, in_string = 0, 0, False
+    while start < len(text) and found < enough:
+        end = min(start + _WINDOW, len(text))
+        if text[end - 1 : end] == b"\\" and (rest := _REST_OF_ESCAPE.match(text, end)):
+            end = rest.end()
+        window = text[start:end].replace(b"\\\\", b"").replace(b'\\"', b"")
+        codes = np.frombuffer(window, np.uint8)
+        if len(codes):
+            inside = np.logical_xor.accumulate(codes == ord('"')) ^ in_string
+            marks = np.isin(codes, np.frombuffer(_MARKS, np.uint8))
+            found += int(np.count_nonzero(marks & ~inside))
+            in_string = bool(inside[-1])
+        start = end
+    return found

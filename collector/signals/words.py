@@ -1,0 +1,42 @@
+"""The words of signals from other places: a bounded number, so that no sender makes series without end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Final
+
+logger = logging.getLogger(__name__)
+
+OTHER: Final = "other"
+"""The word of a signal whose own was one too many; that one is kept in its details."""
+OWN_WORDS: Final = frozenset({"like", "dislike", "regenerate", "edit", "correction", "unreadable", OTHER})
+
+
+class Words:
+    """Our own words, and so many others: those that came first since the start. Several threads may share one."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._others: set[str] = set()
+        self._is_told = False
+        self._lock = threading.Lock()
+
+    def stored_as(self, word: str) -> str:
+        """The word under which a signal is stored."""
+        if word in OWN_WORDS or word in self._others:
+            return word
+        with self._lock:
+            if len(self._others) < self._most:
+                self._others.add(word)
+                return word
+            if not self._is_told:
+                self._is_told = True
+                logger.warning(
+                    "signals came with more than %d words of their own: %r and further ones are stored as %r, with "
+                    "the word in `details`; if they are meant, raise collector.signals.words",
+                    self._most,
+                    word,
+                    OTHER,
+                )
+        return OTHER

@@ -1,0 +1,74 @@
+"""Which names a browser may know this server by: a page of another site must not reach it under a name of its own.
+
+A web page can make a browser send requests to any address, and a name in its owner's hands (DNS rebinding) even lets it
+read the answers. Starlette's TrustedHostMiddleware takes a list of names alone, which no service in a cluster can give.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+OPEN_PATHS = frozenset({"/metrics", "/healthz"})
+"""Paths without a text of anybody, which programs ask for under any name."""
+_OWN_ENDINGS = (".localhost", ".local", ".internal", ".svc", ".home.arpa")
+"""Names that nobody can buy: those of a machine, a network or a cluster of one's own."""
+
+
+def is_own_name(host: str) -> bool:
+    """Whether no stranger can own this name: an address, a name without a dot, or one that is for private use."""
+    try:
+        ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return "." not in host or host.endswith(_OWN_ENDINGS)
+    return True
+
+
+class KnownHosts:
+    """Refuse requests under a name that is neither our own nor given, and those that pages of other sites send.
+
+    `listen` is the host that the server listens on, `setting` where `hosts` are given.
+    """
+
+    def __init__(self, app: ASGIApp, listen: str, hosts: Collection[str], setting: str) -> None:
+        self._app = app
+        self._listen = listen.lower()
+        self._hosts = frozenset(host.lower().rstrip(".") for host in hosts if host)
+        self._setting = setting
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request: 421 where the name is not known, 403 where another site's page sends it."""
+        if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refusal(Headers(scope=scope))
+        await (refusal or self._app)(scope, receive, send)
+
+    def _refusal(self, headers: Headers) -> PlainTextResponse | None:
+        asked, origin = headers.get("host", ""), headers.get("origin")
+        host = _host_of(f"//{asked}")
+        if host is None or not (is_own_name(host) or host == self._listen or host in self._hosts):
+            told = (
+                f"this server does not know itself as {asked[:200]!r}: if that is its name, add it to {self._setting}"
+            )
+            return PlainTextResponse(f"{told}\n", 421)
+        if origin is not None and not origin.lower().endswith(f"://{asked.lower()}") and not self._is_given(origin):
+            told = f"a page of {origin[:200]!r} may not send this: if it is yours, add its host to {self._setting}"
+            return PlainTextResponse(f"{told}\n", 403)
+        return None
+
+    def _is_given(self, origin: str) -> bool:
+        return _host_of(origin) in self._hosts
+
+
+def _host_of(address: str) -> str | None:
+    try:
+        host = urlsplit(address).hostname
+    except ValueError:
+        return None
+    return host.rstrip(".") or None if host else None

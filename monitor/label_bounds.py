@@ -1,0 +1,108 @@
+"""A bound on the series of a scrape: names come from URLs and requests that any client can write."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.samples import Sample
+
+logger = logging.getLogger(__name__)
+
+OTHER = "other"
+"""The value that stands for all those beyond the bound."""
+_SUMMED = frozenset({"counter", "histogram"})
+
+
+class Bound(NamedTuple):
+    """How many values of a label are shown by themselves, and the setting that says so."""
+
+    most: int
+    setting: str
+
+
+class LabelBounds:
+    """Shows some values of each bounded label by themselves, and all further ones together as `other`.
+
+    A value that was shown stays shown, so that no counter goes down; where several are new those with the highest
+    numbers come first. Sums of counters and histograms stay what they are; gauges of the others are left out, for they
+    have no sum. Several threads may share one.
+    """
+
+    def __init__(self, bounds: Mapping[str, Bound]) -> None:
+        self._bounds = bounds
+        self._shown: dict[str, set[str]] = {label: set() for label in bounds}
+        self._told: set[str] = set()
+        self._lock = threading.Lock()
+
+    def fold(self, families: Iterable[Metric]) -> list[Metric]:
+        """Give the families with the values that are too many as `other`, and one more that counts these."""
+        beyond: dict[str, set[str]] = {label: set() for label in self._bounds}
+        with self._lock:
+            folded = [self._folded(family, beyond) for family in families]
+            self._tell(beyond)
+        told = GaugeMetricFamily(
+            "dialwatch_other_label_values",
+            "Values of a label that are too many to be shown by themselves and are shown together as `other`.",
+            labels=("label",),
+        )
+        for label, values in beyond.items():
+            told.add_metric((label,), len(values))
+        return [*folded, told]
+
+    def _folded(self, family: Metric, beyond: Mapping[str, set[str]]) -> Metric:
+        for label in self._bounds:
+            over = self._beyond(label, family.samples)
+            if over:
+                beyond[label].update(over)
+                family = _with_other(family, label, over)
+        return family
+
+    def _beyond(self, label: str, samples: Sequence[Sample]) -> set[str]:
+        """Values of the label that are not shown, when as many were taken up as there is room for."""
+        shown, most = self._shown[label], self._bounds[label].most
+        values = {sample.labels[label] for sample in samples if label in sample.labels} - shown - {OTHER}
+        if values and len(shown) < most:
+            amounts: dict[str, float] = dict.fromkeys(values, 0.0)
+            for sample in samples:
+                if sample.labels.get(label) in values:
+                    amounts[sample.labels[label]] += sample.value
+            shown.update(sorted(values, key=lambda value: (-amounts[value], value))[: most - len(shown)])
+        return values - shown
+
+    def _tell(self, beyond: Mapping[str, set[str]]) -> None:
+        for label, values in beyond.items():
+            if values and label not in self._told:
+                self._told.add(label)
+                most, setting = self._bounds[label]
+                logger.warning(
+                    "the metrics have more than %d values of the label %r: further ones, such as %r, are shown "
+                    "together as %r; if they are real, raise %s",
+                    most,
+                    label,
+                    min(values)[:200],
+                    OTHER,
+                    setting,
+                )
+
+
+def _with_other(family: Metric, label: str, over: set[str]) -> Metric:
+    folded = Metric(family.name, family.documentation, family.type, family.unit)
+    folded.samples = [sample for sample in family.samples if sample.labels.get(label) not in over]
+    if family.type in _SUMMED:
+        others = (sample for sample in family.samples if sample.labels.get(label) in over)
+        renamed = [one._replace(labels={**one.labels, label: OTHER}, exemplar=None) for one in others]
+        folded.samples = _summed([*folded.samples, *renamed])
+    return folded
+
+
+def _summed(samples: Iterable[Sample]) -> list[Sample]:
+    sums: dict[tuple[str, tuple[tuple[str, str], ...]], Sample] = {}
+    for sample in samples:
+        key = (sample.name, tuple(sample.labels.items()))
+        before = sums.get(key)
+        sums[key] = sample if before is None else before._replace(value=before.value + sample.value)
+    return list(sums.values())
