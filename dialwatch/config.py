@@ -43,6 +43,13 @@ class StorageSettings(BaseModel):
     access_key_id: str | None = None
     secret_access_key: SecretStr | None = None
 
+    @field_validator("endpoint_url")
+    @classmethod
+    def _is_url(cls, url: str | None) -> str | None:
+        if url is not None and not url.startswith(("http://", "https://")):
+            raise ValueError(f"{url!r} is no address of a store: write http://host:port or https://host")
+        return url
+
     def storage(self) -> Storage:
         """Give what the lake and the file sources take."""
         secret = self.secret_access_key
@@ -64,11 +71,17 @@ class LakeSettings(BaseModel):
     @classmethod
     def _can_be_opened(cls, root: str) -> str:
         check_root(root)
+        scheme, mark, place = root.partition("://")
+        if mark and scheme != "file" and not place.partition("/")[0]:
+            raise ValueError(f"{root!r} names no bucket: write {scheme}://bucket/prefix")
         return root
 
     def open(self) -> Lake:
-        """Open the lake; nothing is written yet."""
-        return Lake(self.root, self.storage.storage())
+        """Open the lake; nothing is written yet. Raises ConfigError for a root that no waiting opens."""
+        try:
+            return Lake(self.root, self.storage.storage())
+        except (ImportError, ValueError) as error:
+            raise ConfigError(f"lake.root {self.root!r} cannot be opened: {error}") from None
 
 
 class MonitorSection(MonitorSettings):

@@ -10,6 +10,8 @@ from types import TracebackType
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
+from lake import ClockSteps, log_failure
+
 log = logging.getLogger(__name__)
 
 
@@ -17,7 +19,8 @@ class Schedule:
     """Runs `run_pass` in a thread of its own, at once and then every `every` seconds.
 
     A pass that is still running when the next is due is not started twice, and passes that were missed are made up
-    by one. A pass that raises is logged, and the next one runs. Works as a context manager.
+    by one. A pass that raises is logged, and the next one runs. Where the clock of the machine is set, forward or back,
+    passes go on as before. Works as a context manager.
 
     No pass begins once `stop` is set, by `stop()` or by another: it is for a pass to look at, so that it ends early.
     """
@@ -25,7 +28,7 @@ class Schedule:
     def __init__(self, run_pass: Callable[[], object], every: float, stop: threading.Event | None = None) -> None:
         self._run_pass = run_pass
         self._stop = stop or threading.Event()
-        self._scheduler = BackgroundScheduler(timezone=UTC)
+        self._scheduler = _SteadyScheduler()
         self._scheduler.add_job(
             self._run,
             "interval",
@@ -60,5 +63,25 @@ class Schedule:
             return
         try:
             self._run_pass()
-        except Exception:
-            log.exception("a pass failed; the next one takes up its work: check that the lake is reachable")
+        except Exception as error:
+            log_failure(log, error, "a pass failed; the next one takes up its work: check that the lake is reachable")
+
+
+class _SteadyScheduler(BackgroundScheduler):  # type: ignore[misc]
+    """Moves the next runs with the wall clock where that was set.
+
+    APScheduler notes the next run as a time of the wall clock. A clock that is set back by an hour would keep it from
+    running anything for that hour. Its waits go by the monotonic clock, so it looks in time whether the clock was set.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(timezone=UTC)
+        self._steps = ClockSteps()
+
+    def _process_jobs(self) -> float | None:
+        if step := self._steps.since_last():
+            log.warning("the clock of this machine was set by %g s; the passes go on as before", step.total_seconds())
+            for job in self.get_jobs():
+                job.modify(next_run_time=job.next_run_time + step)
+        wait_seconds: float | None = super()._process_jobs()
+        return wait_seconds

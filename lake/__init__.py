@@ -3,6 +3,7 @@
 from lake.belongings import Subject
 from lake.child_contexts import OUTRANKED_BY_CHILD, ChildContexts
 from lake.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
+from lake.clocks import SKEW, ClockSteps, age_of
 from lake.compaction import TARGET_BYTES, Compaction, compact
 from lake.durations import reads_seconds
 from lake.erasure import BACKFILLS, PASSES, Receipt, TableReceipt, erase
@@ -12,33 +13,34 @@ from lake.names import deployment_name, folder_name
 from lake.positions import read_new
 from lake.reading_ahead import ReadAhead, Wanted
 from lake.retention import Forgotten, forget_before
+from lake.root_tables import BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
 from lake.schemas import (
     ALERTS,
     ANCHORS,
     ANSWERING_KINDS,
-    BATCHES,
     GROUND_TRUTH,
     KINDS,
     PARSED_LOGS,
-    REJECTED,
-    RELEASES,
     REPLAYS,
     SCORES,
-    SILENCES,
     TABLES,
     UNASSIGNED,
     USER_SIGNALS,
-    TableSpec,
 )
+from lake.services import BEAT_SECONDS, Beat
 from lake.signals import DISLIKES, FOLD_COLUMNS, fold_signals
 from lake.storage import Storage, is_remote
+from lake.store_errors import in_one_line, is_store_error, log_failure, without_rows
 from lake.table import OVERLAP, Change, LostRaceError, Table, TableReplacedError
+from lake.table_spec import TableSpec
 from lake.vocabulary import (
     IS_PRODUCTION,
     JUDGE_KINDS,
     TOOL_CALL_FINISH_REASONS,
     JudgeKind,
     Origin,
+    ServicePart,
+    ServiceState,
     asks_llm,
     can_drift,
     llms_of,
@@ -50,6 +52,7 @@ __all__ = [
     "ANSWERING_KINDS",
     "BACKFILLS",
     "BATCHES",
+    "BEAT_SECONDS",
     "DISLIKES",
     "FOLD_COLUMNS",
     "GROUND_TRUTH",
@@ -65,14 +68,18 @@ __all__ = [
     "RELEASES",
     "REPLAYS",
     "SCORES",
+    "SERVICES",
     "SILENCES",
+    "SKEW",
     "TABLES",
     "TARGET_BYTES",
     "TOOL_CALL_FINISH_REASONS",
     "UNASSIGNED",
     "USER_SIGNALS",
+    "Beat",
     "Change",
     "ChildContexts",
+    "ClockSteps",
     "Compaction",
     "Forgotten",
     "JudgeKind",
@@ -82,6 +89,8 @@ __all__ = [
     "Origin",
     "ReadAhead",
     "Receipt",
+    "ServicePart",
+    "ServiceState",
     "Storage",
     "Subject",
     "Table",
@@ -89,6 +98,7 @@ __all__ = [
     "TableReplacedError",
     "TableSpec",
     "Wanted",
+    "age_of",
     "answers_frame",
     "asks_llm",
     "can_drift",
@@ -101,9 +111,13 @@ __all__ = [
     "folder_name",
     "forget_before",
     "ground_truth_frame",
+    "in_one_line",
     "is_remote",
+    "is_store_error",
     "llms_of",
+    "log_failure",
     "read_new",
     "reads_seconds",
     "vacuum",
+    "without_rows",
 ]

@@ -19,6 +19,8 @@ from monitor.amounts import PER_UNIT
 from monitor.books import Books
 from monitor.families import counter, gauge
 from monitor.found_metrics import found_in
+from monitor.health import Health
+from monitor.health_metrics import health_metrics
 from monitor.scores import BUCKETS, Histogram
 from monitor.snapshot import Figures, Snapshot
 from monitor.totals import Counts, Totals
@@ -27,21 +29,26 @@ _BOUNDS = (*map(str, BUCKETS), "+Inf")
 _Deployments = Mapping[str, Figures]
 
 
-def registry_of(snapshot: Callable[[], Snapshot | None]) -> CollectorRegistry:
-    """A registry whose scrape shows the newest snapshot; before the first one it shows the build alone."""
+def registry_of(
+    snapshot: Callable[[], Snapshot | None], health: Callable[[], Health] | None = None
+) -> CollectorRegistry:
+    """A registry whose scrape shows the newest snapshot, and how the parts are; before the first one, these alone."""
     registry = CollectorRegistry()
-    registry.register(_SnapshotCollector(snapshot))
+    registry.register(_SnapshotCollector(snapshot, health))
     return registry
 
 
 class _SnapshotCollector(Collector):
-    def __init__(self, snapshot: Callable[[], Snapshot | None]) -> None:
+    def __init__(self, snapshot: Callable[[], Snapshot | None], health: Callable[[], Health] | None) -> None:
         self._snapshot = snapshot
+        self._health = health
 
     def collect(self) -> Iterator[Metric]:
         build = InfoMetricFamily("dialwatch_build", "Version of dialwatch that is running; the value is always 1.")
         build.add_metric([], {"version": version("dialwatch")})
         yield build
+        if self._health is not None:
+            yield from health_metrics(self._health())
         snapshot = self._snapshot()
         if snapshot is None:
             return
