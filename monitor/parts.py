@@ -44,10 +44,14 @@ class PartState:
 
 @dataclass(frozen=True)
 class _Heard:
-    """The last row of a run, and when it came to us: a time of the monotonic clock; None for long ago."""
+    """The last row of a run, and when it came to us: a time of the monotonic clock; None for long ago.
+
+    `ahead` is how much later its clock was then than ours.
+    """
 
     beat: Beat
     at: float | None
+    ahead: timedelta
 
 
 class Parts:
@@ -84,21 +88,21 @@ class Parts:
             if row["part"] not in _PARTS or row["state"] not in _STATES:
                 continue  # of a later version
             beat = Beat(**row | {"part": ServicePart(row["part"]), "state": ServiceState(row["state"])})
-            known = heard.get(beat.run)
-            if is_news or known is None or beat.beat_at > known.beat.beat_at:
-                is_recent = is_news or -SKEW <= now - beat.beat_at <= SKEW + SILENT_AFTER
-                heard[beat.run] = _Heard(beat, at if is_recent else None)
+            known, ahead = heard.get(beat.run), beat.beat_at - now
+            if known is None or is_news or _is_later(beat, known.beat):
+                is_recent = is_news or -(SKEW + SILENT_AFTER) <= ahead <= SKEW
+                heard[beat.run] = _Heard(beat, at if is_recent else None, ahead)
         self._heard, self._version, self._looked_at = heard, change.version, at
 
     def states(self, own: Sequence[Beat]) -> tuple[PartState, ...]:
         """Say how each part is; `own` are those of this process, which need not be asked through the lake."""
         now = self._clock()
-        runs = {run: self._state(heard, now) for run, heard in self._heard.items()}
+        runs = {run: self._state(heard) for run, heard in self._heard.items()}
         runs |= {beat.run: _told(beat) for beat in own}
         found = [one for one in runs.values() if not _is_over(one, list(runs.values()), now)]
         return tuple(sorted(found, key=lambda one: (_PARTS.index(one.part), one.host, one.since)))
 
-    def _state(self, heard: _Heard, now: datetime) -> PartState:
+    def _state(self, heard: _Heard) -> PartState:
         told, beat = _told(heard.beat), heard.beat
         if beat.state is ServiceState.STOPPED:
             return told
@@ -108,12 +112,20 @@ class Parts:
             said = f" and said: {beat.error}" if beat.state is ServiceState.FAILING else ""
             problem = f"no sign of life{how_long}; the last was at {beat.beat_at:%Y-%m-%d %H:%M} UTC{said}"
             return replace(told, state=SILENT, problem=problem)
-        hours = (beat.beat_at - now) / timedelta(hours=1)
-        if not -(SKEW + SILENT_AFTER) / timedelta(hours=1) <= hours <= SKEW / timedelta(hours=1):
-            order = "ahead of" if hours > 0 else "behind"
-            problem = f"the clock of this host is {abs(hours):.1f} h {order} the monitor's: set it right"
+        if not -(SKEW + SILENT_AFTER) <= heard.ahead <= SKEW:
+            order = "ahead of" if heard.ahead > SKEW else "behind"
+            problem = (
+                f"the clock of this host is {abs(heard.ahead) / timedelta(hours=1):.1f} h {order} the monitor's: set it"
+            )
             return replace(told, state=ServiceState.FAILING.value, problem=problem)
         return told
+
+
+def _is_later(beat: Beat, than: Beat) -> bool:
+    """Which of two rows of a run is the later one: after a clock was set back, its last may not have the latest time."""
+    if than.state is ServiceState.STOPPED or beat.state is ServiceState.STOPPED:
+        return beat.state is ServiceState.STOPPED
+    return beat.beat_at > than.beat_at
 
 
 def _told(beat: Beat) -> PartState:
