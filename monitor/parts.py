@@ -122,7 +122,7 @@ class Parts:
 
 
 def _is_later(beat: Beat, than: Beat) -> bool:
-    """Which of two rows of a run is the later one: after a clock was set back, its last may not have the latest time."""
+    """Whether a row of a run is the later one; where the clock was set back the last may not have the latest time."""
     if than.state is ServiceState.STOPPED or beat.state is ServiceState.STOPPED:
         return beat.state is ServiceState.STOPPED
     return beat.beat_at > than.beat_at
