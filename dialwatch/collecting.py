@@ -70,7 +70,7 @@ def collecting(settings: Settings, lake: Lake, part: Part | None = None) -> Iter
         kafka = None
         if chosen.signals.implicit:
             derive = part.watching("signals", lambda: _derived(ImplicitSignals(lake, chosen.signals), stop))
-            stack.enter_context(Schedule(derive, chosen.signals.every, stop))
+            stack.enter_context(Schedule(derive, chosen.signals.every, stop, of="the collector that looks for signals"))
         if chosen.kafka:
             kafka = collector.KafkaSource(chosen.kafka, shared)
             part.watch("kafka", lambda: kafka.problem)

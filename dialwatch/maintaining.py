@@ -156,7 +156,7 @@ def maintaining(
         failures = maintain(lake, settings, datetime.now(UTC), stop.is_set).failures
         return f"{len(failures)} tables were not looked after" if failures else None
 
-    with Schedule(part.watching("pass", look_after), settings.every, stop):
+    with Schedule(part.watching("pass", look_after), settings.every, stop, of="the upkeep"):
         logger.info("looking after the tables every %g s", settings.every)
         yield
 

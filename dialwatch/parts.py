@@ -60,16 +60,17 @@ class Part:
         """Have `look` asked how a step is whenever somebody asks for the part; it must not wait for the lake."""
         self._looks[step] = look
 
-    def watching(self, step: str, run: Callable[[], Problem]) -> Callable[[], None]:
-        """Give a function that runs the step, and takes down the problem that it gives or raises."""
+    def watching(self, step: str, run: Callable[[], Problem]) -> Callable[[], Problem]:
+        """Give a function that runs the step, takes down the problem that it gives or raises, and does so too."""
 
-        def watched() -> None:
+        def watched() -> Problem:
             try:
                 problem = run()
             except BaseException as error:
                 self.note(step, error)
                 raise
             self.note(step, problem)
+            return problem
 
         return watched
 

@@ -94,7 +94,7 @@ def evaluating(
         failures = evaluator.run_once(stop.is_set).failures
         return f"{len(failures)} deployments were not evaluated" if failures else None
 
-    with Schedule(part.watching("pass", evaluate), settings.evaluator.every, stop):
+    with Schedule(part.watching("pass", evaluate), settings.evaluator.every, stop, of="the evaluator"):
         logger.info("evaluating every %g s", settings.evaluator.every)
         try:
             yield
@@ -122,7 +122,7 @@ def monitoring(
     app = monitor.create_app(watch)
     with (
         watch.telling(),
-        Schedule(lambda: watch.refresh(stop.is_set), settings.monitor.refresh_seconds, stop),
+        Schedule(lambda: watch.refresh(stop.is_set), settings.monitor.refresh_seconds, stop, of="the monitor"),
         BackgroundServer(app, settings.monitor.listen) as server,
     ):
         logger.info("pages on %s/ and metrics on %s/metrics", server.url, server.url)

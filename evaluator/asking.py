@@ -141,7 +141,7 @@ class Judges:
         except Exception as error:  # what the store refuses is no reason to score nothing
             from lake import log_failure
 
-            log_failure(log, error, "old replies of judges are still in %s, and tried again tomorrow", shared.folder)
+            log_failure(log, error, "old replies of judges are still in %s, and tried again in a day", shared.folder)
 
     def _opened(self) -> Asker:
         from evaluator.judges import Asker

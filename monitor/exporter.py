@@ -227,7 +227,8 @@ def _collector(books: Books, totals: Totals) -> Iterator[Metric]:
     )
     yield gauge(
         "dialwatch_collector_lag_seconds",
-        "Seconds from the newest request of the collector's latest batch to the batch's commit.",
+        "Seconds from the newest request of the collector's latest batch to the batch's commit; below 0 where the "
+        "request is more than an hour ahead of the collector's clock.",
         [((), books.lag_seconds)],
     )
     yield gauge(

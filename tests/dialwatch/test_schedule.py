@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from datetime import datetime, timedelta, tzinfo
 
 import apscheduler.schedulers.base
@@ -136,3 +137,26 @@ def test_a_store_that_is_away_is_one_line_of_log(caplog: pytest.LogCaptureFixtur
     assert known.exc_info is None
     assert known.getMessage().endswith("ConnectionRefusedError: no store")
     assert unknown.exc_info is not None
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_a_pass_that_failed_is_tried_again_soon(raises: bool) -> None:
+    """An outage of a minute does not cost an hour: the waits double, and end with a pass that goes well."""
+    times: list[float] = []
+    well = threading.Event()
+
+    def run_pass() -> str | None:
+        times.append(time.monotonic())
+        if len(times) == 4:
+            well.set()
+        elif raises:
+            raise OSError("the lake is away")
+        else:
+            return "1 table was not looked after"
+        return None
+
+    with Schedule(run_pass, every=3600, retry=0.1):
+        assert well.wait(60)
+        threading.Event().wait(1.0)
+    assert len(times) == 4
+    assert times[3] - times[0] >= 0.7
