@@ -19,6 +19,8 @@ Problem = BaseException | str | None
 _LAKE, _PROCESS = "lake", "process"
 """Steps of every part: that the lake takes its row, and that the process goes on."""
 _PROBE_SECONDS = 10.0
+_RETRY_SECONDS = 5.0
+"""After the first row that the lake did not take; each wait is twice the one before, up to the usual one."""
 _GOODBYE_SECONDS = 10.0
 _FOR_GOOD = frozenset({"NoCredentialsError", "PartialCredentialsError"})
 """Errors of the S3 client that no waiting mends: it looked everywhere. By name, as its import takes long."""
@@ -138,16 +140,18 @@ class Parts:
             thread.join(_GOODBYE_SECONDS)
 
     def _run(self) -> None:
-        table = self._lake.table(SERVICES)
+        table, wait = self._lake.table(SERVICES), _RETRY_SECONDS
         while not self._stop.is_set():
-            self._beat(table)
+            self._beat(table, min(wait, self._every))
             self._has_tried.set()
-            self._stop.wait(self._every)
+            failed = self._problem is not None
+            self._stop.wait(min(wait, self._every) if failed else self._every)
+            wait = 2 * wait if failed else _RETRY_SECONDS
         # Of no use where the lake is away, and the process should end.
         if self._problem is None:
-            self._beat(table, self._goodbye)
+            self._beat(table, self._every, self._goodbye)
 
-    def _beat(self, table: Table, state: ServiceState | None = None) -> None:
+    def _beat(self, table: Table, retry: float, state: ServiceState | None = None) -> None:
         try:
             if not self._has_tried.is_set():
                 # It says more than a write does of what is wrong with S3's credentials.
@@ -156,7 +160,7 @@ class Parts:
         except Exception as error:
             self._problem = error
             message = "the lake %s cannot be written, and is tried again in %g s; what comes in meanwhile is not lost"
-            log_failure(logger, error, message, self._lake.root, self._every)
+            log_failure(logger, error, message, self._lake.root, retry)
         else:
             if self._problem is not None:
                 logger.info("the lake %s can be written again", self._lake.root)
