@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collector.batch import Counts
-    from collector.follow import follow_files
+    from collector.follow import follow_files, prepare
     from collector.pipeline import Collector
     from collector.settings import CollectorSettings, FilesSettings, HttpSettings
     from collector.signals import ImplicitSignals
@@ -29,6 +29,7 @@ __all__ = [
     "collect_with_workers",
     "create_app",
     "follow_files",
+    "prepare",
 ]
 
 # Imported when they are used: a web framework and a client of Kafka take longer than a small file takes to collect.
@@ -46,6 +47,7 @@ _MODULES = {
     "collect_with_workers": "workers",
     "create_app": "sources.http",
     "follow_files": "follow",
+    "prepare": "follow",
 }
 
 

@@ -56,9 +56,9 @@ class Section:
 
 
 class Batch:
-    """Rows and counts that are committed together."""
+    """Rows and counts that are committed together; `opened_at` is a time of the monotonic clock."""
 
-    def __init__(self, opened_at: datetime) -> None:
+    def __init__(self, opened_at: float) -> None:
         self.opened_at = opened_at
         self.bytes = 0
         self.rows: dict[TableKey, TableRows] = {}

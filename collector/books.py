@@ -26,13 +26,14 @@ class Mark:
 
 
 class Books:
-    """The committed position of every partition."""
+    """The committed position of every partition; with `read` false only of those that are noted."""
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, *, read: bool = True) -> None:
         self._table = lake.table(BATCHES)
         self._marks: dict[str, Mark] = {}
         self._finished: dict[str, int] = {}
-        for row in _newest(self._table.dataset()).to_pylist():
+        rows = _newest(self._table.dataset()).to_pylist() if read else []
+        for row in rows:
             self.note(Partition(row["kind"], row["name"], row["partition"]), Mark(row["offset"], row["exhausted_size"]))
 
     def note(self, partition: Partition, mark: Mark) -> None:

@@ -20,6 +20,7 @@ from prometheus_client.registry import Collector as PrometheusCollector
 
 from collector.batch import Batch
 from collector.meter import BOUNDS, Committed, Meter
+from lake import age_of
 
 _UNKNOWN_VERSION = re.compile(r"\bversion=(?!(?:0\.0\.1|0\.0\.4|1\.0\.0)\s*(?:;|$))")
 _OUTCOMES = {
@@ -107,7 +108,7 @@ class _MeterCollector(PrometheusCollector):
             "Signals that came since the process started and are stored as `other`, as their word was one too many.",
             committed.renamed_signals,
         )
-        yield from _times(committed, self._clock())
+        yield from _times(committed, self._collector.meter.age(), self._clock())
         yield from _open(batches)
         if self._kafka is not None:
             yield _behind(self._kafka.lag())
@@ -159,7 +160,12 @@ def _commits(committed: Committed) -> Metric:
     return family
 
 
-def _times(committed: Committed, now: datetime) -> Iterator[Metric]:
+def _times(committed: Committed, age: float, now: datetime) -> Iterator[Metric]:
+    yield GaugeMetricFamily(
+        "dialwatch_collector_commit_age_seconds",
+        "Seconds since this process last committed a batch, else since it started, whatever its clock was set to.",
+        age,
+    )
     yield GaugeMetricFamily(
         "dialwatch_collector_committed_timestamp_seconds",
         "When this process last committed a batch, else when it started, in seconds since 1970.",
@@ -168,8 +174,9 @@ def _times(committed: Committed, now: datetime) -> Iterator[Metric]:
     if committed.newest_requested_at is not None:
         yield GaugeMetricFamily(
             "dialwatch_collector_newest_request_age_seconds",
-            "Seconds since the newest request that this process has committed; it grows while nobody asks anything.",
-            max(0.0, (now - committed.newest_requested_at).total_seconds()),
+            "Seconds since the newest request that this process has committed; it grows while nobody asks anything. "
+            "Below 0 where the request is more than an hour ahead of this machine's clock.",
+            age_of(now - committed.newest_requested_at),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
@@ -44,27 +45,33 @@ class Collector:
     record before anything else sees it.
     """
 
-    books: Books
-
     def __init__(
         self,
         lake: Lake,
         settings: CollectorSettings,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        monotonic: Callable[[], float] = time.monotonic,
+        *,
+        recover: bool = True,
     ) -> None:
+        """Read from the lake what must be remembered; with `recover` false that is left to `prepare`."""
         self.lake = lake
         self.totals = Counts()
-        self.meter = Meter(clock())
+        self.meter = Meter(clock(), monotonic)
+        self.books = Books(lake, read=False)
+        self._unrecovered: Exception | None = None
         self._settings = settings
         self._clock = clock
         self._newcomers = Newcomers(lake, settings.new_deployments_per_hour, settings.signals.new_deployments_per_hour)
+        self._monotonic = monotonic
         self._redact = Redactor(settings.redaction).redact if settings.redaction.enabled else None
         self._lock = threading.RLock()
         self._flight: Flight | None = None
         self._failed: Batch | None = None
-        self._batch = Batch(clock())
+        self._batch = Batch(monotonic())
         self._is_lost = True
-        self._recover()
+        if recover:
+            self._recover()
 
     @property
     def settings(self) -> CollectorSettings:
@@ -77,6 +84,16 @@ class Collector:
         flight = self._flight
         batches = (self._batch, None if flight is None else flight.batch, self._failed)
         return tuple(batch for batch in batches if batch is not None)
+
+    @property
+    def problem(self) -> Exception | None:
+        """What the lake answered to the last commit, or look at what is there, if it failed; without a lock."""
+        return self._unrecovered or self.meter.problem
+
+    def prepare(self) -> None:
+        """Read from the lake what must be remembered before a source is read, if that has not been done."""
+        with self._lock:
+            self._recover()
 
     def add(self, piece: Piece) -> None:
         """Take a piece into the open batch; send off what is there first if it is full or old.
@@ -137,11 +154,11 @@ class Collector:
                 self._send(self._failed)
                 self._failed = None
             is_full = self._batch.bytes >= self._settings.flush_bytes
-            is_old = (self._clock() - self._batch.opened_at).total_seconds() >= self._settings.flush_seconds
+            is_old = self._monotonic() - self._batch.opened_at >= self._settings.flush_seconds
             if is_full:
                 self._land()
             if is_full or (is_old and self._flight is None):
-                batch, self._batch = self._batch, Batch(self._clock())
+                batch, self._batch = self._batch, Batch(self._monotonic())
                 self._send(batch)
 
     def flush(self) -> Counts:
@@ -157,7 +174,7 @@ class Collector:
                 counts += self._commit_now(self._failed)
                 self._failed = None
             counts += self._commit_now(self._batch)
-            self._batch = Batch(self._clock())
+            self._batch = Batch(self._monotonic())
             return counts
 
     def _commit_now(self, batch: Batch) -> Counts:
@@ -209,12 +226,20 @@ class Collector:
     def _give_up(self) -> None:
         self._is_lost = True
         self._failed = None
-        self._batch = Batch(self._clock())
+        self._batch = Batch(self._monotonic())
 
     def _recover(self) -> None:
         """Read from the lake what must be remembered, at the start and where a race was lost."""
         if not self._is_lost:
             return
+        try:
+            self._remember_anew()
+        except Exception as error:
+            self._unrecovered = error
+            raise
+        self._unrecovered = None
+
+    def _remember_anew(self) -> None:
         now, window = self._clock(), timedelta(hours=self._settings.duplicate_window_hours)
         books, duplicates, children = Books(self.lake), DuplicateWindow(window), RecentChildren()
         recent = RecentIds(now - window, now)

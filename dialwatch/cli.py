@@ -23,7 +23,7 @@ from dialwatch import (
     silence_command,
     webhook_command,
 )
-from dialwatch.collecting import collect_once, collecting
+from dialwatch.collecting import collect_once
 from dialwatch.config import ConfigError, Settings, load_settings
 from dialwatch.serving import AddressError
 from evaluator.calibration import CalibrationError
@@ -127,7 +127,7 @@ def collect_files(
     if follow and workers > 1:
         raise typer.BadParameter("--workers and --follow exclude each other: one process is enough to follow files")
     if follow:
-        _run_until_stopped(collecting(settings, settings.lake.open()))
+        _run_until_stopped(running.only_collector(settings))
         return
     found, counts = collect_once(settings, paths, workers)
     if not found:
@@ -154,7 +154,7 @@ def collect_kafka(
     }
     given = {key: value for key, value in flags.items() if value}
     settings = _settings(config, lake, {"collector": {"kafka": given}})
-    _run_until_stopped(collecting(settings, settings.lake.open()))
+    _run_until_stopped(running.only_collector(settings))
 
 
 @collect_app.command("http")
@@ -165,7 +165,7 @@ def collect_http(
 ) -> None:
     """Take log lines over HTTP, as Vector's http sink sends them, and signals from other places."""
     settings = _settings(config, lake, {"collector": {"http": {"listen": listen} if listen else {}}})
-    _run_until_stopped(collecting(settings, settings.lake.open()))
+    _run_until_stopped(running.only_collector(settings))
 
 
 @app.command()
@@ -176,7 +176,7 @@ def monitor(
 ) -> None:
     """Serve metrics and pages, find regressions, send webhooks."""
     settings = _settings(config, lake, {"monitor": {"listen": listen}} if listen else {})
-    _run_until_stopped(running.monitoring(settings, settings.lake.open()))
+    _run_until_stopped(running.only_monitor(settings))
 
 
 def _settings(config: Path | None, lake: str | None, overrides: dict[str, dict[str, Any]]) -> Settings:

@@ -25,9 +25,10 @@ from collector import (
 from collector.metrics import KafkaReader, add_metrics, metrics_app, registry_of
 from dialwatch.config import Settings
 from dialwatch.hosts import KnownHosts
+from dialwatch.parts import Part
 from dialwatch.schedule import Schedule
 from dialwatch.serving import BackgroundServer, parse_address
-from lake import Lake
+from lake import Lake, ServicePart, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -60,38 +61,51 @@ def collect_once(settings: Settings, paths: Sequence[str], workers: int) -> tupl
 
 
 @contextmanager
-def collecting(settings: Settings, lake: Lake) -> Iterator[Collector]:
+def collecting(settings: Settings, lake: Lake, part: Part | None = None) -> Iterator[Collector]:
     """Read Kafka, follow the files, serve HTTP, as far as they are configured; gives the collector of all.
 
-    When the block ends all are told to stop at once. Raises what then kept a source from committing.
+    A lake that is away is waited for, by each source in its thread. When the block ends all are told to stop at once.
+    Raises what then kept a source from committing. `part` is told how it goes.
     """
-    chosen = settings.collector
-    shared, stop = Collector(lake, chosen), threading.Event()
+    chosen, part = settings.collector, part or Part(ServicePart.COLLECTOR)
+    shared, stop = Collector(lake, chosen, recover=False), threading.Event()
+    part.watch("commit", lambda: shared.problem)
     with ExitStack() as stack:
         kafka = None
         if chosen.signals.implicit:
-            implicit = ImplicitSignals(lake, chosen.signals)
-            stack.enter_context(Schedule(lambda: implicit.run_once(stop.is_set), chosen.signals.every, stop))
+            derive = part.watching("signals", lambda: _derived(ImplicitSignals(lake, chosen.signals), stop))
+            stack.enter_context(Schedule(derive, chosen.signals.every, stop, of="the collector that looks for signals"))
         if chosen.kafka:
             kafka = collector.KafkaSource(chosen.kafka, shared)
-            stack.enter_context(_in_a_thread(kafka.run, stop, "read Kafka"))
+            part.watch("kafka", lambda: kafka.problem)
+            stack.enter_context(_in_a_thread(kafka.run, shared, stop, "read Kafka", part))
             logger.info("collecting from Kafka, %s", ", ".join(chosen.kafka.topics))
         if chosen.files:
-            stack.enter_context(_following(chosen.files, settings, shared, stop))
+            stack.enter_context(_following(chosen.files, settings, shared, stop, part))
+        if chosen.http:
+            # The first request need not wait until what must be remembered is read.
+            stack.enter_context(_in_a_thread(lambda _: None, shared, stop, "read what the lake has", part))
         stack.enter_context(_serving(chosen, shared, kafka))
         # The first to be called at the end: the others then stop while the server answers its last requests.
         stack.callback(stop.set)
         yield shared
 
 
+def _derived(implicit: ImplicitSignals, stop: threading.Event) -> str | None:
+    failed = implicit.run_once(stop.is_set).failed
+    return f"no signals were derived for {len(failed)} deployments" if failed else None
+
+
 @contextmanager
-def _following(files: FilesSettings, settings: Settings, shared: Collector, stop: threading.Event) -> Iterator[None]:
+def _following(
+    files: FilesSettings, settings: Settings, shared: Collector, stop: threading.Event, part: Part
+) -> Iterator[None]:
     source = FileSource(files.paths, settings.lake.storage.storage(), exclude=shared.lake.root)
 
     def follow(stop: threading.Event) -> None:
-        collector.follow_files(source, shared, files.poll_seconds, stop)
+        collector.follow_files(source, shared, files.poll_seconds, stop, partial(part.note, "files"))
 
-    with _in_a_thread(follow, stop, "follow files"):
+    with _in_a_thread(follow, shared, stop, "follow files", part):
         logger.info("collecting from %s", ", ".join(files.paths))
         yield
 
@@ -120,11 +134,18 @@ def _guarded(app: ASGIApp, http: HttpSettings) -> ASGIApp:
 
 
 @contextmanager
-def _in_a_thread(run: Callable[[threading.Event], None], stop: threading.Event, name: str) -> Iterator[None]:
-    """Run until the block ends, then set `stop`, wait for it, and raise what it raised."""
+def _in_a_thread(
+    run: Callable[[threading.Event], None], shared: Collector, stop: threading.Event, name: str, part: Part
+) -> Iterator[None]:
+    """Run, once the collector is prepared, until the block ends, then set `stop`, wait for it, raise what it raised."""
+
+    def prepared() -> None:
+        if collector.prepare(shared, stop):
+            run(stop)
+
     with ThreadPoolExecutor(1, name) as pool:
-        running = pool.submit(run, stop)
-        running.add_done_callback(partial(_tell_failure, name))
+        running = pool.submit(prepared)
+        running.add_done_callback(partial(_tell_failure, name, part))
         try:
             yield
         finally:
@@ -132,11 +153,9 @@ def _in_a_thread(run: Callable[[threading.Event], None], stop: threading.Event, 
         running.result()
 
 
-def _tell_failure(name: str, ended: Future[None]) -> None:
+def _tell_failure(name: str, part: Part, ended: Future[None]) -> None:
     if (error := ended.exception()) is not None:
-        logger.error(
-            "could not %s to the end (%s: %s); what is not in the lake is read again at the next start",
-            name,
-            type(error).__name__,
-            error,
+        part.note(name, error)
+        log_failure(
+            logger, error, "could not %s to the end; what is not in the lake is read again at the next start", name
         )

@@ -44,6 +44,13 @@ class StorageSettings(BaseModel):
     access_key_id: str | None = None
     secret_access_key: SecretStr | None = None
 
+    @field_validator("endpoint_url")
+    @classmethod
+    def _is_url(cls, url: str | None) -> str | None:
+        if url is not None and not url.startswith(("http://", "https://")):
+            raise ValueError(f"{url!r} is no address of a store: write http://host:port or https://host")
+        return url
+
     def storage(self) -> Storage:
         """Give what the lake and the file sources take."""
         secret = self.secret_access_key
@@ -69,13 +76,22 @@ class LakeSettings(BaseModel):
     @classmethod
     def _can_be_opened(cls, root: str) -> str:
         check_root(root)
+        scheme, mark, place = root.partition("://")
+        if mark and scheme != "file" and not place.partition("/")[0]:
+            raise ValueError(f"{root!r} names no bucket: write {scheme}://bucket/prefix")
         return root
 
     def open(self) -> Lake:
-        """Open the lake; nothing is written yet. From now on this process and its children write as `access` says."""
+        """Open the lake; nothing is written yet. From now on this process and its children write as `access` says.
+
+        Raises ConfigError for a root that no waiting opens.
+        """
         # Deltalake and pyarrow write by themselves and take no mode: what they write is bounded by the process.
         os.umask(_UMASKS[self.access])
-        return Lake(self.root, self.storage.storage())
+        try:
+            return Lake(self.root, self.storage.storage())
+        except (ImportError, ValueError) as error:
+            raise ConfigError(f"lake.root {self.root!r} cannot be opened: {error}") from None
 
 
 class MonitorSection(MonitorSettings):

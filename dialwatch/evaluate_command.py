@@ -87,15 +87,15 @@ def evaluate(
     elif once:
         _once(opened, settings.evaluator)
     else:
-        _until_stopped(settings, opened)
+        _until_stopped(settings)
 
 
 def _flag(dry_run: bool) -> list[str]:
     return ["--dry-run"] if dry_run else []
 
 
-def _until_stopped(settings: Settings, lake: Lake) -> None:
-    with running.evaluating(settings, lake):
+def _until_stopped(settings: Settings) -> None:
+    with running.only_evaluator(settings):
         running.wait_for_signal()
 
 

@@ -12,13 +12,31 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
+from dialwatch.parts import Part
 from dialwatch.schedule import Schedule
-from lake import TABLES, Lake, Table, TableSpec, clean_log, compact, forget_before, reads_seconds, vacuum
+from lake import (
+    SERVICES,
+    TABLES,
+    Lake,
+    ServicePart,
+    Table,
+    TableSpec,
+    clean_log,
+    compact,
+    forget_before,
+    log_failure,
+    reads_seconds,
+    vacuum,
+)
 
 logger = logging.getLogger(__name__)
 
 _DATED = tuple(name for name, spec in TABLES.items() if spec.by_date)
 _seconds = reads_seconds("smhd")
+_SERVICES_AGE = timedelta(days=28)
+"""A part that has not been heard of for as long is not missed any more."""
+_SERVICES_FILES_AGE = timedelta(hours=1)
+"""Its table gets a commit a minute from every process, and nobody reads what was in it an hour ago."""
 
 Interval = Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)]
 Day = Annotated[float, BeforeValidator(_seconds), Field(ge=86400, allow_inf_nan=False)]
@@ -30,7 +48,8 @@ class LakeMaintenanceSettings(BaseModel):
     `every`: time between passes; None where another process does it. `vacuum_after`: how long a file stays after it was
     replaced, from 1 hour to 7 days: no reader may take longer. `log_retention`: how long a table's log tells what was
     new; a reader that comes later reads by `ingested_at`. `retention`: age at which the rows of a table go, by the
-    table's name; none is kept for ever. `deployments`: the same for single deployments, by the deployment's name.
+    table's name; what has none is kept for ever, but `_services`, which has four weeks. `deployments`: the same for
+    single deployments, by the deployment's name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -56,7 +75,17 @@ class LakeMaintenanceSettings(BaseModel):
         """Age at which the rows of this table go; None where they stay."""
         own = self.deployments.get(deployment or "", {})
         seconds = own.get(spec.name, self.retention.get(spec.name))
-        return None if seconds is None else timedelta(seconds=seconds)
+        if seconds is None:
+            return _SERVICES_AGE if spec is SERVICES else None
+        return timedelta(seconds=seconds)
+
+    def files_age(self, spec: TableSpec) -> timedelta:
+        """How long a file of this table stays after it was replaced."""
+        return _SERVICES_FILES_AGE if spec is SERVICES else timedelta(seconds=self.vacuum_after)
+
+    def log_age(self, spec: TableSpec) -> timedelta:
+        """How long the log of this table tells what was new."""
+        return _SERVICES_FILES_AGE if spec is SERVICES else timedelta(seconds=self.log_retention)
 
 
 @dataclass(frozen=True)
@@ -99,25 +128,35 @@ def maintain(
             dropped += 0 if limit is None else forget_before(table, (now - limit).date()).files
             merging = compact(table, is_stopping=is_stopping)
             merged += merging.files_before - merging.files_after
-            removed += len(vacuum(table, timedelta(seconds=settings.vacuum_after)))
-            entries += clean_log(table, now, timedelta(seconds=settings.log_retention)).removed
+            removed += len(vacuum(table, settings.files_age(table.spec)))
+            entries += clean_log(table, now, settings.log_age(table.spec)).removed
             tables += 1
         except Exception as error:  # what is wrong with one table is not wrong with the others
             failures.append(f"{table.uri}: {error}")
-            logger.exception("table %s was not looked after and will be at the next pass", table.uri)
+            log_failure(logger, error, "table %s was not looked after and will be at the next pass", table.uri)
     result = MaintenanceResult(tables, merged, dropped, removed, entries, tuple(failures))
     logger.info("looked after the tables: %s", result)
     return result
 
 
 @contextmanager
-def maintaining(settings: LakeMaintenanceSettings, lake: Lake, stop: threading.Event | None = None) -> Iterator[None]:
-    """Look after the tables in a thread of its own, every so often, until the block ends or `stop` is set."""
-    stop = stop or threading.Event()
+def maintaining(
+    settings: LakeMaintenanceSettings, lake: Lake, stop: threading.Event | None = None, part: Part | None = None
+) -> Iterator[None]:
+    """Look after the tables in a thread of its own, every so often, until the block ends or `stop` is set.
+
+    `part` is told how it goes.
+    """
+    stop, part = stop or threading.Event(), part or Part(ServicePart.UPKEEP)
     if settings.every is None:
         yield
         return
-    with Schedule(lambda: maintain(lake, settings, datetime.now(UTC), stop.is_set), settings.every, stop):
+
+    def look_after() -> str | None:
+        failures = maintain(lake, settings, datetime.now(UTC), stop.is_set).failures
+        return f"{len(failures)} tables were not looked after" if failures else None
+
+    with Schedule(part.watching("pass", look_after), settings.every, stop, of="the upkeep"):
         logger.info("looking after the tables every %g s", settings.every)
         yield
 

@@ -5,28 +5,45 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
+from lake import ClockSteps, log_failure
+
 log = logging.getLogger(__name__)
+
+_RETRY_SECONDS = 60.0
 
 
 class Schedule:
     """Runs `run_pass` in a thread of its own, at once and then every `every` seconds.
 
     A pass that is still running when the next is due is not started twice, and passes that were missed are made up
-    by one. A pass that raises is logged, and the next one runs. Works as a context manager.
+    by one. A pass that raises is logged, as one of `of`. After one that raises, or gives words for what went wrong, the
+    next one comes in `retry` seconds, then in twice as many, if that is sooner. Where the clock of the machine is set,
+    forward or back, passes go on as before. Works as a context manager.
 
     No pass begins once `stop` is set, by `stop()` or by another: it is for a pass to look at, so that it ends early.
     """
 
-    def __init__(self, run_pass: Callable[[], object], every: float, stop: threading.Event | None = None) -> None:
+    def __init__(
+        self,
+        run_pass: Callable[[], object],
+        every: float,
+        stop: threading.Event | None = None,
+        retry: float = _RETRY_SECONDS,
+        of: str = "this process",
+    ) -> None:
+        self._of = of
         self._run_pass = run_pass
+        self._every = every
+        self._retry = retry
+        self._failures = 0
         self._stop = stop or threading.Event()
-        self._scheduler = BackgroundScheduler(timezone=UTC)
-        self._scheduler.add_job(
+        self._scheduler = _SteadyScheduler()
+        self._job = self._scheduler.add_job(
             self._run,
             "interval",
             seconds=every,
@@ -59,6 +76,32 @@ class Schedule:
         if self._stop.is_set():
             return
         try:
-            self._run_pass()
-        except Exception:
-            log.exception("a pass failed; the next one takes up its work: check that the lake is reachable")
+            failed = isinstance(self._run_pass(), str)
+        except Exception as error:
+            failed = True
+            message = "a pass of %s failed; the next one takes up its work: check that the lake is reachable"
+            log_failure(log, error, message, self._of)
+        wait = self._retry * 2**self._failures
+        self._failures = self._failures + 1 if failed else 0
+        if failed and wait < self._every and not self._stop.is_set():
+            self._job.modify(next_run_time=datetime.now(UTC) + timedelta(seconds=wait))
+
+
+class _SteadyScheduler(BackgroundScheduler):  # type: ignore[misc]
+    """Moves the next runs with the wall clock where that was set.
+
+    APScheduler notes the next run as a time of the wall clock. A clock that is set back by an hour would keep it from
+    running anything for that hour. Its waits go by the monotonic clock, so it looks in time whether the clock was set.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(timezone=UTC)
+        self._steps = ClockSteps()
+
+    def _process_jobs(self) -> float | None:
+        if step := self._steps.since_last():
+            log.warning("the clock of this machine was set by %g s; the passes go on as before", step.total_seconds())
+            for job in self.get_jobs():
+                job.modify(next_run_time=job.next_run_time + step)
+        wait_seconds: float | None = super()._process_jobs()
+        return wait_seconds

@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 GRACE_SECONDS = 20.0
 """For calls under way when the service is told to end: orchestrators kill after 30."""
 
+_ZERO = timedelta(0)
+"""Less than that has passed where the clock was set back: then nothing waits for its old time."""
 _PRUNE_EVERY = timedelta(hours=1)
 _PRUNE_SHARED_EVERY = timedelta(days=1)
 _SECONDS_A_DAY = 86400.0
@@ -123,21 +125,23 @@ class Judges:
         once an hour, and not before a metric asks a judge.
         """
         self._prune_shared(now)
-        if self._asker is None or (self._pruned is not None and now - self._pruned < _PRUNE_EVERY):
+        if self._asker is None or (self._pruned is not None and _ZERO <= now - self._pruned < _PRUNE_EVERY):
             return
         with closing(self._calls()) as calls:
             calls.prune(self._settings.judge_calls_retention / _SECONDS_A_DAY)
         self._pruned = now
 
     def _prune_shared(self, now: datetime) -> None:
-        if self._lake is None or (self._pruned_shared and now - self._pruned_shared < _PRUNE_SHARED_EVERY):
+        if self._lake is None or (self._pruned_shared and _ZERO <= now - self._pruned_shared < _PRUNE_SHARED_EVERY):
             return
         self._pruned_shared = now
         shared = _shared_replies(self._lake)
         try:
             shared.forget(now - timedelta(seconds=self._settings.judge_calls_retention))
-        except Exception:  # what the store refuses is no reason to score nothing
-            log.exception("old replies of judges are still in %s, and tried again tomorrow", shared.folder)
+        except Exception as error:  # what the store refuses is no reason to score nothing
+            from lake import log_failure
+
+            log_failure(log, error, "old replies of judges are still in %s, and tried again in a day", shared.folder)
 
     def _opened(self) -> Asker:
         from evaluator.judges import Asker

@@ -20,7 +20,7 @@ from evaluator.scores import ScoreCounts, Scorer, answers_at_once, held_score_id
 from evaluator.service import Failure
 from evaluator.settings import EvaluatorSettings
 from evaluator.tables import DeploymentTables
-from lake import CaseBook, ChildContexts, Lake, LostRaceError
+from lake import CaseBook, ChildContexts, Lake, LostRaceError, log_failure
 
 log = logging.getLogger(__name__)
 
@@ -133,7 +133,7 @@ class Backfill:
             return step()
         except Exception as error:  # what is wrong with one deployment's tables is not wrong with the others'
             failures.append(Failure(task.deployment, f"{type(error).__name__}: {error}"))
-            log.exception("the backfill of deployment %r was cut off; run it again", task.deployment)
+            log_failure(log, error, "the backfill of deployment %r was cut off; run it again", task.deployment)
             return None
 
 

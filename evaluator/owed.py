@@ -77,6 +77,13 @@ class OwedScores:
         if counts.owed and deployment in self._due:
             self._due[deployment] = min(self._due[deployment] or now + _AGAIN_AFTER, now + _AGAIN_AFTER)
 
+    def clock_was_set(self, by: timedelta) -> None:
+        """Have all asked again after as long as was planned, although the clock shows another time now."""
+        if by:
+            self._due = {name: due and due + by for name, due in self._due.items()}
+            for debts in self._debts.values():
+                debts.update({one: replace(debt, due=debt.due + by) for one, debt in debts.items()})
+
     def score(
         self,
         tables: DeploymentTables,

@@ -17,7 +17,7 @@ from evaluator.scores import ScoreCounts, Scorer
 from evaluator.scoring import score_new_answers
 from evaluator.settings import EvaluatorSettings
 from evaluator.tables import DeploymentTables
-from lake import ChildContexts, Lake, LostRaceError
+from lake import ChildContexts, ClockSteps, Lake, LostRaceError, log_failure
 
 log = logging.getLogger(__name__)
 
@@ -79,8 +79,13 @@ class Evaluator:
     """
 
     def __init__(
-        self, lake: Lake, settings: EvaluatorSettings, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self,
+        lake: Lake,
+        settings: EvaluatorSettings,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        monotonic: Callable[[], float] | None = None,
     ) -> None:
+        """Without `monotonic`, the seconds of a clock that is never set, `clock` is taken for such a one."""
         self._lake = lake
         self._settings = settings
         self._scorer = Scorer()
@@ -91,6 +96,7 @@ class Evaluator:
         self._children = ChildContexts(lake)
         self._uncommitted = Uncommitted()
         self._clock = clock
+        self._steps = ClockSteps(clock, monotonic or (lambda: clock().timestamp()))
         for deployment in (None, *settings.deployments):
             self._judges.bound(settings.chosen_metrics(deployment or ""), deployment)
 
@@ -106,6 +112,7 @@ class Evaluator:
         """
         tally = _Tally()
         self._children.forget()
+        self._owed.clock_was_set(self._steps.since_last())
         self._judges.prune(self._clock())
         # Calls that name no deployment are calls of global routes: nobody's answers.
         deployments = [name for name in self._lake.deployments() if name is not None]
@@ -129,7 +136,7 @@ class Evaluator:
             log.info("another evaluator does deployment %r", deployment, extra={"deployment": deployment})
         except Exception as error:  # what is wrong with one deployment's tables is not wrong with the others'
             tally.failures.append(Failure(deployment, f"{type(error).__name__}: {error}"))
-            log.exception(_NOT_EVALUATED, deployment, extra={"deployment": deployment})
+            log_failure(log, error, _NOT_EVALUATED, deployment, extra={"deployment": deployment})
         else:
             return True
         return False

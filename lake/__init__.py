@@ -13,6 +13,7 @@ from lake.belongings import Subject
 from lake.cases import USABLE_STATUS, Case, CaseBook
 from lake.child_contexts import OUTRANKED_BY_CHILD, ChildContexts
 from lake.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
+from lake.clocks import SKEW, ClockSteps, age_of
 from lake.compaction import TARGET_BYTES, Compaction, compact
 from lake.durations import reads_seconds
 from lake.erasure import BACKFILLS, PASSES, Receipt, TableReceipt, erase
@@ -22,27 +23,26 @@ from lake.names import deployment_name, folder_name
 from lake.positions import read_new
 from lake.reading_ahead import ReadAhead, Wanted
 from lake.retention import Forgotten, forget_before
+from lake.root_tables import BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
 from lake.schemas import (
     ALERTS,
     ANCHORS,
     ANSWERING_KINDS,
-    BATCHES,
     GROUND_TRUTH,
     KINDS,
     PARSED_LOGS,
-    REJECTED,
-    RELEASES,
     REPLAYS,
     SCORES,
-    SILENCES,
     TABLES,
     UNASSIGNED,
     USER_SIGNALS,
-    TableSpec,
 )
+from lake.services import BEAT_SECONDS, Beat
 from lake.signals import DISLIKES, FOLD_COLUMNS, fold_signals
 from lake.storage import Storage, is_remote
+from lake.store_errors import in_one_line, is_store_error, log_failure, without_rows
 from lake.table import OVERLAP, Change, LostRaceError, Table, TableReplacedError
+from lake.table_spec import TableSpec
 from lake.vocabulary import (
     IS_PRODUCTION,
     JUDGE_KINDS,
@@ -50,6 +50,8 @@ from lake.vocabulary import (
     TOOL_CALL_FINISH_REASONS,
     JudgeKind,
     Origin,
+    ServicePart,
+    ServiceState,
     asks_llm,
     can_drift,
     llms_of,
@@ -61,6 +63,7 @@ __all__ = [
     "ANSWERING_KINDS",
     "BACKFILLS",
     "BATCHES",
+    "BEAT_SECONDS",
     "CASE_QUESTION_COLUMNS",
     "DISLIKES",
     "FOLD_COLUMNS",
@@ -80,17 +83,21 @@ __all__ = [
     "RELEASES",
     "REPLAYS",
     "SCORES",
+    "SERVICES",
     "SILENCES",
+    "SKEW",
     "TABLES",
     "TARGET_BYTES",
     "TOOL_CALL_FINISH_REASONS",
     "UNASSIGNED",
     "USABLE_STATUS",
     "USER_SIGNALS",
+    "Beat",
     "Case",
     "CaseBook",
     "Change",
     "ChildContexts",
+    "ClockSteps",
     "Compaction",
     "Forgotten",
     "JudgeKind",
@@ -100,6 +107,8 @@ __all__ = [
     "Origin",
     "ReadAhead",
     "Receipt",
+    "ServicePart",
+    "ServiceState",
     "Storage",
     "Subject",
     "Table",
@@ -107,6 +116,7 @@ __all__ = [
     "TableReplacedError",
     "TableSpec",
     "Wanted",
+    "age_of",
     "answer_text",
     "answers_frame",
     "asks_llm",
@@ -122,11 +132,15 @@ __all__ = [
     "folder_name",
     "forget_before",
     "ground_truth_frame",
+    "in_one_line",
     "is_remote",
+    "is_store_error",
     "is_whole",
     "llms_of",
+    "log_failure",
     "read_new",
     "reads_seconds",
     "usable_texts",
     "vacuum",
+    "without_rows",
 ]

@@ -15,8 +15,9 @@ from deltalake.exceptions import DeltaError
 
 from lake.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, Call, owners
 from lake.lake import Lake
-from lake.schemas import PARSED_LOGS, TIMESTAMP
+from lake.schemas import PARSED_LOGS
 from lake.table import Table
+from lake.table_spec import TIMESTAMP
 
 Span = tuple[str, str]
 """trace_id and span_id of a call."""

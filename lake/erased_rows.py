@@ -11,17 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.belongings import Belongings, is_in
-from lake.schemas import (
-    ALERTS,
-    ANCHORS,
-    GROUND_TRUTH,
-    REJECTED,
-    RELEASES,
-    REPLAYS,
-    SCORES,
-    SILENCES,
-    USER_SIGNALS,
-)
+from lake.root_tables import REJECTED, RELEASES, SILENCES
+from lake.schemas import ALERTS, ANCHORS, GROUND_TRUTH, REPLAYS, SCORES, USER_SIGNALS
 
 Mend = Callable[[str, Belongings, frozenset[str]], str | None]
 

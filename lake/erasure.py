@@ -16,20 +16,10 @@ from lake.history import DataFile, live_files, scan
 from lake.lake import Lake
 from lake.quotations import SHORTEST_ID, SHORTEST_TEXT
 from lake.rewriting import batches, replace
-from lake.schemas import (
-    ALERTS,
-    ANCHORS,
-    GROUND_TRUTH,
-    PARSED_LOGS,
-    REJECTED,
-    RELEASES,
-    REPLAYS,
-    SCORES,
-    SILENCES,
-    USER_SIGNALS,
-    TableSpec,
-)
+from lake.root_tables import REJECTED, RELEASES, SILENCES
+from lake.schemas import ALERTS, ANCHORS, GROUND_TRUTH, PARSED_LOGS, REPLAYS, SCORES, USER_SIGNALS
 from lake.table import LostRaceError, Table
+from lake.table_spec import TableSpec
 
 PASSES = "passes"
 """The `app_id` that every pass over a table carries when it appends what it made of other tables, one more each time.

@@ -8,9 +8,10 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from lake.names import deployment_name, folder_name, is_cut
-from lake.schemas import TABLES, UNASSIGNED, TableSpec
+from lake.schemas import TABLES, UNASSIGNED
 from lake.storage import Storage, is_remote
 from lake.table import Table
+from lake.table_spec import TableSpec
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError
 
-from lake.schemas import TableSpec
+from lake.table_spec import TableSpec
 
 
 def add_missing_columns(delta: DeltaTable, spec: TableSpec) -> bool:

@@ -16,9 +16,10 @@ from typing import IO, Self, cast
 import pyarrow as pa
 
 from lake.lake import Lake
-from lake.schemas import TABLES, TableSpec
+from lake.schemas import TABLES
 from lake.storage import Storage
 from lake.table import Change, Table
+from lake.table_spec import TableSpec
 
 _HEADER = struct.Struct("<qqq")
 """Place of a table among those wanted, its version, and how many bytes of it follow: none if it could not be read."""

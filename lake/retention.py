@@ -10,7 +10,7 @@ from typing import Any
 
 from lake.history import DataFile, live_files
 from lake.rewriting import batches, replace
-from lake.schemas import BATCHES
+from lake.root_tables import BATCHES
 from lake.table import LostRaceError, Table
 
 _COUNTS = ("bytes", "lines", "stored", "signals", "duplicates", "rejected", "filtered")

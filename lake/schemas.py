@@ -1,19 +1,11 @@
-"""The tables of the lake: what each is for, its columns with their types, and what every column means."""
+"""The tables of a deployment: what each is for, its columns with their types, and what every column means."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-
 import pyarrow as pa
 
-TIMESTAMP = pa.timestamp("us", tz="UTC")
-STRINGS = pa.list_(pa.string())
-CONTEXT = pa.struct(
-    [("text", pa.string()), ("title", pa.string()), ("url", pa.string()), ("page", pa.int32()), ("id", pa.string())]
-)
-SOURCE = pa.struct([("kind", pa.string()), ("name", pa.string()), ("partition", pa.string()), ("offset", pa.int64())])
+from lake.root_tables import BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
+from lake.table_spec import CONTEXT, SOURCE, STRINGS, TIMESTAMP, TableSpec, described
 
 KINDS = (
     "chat_completion",
@@ -37,42 +29,10 @@ ANSWERING_KINDS = ("chat_completion", "completion", "response", "message")
 UNASSIGNED = "_unassigned"
 """Folder of rows that name no deployment, such as calls of global routes."""
 
-
-# Compared by identity: there is one of each, and hashing a schema for every row would be slow.
-@dataclass(frozen=True, eq=False)
-class TableSpec:
-    """One kind of table.
-
-    `per_deployment` tables stand under a deployment's folder, the others under the root. A `by_date`
-    table is partitioned by its `date` column. `long_text` names the columns that hold texts of people and
-    models: no word of them may stand in statistics.
-    """
-
-    name: str
-    doc: str
-    schema: pa.Schema
-    per_deployment: bool = True
-    by_date: bool = True
-    long_text: tuple[str, ...] = ()
-
-    def rows(self, rows: Sequence[dict[str, Any]]) -> pa.Table:
-        """Turn dicts into a table of this schema; an absent key is null, an unknown one is a KeyError."""
-        known = set(self.schema.names)
-        for row in rows:
-            if not known.issuperset(row):
-                raise KeyError(f"{self.name} has no column {sorted(set(row) - known)}; it has {sorted(known)}")
-        columns = [pa.array([row.get(f.name) for row in rows], f.type) for f in self.schema]
-        return pa.Table.from_arrays(columns, schema=self.schema)
-
-
-def _schema(*columns: tuple[str, pa.DataType, str]) -> pa.Schema:
-    return pa.schema([pa.field(name, kind, metadata={"doc": doc}) for name, kind, doc in columns])
-
-
 PARSED_LOGS = TableSpec(
     "parsed_logs",
     "One row a request that DIAL Core served: answers, and every other kind of call.",
-    _schema(
+    described(
         ("event_id", pa.string(), "Hash of (trace_id, span_id), or of Core's line where these are zeros. Unique."),
         ("response_id", pa.string(), "Id of the assembled answer, else of its last chunk. Null if none was logged."),
         ("response_ids", STRINGS, "Every distinct id of the answer's chunks: a rating may carry any of them."),
@@ -137,7 +97,7 @@ PARSED_LOGS = TableSpec(
 USER_SIGNALS = TableSpec(
     "user_signals",
     "One row a sign of what a person thought of an answer.",
-    _schema(
+    described(
         ("signal_id", pa.string(), "Unique; for a rating the event_id of its line."),
         ("response_id", pa.string(), "Id of the answer as the client sent it: join with parsed_logs.response_ids."),
         ("deployment", pa.string(), "Deployment whose answer it is about."),
@@ -159,7 +119,7 @@ USER_SIGNALS = TableSpec(
 SCORES = TableSpec(
     "scores",
     "One row a response and metric.",
-    _schema(
+    described(
         (
             "score_id",
             pa.string(),
@@ -203,7 +163,7 @@ SCORES = TableSpec(
 ANCHORS = TableSpec(
     "anchors",
     "One row a scoring of an anchor: an answer that is scored again and again to see whether the judge has changed.",
-    _schema(
+    described(
         ("event_id", pa.string(), "Row of parsed_logs that is the anchor."),
         ("response_id", pa.string(), "As in parsed_logs."),
         ("deployment", pa.string(), "As in parsed_logs."),
@@ -227,7 +187,7 @@ ANCHORS = TableSpec(
 GROUND_TRUTH = TableSpec(
     "ground_truth",
     "One row a case: a question with what a right answer says and must be based on.",
-    _schema(
+    described(
         ("case_id", pa.string(), "Unique."),
         ("deployment", pa.string(), "As in parsed_logs."),
         ("question", pa.string(), "As asked, byte for byte; the standalone question where others came before it."),
@@ -250,7 +210,7 @@ GROUND_TRUTH = TableSpec(
 REPLAYS = TableSpec(
     "replays",
     "One row an answer to a case that was asked again.",
-    _schema(
+    described(
         ("replay_id", pa.string(), "Unique."),
         ("case_id", pa.string(), "Case of ground_truth that was asked."),
         ("deployment", pa.string(), "Deployment that was asked."),
@@ -271,7 +231,7 @@ REPLAYS = TableSpec(
 ALERTS = TableSpec(
     "alerts",
     "One row a change of an alert; what was sent to whom is a change too.",
-    _schema(
+    described(
         ("change_id", pa.string(), "Unique; the webhook's id, so that a receiver can drop what it has had."),
         ("alert_id", pa.string(), "The same for all changes of one alert."),
         ("deployment", pa.string(), "As in parsed_logs."),
@@ -304,79 +264,6 @@ ALERTS = TableSpec(
     long_text=("details", "reason"),
 )
 
-REJECTED = TableSpec(
-    "_rejected",
-    "One row a piece of input that could not be read, with its bytes.",
-    _schema(
-        ("reason", pa.string(), "A short fixed word: empty_object, not_json, not_a_log_line, no_time ..."),
-        ("message", pa.string(), "What was wrong, with which value."),
-        ("raw", pa.binary(), "The bytes as they came."),
-        ("deployment", pa.string(), "Null where it cannot be told."),
-        ("date", pa.date32(), "UTC date of arrival. Partition."),
-        ("source", SOURCE, "Where it came from."),
-        ("ingested_at", TIMESTAMP, "When the row was written."),
-    ),
-    per_deployment=False,
-    long_text=("message", "raw"),
-)
-
-BATCHES = TableSpec(
-    "_batches",
-    "One row a batch that every other table has: the collector's checkpoint and its books.",
-    _schema(
-        ("date", pa.date32(), "UTC date of `committed_at`. Partition."),
-        ("source", SOURCE, "Source of the batch; `offset` is the position after its last line."),
-        ("first_offset", pa.int64(), "Position of its first line."),
-        ("exhausted_size", pa.int64(), "Size of the file in bytes where the batch ends at its end, else null; at least "
-         "`offset` unless the file is packed."),
-        ("bytes", pa.int64(), "Bytes of the lines."),
-        ("lines", pa.int64(), "Entries that the source handed over: stored + signals + duplicates + rejected + "
-         "filtered."),
-        ("stored", pa.int64(), "Entries that became rows of parsed_logs."),
-        ("signals", pa.int64(), "Entries that became rows of user_signals."),
-        ("duplicates", pa.int64(), "Entries seen before."),
-        ("rejected", pa.int64(), "Entries that could not be read."),
-        ("filtered", pa.int64(), "Entries of kinds that the configuration leaves out; ratings that nobody gave."),
-        ("newest_requested_at", TIMESTAMP, "Latest request in the batch."),
-        ("committed_at", TIMESTAMP, "When the batch was complete."),
-    ),
-    per_deployment=False,
-)  # fmt: skip
-
-SILENCES = TableSpec(
-    "_silences",
-    "One row a silence that a person added, and one more where a person ended it before its time.",
-    _schema(
-        ("silence_id", pa.int64(), "1, 2, 3 ...; the same in both rows."),
-        ("change", pa.string(), "added or ended."),
-        ("changed_at", TIMESTAMP, "When the command was given."),
-        ("deployment", pa.string(), "Deployment that is silenced; null for every one."),
-        ("metric", pa.string(), "Metric or floor that is silenced, as in alerts; null for every one."),
-        ("until", TIMESTAMP, "When the silence ends; the earlier one counts."),
-        ("comment", pa.string(), "Why, in the words of who added it; null in the row of an end."),
-    ),
-    per_deployment=False,
-    by_date=False,
-    long_text=("comment",),
-)
-
-RELEASES = TableSpec(
-    "_releases",
-    "One row a release that a person marked, and one more where the mark was taken back.",
-    _schema(
-        ("release_id", pa.int64(), "1, 2, 3 ...; the same in both rows."),
-        ("change", pa.string(), "added or withdrawn."),
-        ("changed_at", TIMESTAMP, "When the command was given."),
-        ("deployment", pa.string(), "Deployment that was released."),
-        ("metric", pa.string(), "Metric that learns anew, as in scores; null for every one."),
-        ("released_at", TIMESTAMP, "From when on it is another one."),
-        ("comment", pa.string(), "Why, in the words of who marked it; null in the row of a withdrawal."),
-    ),
-    per_deployment=False,
-    by_date=False,
-    long_text=("comment",),
-)
-
 TABLES = {
     spec.name: spec
     for spec in (
@@ -391,6 +278,7 @@ TABLES = {
         BATCHES,
         SILENCES,
         RELEASES,
+        SERVICES,
     )
 }
 """Every table by its folder's name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 from typing import TypeVar
@@ -17,15 +17,16 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from pyarrow import fs
 
+from lake.clocks import SKEW
 from lake.history import DataFile, added_files, live_files
 from lake.older_tables import add_missing_columns
 from lake.reading import are_as_stored, read_files
-from lake.schemas import TableSpec
 from lake.storage import Storage, is_remote
+from lake.table_spec import TableSpec
 from lake.writing import FAST, FileWriter, NewFile, remove_files, statistics_columns
 
-OVERLAP = timedelta(hours=1)
-"""How far the clocks of writers may be apart, the time of a commit included."""
+OVERLAP = SKEW
+"""How far back a late reader begins again: as far as the clocks of writers may be apart."""
 
 _ARRIVED = "ingested_at"
 _READ_ATTEMPTS = 5

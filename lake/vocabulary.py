@@ -77,3 +77,21 @@ def can_drift(judge: str | None) -> bool:
     Code does not, and ratings are people's own word; whatever else a combination has may.
     """
     return judge is None or not _NEVER_DRIFTS.issuperset(judge.split("+"))
+
+
+class ServicePart(StrEnum):
+    """`_services.part`: the parts of dialwatch that run on and on."""
+
+    COLLECTOR = "collector"
+    EVALUATOR = "evaluator"
+    UPKEEP = "upkeep"
+    WEBHOOKS = "webhooks"
+    MONITOR = "monitor"
+
+
+class ServiceState(StrEnum):
+    """`_services.state`: how a part is, or that it was stopped as somebody asked."""
+
+    RUNNING = "running"
+    FAILING = "failing"
+    STOPPED = "stopped"

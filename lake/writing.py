@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 from pyarrow import fs
 
-from lake.schemas import TableSpec
+from lake.table_spec import TableSpec
 
 _ROW_GROUP_BYTES = 8 << 20
 _MAX_ROW_GROUP_ROWS = 128 << 10

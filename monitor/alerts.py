@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from lake import ALERTS, Lake, LostRaceError, Table
+from lake import ALERTS, Lake, LostRaceError, Table, in_one_line
 from monitor.alert_change import AlertChange, AlertDetails, DeliveryKind, WorstAnswer, digest, from_row, to_row
 from monitor.floor_alerts import floor_news
 from monitor.floors import FloorChange
@@ -63,8 +63,9 @@ class AlertBook:
         self._lock = threading.RLock()
         self._shelves: dict[str, _Shelf] = {}
         self._unrecorded: list[Transition] = []
-        self._unread: set[str] = set()
-        self.forget(lake.deployments())
+        self._unread: set[str] | None = None
+        """Deployments whose alerts are still to be read; None until they could be listed."""
+        self._list()
 
     def forget(self, deployments: Iterable[str | None]) -> None:
         """Begin again with what the tables of `deployments` say, as after one has left the lake."""
@@ -209,12 +210,22 @@ class AlertBook:
             every = [change for shelf in self._shelves.values() for change in shelf.changes]
         return sorted(every, key=lambda change: change.changed_at)
 
+    def _list(self) -> None:
+        try:
+            there = {deployment for deployment in self._lake.deployments() if deployment is not None}
+        except Exception as error:  # what is told meanwhile is told of no alert, and the store may be back soon
+            _log.warning("no alert is known yet, as the lake cannot be read: %s", in_one_line(error))
+        else:
+            self._unread = there - self._shelves.keys()
+
     def _read_unread(self) -> None:
-        for deployment in sorted(self._unread):
+        if self._unread is None:
+            self._list()
+        for deployment in sorted(self._unread or ()):
             try:
                 self._shelf(deployment)
             except Exception as error:  # one table that cannot be read hides no alert of another
-                _log.warning("alerts of %r cannot be read and are tried again: %s", deployment, error)
+                _log.warning("alerts of %r cannot be read and are tried again: %s", deployment, in_one_line(error))
 
     def _shelf(self, deployment: str) -> _Shelf:
         shelf = self._shelves.get(deployment)
@@ -222,7 +233,8 @@ class AlertBook:
             shelf = _Shelf(self._lake.table(ALERTS, deployment))
             shelf.load()
             self._shelves[deployment] = shelf
-            self._unread.discard(deployment)
+            if self._unread is not None:
+                self._unread.discard(deployment)
         return shelf
 
     def _append(self, shelf: _Shelf, news: Callable[[Sequence[AlertChange]], list[AlertChange]]) -> list[AlertChange]:

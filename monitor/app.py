@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
+from fastapi.encoders import jsonable_encoder
 from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -47,7 +48,7 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> Fas
         lstrip_blocks=True,
     )
     templates.filters.update(FILTERS | {"page_of": page_of})
-    registry = registry_of(lambda: monitor.snapshot, settings)
+    registry = registry_of(lambda: monitor.snapshot, monitor.health, settings)
     add_error_pages(app, templates)
 
     @app.middleware("http")
@@ -64,7 +65,7 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> Fas
     @app.get("/healthz")
     def healthz() -> JSONResponse:
         health = monitor.health()
-        return JSONResponse(asdict(health), status_code=200 if health.healthy else 503)
+        return JSONResponse(jsonable_encoder(asdict(health)), status_code=200 if health.healthy else 503)
 
     @app.get("/")
     def overview() -> HTMLResponse:

@@ -8,6 +8,7 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake import age_of
 from monitor.amounts import added, counts
 
 OUTCOMES = {
@@ -29,7 +30,8 @@ class Books:
 
     `unaccounted` is how many lines were handed over and have no outcome, which a defect alone can bring about; below
     zero where there are more outcomes than lines. `last_commit` is when the newest batch was complete. `lag_seconds`
-    is how old the newest request was in `newest_batch`, the newest that has any.
+    is how old the newest request was in `newest_batch`, the newest that has any; below
+    0 where it was ahead of the collector's clock by more than may be.
     """
 
     lines: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
@@ -63,8 +65,8 @@ class Books:
         if self.newest_batch is not None and committed_at < self.newest_batch:
             return books
         newest = dated.filter(pc.equal(dated["committed_at"], pa.scalar(committed_at, dated["committed_at"].type)))
-        lag = (committed_at - pc.max(newest["newest_requested_at"]).as_py()).total_seconds()
-        return replace(books, newest_batch=committed_at, lag_seconds=max(0.0, lag))
+        lag = committed_at - pc.max(newest["newest_requested_at"]).as_py()
+        return replace(books, newest_batch=committed_at, lag_seconds=age_of(lag))
 
     def with_rejected(self, rows: pa.Table) -> Books:
         """Add rows of `_rejected` (columns REJECTED_COLUMNS)."""

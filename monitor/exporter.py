@@ -19,6 +19,8 @@ from monitor.amounts import PER_UNIT
 from monitor.books import Books
 from monitor.families import counter, gauge
 from monitor.found_metrics import found_in
+from monitor.health import Health
+from monitor.health_metrics import health_metrics
 from monitor.label_bounds import Bound, LabelBounds
 from monitor.scores import BUCKETS, Histogram
 from monitor.settings import MonitorSettings
@@ -29,26 +31,35 @@ _BOUNDS = (*map(str, BUCKETS), "+Inf")
 _Deployments = Mapping[str, Figures]
 
 
-def registry_of(snapshot: Callable[[], Snapshot | None], settings: MonitorSettings | None = None) -> CollectorRegistry:
-    """A registry whose scrape shows the newest snapshot; before the first one it shows the build alone."""
+def registry_of(
+    snapshot: Callable[[], Snapshot | None],
+    health: Callable[[], Health] | None = None,
+    settings: MonitorSettings | None = None,
+) -> CollectorRegistry:
+    """A registry whose scrape shows the newest snapshot, and how the parts are; before the first one, these alone."""
     settings = settings or MonitorSettings()
     values = Bound(settings.most_label_values, "monitor.most_label_values")
     deployments = Bound(settings.most_deployments, "monitor.most_deployments")
     bounds = LabelBounds({"deployment": deployments, "signal": values, "status": values})
     registry = CollectorRegistry()
-    registry.register(_SnapshotCollector(snapshot, bounds))
+    registry.register(_SnapshotCollector(snapshot, health, bounds))
     return registry
 
 
 class _SnapshotCollector(Collector):
-    def __init__(self, snapshot: Callable[[], Snapshot | None], bounds: LabelBounds) -> None:
+    def __init__(
+        self, snapshot: Callable[[], Snapshot | None], health: Callable[[], Health] | None, bounds: LabelBounds
+    ) -> None:
         self._snapshot = snapshot
+        self._health = health
         self._bounds = bounds
 
     def collect(self) -> Iterator[Metric]:
         build = InfoMetricFamily("dialwatch_build", "Version of dialwatch that is running; the value is always 1.")
         build.add_metric([], {"version": version("dialwatch")})
         yield build
+        if self._health is not None:
+            yield from health_metrics(self._health())
         snapshot = self._snapshot()
         if snapshot is not None:
             yield from self._bounds.fold(self._families(snapshot))
@@ -229,7 +240,8 @@ def _collector(books: Books, totals: Totals) -> Iterator[Metric]:
     )
     yield gauge(
         "dialwatch_collector_lag_seconds",
-        "Seconds from the newest request of the collector's latest batch to the batch's commit.",
+        "Seconds from the newest request of the collector's latest batch to the batch's commit; below 0 where the "
+        "request is more than an hour ahead of the collector's clock.",
         [((), books.lag_seconds)],
     )
     yield gauge(

@@ -11,16 +11,17 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-from lake import Lake, can_drift
+from lake import SERVICES, Beat, Lake, can_drift
 from monitor.alert_change import AlertChange
 from monitor.alerts import AlertBook
 from monitor.failures import ALERTS_RECORDED, FLOORS, JUDGES, REGRESSIONS, Failures
 from monitor.floor_alerts import last_changes
 from monitor.floors import FloorChange, FloorName, FloorReading
-from monitor.health import Health, health_of
+from monitor.health import Health, health_of, staleness_of
 from monitor.intake import Intake
 from monitor.notify import Notifier
 from monitor.open_alerts import told_verdicts, with_open_alerts
+from monitor.parts import Parts
 from monitor.regression import (
     MEASURED,
     UNDECIDED,
@@ -54,9 +55,19 @@ class Monitor:
         settings: MonitorSettings,
         clock: Callable[[], datetime],
         judge_budgets: Mapping[str, float] | None = None,
+        monotonic: Callable[[], float] | None = None,
+        own_parts: Callable[[], Sequence[Beat]] = tuple,
     ) -> None:
-        """`judge_budgets` are what the evaluator's judges may cost a day (UTC), by their names."""
+        """`judge_budgets` are what the evaluator's judges may cost a day (UTC), by their names.
+
+        Without `monotonic`, the seconds of a clock that is never set, `clock` is taken for such a one. `own_parts` says
+        how the parts of this process are, without the lake.
+        """
         self.settings = settings
+        self._monotonic = monotonic or (lambda: clock().timestamp())
+        self._published_at: float | None = None
+        self._own_parts = own_parts
+        self._parts = Parts(lake, clock, self._monotonic)
         self._judge_budgets = judge_budgets or {}
         self._lake = lake
         self._clock = clock
@@ -69,6 +80,7 @@ class Monitor:
             silences=None,
             group=timedelta(seconds=settings.group_seconds),
             clock=clock,
+            monotonic=self._monotonic,
         )
         self._one_at_a_time = threading.Lock()
         self._failures = Failures()
@@ -99,8 +111,25 @@ class Monitor:
         return self._notifier.running()
 
     def health(self) -> Health:
-        """Say whether a refresh has succeeded lately, and what the last one could not do."""
-        return health_of(self._snapshot, self._clock(), self.settings.refresh_seconds, self._failures.problems)
+        """Say whether a refresh has succeeded lately, what the last one could not do, and how all parts are."""
+        parts = self._parts.states(self._own_parts())
+        return health_of(self._age(), self.settings.refresh_seconds, self._failures.problems, parts)
+
+    @property
+    def problem(self) -> str | None:
+        """Why the figures are not fresh, if so; at the beginning it may be that no refresh is over."""
+        if self._published_at is None and not self._failures.problems:
+            return None
+        stale = staleness_of(self._age(), self.settings.refresh_seconds)
+        return self._failures.problems.get("list_deployments", stale)
+
+    @property
+    def telling_problem(self) -> str | None:
+        """What the last attempts at webhooks met, where they failed."""
+        return self._notifier.problem
+
+    def _age(self) -> float | None:
+        return None if self._published_at is None else self._monotonic() - self._published_at
 
     def _start_over(self, deployments: Sequence[str | None]) -> None:
         self._alert_book.forget(deployments)
@@ -114,12 +143,13 @@ class Monitor:
         self._summed: set[str] = set()
 
     def _refresh(self, is_stopping: Callable[[], bool]) -> None:
-        now = self._clock()
+        now, began = self._clock(), self._monotonic()
         self._failures.begin()
         deployments = self._failures.attempt("list_deployments", self._lake.deployments)
         if deployments is None:
             self._republish_failures()
             return
+        self._failures.attempt("read__services", self._parts.look, SERVICES.name)
         self._intake.take_releases()
         gone = self._known - set(deployments)
         if gone or self._intake.table_was_replaced:
@@ -151,7 +181,7 @@ class Monitor:
         self._record(found or [], streams, judgements, now)
         self._look_at_floors(now)
         self._intake.take_alerts(deployments)
-        self._failures.attempt("publish", lambda: self._publish(now, streams, judgements))
+        self._failures.attempt("publish", lambda: self._publish(now, began, streams, judgements))
         self._notifier.wake()
 
     def _look_at_floors(self, now: datetime) -> None:
@@ -206,7 +236,11 @@ class Monitor:
         return judgement_of(reading, self._intake.anchors.shift(key, since) if since else None)
 
     def _publish(
-        self, now: datetime, streams: Mapping[StreamKey, Reading], judgements: Mapping[StreamKey, Judgement]
+        self,
+        now: datetime,
+        began: float,
+        streams: Mapping[StreamKey, Reading],
+        judgements: Mapping[StreamKey, Judgement],
     ) -> None:
         changes: dict[str, list[AlertChange]] = {}
         for change in reversed(self._alert_book.changes()):
@@ -215,7 +249,7 @@ class Monitor:
         readings, judged = self._watched(streams, now), self._watched(judgements, now)
         judges = self._watched(self._failures.attempt(JUDGES, self._intake.anchors.readings) or {}, now)
         stopped = self._watched({key: repr(error) for key, error in self._intake.streams.stopped.items()}, now)
-        self._snapshot = Snapshot(
+        snapshot = Snapshot(
             taken_at=now,
             deployments={
                 name: replace(
@@ -234,7 +268,7 @@ class Monitor:
             failures=dict(self._failures.counts),
             failed_deliveries=self._notifier.failed_attempts,
             disabled_webhooks=self._notifier.disabled,
-            refresh_seconds=(self._clock() - now).total_seconds(),
+            refresh_seconds=self._monotonic() - began,
             judge_budgets_left={
                 judge: budget - sum(one.judge_costs.on(judge, now.date()) for one in self._intake.figures.values())
                 for judge, budget in self._judge_budgets.items()
@@ -242,6 +276,7 @@ class Monitor:
             totals=self._summed_up(),
             silences=self._intake.silences.at(now),
         )
+        self._snapshot, self._published_at = snapshot, began
 
     def _summed_up(self) -> Totals:
         for name, specs in SUMMED.items():

@@ -27,7 +27,8 @@ class _Apart:
     def is_due(self, now: datetime) -> bool:
         """Whether to try again: after as long as it has failed for, as it may be rows of years that it refuses."""
         waits = min(self.tried_at - self.failed_at, _LONGEST_WAIT)
-        return self.error is None or now >= self.tried_at + waits
+        # A clock that was set back makes nobody wait longer.
+        return self.error is None or now < self.tried_at or now >= self.tried_at + waits
 
 
 class SharedRows:

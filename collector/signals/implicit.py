@@ -18,7 +18,17 @@ from collector.signals.chats import REGENERATE, Candidate, Request, candidates
 from collector.signals.lexicon import Lexicon
 from collector.signals.meaning import Asked, Meaning, meaning
 from collector.signals.settings import SignalSettings
-from lake import ANSWERING_KINDS, IS_PRODUCTION, PARSED_LOGS, USER_SIGNALS, Lake, LostRaceError, Table, read_new
+from lake import (
+    ANSWERING_KINDS,
+    IS_PRODUCTION,
+    PARSED_LOGS,
+    USER_SIGNALS,
+    Lake,
+    LostRaceError,
+    Table,
+    log_failure,
+    read_new,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -70,9 +80,9 @@ class ImplicitSignals:
                 counts += self._derive(deployment)
             except LostRaceError:
                 logger.info("another collector derives the signals of %r", deployment)
-            except Exception:  # one deployment's tables say nothing about the others'
+            except Exception as error:  # one deployment's tables say nothing about the others'
                 failed.append(deployment)
-                logger.exception("no signals were derived for %r; the next pass tries again", deployment)
+                log_failure(logger, error, "no signals were derived for %r; the next pass tries again", deployment)
         return ImplicitResult(dict(counts), tuple(failed))
 
     def _derive(self, deployment: str) -> Counter[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from collector.parsing import SignalRecord
 from collector.pipeline import Collector
 from collector.position import HTTP, Partition, Piece
+from lake import log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -122,11 +123,7 @@ class Deliveries:
             self.collector.commit([piece for partition, items in taken for piece in self._pieces(partition, items)])
         except Exception as error:
             # The sender keeps its lines and sends them again; those that were stored meanwhile are then duplicates.
-            logger.error(
-                "lines that came over HTTP could not be stored (%s: %s); senders are told to try again",
-                type(error).__name__,
-                error,
-            )
+            log_failure(logger, error, "lines that came over HTTP could not be stored; senders are told to try again")
             return error
         return None
 

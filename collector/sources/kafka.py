@@ -55,6 +55,11 @@ class KafkaSource:
         self.leaving = False
         """Whether all is committed that will be."""
 
+    @property
+    def problem(self) -> str | None:
+        """Why Kafka cannot be read, if so."""
+        return self._outage.problem
+
     def lag(self) -> dict[Place, int]:
         """Messages that this member's partitions hold and the lake does not, by topic and partition number."""
         return {
@@ -271,14 +276,14 @@ class _Outage:
 
     def __init__(self, servers: list[str]) -> None:
         self._servers = ", ".join(servers)
-        self._lasts = False
+        self.problem: str | None = None
 
     def begin(self, error: Exception) -> None:
-        if not self._lasts:
+        if self.problem is None:
             logger.error("Kafka at %s cannot be read: %s: %s; trying again", self._servers, type(error).__name__, error)
-        self._lasts = True
+        self.problem = f"Kafka at {self._servers} cannot be read: {type(error).__name__}"
 
     def end(self) -> None:
-        if self._lasts:
+        if self.problem is not None:
             logger.info("Kafka at %s can be read again", self._servers)
-        self._lasts = False
+        self.problem = None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from collector.books import Mark
 from collector.pipeline import Collector
 from collector.position import KAFKA, Partition, Piece
-from lake import BATCHES, LostRaceError
+from lake import BATCHES, LostRaceError, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -238,8 +238,7 @@ class LakeWriter:
 
     def _fail(self, error: Exception) -> None:
         if not self._failing:
-            logger.error("the lake does not take rows: %s; trying again every %g s", error, _RETRY_SECONDS)
-            logger.debug("the error in full", exc_info=error)
+            log_failure(logger, error, "the lake does not take rows; trying again every %g s", _RETRY_SECONDS)
             self._lines_before_failure = self._collector.totals.lines
         self._failing = True
 

@@ -132,7 +132,8 @@ class _Objects:
 
     def find(self) -> Iterator[tuple[str, int]]:
         now = self.clock()
-        recent = self._listed_at is not None and now - self._listed_at < _FULL_LISTING
+        # A clock that was set back asks for a full one too.
+        recent = self._listed_at is not None and timedelta(0) <= now - self._listed_at < _FULL_LISTING
         if recent and self._all_dated and len(self._newest) <= _MOST_GROUPS:
             for group, newest in list(self._newest.items()):
                 yield from self._matching(group, group + (newest - _LATE).isoformat())

@@ -295,6 +295,12 @@ def _pipeline(board: build.Dashboard) -> None:
             "s",
         ),
         (
+            "Parts of dialwatch",
+            "1 where a part is at work, 0 where it fails or gives no sign of life any more.",
+            [("min by (part, host) (dialwatch_part_healthy)", "{{part}} {{host}}")],
+            "none",
+        ),
+        (
             "Webhooks an hour",
             "Delivered, and given up.",
             [("sum by (outcome) (increase(dialwatch_webhook_deliveries_total[1h]))", "{{outcome}}")],

@@ -106,7 +106,8 @@ class Silences:
         if together and not any(at > newest for at in opened.values()):
             name = together[0][1]
             alone[name] = due[name]
-        self._pending = {name: self._pending.get(name, now) for name in alone}
+        # Where the clock was set back, the time in which it was seen begins anew.
+        self._pending = {name: min(self._pending.get(name, now), now) for name in alone}
         return [*over, *(alone[name] for name, seen in self._pending.items() if now - seen >= PENDING)]
 
 

@@ -89,11 +89,18 @@ class Alertmanager:
         """Never: an Alertmanager does not answer 410."""
         self.failed_attempts = 0
         """Attempts since the start that did not deliver, or could not be recorded."""
+        self.problem: str | None = None
+        """Why the last attempt did not deliver, or was not recorded, if so."""
         self._book = book
         self._pool = pool
         self._external_url = external_url
         self._sent_at: datetime | None = None
         self._rests_until: datetime | None = None
+
+    def clock_was_set(self, by: timedelta) -> None:
+        """Wait no longer and no shorter than was planned, although the clock shows another time now."""
+        self._sent_at = self._sent_at and self._sent_at + by
+        self._rests_until = self._rests_until and self._rests_until + by
 
     def run_due(self, now: datetime) -> datetime | None:
         """Send what is due and record what is new in it; returns when to send again, None while nothing fires.
@@ -111,6 +118,7 @@ class Alertmanager:
         news = self._book.pending(self.settings.name, now)
         current = self._current(now)
         if not current and not news:
+            self.problem = None
             return None
         if not news and self._sent_at is not None and now < self._sent_at + RESEND_EVERY:
             return self._sent_at + RESEND_EVERY
@@ -121,6 +129,7 @@ class Alertmanager:
         if attempt.outcome is not Outcome.DELIVERED:
             return self._rest(attempt.reason, now)
         self._sent_at = now
+        self.problem = None
         for change in news:
             self._book.record_deliveries([change], self.settings.name, "delivered", attempt.reason, now)
         return now + RESEND_EVERY
@@ -132,6 +141,7 @@ class Alertmanager:
 
     def _rest(self, reason: str, now: datetime) -> datetime:
         self.failed_attempts += 1
+        self.problem = f"Alertmanager {self.settings.name}: {reason}"
         self._rests_until = now + _RETRY
         _log.warning("Alertmanager %s is told again in %s: %s", self.settings.name, _RETRY, reason)
         return self._rests_until

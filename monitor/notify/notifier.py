@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
+from lake import ClockSteps
 from monitor.alerts import AlertBook
 from monitor.notify.alertmanager import Alertmanager
 from monitor.notify.network import TIMEOUT_SECONDS, connections
@@ -35,9 +36,12 @@ class Notifier:
         group: timedelta = timedelta(0),
         timeout: float = TIMEOUT_SECONDS,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        monotonic: Callable[[], float] | None = None,
         generator: random.Random | None = None,
     ) -> None:
         """`external_url` is where a person finds our pages, `timeout` the seconds that one attempt may take.
+
+        Without `monotonic`, the seconds of a clock that is never set, `clock` is taken for such a one.
 
         `silences` None: they are not known yet, and until `silence` says them nobody is told but Alertmanagers.
         """
@@ -46,6 +50,7 @@ class Notifier:
         if twice:
             raise ValueError(f"webhook name {twice[0]!r} is used twice; give every webhook a name of its own")
         self._clock = clock
+        self._monotonic = monotonic or (lambda: clock().timestamp())
         self._receivers: list[Receiver | Alertmanager] = []
         for webhook in webhooks:
             pool = connections(internal_hosts, timeout)
@@ -66,6 +71,11 @@ class Notifier:
     def disabled(self) -> dict[str, bool]:
         """By name, whether the receiver answered 410 and is not asked again by this process."""
         return {receiver.settings.name: receiver.gone for receiver in self._receivers}
+
+    @property
+    def problem(self) -> str | None:
+        """What the last attempts at receivers met, where they failed."""
+        return "; ".join(problem for one in self._receivers if (problem := one.problem)) or None
 
     def silence(self, silences: Sequence[Silence], *, is_certain: bool = True) -> None:
         """Hold back by these from the next look on; where it is not certain that they are all, those before stay."""
@@ -101,8 +111,11 @@ class Notifier:
             news.set()
 
     def _serve(self, receiver: Receiver | Alertmanager, news: threading.Event) -> None:
+        steps = ClockSteps(self._clock, self._monotonic)
         while not self._stopping.is_set():
             news.clear()
+            if step := steps.since_last():
+                receiver.clock_was_set(step)
             due = receiver.run_due(self._clock())
             wait = _LONGEST_SLEEP_SECONDS if due is None else (due - self._clock()).total_seconds()
             if not self._stopping.is_set():

@@ -66,6 +66,8 @@ class Receiver:
         """Whether it answered 410: it is not asked again until the process ends."""
         self.failed_attempts = 0
         """Attempts since the start that did not deliver, or could not be recorded."""
+        self.problem: str | None = None
+        """Why the last attempt did not deliver, or was not recorded, if so and while anything is to be told."""
         self._book = book
         self._pool = pool
         self._external_url = external_url
@@ -74,6 +76,12 @@ class Receiver:
         self._retries: dict[str, _Retry] = {}
         self._unrecorded: dict[str, _Settled] = {}
         self._rests_until: datetime | None = None
+
+    def clock_was_set(self, by: timedelta) -> None:
+        """Wait no longer and no shorter than was planned, although the clock shows another time now."""
+        self._rests_until = self._rests_until and self._rests_until + by
+        for retry in self._retries.values():
+            retry.due += by
 
     def run_due(self, now: datetime) -> datetime | None:
         """Send what is due and record what came of it; returns when the next is due, None if nothing is pending.
@@ -87,7 +95,7 @@ class Receiver:
             self._note_early_ends(silences, now)
             return self._run_due(silences, now)
         except Exception as error:
-            self.failed_attempts += 1
+            self._fail(str(error))
             self._rests_until = now + LONGEST_REST
             _log.warning("Webhook %s is tried again in %s: %s", self.settings.name, LONGEST_REST, error)
             return self._rests_until
@@ -107,6 +115,8 @@ class Receiver:
                 waiting |= dict.fromkeys(alerts, due)
         if self._rests_until is not None and now < self._rests_until and waiting:
             return self._rests_until
+        if not waiting and not self.gone:
+            self.problem = None
         return min([*waiting.values(), *(silence.until for silence in held.values())], default=None)
 
     def _note_early_ends(self, silences: Sequence[Silence], now: datetime) -> None:
@@ -153,11 +163,15 @@ class Receiver:
             reason = f"{attempt.reason}, in one message with {others} more" if others else attempt.reason
             self._unrecorded[message.message_id] = _Settled("delivered", reason, now)
             return self._record(message, now)
-        self.failed_attempts += 1
+        self._fail(attempt.reason)
         if attempt.outcome is Outcome.GONE:
             self.gone = True
             return self._give_up(message, attempt.reason, now)
         return self._plan_retry(message, attempt, now)
+
+    def _fail(self, reason: str) -> None:
+        self.failed_attempts += 1
+        self.problem = f"webhook {self.settings.name}: {reason}"
 
     def _attempt(self, message: Message, now: datetime) -> Attempt:
         try:
@@ -194,7 +208,7 @@ class Receiver:
         try:
             self._book.record_deliveries(message.changes, name, settled.outcome, settled.reason, settled.at)
         except Exception as error:  # one table that takes no row holds up no other alert
-            self.failed_attempts += 1
+            self._fail(f"what was sent cannot be recorded: {error}")
             due = now + LONGEST_REST
             self._retries[message.message_id] = _Retry(0, due)
             _log.warning(

@@ -96,13 +96,28 @@ def test_a_batch_is_committed_when_it_is_full(lake: Lake) -> None:
 
 def test_a_batch_is_committed_when_it_is_old(lake: Lake) -> None:
     """A line does not wait longer than `flush_seconds` for others."""
-    now = [NOW]
-    collector = Collector(lake, CollectorSettings(flush_seconds=30), lambda: now[0])
+    passed = [0.0]
+    collector = Collector(lake, CollectorSettings(flush_seconds=30), monotonic=lambda: passed[0])
     collector.add(Piece(FILE, chat_line(1), 1))
     collector.flush_if_due()
     assert collector.totals.lines == 0
-    now[0] += timedelta(seconds=30)
+    passed[0] += 30
     collector.flush_if_due()
+    wait_for(lambda: collector.flush_if_due() or collector.totals.lines == 1)
+    assert answers(lake) == ["Answer 1."]
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_clock_that_is_set_makes_no_batch_older_or_younger(lake: Lake, hours: int) -> None:
+    """A batch waits for as long as its line has waited, whatever the machine's clock is set to meanwhile."""
+    now, passed = [NOW], [0.0]
+    collector = Collector(lake, CollectorSettings(flush_seconds=30), lambda: now[0], lambda: passed[0])
+    collector.add(Piece(FILE, chat_line(1), 1))
+    now[0] += timedelta(hours=hours)
+    passed[0] += 29
+    collector.flush_if_due()
+    assert len(collector.open_batches) == 1
+    passed[0] += 1
     wait_for(lambda: collector.flush_if_due() or collector.totals.lines == 1)
     assert answers(lake) == ["Answer 1."]
 

@@ -15,6 +15,10 @@ OWED = 'dialwatch_evaluation_skips_total{{job="dialwatch",instance="m:9464",reas
 SKIPS = 'dialwatch_evaluation_skips_total{job="dialwatch",instance="m:9464",reason="no_answer"}'
 
 
+REFRESHED = f"dialwatch_monitor_last_refresh_timestamp_seconds{MONITOR}"
+REFRESH_AGE = f"dialwatch_monitor_refresh_age_seconds{MONITOR}"
+HEALTHY = 'dialwatch_part_healthy{{job="dialwatch",instance="m:9464",part="{}",host="h"}}'
+
 ERRORS = '{deployment="a",floor="errors"}'
 
 
@@ -73,7 +77,7 @@ CASES = [
     Case(
         "DialwatchCollectorStuck",
         {
-            f"dialwatch_collector_committed_timestamp_seconds{COLLECTOR}": "60x120",
+            f"dialwatch_collector_commit_age_seconds{COLLECTOR}": "0+60x120",
             f"dialwatch_collector_open_batch_lines{COLLECTOR}": "3x120",
         },
         True,
@@ -81,7 +85,7 @@ CASES = [
     Case(
         "DialwatchCollectorStuck",
         {
-            f"dialwatch_collector_committed_timestamp_seconds{COLLECTOR}": "60x120",
+            f"dialwatch_collector_commit_age_seconds{COLLECTOR}": "0+60x120",
             f"dialwatch_collector_open_batch_lines{COLLECTOR}": "0x120",
             f"dialwatch_collector_lag_messages{LAG}": "7x120",
         },
@@ -90,7 +94,7 @@ CASES = [
     Case(
         "DialwatchCollectorStuck",
         {
-            f"dialwatch_collector_committed_timestamp_seconds{COLLECTOR}": "60x120",
+            f"dialwatch_collector_commit_age_seconds{COLLECTOR}": "0+60x120",
             f"dialwatch_collector_open_batch_lines{COLLECTOR}": "0x120",
             f"dialwatch_collector_lag_messages{LAG}": "0x120",
         },
@@ -99,7 +103,7 @@ CASES = [
     Case(
         "DialwatchCollectorStuck",
         {
-            f"dialwatch_collector_committed_timestamp_seconds{COLLECTOR}": "0+60x120",
+            f"dialwatch_collector_commit_age_seconds{COLLECTOR}": "30x120",
             f"dialwatch_collector_open_batch_lines{COLLECTOR}": "3x120",
         },
         False,
@@ -149,8 +153,50 @@ CASES = [
         {'dialwatch_monitor_failures_total{job="dialwatch",instance="m:9464",reason="scores"}': "7x100 8x20"},
         False,
     ),
-    Case("DialwatchMonitorStale", {f"dialwatch_monitor_last_refresh_timestamp_seconds{MONITOR}": "60x120"}, True),
-    Case("DialwatchMonitorStale", {f"dialwatch_monitor_last_refresh_timestamp_seconds{MONITOR}": "0+60x120"}, False),
+    Case("DialwatchMonitorStale", {REFRESHED: "60x120"}, True),
+    Case("DialwatchMonitorStale", {REFRESHED: "0+60x120", REFRESH_AGE: "15x120"}, False),
+    # It hangs, and its clock was set back or forward: the age that its clock shows is small, or negative.
+    Case("DialwatchMonitorStale", {REFRESHED: "0+60x120", REFRESH_AGE: "15x100 60+60x20"}, True),
+    Case("DialwatchMonitorStale", {REFRESHED: "3500+60x120", REFRESH_AGE: "15x120"}, False),
+    Case("DialwatchMonitorStale", {REFRESHED: "3700+60x120", REFRESH_AGE: "15x120"}, True),
+    *(
+        case
+        for alert, page in (("DialwatchPartFailing", True), ("DialwatchBackgroundPartFailing", False))
+        for part in ("collector", "webhooks", "monitor", "evaluator", "upkeep")
+        for case in (
+            Case(alert, {HEALTHY.format(part): "1x100 0x20"}, page is (part not in ("evaluator", "upkeep"))),
+            Case(alert, {HEALTHY.format(part): "1x112 0x8"}, False),
+            Case(alert, {HEALTHY.format(part): "0x100 1x20"}, False),
+            # It was stopped, as somebody asked, or its host was forgotten.
+            Case(alert, {HEALTHY.format(part): "1x100"}, False),
+        )
+    ),
+    Case("DialwatchClocksApart", {f"dialwatch_collector_lag_seconds{MONITOR}": "-3700x120"}, True),
+    Case("DialwatchClocksApart", {f"dialwatch_collector_newest_request_age_seconds{COLLECTOR}": "-4000x120"}, True),
+    Case("DialwatchClocksApart", {f"dialwatch_collector_last_commit_timestamp_seconds{MONITOR}": "4000+60x120"}, True),
+    Case(
+        "DialwatchClocksApart",
+        {'dialwatch_evaluation_last_success_timestamp_seconds{deployment="a"}': "4000+60x120"},
+        True,
+    ),
+    Case(
+        "DialwatchClocksApart",
+        {
+            f"dialwatch_collector_lag_seconds{MONITOR}": "0x120",
+            f"dialwatch_collector_newest_request_age_seconds{COLLECTOR}": "5000x120",
+            f"dialwatch_collector_last_commit_timestamp_seconds{MONITOR}": "3500+60x120",
+            'dialwatch_evaluation_last_success_timestamp_seconds{deployment="a"}': "60x120",
+        },
+        False,
+    ),
+    Case(
+        "DialwatchEvaluatorStale",
+        {
+            'dialwatch_evaluation_last_success_timestamp_seconds{deployment="a"}': "4000+60x120",
+            lines("stored"): "0+5x120",
+        },
+        True,
+    ),
     Case(
         "DialwatchEvaluatorStale",
         {

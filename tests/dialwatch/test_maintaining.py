@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 from pydantic import ValidationError
 
 from dialwatch.maintaining import LakeMaintenanceSettings, maintain, maintaining
-from lake import BATCHES, PARSED_LOGS, SCORES, Lake
+from lake import BATCHES, PARSED_LOGS, SCORES, SERVICES, Lake
 
 NOW = datetime.now(UTC)
 
@@ -33,6 +33,22 @@ def test_one_pass_does_all(tmp_path: Path) -> None:
     assert {name: sorted(ids) for name, ids in left.items()} == {"a": ["0", "0", "20"], "b": ["0", "0"]}
     again = maintain(lake, settings, NOW)
     assert (again.dropped_files, again.merged_files, again.removed_files) == (0, 0, 0)
+
+
+def test_the_signs_of_life_stay_few_files_and_a_short_log(tmp_path: Path) -> None:
+    """A commit a minute from each process: merged, the log of an hour, and the rows of four weeks unless you say so."""
+    lake = Lake(str(tmp_path))
+    table = lake.table(SERVICES)
+    for days_ago in (40, 27, *[0] * 58):
+        at = NOW - timedelta(days=days_ago)
+        table.append(SERVICES.rows([{"part": "collector", "host": "h", "beat_at": at, "date": at.date()}]))
+    maintain(lake, LakeMaintenanceSettings(), NOW)
+    maintain(lake, LakeMaintenanceSettings(), NOW + timedelta(hours=2))
+    assert table.read().num_rows == 59
+    assert len(table.snapshot().file_uris()) == 2
+    assert len(list((tmp_path / "_services" / "_delta_log").glob("*.json"))) < 30
+    maintain(lake, LakeMaintenanceSettings(retention={"_services": "1d"}), NOW)
+    assert table.read().num_rows == 58
 
 
 def test_a_broken_table_leaves_the_others_alone(tmp_path: Path) -> None:

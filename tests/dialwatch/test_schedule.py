@@ -1,8 +1,15 @@
+from __future__ import annotations
+
 import logging
 import threading
+import time
+from datetime import datetime, timedelta, tzinfo
 
+import apscheduler.schedulers.base
 import pytest
 
+import dialwatch.schedule
+import lake.clocks
 from dialwatch.schedule import Schedule
 
 
@@ -74,3 +81,82 @@ def test_stop_waits_for_the_pass_that_runs_and_may_be_called_again() -> None:
     schedule.stop()
     assert ended.is_set()
     schedule.stop()
+
+
+class SetClock(datetime):
+    """The clock of the machine as a test sets it; the monotonic one goes on as it does."""
+
+    by = timedelta(0)
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:
+        return datetime.now(tz) + cls.by
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_passes_go_on_where_the_clock_is_set(monkeypatch: pytest.MonkeyPatch, hours: int) -> None:
+    """A clock that is set back by an hour stops no pass for an hour, and one that is set forward repeats none."""
+    for module in (apscheduler.schedulers.base, dialwatch.schedule, lake.clocks):
+        monkeypatch.setattr(module, "datetime", SetClock)
+    monkeypatch.setattr(SetClock, "by", timedelta(0))
+    done = threading.Semaphore(0)
+    with Schedule(done.release, every=0.05):
+        assert all(done.acquire(timeout=60) for _ in range(3))
+        SetClock.by = timedelta(hours=hours)
+        assert all(done.acquire(timeout=20) for _ in range(5))
+        SetClock.by = timedelta(0)
+        assert all(done.acquire(timeout=20) for _ in range(5))
+
+
+def test_the_next_pass_comes_when_it_was_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that is set forward brings no pass of an hour's time before that hour is over."""
+    for module in (apscheduler.schedulers.base, dialwatch.schedule, lake.clocks):
+        monkeypatch.setattr(module, "datetime", SetClock)
+    monkeypatch.setattr(SetClock, "by", timedelta(0))
+    done = threading.Semaphore(0)
+    schedule = Schedule(done.release, every=3600)
+    with schedule:
+        assert done.acquire(timeout=60)
+        SetClock.by = timedelta(hours=5)
+        schedule._scheduler.wakeup()
+        assert not done.acquire(timeout=1)
+
+
+def test_a_store_that_is_away_is_one_line_of_log(caplog: pytest.LogCaptureFixture) -> None:
+    """A traceback is for errors that nobody knows."""
+    errors, again = iter([ConnectionRefusedError("no\nstore"), RuntimeError("what is this?")]), threading.Event()
+
+    def run_pass() -> None:
+        for error in errors:
+            raise error
+        again.set()
+
+    with Schedule(run_pass, every=0.01):
+        assert again.wait(60)
+    known, unknown = (record for record in caplog.records if record.levelno == logging.ERROR)
+    assert known.exc_info is None
+    assert known.getMessage().endswith("ConnectionRefusedError: no store")
+    assert unknown.exc_info is not None
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_a_pass_that_failed_is_tried_again_soon(raises: bool) -> None:
+    """An outage of a minute does not cost an hour: the waits double, and end with a pass that goes well."""
+    times: list[float] = []
+    well = threading.Event()
+
+    def run_pass() -> str | None:
+        times.append(time.monotonic())
+        if len(times) == 4:
+            well.set()
+        elif raises:
+            raise OSError("the lake is away")
+        else:
+            return "1 table was not looked after"
+        return None
+
+    with Schedule(run_pass, every=3600, retry=0.1):
+        assert well.wait(60)
+        threading.Event().wait(1.0)
+    assert len(times) == 4
+    assert times[3] - times[0] >= 0.7

@@ -33,13 +33,18 @@ class Service:
 
     def __init__(self, traffic: Traffic, judge: ScriptedServer, folder: Path) -> None:
         self.now = NOON
+        self.set_by = timedelta(0)
+        """By how much the machine's clock was set."""
         self.judge = judge
         self.traffic = traffic
         self.folder = folder
         self.evaluator = self._begun()
 
     def _begun(self, **changes: Any) -> Evaluator:
-        return Evaluator(self.traffic.lake, settings(self.judge.url, self.folder, changes), lambda: self.now)
+        chosen = settings(self.judge.url, self.folder, changes)
+        return Evaluator(
+            self.traffic.lake, chosen, lambda: self.now + self.set_by, monotonic=lambda: self.now.timestamp()
+        )
 
     def restart(self, **changes: Any) -> None:
         self.evaluator.close()
@@ -83,6 +88,18 @@ def test_what_comes_to_be_owed_later_puts_off_nothing_that_was_owed_before(servi
     service.log("poison 2")
     assert service.pass_at(5) == ["poison 2"]
     assert service.pass_at(10) == ["poison 1"]
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_clock_that_is_set_makes_nobody_wait_longer_or_shorter(service: Service, hours: int) -> None:
+    """What is owed is asked again when it was planned by time that has passed."""
+    service.log("poison")
+    asked = []
+    for minutes in (0, 10, 29, 30, 69, 70):
+        service.set_by = timedelta(hours=hours if minutes > 10 else 0)
+        service.log(f"good {minutes}")
+        asked += [minutes for text in service.pass_at(minutes) if text == "poison"]
+    assert asked == [0, 10, 30, 70]
 
 
 def test_new_answers_come_before_those_that_are_owed_whosever_they_are(

@@ -15,7 +15,7 @@ from pyarrow import fs
 from lake import PARSED_LOGS, Lake
 from lake.history import DataFile, scan
 from lake.reading import read_files
-from lake.schemas import CONTEXT, TIMESTAMP
+from lake.table_spec import CONTEXT, TIMESTAMP
 
 SCHEMA = pa.schema(
     [

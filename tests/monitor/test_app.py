@@ -51,7 +51,8 @@ def test_health_is_503_until_the_lake_was_read(open_page: Open, monitor: Monitor
     clock.advance(seconds=3)
     fresh = open_page("/healthz")
     assert fresh.status_code == 200
-    assert fresh.json() == {"healthy": True, "last_refresh_age_seconds": 3.0, "problems": []}
+    told = {"healthy": True, "last_refresh_age_seconds": 3.0, "problems": [], "is_fresh": True, "parts": []}
+    assert fresh.json() == told
     clock.advance(minutes=5)
     stale = open_page("/healthz")
     assert stale.status_code == 503

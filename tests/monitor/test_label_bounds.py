@@ -29,7 +29,7 @@ class Scrapes:
     def __init__(self, most_deployments: int, most_label_values: int) -> None:
         settings = MonitorSettings(most_deployments=most_deployments, most_label_values=most_label_values)
         self._known: dict[str, Figures] = {}
-        self._registry: CollectorRegistry = registry_of(self._snapshot, settings)
+        self._registry: CollectorRegistry = registry_of(self._snapshot, settings=settings)
 
     def _snapshot(self) -> Snapshot:
         return Snapshot(

@@ -205,6 +205,24 @@ def test_an_alertmanager_that_is_away_is_told_when_it_is_back(
     assert len(delivered(book)) == 1
 
 
+def test_an_alertmanager_is_told_each_minute_also_where_the_clock_was_set_back(
+    book: AlertBook, start_receiver: Callable[..., Any]
+) -> None:
+    """After an hour of silence it would take what fires for over."""
+    receiver = start_receiver()
+    book.record([transition()], START)
+    now, passed = [START], [0.0]
+    settings = WebhookSettings.model_validate({"name": "am", "url": receiver.url, "format": "alertmanager"})
+    sender = Notifier([settings], book, internal_hosts=LOCAL, clock=lambda: now[0], monotonic=lambda: passed[0])
+    with sender.running():
+        wait_for(lambda: len(receiver.requests) == 1)
+        now[0] -= timedelta(hours=1)
+        passed[0] += 60
+        now[0] += timedelta(minutes=1)
+        sender.wake()
+        wait_for(lambda: len(receiver.requests) == 2)
+
+
 def test_an_alert_that_began_and_ended_unseen_is_sent_as_over(
     book: AlertBook, start_receiver: Callable[..., Any]
 ) -> None:

@@ -122,6 +122,30 @@ def test_retry_after_is_respected(
     assert len(receiver.requests) == 3
 
 
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_clock_that_is_set_delays_no_message(
+    book: AlertBook, start_receiver: Callable[..., Any], wait_until: Callable[..., Any], hours: int
+) -> None:
+    """A retry comes after the time that it was planned for, and what fails meanwhile is the notifier's problem."""
+    receiver, now, passed = start_receiver(500, 200), [datetime.now(UTC)], [0.0]
+    book.record([transition()], START)
+    sender = Notifier(
+        [receiver.settings()], book, internal_hosts=["127.0.0.1"], clock=lambda: now[0], monotonic=lambda: passed[0]
+    )
+    with sender.running():
+        wait_until(lambda: len(receiver.requests) == 1)
+        wait_until(lambda: sender.problem)
+        assert "pager" in str(sender.problem)
+        now[0] += timedelta(hours=hours)
+        sender.wake()
+        passed[0] += 60
+        now[0] += timedelta(minutes=1)
+        sender.wake()
+        wait_until(lambda: len(recorded(book, "delivered")) == 1)
+        wait_until(lambda: sender.problem is None)
+    assert len(receiver.requests) == 2
+
+
 def test_a_receiver_that_is_gone_is_not_asked_again(
     book: AlertBook, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:

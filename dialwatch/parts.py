@@ -1,0 +1,173 @@
+"""The parts of dialwatch that run in this process: how each is, and the signs of life that it writes to the lake."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from lake import BEAT_SECONDS, SERVICES, Beat, Lake, ServicePart, ServiceState, Table, log_failure, without_rows
+
+logger = logging.getLogger(__name__)
+
+Problem = BaseException | str | None
+"""What keeps a step from its work; None where nothing does."""
+
+_LAKE, _PROCESS = "lake", "process"
+"""Steps of every part: that the lake takes its row, and that the process goes on."""
+_PROBE_SECONDS = 10.0
+_RETRY_SECONDS = 5.0
+"""After the first row that the lake did not take; each wait is twice the one before, up to the usual one."""
+_GOODBYE_SECONDS = 10.0
+_FOR_GOOD = frozenset({"NoCredentialsError", "PartialCredentialsError"})
+"""Errors of the S3 client that no waiting mends: it looked everywhere. By name, as its import takes long."""
+
+
+class Part:
+    """One part of this process: it fails as long as the last try of one of its steps failed. Threads may share it."""
+
+    def __init__(
+        self,
+        name: ServicePart,
+        host: str | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.name = name
+        self._host = host or socket.gethostname()
+        self._clock = clock
+        self._since = clock()
+        self._lock = threading.Lock()
+        self._failing: dict[str, str] = {}
+        self._looks: dict[str, Callable[[], Problem]] = {}
+        self._last_success: datetime | None = None
+        self._last_error: datetime | None = None
+        self._error: str | None = None
+
+    def note(self, step: str, problem: Problem) -> None:
+        """Take down how a try of a step went."""
+        with self._lock:
+            if problem is None:
+                self._failing.pop(step, None)
+                if not self._failing:
+                    self._last_success = self._clock()
+                return
+            told = without_rows(problem) if isinstance(problem, BaseException) else problem
+            self._failing[step] = told
+            self._last_error, self._error = self._clock(), told
+
+    def watch(self, step: str, look: Callable[[], Problem]) -> None:
+        """Have `look` asked how a step is whenever somebody asks for the part; it must not wait for the lake."""
+        self._looks[step] = look
+
+    def watching(self, step: str, run: Callable[[], Problem]) -> Callable[[], Problem]:
+        """Give a function that runs the step, takes down the problem that it gives or raises, and does so too."""
+
+        def watched() -> Problem:
+            try:
+                problem = run()
+            except BaseException as error:
+                self.note(step, error)
+                raise
+            self.note(step, problem)
+            return problem
+
+        return watched
+
+    def beat(self, state: ServiceState | None = None) -> Beat:
+        """Say how the part is now; `state` where it is known."""
+        for step, look in list(self._looks.items()):
+            self.note(step, look())
+        with self._lock:
+            found = ServiceState.FAILING if self._failing else ServiceState.RUNNING
+            error = next(iter(self._failing.values()), self._error)
+            times = (self._since, self._clock())
+            return Beat(self.name, self._host, *times, state or found, self._last_success, self._last_error, error)
+
+
+class Parts:
+    """All parts of this process. While `beating` runs each writes a row to `_services` every minute, all in one commit.
+
+    A lake that does not take these rows takes no others: then every part fails, which `beats` says without the lake.
+    """
+
+    def __init__(
+        self,
+        lake: Lake,
+        names: Iterable[ServicePart],
+        every: float = BEAT_SECONDS,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        host: str | None = None,
+    ) -> None:
+        self._lake = lake
+        self._every = every
+        self._parts = {name: Part(name, host, clock) for name in names}
+        self._problem: Exception | None = None
+        self._has_tried = threading.Event()
+        self._stop = threading.Event()
+        self._goodbye: ServiceState | None = ServiceState.STOPPED
+
+    def __getitem__(self, name: ServicePart) -> Part:
+        return self._parts[name]
+
+    def beats(self, state: ServiceState | None = None) -> tuple[Beat, ...]:
+        """Say how all parts are now."""
+        return tuple(part.beat(state) for part in self._parts.values())
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """See whether the lake can be written, and write signs of life while the block runs.
+
+        Goes on without an answer after some seconds, and where the lake is away or refuses. Raises what no waiting
+        mends: a client of the store that has no credentials. Parts of a block that ends with an error have failed, and
+        were not stopped.
+        """
+        thread = threading.Thread(target=self._run, name="signs of life", daemon=True)
+        thread.start()
+        try:
+            self._has_tried.wait(_PROBE_SECONDS)
+            if type(self._problem).__name__ in _FOR_GOOD and self._problem is not None:
+                raise self._problem
+            yield
+        except Exception as error:
+            self._goodbye = None
+            self._note(_PROCESS, error)
+            raise
+        finally:
+            self._stop.set()
+            thread.join(_GOODBYE_SECONDS)
+
+    def _run(self) -> None:
+        table, wait = self._lake.table(SERVICES), _RETRY_SECONDS
+        while not self._stop.is_set():
+            self._beat(table, min(wait, self._every))
+            self._has_tried.set()
+            failed = self._problem is not None
+            self._stop.wait(min(wait, self._every) if failed else self._every)
+            wait = 2 * wait if failed else _RETRY_SECONDS
+        # Of no use where the lake is away, and the process should end.
+        if self._problem is None:
+            self._beat(table, self._every, self._goodbye)
+
+    def _beat(self, table: Table, retry: float, state: ServiceState | None = None) -> None:
+        try:
+            if not self._has_tried.is_set():
+                # It says more than a write does of what is wrong with S3's credentials.
+                self._lake.deployments()
+            table.append(SERVICES.rows([beat.row() for beat in self.beats(state)]))
+        except Exception as error:
+            self._problem = error
+            message = "the lake %s cannot be written, and is tried again in %g s; what comes in meanwhile is not lost"
+            log_failure(logger, error, message, self._lake.root, retry)
+        else:
+            if self._problem is not None:
+                logger.info("the lake %s can be written again", self._lake.root)
+            self._problem = None
+        problem = self._problem
+        self._note(_LAKE, problem and f"the lake {self._lake.root} cannot be written: {without_rows(problem)}")
+
+    def _note(self, step: str, problem: Problem) -> None:
+        for part in self._parts.values():
+            part.note(step, problem)

@@ -1,0 +1,44 @@
+"""Clocks of machines: they differ from one to the next, and are set while a process runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+SKEW = timedelta(hours=1)
+"""How far the clocks of machines that share a lake may be apart, the time of a commit included."""
+
+_LEAST = timedelta(seconds=1)
+"""Clocks that are corrected bit by bit differ by less for hours; what adds up to more is told once."""
+
+
+def age_of(since: timedelta) -> float:
+    """Give the seconds since a time that another clock gave: 0 for one that is ahead by no more than `SKEW`."""
+    return 0.0 if -SKEW <= since < timedelta(0) else since.total_seconds()
+
+
+class ClockSteps:
+    """By how much the wall clock was set from call to call: it then goes otherwise than the monotonic one."""
+
+    def __init__(
+        self,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._monotonic = monotonic
+        self._apart = self._measure()
+
+    def since_last(self) -> timedelta:
+        """Give the step since the last call, forward or back; zero where there was none of a second or more."""
+        apart = self._measure()
+        step = apart - self._apart
+        if abs(step) < _LEAST:
+            return timedelta(0)
+        self._apart = apart
+        return step
+
+    def _measure(self) -> timedelta:
+        at = self._clock()
+        return at - datetime.fromtimestamp(0, UTC) - timedelta(seconds=self._monotonic())

@@ -1,0 +1,97 @@
+"""The tables that stand under the lake's root: the books of dialwatch itself, and what people tell it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lake.table_spec import SOURCE, TIMESTAMP, TableSpec, described
+
+REJECTED = TableSpec(
+    "_rejected",
+    "One row a piece of input that could not be read, with its bytes.",
+    described(
+        ("reason", pa.string(), "A short fixed word: empty_object, not_json, not_a_log_line, no_time ..."),
+        ("message", pa.string(), "What was wrong, with which value."),
+        ("raw", pa.binary(), "The bytes as they came."),
+        ("deployment", pa.string(), "Null where it cannot be told."),
+        ("date", pa.date32(), "UTC date of arrival. Partition."),
+        ("source", SOURCE, "Where it came from."),
+        ("ingested_at", TIMESTAMP, "When the row was written."),
+    ),
+    per_deployment=False,
+    long_text=("message", "raw"),
+)
+
+BATCHES = TableSpec(
+    "_batches",
+    "One row a batch that every other table has: the collector's checkpoint and its books.",
+    described(
+        ("date", pa.date32(), "UTC date of `committed_at`. Partition."),
+        ("source", SOURCE, "Source of the batch; `offset` is the position after its last line."),
+        ("first_offset", pa.int64(), "Position of its first line."),
+        ("exhausted_size", pa.int64(), "Size of the file in bytes where the batch ends at its end, else null; at least "
+         "`offset` unless the file is packed."),
+        ("bytes", pa.int64(), "Bytes of the lines."),
+        ("lines", pa.int64(), "Entries that the source handed over: stored + signals + duplicates + rejected + "
+         "filtered."),
+        ("stored", pa.int64(), "Entries that became rows of parsed_logs."),
+        ("signals", pa.int64(), "Entries that became rows of user_signals."),
+        ("duplicates", pa.int64(), "Entries seen before."),
+        ("rejected", pa.int64(), "Entries that could not be read."),
+        ("filtered", pa.int64(), "Entries of kinds that the configuration leaves out; ratings that nobody gave."),
+        ("newest_requested_at", TIMESTAMP, "Latest request in the batch."),
+        ("committed_at", TIMESTAMP, "When the batch was complete."),
+    ),
+    per_deployment=False,
+)  # fmt: skip
+
+SILENCES = TableSpec(
+    "_silences",
+    "One row a silence that a person added, and one more where a person ended it before its time.",
+    described(
+        ("silence_id", pa.int64(), "1, 2, 3 ...; the same in both rows."),
+        ("change", pa.string(), "added or ended."),
+        ("changed_at", TIMESTAMP, "When the command was given."),
+        ("deployment", pa.string(), "Deployment that is silenced; null for every one."),
+        ("metric", pa.string(), "Metric or floor that is silenced, as in alerts; null for every one."),
+        ("until", TIMESTAMP, "When the silence ends; the earlier one counts."),
+        ("comment", pa.string(), "Why, in the words of who added it; null in the row of an end."),
+    ),
+    per_deployment=False,
+    by_date=False,
+    long_text=("comment",),
+)
+
+RELEASES = TableSpec(
+    "_releases",
+    "One row a release that a person marked, and one more where the mark was taken back.",
+    described(
+        ("release_id", pa.int64(), "1, 2, 3 ...; the same in both rows."),
+        ("change", pa.string(), "added or withdrawn."),
+        ("changed_at", TIMESTAMP, "When the command was given."),
+        ("deployment", pa.string(), "Deployment that was released."),
+        ("metric", pa.string(), "Metric that learns anew, as in scores; null for every one."),
+        ("released_at", TIMESTAMP, "From when on it is another one."),
+        ("comment", pa.string(), "Why, in the words of who marked it; null in the row of a withdrawal."),
+    ),
+    per_deployment=False,
+    by_date=False,
+    long_text=("comment",),
+)
+
+SERVICES = TableSpec(
+    "_services",
+    "One row a sign of life of a part of dialwatch, about one a minute, and a last one when it was stopped.",
+    described(
+        ("date", pa.date32(), "UTC date of `beat_at`. Partition."),
+        ("part", pa.string(), "collector, evaluator, upkeep, webhooks or monitor."),
+        ("host", pa.string(), "Name of the machine, or container, that it runs on."),
+        ("since", TIMESTAMP, "When it began there: with part and host the name of one run."),
+        ("beat_at", TIMESTAMP, "When the row was written."),
+        ("state", pa.string(), "running, failing (a step failed and has not gone well since) or stopped (as asked)."),
+        ("last_success", TIMESTAMP, "When its steps last went well; null where none has yet."),
+        ("last_error", TIMESTAMP, "When one of them last failed; null where none has."),
+        ("error", pa.string(), "What failed then: the store's own words, of any other error its kind alone."),
+    ),
+    per_deployment=False,
+)

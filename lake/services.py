@@ -1,0 +1,35 @@
+"""A sign of life of a part of dialwatch, as the part writes it and as a reader of `_services` finds it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from lake.vocabulary import ServicePart, ServiceState
+
+BEAT_SECONDS = 60.0
+"""Time between two signs of life of one process."""
+
+
+@dataclass(frozen=True)
+class Beat:
+    """How one run of a part was at one moment: a row of `_services` (see there)."""
+
+    part: ServicePart
+    host: str
+    since: datetime
+    beat_at: datetime
+    state: ServiceState
+    last_success: datetime | None = None
+    last_error: datetime | None = None
+    error: str | None = None
+
+    @property
+    def run(self) -> tuple[str, str, datetime]:
+        """What names the run: a part that begins again is another one."""
+        return self.part, self.host, self.since
+
+    def row(self) -> dict[str, Any]:
+        """Give the row."""
+        return asdict(self) | {"date": self.beat_at.date(), "part": self.part.value, "state": self.state.value}

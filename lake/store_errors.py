@@ -1,0 +1,49 @@
+"""What a store answers when it is away, full, or refuses: known errors, told in one line."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+
+from deltalake.exceptions import DeltaError
+
+_HEAD, _TAIL = 250, 150
+_OF_S3_CLIENTS = frozenset({"botocore", "aiobotocore", "aiohttp"})
+"""Packages whose errors s3fs lets through; by name, as their import takes long."""
+_COLOURS = re.compile("\x1b\\[[0-9;]*m")
+"""deltalake writes for a terminal."""
+
+
+def is_store_error(error: BaseException) -> bool:
+    """Whether the store, or the way to it, said so: an error of files and networks, of deltalake, of an S3 client."""
+    if isinstance(error, OSError | DeltaError):
+        return True
+    return any(kind.__module__.partition(".")[0] in _OF_S3_CLIENTS for kind in type(error).__mro__)
+
+
+def in_one_line(error: BaseException) -> str:
+    """Give the kind of an error and its text, without line breaks; of a long one its beginning and its end."""
+    text = " ".join(_COLOURS.sub("", str(error)).split())
+    if len(text) > _HEAD + _TAIL:
+        text = f"{text[:_HEAD]} ... {text[-_TAIL:]}"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def without_rows(error: BaseException) -> str:
+    """The same of a store's error; of any other, whose text may quote what is in rows, the kind alone."""
+    return in_one_line(error) if is_store_error(error) else f"{type(error).__name__}; the log of this part says more"
+
+
+def log_failure(
+    logger: logging.Logger,
+    error: BaseException,
+    message: str,
+    *values: object,
+    extra: Mapping[str, object] | None = None,
+) -> None:
+    """Log an error of the store as one line, any other with its traceback."""
+    if is_store_error(error):
+        logger.error(f"{message}: %s", *values, in_one_line(error), extra=extra)
+    else:
+        logger.error(message, *values, exc_info=error, extra=extra)

@@ -1,0 +1,148 @@
+"""The parts of dialwatch, wherever they run: which are at work, which fail, of which nothing is heard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import pyarrow.dataset as ds
+
+from lake import SERVICES, SKEW, Beat, Lake, ServicePart, ServiceState
+
+SILENT = "silent"
+"""State of a run that neither says that it lives nor that it was stopped."""
+
+SILENT_AFTER = timedelta(minutes=5)
+_MISSED_FOR, _ALONE_MISSED_FOR = timedelta(days=1), timedelta(days=28)
+"""How long a silent run is missed where another one of its part is at work, and where none is."""
+_PARTS, _STATES = tuple(part.value for part in ServicePart), frozenset(state.value for state in ServiceState)
+_COLUMNS = [name for name in SERVICES.schema.names if name != "date"]
+
+Run = tuple[str, str, datetime]
+
+
+@dataclass(frozen=True)
+class PartState:
+    """One run of a part: `state` is running, failing, silent or stopped, `problem` says in words what is wrong."""
+
+    part: str
+    host: str
+    state: str
+    since: datetime
+    last_beat: datetime
+    last_success: datetime | None
+    last_error: datetime | None
+    error: str | None
+    problem: str | None = None
+
+    @property
+    def healthy(self) -> bool:
+        """Whether it is at work, or was stopped as somebody asked."""
+        return self.problem is None
+
+
+@dataclass(frozen=True)
+class _Heard:
+    """The last row of a run, and when it came to us: a time of the monotonic clock; None for long ago.
+
+    `ahead` is how much later its clock was then than ours.
+    """
+
+    beat: Beat
+    at: float | None
+    ahead: timedelta
+
+
+class Parts:
+    """What the rows of `_services` say.
+
+    Hosts' clocks differ by up to an hour, so that a run counts as silent when no row of it came for some minutes of
+    this process's own time. Only of what was there before the first look the age must be taken from the row.
+    """
+
+    def __init__(self, lake: Lake, clock: Callable[[], datetime], monotonic: Callable[[], float]) -> None:
+        self._lake = lake
+        self._table = lake.table(SERVICES)
+        self._clock = clock
+        self._monotonic = monotonic
+        self._version: int | None = None
+        self._looked_at = 0.0
+        self._heard: dict[Run, _Heard] = {}
+
+    def look(self) -> None:
+        """Take in what is new. What the store raises is passed on; the same rows come again."""
+        now, at = self._clock(), self._monotonic()
+        recent = ds.field("date") >= (now - _ALONE_MISSED_FOR - SKEW).date()
+        try:
+            change = self._table.read_since(self._version, _COLUMNS, where=recent)
+        except Exception:
+            # The table may have been removed and made anew.
+            self._table, self._version = self._lake.table(SERVICES), None
+            raise
+        is_news = self._version is not None and not change.repeats
+        rows = change.rows if is_news else change.rows.sort_by("beat_at")
+        # A new mapping: other threads look at the one that there is.
+        heard = {run: one for run, one in self._heard.items() if now - one.beat.beat_at <= _ALONE_MISSED_FOR + SKEW}
+        for row in rows.to_pylist():
+            if row["part"] not in _PARTS or row["state"] not in _STATES:
+                continue  # of a later version
+            beat = Beat(**row | {"part": ServicePart(row["part"]), "state": ServiceState(row["state"])})
+            known, ahead = heard.get(beat.run), beat.beat_at - now
+            if known is None or is_news or _is_later(beat, known.beat):
+                is_recent = is_news or -(SKEW + SILENT_AFTER) <= ahead <= SKEW
+                heard[beat.run] = _Heard(beat, at if is_recent else None, ahead)
+        self._heard, self._version, self._looked_at = heard, change.version, at
+
+    def states(self, own: Sequence[Beat]) -> tuple[PartState, ...]:
+        """Say how each part is; `own` are those of this process, which need not be asked through the lake."""
+        now = self._clock()
+        runs = {run: self._state(heard) for run, heard in self._heard.items()}
+        runs |= {beat.run: _told(beat) for beat in own}
+        found = [one for one in runs.values() if not _is_over(one, list(runs.values()), now)]
+        return tuple(sorted(found, key=lambda one: (_PARTS.index(one.part), one.host, one.since)))
+
+    def _state(self, heard: _Heard) -> PartState:
+        told, beat = _told(heard.beat), heard.beat
+        if beat.state is ServiceState.STOPPED:
+            return told
+        unheard = None if heard.at is None else self._looked_at - heard.at
+        if unheard is None or unheard > SILENT_AFTER.total_seconds():
+            how_long = "" if unheard is None else f" for {unheard / 60:.0f} min"
+            said = f" and said: {beat.error}" if beat.state is ServiceState.FAILING else ""
+            problem = f"no sign of life{how_long}; the last was at {beat.beat_at:%Y-%m-%d %H:%M} UTC{said}"
+            return replace(told, state=SILENT, problem=problem)
+        if not -(SKEW + SILENT_AFTER) <= heard.ahead <= SKEW:
+            order = "ahead of" if heard.ahead > SKEW else "behind"
+            problem = (
+                f"the clock of this host is {abs(heard.ahead) / timedelta(hours=1):.1f} h {order} the monitor's: set it"
+            )
+            return replace(told, state=ServiceState.FAILING.value, problem=problem)
+        return told
+
+
+def _is_later(beat: Beat, than: Beat) -> bool:
+    """Whether a row of a run is the later one; where the clock was set back the last may not have the latest time."""
+    if than.state is ServiceState.STOPPED or beat.state is ServiceState.STOPPED:
+        return beat.state is ServiceState.STOPPED
+    return beat.beat_at > than.beat_at
+
+
+def _told(beat: Beat) -> PartState:
+    """What a run says of itself."""
+    problem = beat.error or "a step failed" if beat.state is ServiceState.FAILING else None
+    times = (beat.since, beat.beat_at, beat.last_success, beat.last_error)
+    return PartState(beat.part.value, beat.host, beat.state.value, *times, beat.error, problem)
+
+
+def _is_over(one: PartState, all_: Sequence[PartState], now: datetime) -> bool:
+    """Whether a run that is silent or was stopped is of no interest any more."""
+    others = [other for other in all_ if other.part == one.part and other is not one]
+    if one.state == ServiceState.STOPPED:
+        return any(other.state != ServiceState.STOPPED or other.since > one.since for other in others)
+    if one.state != SILENT:
+        return False
+    if any(other.since > one.last_beat for other in others):
+        return True
+    is_alone = not any(other.state in (ServiceState.RUNNING, ServiceState.FAILING) for other in others)
+    return now - one.last_beat > (_ALONE_MISSED_FOR if is_alone else _MISSED_FOR)
