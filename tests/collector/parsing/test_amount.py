@@ -87,13 +87,13 @@ def test_more_lines_than_one_piece_may_carry_are_not_split() -> None:
     ids=["question", "answer", "stream"],
 )
 def test_a_body_of_too_many_values_costs_only_what_it_says(part: dict[str, str], says: str) -> None:
-    """The line is a row whose error names the body that was not read."""
+    """The line is a row that names the body that was not read."""
     line = json.loads(chat_line(1)) | {"assembled_response": ""}
     for name, body in part.items():
         line[name]["body"] = body
     [record] = parse_piece(json.dumps(line).encode())
     assert isinstance(record, LogRecord)
-    assert says in (record.error or "")
+    assert says in f"{record.error} {record.repairs}"
 
 
 _PEAK = """
