@@ -82,7 +82,7 @@ def collecting(settings: Settings, lake: Lake, part: Part | None = None) -> Iter
             logger.info("collecting from Kafka, %s", ", ".join(chosen.kafka.topics))
         if chosen.files:
             stack.enter_context(_following(chosen.files, settings, shared, stop, part))
-        if chosen.http:
+        if chosen.http and not (chosen.files or chosen.kafka):
             # The first request need not wait until what must be remembered is read.
             stack.enter_context(_in_a_thread(lambda _: None, shared, stop, "read what the lake has", part))
         stack.enter_context(_serving(chosen, shared, kafka))

@@ -19,6 +19,7 @@ from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for, wait_for_url
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
+JSON = {"Content-Type": "application/json"}
 Start = Callable[..., subprocess.Popen[bytes]]
 
 
@@ -134,13 +135,16 @@ collector:
     process = start(config, "collect", "files", "--follow", str(tmp_path / "aidial.log"), **KEYS)
     log = tmp_path / "log"
     wait_for(lambda: log.read_text().count("the collector waits for the lake s3://bucket/lake") >= 2)
-    refused = httpx.post(f"http://127.0.0.1:{listen}/data", content=chat_line(2), timeout=120)
+    refused = httpx.post(f"http://127.0.0.1:{listen}/data", content=chat_line(2), headers=JSON, timeout=120)
     assert refused.status_code == 503
     assert process.poll() is None
     begin()
     lake = Lake("s3://bucket/lake", Storage(f"http://127.0.0.1:{port}", "us-east-1", "key", "secret"))
     wait_for(lambda: lake.table(PARSED_LOGS, "rag-app").read(["answer"]).num_rows == 1, 120)
-    assert httpx.post(f"http://127.0.0.1:{listen}/data", content=chat_line(2), timeout=120).status_code == 200
+    assert (
+        httpx.post(f"http://127.0.0.1:{listen}/data", content=chat_line(2), headers=JSON, timeout=120).status_code
+        == 200
+    )
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
     assert lake.table(PARSED_LOGS, "rag-app").read(["answer"]).num_rows == 2
