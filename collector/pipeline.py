@@ -17,7 +17,7 @@ from collector.children import RecentChildren
 from collector.duplicates import DuplicateWindow, id_number
 from collector.flight import Flight
 from collector.meter import Meter
-from collector.newcomers import Newcomers, setting_of
+from collector.new_deployments import NewDeploymentLimit, setting_of
 from collector.others import rejection_id
 from collector.parsing import Filtered, LogRecord, Rejection, SignalRecord, parse_piece, split_entries
 from collector.position import HTTP, Partition, Piece
@@ -62,7 +62,9 @@ class Collector:
         self._unrecovered: Exception | None = None
         self._settings = settings
         self._clock = clock
-        self._newcomers = Newcomers(lake, settings.new_deployments_per_hour, settings.signals.new_deployments_per_hour)
+        self._new_deployments = NewDeploymentLimit(
+            lake, settings.new_deployments_per_hour, settings.signals.new_deployments_per_hour
+        )
         self._monotonic = monotonic
         self._redact = Redactor(settings.redaction).redact if settings.redaction.enabled else None
         self._lock = threading.RLock()
@@ -284,7 +286,7 @@ class Collector:
         deployment = _deployment_of(record)
         if deployment is None or (isinstance(record, LogRecord) and record.kind in self._settings.leave_out):
             return True
-        return self._newcomers.admits(deployment, is_signal=is_signal)
+        return self._new_deployments.admits(deployment, is_signal=is_signal)
 
     def _take(self, piece: Piece, record: Record, size: int, section: Section) -> None:
         """Bring one record to where it ends: a table, or just a count."""

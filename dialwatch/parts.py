@@ -1,4 +1,4 @@
-"""The parts of dialwatch that run in this process: how each is, and the signs of life that it writes to the lake."""
+"""The parts of dialwatch that run in this process: how each is, and the heartbeats that it writes to the lake."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from lake import BEAT_SECONDS, SERVICES, Beat, Lake, ServicePart, ServiceState, Table, log_failure, without_rows
+from lake import (
+    HEARTBEAT_SECONDS,
+    SERVICES,
+    Heartbeat,
+    Lake,
+    ServicePart,
+    ServiceState,
+    Table,
+    log_failure,
+    without_rows,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +31,7 @@ _LAKE, _PROCESS = "lake", "process"
 _PROBE_SECONDS = 10.0
 _RETRY_SECONDS = 5.0
 """After the first row that the lake did not take; each wait is twice the one before, up to the usual one."""
-_GOODBYE_SECONDS = 10.0
+_END_SECONDS = 10.0
 _FOR_GOOD = frozenset({"NoCredentialsError", "PartialCredentialsError"})
 """Errors of the S3 client that no waiting mends: it looked everywhere. By name, as its import takes long."""
 
@@ -76,7 +86,7 @@ class Part:
 
         return watched
 
-    def beat(self, state: ServiceState | None = None) -> Beat:
+    def heartbeat(self, state: ServiceState | None = None) -> Heartbeat:
         """Say how the part is now; `state` where it is known."""
         for step, look in list(self._looks.items()):
             self.note(step, look())
@@ -84,20 +94,20 @@ class Part:
             found = ServiceState.FAILING if self._failing else ServiceState.RUNNING
             error = next(iter(self._failing.values()), self._error)
             times = (self._since, self._clock())
-            return Beat(self.name, self._host, *times, state or found, self._last_success, self._last_error, error)
+            return Heartbeat(self.name, self._host, *times, state or found, self._last_success, self._last_error, error)
 
 
 class Parts:
-    """All parts of this process. While `beating` runs each writes a row to `_services` every minute, all in one commit.
+    """All parts of this process. In a `running` block each writes a row to `_services` every minute, in one commit.
 
-    A lake that does not take these rows takes no others: then every part fails, which `beats` says without the lake.
+    A lake that does not take these rows takes no others: then every part fails, and `heartbeats` says so without it.
     """
 
     def __init__(
         self,
         lake: Lake,
         names: Iterable[ServicePart],
-        every: float = BEAT_SECONDS,
+        every: float = HEARTBEAT_SECONDS,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         host: str | None = None,
     ) -> None:
@@ -107,24 +117,24 @@ class Parts:
         self._problem: Exception | None = None
         self._has_tried = threading.Event()
         self._stop = threading.Event()
-        self._goodbye: ServiceState | None = ServiceState.STOPPED
+        self._last_state: ServiceState | None = ServiceState.STOPPED
 
     def __getitem__(self, name: ServicePart) -> Part:
         return self._parts[name]
 
-    def beats(self, state: ServiceState | None = None) -> tuple[Beat, ...]:
+    def heartbeats(self, state: ServiceState | None = None) -> tuple[Heartbeat, ...]:
         """Say how all parts are now."""
-        return tuple(part.beat(state) for part in self._parts.values())
+        return tuple(part.heartbeat(state) for part in self._parts.values())
 
     @contextmanager
-    def beating(self) -> Iterator[None]:
-        """See whether the lake can be written, and write signs of life while the block runs.
+    def running(self) -> Iterator[None]:
+        """See whether the lake can be written, and write heartbeats while the block runs.
 
         Goes on without an answer after some seconds, and where the lake is away or refuses. Raises what no waiting
         mends: a client of the store that has no credentials. Parts of a block that ends with an error have failed, and
         were not stopped.
         """
-        thread = threading.Thread(target=self._run, name="signs of life", daemon=True)
+        thread = threading.Thread(target=self._run, name="heartbeats", daemon=True)
         thread.start()
         try:
             self._has_tried.wait(_PROBE_SECONDS)
@@ -132,31 +142,31 @@ class Parts:
                 raise self._problem
             yield
         except Exception as error:
-            self._goodbye = None
+            self._last_state = None
             self._note(_PROCESS, error)
             raise
         finally:
             self._stop.set()
-            thread.join(_GOODBYE_SECONDS)
+            thread.join(_END_SECONDS)
 
     def _run(self) -> None:
         table, wait = self._lake.table(SERVICES), _RETRY_SECONDS
         while not self._stop.is_set():
-            self._beat(table, min(wait, self._every))
+            self._write_heartbeats(table, min(wait, self._every))
             self._has_tried.set()
             failed = self._problem is not None
             self._stop.wait(min(wait, self._every) if failed else self._every)
             wait = 2 * wait if failed else _RETRY_SECONDS
         # Of no use where the lake is away, and the process should end.
         if self._problem is None:
-            self._beat(table, self._every, self._goodbye)
+            self._write_heartbeats(table, self._every, self._last_state)
 
-    def _beat(self, table: Table, retry: float, state: ServiceState | None = None) -> None:
+    def _write_heartbeats(self, table: Table, retry: float, state: ServiceState | None = None) -> None:
         try:
             if not self._has_tried.is_set():
                 # It says more than a write does of what is wrong with S3's credentials.
                 self._lake.deployments()
-            table.append(SERVICES.rows([beat.row() for beat in self.beats(state)]))
+            table.append(SERVICES.rows([heartbeat.row() for heartbeat in self.heartbeats(state)]))
         except Exception as error:
             self._problem = error
             message = "the lake %s cannot be written, and is tried again in %g s; what comes in meanwhile is not lost"

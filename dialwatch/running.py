@@ -39,7 +39,7 @@ def all_services(settings: Settings) -> Iterator[None]:
     collects = [ServicePart.COLLECTOR] if has_source else []
     parts = Parts(lake, [*collects, ServicePart.EVALUATOR, *upkeep, *_parts_of_monitor(settings)])
     with ExitStack() as stack:
-        stack.enter_context(parts.beating())
+        stack.enter_context(parts.running())
         stack.enter_context(evaluating(settings, lake, stop, parts[ServicePart.EVALUATOR]))
         if upkeep:
             stack.enter_context(maintaining(settings.lake.maintenance, lake, stop, parts[ServicePart.UPKEEP]))
@@ -58,7 +58,7 @@ def only_collector(settings: Settings) -> Iterator[None]:
     """Run the collector in a process of its own."""
     lake = settings.lake.open()
     parts = Parts(lake, [ServicePart.COLLECTOR])
-    with parts.beating(), collecting(settings, lake, parts[ServicePart.COLLECTOR]):
+    with parts.running(), collecting(settings, lake, parts[ServicePart.COLLECTOR]):
         yield
 
 
@@ -67,7 +67,7 @@ def only_evaluator(settings: Settings) -> Iterator[None]:
     """Run the evaluator in a process of its own."""
     lake = settings.lake.open()
     parts = Parts(lake, [ServicePart.EVALUATOR])
-    with parts.beating(), evaluating(settings, lake, part=parts[ServicePart.EVALUATOR]):
+    with parts.running(), evaluating(settings, lake, part=parts[ServicePart.EVALUATOR]):
         yield
 
 
@@ -76,7 +76,7 @@ def only_monitor(settings: Settings) -> Iterator[None]:
     """Run the monitor in a process of its own."""
     lake = settings.lake.open()
     parts = Parts(lake, _parts_of_monitor(settings))
-    with parts.beating(), monitoring(settings, lake, parts=parts):
+    with parts.running(), monitoring(settings, lake, parts=parts):
         yield
 
 
@@ -117,7 +117,7 @@ def monitoring(
     stop, parts = stop or threading.Event(), parts or Parts(lake, _parts_of_monitor(settings))
     judges = settings.evaluator.judges.items()
     budgets = {name: judge.budget_per_day for name, judge in judges if judge.budget_per_day is not None}
-    watch = Monitor(lake, settings.monitor, lambda: datetime.now(UTC), budgets, time.monotonic, parts.beats)
+    watch = Monitor(lake, settings.monitor, lambda: datetime.now(UTC), budgets, time.monotonic, parts.heartbeats)
     parts[ServicePart.MONITOR].watch("look", lambda: watch.problem)
     if settings.monitor.webhooks:
         parts[ServicePart.WEBHOOKS].watch("send", lambda: watch.telling_problem)

@@ -17,6 +17,7 @@ from lake.clocks import SKEW, ClockSteps, age_of
 from lake.compaction import TARGET_BYTES, Compaction, compact
 from lake.durations import reads_seconds
 from lake.erasure import BACKFILLS, PASSES, Receipt, TableReceipt, erase
+from lake.heartbeats import HEARTBEAT_SECONDS, Heartbeat
 from lake.interchange import OTHER_CASES, answers_frame, ground_truth_frame
 from lake.lake import Lake, check_root
 from lake.names import deployment_name, folder_name
@@ -37,7 +38,6 @@ from lake.schemas import (
     UNASSIGNED,
     USER_SIGNALS,
 )
-from lake.services import BEAT_SECONDS, Beat
 from lake.signals import DISLIKES, FOLD_COLUMNS, fold_signals
 from lake.storage import Storage, is_remote
 from lake.store_errors import in_one_line, is_store_error, log_failure, without_rows
@@ -63,11 +63,11 @@ __all__ = [
     "ANSWERING_KINDS",
     "BACKFILLS",
     "BATCHES",
-    "BEAT_SECONDS",
     "CASE_QUESTION_COLUMNS",
     "DISLIKES",
     "FOLD_COLUMNS",
     "GROUND_TRUTH",
+    "HEARTBEAT_SECONDS",
     "IS_ANSWER",
     "IS_PRODUCTION",
     "JUDGE_KINDS",
@@ -92,7 +92,6 @@ __all__ = [
     "UNASSIGNED",
     "USABLE_STATUS",
     "USER_SIGNALS",
-    "Beat",
     "Case",
     "CaseBook",
     "Change",
@@ -100,6 +99,7 @@ __all__ = [
     "ClockSteps",
     "Compaction",
     "Forgotten",
+    "Heartbeat",
     "JudgeKind",
     "Lake",
     "LogClean",

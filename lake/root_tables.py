@@ -81,13 +81,13 @@ RELEASES = TableSpec(
 
 SERVICES = TableSpec(
     "_services",
-    "One row a sign of life of a part of dialwatch, about one a minute, and a last one when it was stopped.",
+    "One row a heartbeat of a part of dialwatch, about one a minute, and a last one when it was stopped.",
     described(
-        ("date", pa.date32(), "UTC date of `beat_at`. Partition."),
+        ("date", pa.date32(), "UTC date of `heartbeat_at`. Partition."),
         ("part", pa.string(), "collector, evaluator, upkeep, webhooks or monitor."),
         ("host", pa.string(), "Name of the machine, or container, that it runs on."),
         ("since", TIMESTAMP, "When it began there: with part and host the name of one run."),
-        ("beat_at", TIMESTAMP, "When the row was written."),
+        ("heartbeat_at", TIMESTAMP, "When the row was written."),
         ("state", pa.string(), "running, failing (a step failed and has not gone well since) or stopped (as asked)."),
         ("last_success", TIMESTAMP, "When its steps last went well; null where none has yet."),
         ("last_error", TIMESTAMP, "When one of them last failed; null where none has."),

@@ -20,7 +20,7 @@ def health_metrics(health: Health) -> Iterator[Metric]:
             by_place.setdefault((part.part, part.host), []).append(part)
     yield gauge(
         "dialwatch_part_healthy",
-        "1 where a part is at work, 0 where it fails or gives no sign of life any more: collector, evaluator, upkeep, "
+        "1 where a part is at work, 0 where it fails or gives no heartbeat any more: collector, evaluator, upkeep, "
         "webhooks or monitor, by the host that it runs on.",
         ((place, float(all(one.healthy for one in found))) for place, found in by_place.items()),
         "part",

@@ -8,14 +8,14 @@ from datetime import datetime, timedelta
 
 import pyarrow.dataset as ds
 
-from lake import SERVICES, SKEW, Beat, Lake, ServicePart, ServiceState
+from lake import SERVICES, SKEW, Heartbeat, Lake, ServicePart, ServiceState
 
 SILENT = "silent"
 """State of a run that neither says that it lives nor that it was stopped."""
 
 SILENT_AFTER = timedelta(minutes=5)
 _MISSED_FOR, _ALONE_MISSED_FOR = timedelta(days=1), timedelta(days=28)
-"""How long a silent run is missed where another one of its part is at work, and where none is."""
+"""How long a run without heartbeats is missed where another one of its part is at work, and where none is."""
 _PARTS, _STATES = tuple(part.value for part in ServicePart), frozenset(state.value for state in ServiceState)
 _COLUMNS = [name for name in SERVICES.schema.names if name != "date"]
 
@@ -30,7 +30,7 @@ class PartState:
     host: str
     state: str
     since: datetime
-    last_beat: datetime
+    last_heartbeat: datetime
     last_success: datetime | None
     last_error: datetime | None
     error: str | None
@@ -49,7 +49,7 @@ class _Heard:
     `ahead` is how much later its clock was then than ours.
     """
 
-    beat: Beat
+    heartbeat: Heartbeat
     at: float | None
     ahead: timedelta
 
@@ -81,36 +81,38 @@ class Parts:
             self._table, self._version = self._lake.table(SERVICES), None
             raise
         is_news = self._version is not None and not change.repeats
-        rows = change.rows if is_news else change.rows.sort_by("beat_at")
+        rows = change.rows if is_news else change.rows.sort_by("heartbeat_at")
         # A new mapping: other threads look at the one that there is.
-        heard = {run: one for run, one in self._heard.items() if now - one.beat.beat_at <= _ALONE_MISSED_FOR + SKEW}
+        heard = {
+            run: one for run, one in self._heard.items() if now - one.heartbeat.heartbeat_at <= _ALONE_MISSED_FOR + SKEW
+        }
         for row in rows.to_pylist():
             if row["part"] not in _PARTS or row["state"] not in _STATES:
                 continue  # of a later version
-            beat = Beat(**row | {"part": ServicePart(row["part"]), "state": ServiceState(row["state"])})
-            known, ahead = heard.get(beat.run), beat.beat_at - now
-            if known is None or is_news or _is_later(beat, known.beat):
+            heartbeat = Heartbeat(**row | {"part": ServicePart(row["part"]), "state": ServiceState(row["state"])})
+            known, ahead = heard.get(heartbeat.run), heartbeat.heartbeat_at - now
+            if known is None or is_news or _is_later(heartbeat, known.heartbeat):
                 is_recent = is_news or -(SKEW + SILENT_AFTER) <= ahead <= SKEW
-                heard[beat.run] = _Heard(beat, at if is_recent else None, ahead)
+                heard[heartbeat.run] = _Heard(heartbeat, at if is_recent else None, ahead)
         self._heard, self._version, self._looked_at = heard, change.version, at
 
-    def states(self, own: Sequence[Beat]) -> tuple[PartState, ...]:
+    def states(self, own: Sequence[Heartbeat]) -> tuple[PartState, ...]:
         """Say how each part is; `own` are those of this process, which need not be asked through the lake."""
         now = self._clock()
         runs = {run: self._state(heard) for run, heard in self._heard.items()}
-        runs |= {beat.run: _told(beat) for beat in own}
+        runs |= {heartbeat.run: _told(heartbeat) for heartbeat in own}
         found = [one for one in runs.values() if not _is_over(one, list(runs.values()), now)]
         return tuple(sorted(found, key=lambda one: (_PARTS.index(one.part), one.host, one.since)))
 
     def _state(self, heard: _Heard) -> PartState:
-        told, beat = _told(heard.beat), heard.beat
-        if beat.state is ServiceState.STOPPED:
+        told, heartbeat = _told(heard.heartbeat), heard.heartbeat
+        if heartbeat.state is ServiceState.STOPPED:
             return told
         unheard = None if heard.at is None else self._looked_at - heard.at
         if unheard is None or unheard > SILENT_AFTER.total_seconds():
             how_long = "" if unheard is None else f" for {unheard / 60:.0f} min"
-            said = f" and said: {beat.error}" if beat.state is ServiceState.FAILING else ""
-            problem = f"no sign of life{how_long}; the last was at {beat.beat_at:%Y-%m-%d %H:%M} UTC{said}"
+            said = f" and said: {heartbeat.error}" if heartbeat.state is ServiceState.FAILING else ""
+            problem = f"no heartbeat{how_long}; the last was at {heartbeat.heartbeat_at:%Y-%m-%d %H:%M} UTC{said}"
             return replace(told, state=SILENT, problem=problem)
         if not -(SKEW + SILENT_AFTER) <= heard.ahead <= SKEW:
             order = "ahead of" if heard.ahead > SKEW else "behind"
@@ -121,18 +123,18 @@ class Parts:
         return told
 
 
-def _is_later(beat: Beat, than: Beat) -> bool:
+def _is_later(heartbeat: Heartbeat, than: Heartbeat) -> bool:
     """Whether a row of a run is the later one; where the clock was set back the last may not have the latest time."""
-    if than.state is ServiceState.STOPPED or beat.state is ServiceState.STOPPED:
-        return beat.state is ServiceState.STOPPED
-    return beat.beat_at > than.beat_at
+    if than.state is ServiceState.STOPPED or heartbeat.state is ServiceState.STOPPED:
+        return heartbeat.state is ServiceState.STOPPED
+    return heartbeat.heartbeat_at > than.heartbeat_at
 
 
-def _told(beat: Beat) -> PartState:
+def _told(heartbeat: Heartbeat) -> PartState:
     """What a run says of itself."""
-    problem = beat.error or "a step failed" if beat.state is ServiceState.FAILING else None
-    times = (beat.since, beat.beat_at, beat.last_success, beat.last_error)
-    return PartState(beat.part.value, beat.host, beat.state.value, *times, beat.error, problem)
+    problem = heartbeat.error or "a step failed" if heartbeat.state is ServiceState.FAILING else None
+    times = (heartbeat.since, heartbeat.heartbeat_at, heartbeat.last_success, heartbeat.last_error)
+    return PartState(heartbeat.part.value, heartbeat.host, heartbeat.state.value, *times, heartbeat.error, problem)
 
 
 def _is_over(one: PartState, all_: Sequence[PartState], now: datetime) -> bool:
@@ -142,7 +144,7 @@ def _is_over(one: PartState, all_: Sequence[PartState], now: datetime) -> bool:
         return any(other.state != ServiceState.STOPPED or other.since > one.since for other in others)
     if one.state != SILENT:
         return False
-    if any(other.since > one.last_beat for other in others):
+    if any(other.since > one.last_heartbeat for other in others):
         return True
     is_alone = not any(other.state in (ServiceState.RUNNING, ServiceState.FAILING) for other in others)
-    return now - one.last_beat > (_ALONE_MISSED_FOR if is_alone else _MISSED_FOR)
+    return now - one.last_heartbeat > (_ALONE_MISSED_FOR if is_alone else _MISSED_FOR)

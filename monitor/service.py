@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-from lake import SERVICES, Beat, Lake, can_drift
+from lake import SERVICES, Heartbeat, Lake, can_drift
 from monitor.alert_change import AlertChange
 from monitor.alerts import AlertBook
 from monitor.failures import ALERTS_RECORDED, FLOORS, JUDGES, REGRESSIONS, Failures
@@ -56,7 +56,7 @@ class Monitor:
         clock: Callable[[], datetime],
         judge_budgets: Mapping[str, float] | None = None,
         monotonic: Callable[[], float] | None = None,
-        own_parts: Callable[[], Sequence[Beat]] = tuple,
+        own_parts: Callable[[], Sequence[Heartbeat]] = tuple,
     ) -> None:
         """`judge_budgets` are what the evaluator's judges may cost a day (UTC), by their names.
 

@@ -296,7 +296,7 @@ def _pipeline(board: build.Dashboard) -> None:
         ),
         (
             "Parts of dialwatch",
-            "1 where a part is at work, 0 where it fails or gives no sign of life any more.",
+            "1 where a part is at work, 0 where it fails or gives no heartbeat any more.",
             [("min by (part, host) (dialwatch_part_healthy)", "{{part}} {{host}}")],
             "none",
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -124,11 +124,11 @@ def test_a_full_batch_does_not_overwrite_the_one_under_way(lake: Lake, held: thr
 
 def test_an_old_batch_does_not_overwrite_the_one_under_way(lake: Lake, held: threading.Event) -> None:
     """While a batch is under way an old one stays open, and goes on growing; both are counted."""
-    now = [NOW]
-    collector = Collector(lake, CollectorSettings(flush_seconds=30), lambda: now[0])
+    passed = [0.0]
+    collector = Collector(lake, CollectorSettings(flush_seconds=30), monotonic=lambda: passed[0])
     for number in (1, 2, 3):
         collector.add(Piece(FILE, chat_line(number), number, number - 1))
-        now[0] += timedelta(seconds=30)
+        passed[0] += 30
         collector.flush_if_due()
         assert held.wait(60)
     assert [batch.counts().lines for batch in collector.open_batches] == [2, 1]

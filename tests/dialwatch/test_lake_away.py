@@ -89,7 +89,7 @@ monitor: {{listen: "127.0.0.1:{port}", refresh_seconds: 0.5, webhooks: [
     wait_for(lambda: lake.table(PARSED_LOGS, "rag-app").read(["answer"]).num_rows == 1)
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
-    last = {row["part"]: row for row in lake.table(SERVICES).read().sort_by("beat_at").to_pylist()}
+    last = {row["part"]: row for row in lake.table(SERVICES).read().sort_by("heartbeat_at").to_pylist()}
     assert {part: row["state"] for part, row in last.items()} == dict.fromkeys(parts, "stopped")
     log = (tmp_path / "log").read_text()
     assert "Traceback" not in log, log

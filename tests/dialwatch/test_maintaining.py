@@ -41,7 +41,7 @@ def test_the_signs_of_life_stay_few_files_and_a_short_log(tmp_path: Path) -> Non
     table = lake.table(SERVICES)
     for days_ago in (40, 27, *[0] * 58):
         at = NOW - timedelta(days=days_ago)
-        table.append(SERVICES.rows([{"part": "collector", "host": "h", "beat_at": at, "date": at.date()}]))
+        table.append(SERVICES.rows([{"part": "collector", "host": "h", "heartbeat_at": at, "date": at.date()}]))
     maintain(lake, LakeMaintenanceSettings(), NOW)
     maintain(lake, LakeMaintenanceSettings(), NOW + timedelta(hours=2))
     assert table.read().num_rows == 59

@@ -23,7 +23,7 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def rows(lake: Lake) -> list[dict[str, Any]]:
-    return sorted(lake.table(SERVICES).read().to_pylist(), key=lambda row: (row["part"], row["beat_at"]))
+    return sorted(lake.table(SERVICES).read().to_pylist(), key=lambda row: (row["part"], row["heartbeat_at"]))
 
 
 def test_a_part_fails_as_long_as_the_last_try_of_a_step_did() -> None:
@@ -31,17 +31,17 @@ def test_a_part_fails_as_long_as_the_last_try_of_a_step_did() -> None:
     now = [NOW]
     part = Part(COLLECTOR, "host", lambda: now[0])
     part.note("files", None)
-    assert part.beat().state is ServiceState.RUNNING
+    assert part.heartbeat().state is ServiceState.RUNNING
     now[0] += timedelta(minutes=1)
     part.note("commit", OSError("disk full"))
     part.note("files", None)
-    beat = part.beat()
-    assert (beat.state, beat.error) == (ServiceState.FAILING, "OSError: disk full")
-    assert (beat.last_success, beat.last_error) == (NOW, now[0])
+    heartbeat = part.heartbeat()
+    assert (heartbeat.state, heartbeat.error) == (ServiceState.FAILING, "OSError: disk full")
+    assert (heartbeat.last_success, heartbeat.last_error) == (NOW, now[0])
     now[0] += timedelta(minutes=1)
     part.note("commit", None)
-    beat = part.beat()
-    assert (beat.state, beat.last_success, beat.last_error) == (
+    heartbeat = part.heartbeat()
+    assert (heartbeat.state, heartbeat.last_success, heartbeat.last_error) == (
         ServiceState.RUNNING,
         now[0],
         NOW + timedelta(minutes=1),
@@ -55,7 +55,7 @@ def test_a_clock_that_is_set_back_leaves_no_part_failing() -> None:
     part.note("commit", OSError("disk full"))
     now[0] -= timedelta(hours=1)
     part.note("commit", None)
-    assert part.beat().state is ServiceState.RUNNING
+    assert part.heartbeat().state is ServiceState.RUNNING
 
 
 def test_a_step_that_is_run_is_noted_whether_it_gives_a_problem_or_raises_it() -> None:
@@ -70,18 +70,18 @@ def test_a_step_that_is_run_is_noted_whether_it_gives_a_problem_or_raises_it() -
 
     watched = part.watching("pass", run)
     watched()
-    assert part.beat().state is ServiceState.RUNNING
+    assert part.heartbeat().state is ServiceState.RUNNING
     watched()
-    assert part.beat().error == "2 deployments were not evaluated"
+    assert part.heartbeat().error == "2 deployments were not evaluated"
     with pytest.raises(ValueError, match="Ann says"):
         watched()
-    assert part.beat().error == "ValueError; the log of this part says more"
+    assert part.heartbeat().error == "ValueError; the log of this part says more"
 
 
 def test_signs_of_life_say_who_where_since_when_and_that_it_was_stopped(lake: Lake) -> None:
     """Each part has a row at once, one each interval, all parts of a process in one commit, and a last one."""
     parts = Parts(lake, [COLLECTOR, EVALUATOR], every=0.05, host="host-a")
-    with parts.beating():
+    with parts.running():
         parts[EVALUATOR].note("pass", OSError("no judge"))
         wait_for(lambda: lake.table(SERVICES).read().num_rows >= 6)
     found = rows(lake)
@@ -98,7 +98,7 @@ def test_signs_of_life_say_who_where_since_when_and_that_it_was_stopped(lake: La
 def test_a_process_that_ends_with_an_error_was_not_stopped(lake: Lake) -> None:
     """Its last row says what it ended with."""
     parts = Parts(lake, [COLLECTOR], every=3600)
-    with pytest.raises(OSError, match="disk full"), parts.beating():
+    with pytest.raises(OSError, match="disk full"), parts.running():
         raise OSError("disk full")
     last = rows(lake)[-1]
     assert (last["state"], last["error"]) == ("failing", "OSError: disk full")
@@ -119,12 +119,12 @@ def test_a_lake_that_takes_no_row_is_a_failure_of_every_part_until_it_does(
 
     monkeypatch.setattr(Table, "write", refuse)
     parts = Parts(lake, [COLLECTOR, EVALUATOR], every=0.05)
-    with caplog.at_level(logging.INFO), parts.beating():
-        failing = parts.beats()
-        assert {beat.state for beat in failing} == {ServiceState.FAILING}
-        assert all("cannot be written: PermissionError" in str(beat.error) for beat in failing)
+    with caplog.at_level(logging.INFO), parts.running():
+        failing = parts.heartbeats()
+        assert {heartbeat.state for heartbeat in failing} == {ServiceState.FAILING}
+        assert all("cannot be written: PermissionError" in str(heartbeat.error) for heartbeat in failing)
         refuses.clear()
-        wait_for(lambda: {beat.state for beat in parts.beats()} == {ServiceState.RUNNING})
+        wait_for(lambda: {heartbeat.state for heartbeat in parts.heartbeats()} == {ServiceState.RUNNING})
     assert all("\n" not in record.getMessage() and record.exc_info is None for record in caplog.records)
     assert "can be written again" in caplog.text
 
@@ -136,5 +136,5 @@ def test_a_store_without_credentials_ends_the_start(lake: Lake, monkeypatch: pyt
         raise NoCredentialsError
 
     monkeypatch.setattr(lake, "deployments", refuse)
-    with pytest.raises(NoCredentialsError), Parts(lake, [COLLECTOR]).beating():
+    with pytest.raises(NoCredentialsError), Parts(lake, [COLLECTOR]).running():
         pytest.fail("it goes on")

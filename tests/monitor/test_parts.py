@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lake import SERVICES, Beat, Lake, ServicePart, ServiceState
+from lake import SERVICES, Heartbeat, Lake, ServicePart, ServiceState
 from monitor import Monitor, MonitorSettings, create_app
 from tests.monitor.conftest import NOW, Clock
 
@@ -38,24 +38,26 @@ class Story:
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
         self.time = Time()
-        self.own: list[Beat] = []
+        self.own: list[Heartbeat] = []
         self.monitor = self.new_monitor()
 
     def new_monitor(self) -> Monitor:
         return Monitor(self.lake, MonitorSettings(), self.time.clock, None, self.time, lambda: self.own)
 
-    def beat(self, part: ServicePart, host: str = "host-a", **columns: Any) -> Beat:
+    def heartbeat(self, part: ServicePart, host: str = "host-a", **columns: Any) -> Heartbeat:
         now = self.time.clock.now
-        beat = Beat(**{"part": part, "host": host, "since": NOW, "beat_at": now, "state": RUNNING} | columns)
-        self.lake.table(SERVICES).append(SERVICES.rows([beat.row()]))
-        return beat
+        heartbeat = Heartbeat(
+            **{"part": part, "host": host, "since": NOW, "heartbeat_at": now, "state": RUNNING} | columns
+        )
+        self.lake.table(SERVICES).append(SERVICES.rows([heartbeat.row()]))
+        return heartbeat
 
     def go_on(self, minutes: float, *beating: tuple[ServicePart, str]) -> None:
         """Let time pass, a minute and a look at a time; these parts write their rows."""
         for _ in range(int(minutes)):
             self.time.go_on(MINUTE)
             for part, host in beating:
-                self.beat(part, host)
+                self.heartbeat(part, host)
             self.monitor.refresh()
 
     def states(self) -> dict[tuple[str, str], str]:
@@ -72,7 +74,7 @@ A, B = (COLLECTOR, "host-a"), (COLLECTOR, "host-b")
 
 def test_a_part_that_gives_no_sign_of_life_is_silent(story: Story) -> None:
     """After five minutes; it is unhealthy, the words say which part and since when, and a new sign ends it."""
-    story.beat(EVALUATOR)
+    story.heartbeat(EVALUATOR)
     story.monitor.refresh()
     assert story.monitor.health().healthy
     story.go_on(5)
@@ -82,15 +84,15 @@ def test_a_part_that_gives_no_sign_of_life_is_silent(story: Story) -> None:
     assert not health.healthy
     assert health.is_fresh
     (problem,) = health.problems
-    assert "evaluator on host-a: no sign of life for 6 min; the last was at 2026-11-20 12:00 UTC" in problem
-    story.beat(EVALUATOR)
+    assert "evaluator on host-a: no heartbeat for 6 min; the last was at 2026-11-20 12:00 UTC" in problem
+    story.heartbeat(EVALUATOR)
     story.monitor.refresh()
     assert story.monitor.health().healthy
 
 
 def test_a_part_that_fails_is_unhealthy_with_its_error(story: Story) -> None:
     """Also when it is in another process: its row says so."""
-    story.beat(COLLECTOR, state=FAILING, last_error=NOW, error="OSError: disk full")
+    story.heartbeat(COLLECTOR, state=FAILING, last_error=NOW, error="OSError: disk full")
     story.monitor.refresh()
     health = story.monitor.health()
     assert not health.healthy
@@ -99,8 +101,8 @@ def test_a_part_that_fails_is_unhealthy_with_its_error(story: Story) -> None:
 
 def test_a_part_that_was_stopped_is_no_failure(story: Story) -> None:
     """However long ago that was; it is shown as stopped until the part begins somewhere, also after a restart."""
-    story.beat(EVALUATOR)
-    story.beat(EVALUATOR, state=STOPPED)
+    story.heartbeat(EVALUATOR)
+    story.heartbeat(EVALUATOR, state=STOPPED)
     story.go_on(10)
     story.time.go_on(timedelta(days=2))
     for monitor in (story.monitor, story.new_monitor()):
@@ -108,16 +110,16 @@ def test_a_part_that_was_stopped_is_no_failure(story: Story) -> None:
         monitor.refresh()
         assert monitor.health().healthy
         assert story.states() == {("evaluator", "host-a"): "stopped"}
-    story.beat(EVALUATOR, "host-b", since=story.time.clock.now)
+    story.heartbeat(EVALUATOR, "host-b", since=story.time.clock.now)
     story.monitor.refresh()
     assert story.states() == {("evaluator", "host-b"): "running"}
 
 
 def test_a_part_that_begins_anew_takes_the_place_of_one_that_died(story: Story) -> None:
     """A killed process says nothing; that one of the same part began after its last sign says that it was replaced."""
-    story.beat(COLLECTOR, "pod-1")
+    story.heartbeat(COLLECTOR, "pod-1")
     story.go_on(3)
-    story.beat(COLLECTOR, "pod-2", since=story.time.clock.now)
+    story.heartbeat(COLLECTOR, "pod-2", since=story.time.clock.now)
     story.go_on(10, (EVALUATOR, "pod-3"))
     # The second one, which began after the first had died, is silent by now, and alone.
     assert story.states() == {("collector", "pod-2"): "silent", ("evaluator", "pod-3"): "running"}
@@ -125,8 +127,8 @@ def test_a_part_that_begins_anew_takes_the_place_of_one_that_died(story: Story) 
 
 def test_one_of_several_that_dies_is_missed_for_a_day(story: Story) -> None:
     """Two collectors share the partitions of Kafka: that one is at work says nothing of the other. Then it is gone."""
-    story.beat(*A)
-    story.beat(*B)
+    story.heartbeat(*A)
+    story.heartbeat(*B)
     story.go_on(7, B)
     assert story.states() == {A: "silent", B: "running"}
     story.time.go_on(timedelta(hours=25))
@@ -136,7 +138,7 @@ def test_one_of_several_that_dies_is_missed_for_a_day(story: Story) -> None:
 
 def test_the_last_of_a_part_is_missed_for_four_weeks(story: Story) -> None:
     """While nothing scores, health does not become good by waiting, nor by a restart of the monitor."""
-    story.beat(EVALUATOR)
+    story.heartbeat(EVALUATOR)
     story.go_on(1)
     story.time.go_on(timedelta(days=20))
     for monitor in (story.monitor, story.new_monitor()):
@@ -155,7 +157,7 @@ def test_the_clock_of_another_host_may_be_an_hour_off(story: Story, minutes: int
     for monitor in (story.monitor, story.new_monitor()):
         story.monitor = monitor
         for _ in range(3):
-            story.beat(EVALUATOR, beat_at=story.time.clock.now + off)
+            story.heartbeat(EVALUATOR, heartbeat_at=story.time.clock.now + off)
             monitor.refresh()
             assert story.states() == {("evaluator", "host-a"): "running"}
             story.time.go_on(MINUTE)
@@ -166,10 +168,10 @@ def test_the_clock_of_another_host_may_be_an_hour_off(story: Story, minutes: int
 @pytest.mark.parametrize(("minutes", "words"), [(-70, "1.2 h behind"), (75, "1.2 h ahead of")])
 def test_a_clock_that_is_more_than_an_hour_off_is_told(story: Story, minutes: int, words: str) -> None:
     """Then what readers of the tables are promised does not hold, in either direction."""
-    story.beat(COLLECTOR)
+    story.heartbeat(COLLECTOR)
     story.monitor.refresh()
     story.time.go_on(MINUTE)
-    story.beat(COLLECTOR, beat_at=story.time.clock.now + timedelta(minutes=minutes))
+    story.heartbeat(COLLECTOR, heartbeat_at=story.time.clock.now + timedelta(minutes=minutes))
     story.monitor.refresh()
     (problem,) = story.monitor.health().problems
     assert f"the clock of this host is {words}" in problem
@@ -178,7 +180,7 @@ def test_a_clock_that_is_more_than_an_hour_off_is_told(story: Story, minutes: in
 @pytest.mark.parametrize("step", [-HOUR, HOUR, -3 * HOUR])
 def test_a_clock_that_is_set_makes_nothing_fresh_or_old(story: Story, step: timedelta) -> None:
     """Neither the figures nor a part of this host: an age is never negative, and what hangs is seen in time."""
-    story.beat(EVALUATOR)
+    story.heartbeat(EVALUATOR)
     story.monitor.refresh()
     story.time.clock.now += step
     health = story.monitor.health()
@@ -194,11 +196,11 @@ def test_a_clock_that_is_set_makes_nothing_fresh_or_old(story: Story, step: time
 def test_rows_after_a_clock_was_set_back_are_signs_of_life(story: Story) -> None:
     """What came last counts, not what has the latest time."""
     for minutes in (0, -58, -57, -56, -55, -54, -53, -52):
-        story.beat(EVALUATOR, beat_at=NOW + minutes * MINUTE)
+        story.heartbeat(EVALUATOR, heartbeat_at=NOW + minutes * MINUTE)
         story.time.passed += 60
         story.monitor.refresh()
     assert story.states() == {("evaluator", "host-a"): "running"}
-    story.beat(EVALUATOR, beat_at=NOW - 51 * MINUTE, state=STOPPED)
+    story.heartbeat(EVALUATOR, heartbeat_at=NOW - 51 * MINUTE, state=STOPPED)
     for monitor in (story.monitor, story.new_monitor()):
         story.monitor = monitor
         monitor.refresh()
@@ -215,8 +217,8 @@ def test_parts_of_the_own_process_are_known_without_the_lake(
 
     monkeypatch.setattr(story.lake, "deployments", refuse)
     said = {"state": FAILING, "last_error": NOW, "error": "the lake cannot be written"}
-    own = [Beat(part, "here", NOW, NOW, **said) for part in (COLLECTOR, EVALUATOR)]
-    story.own = [*own, Beat(ServicePart.WEBHOOKS, "here", NOW, NOW, RUNNING, last_success=NOW)]
+    own = [Heartbeat(part, "here", NOW, NOW, **said) for part in (COLLECTOR, EVALUATOR)]
+    story.own = [*own, Heartbeat(ServicePart.WEBHOOKS, "here", NOW, NOW, RUNNING, last_success=NOW)]
     story.monitor.refresh()
     app = create_app(story.monitor)
     health = get(app, "/healthz")
@@ -237,7 +239,7 @@ def test_an_empty_page_does_not_say_that_nothing_came_where_nothing_can_be_store
     story: Story, get: Callable[..., Any]
 ) -> None:
     """The lake can be read, and is empty, as no part can write it."""
-    story.own = [Beat(COLLECTOR, "here", NOW, NOW, FAILING, error="the lake cannot be written")]
+    story.own = [Heartbeat(COLLECTOR, "here", NOW, NOW, FAILING, error="the lake cannot be written")]
     story.monitor.refresh()
     page = get(create_app(story.monitor), "/").text
     assert "Nothing has arrived yet" not in page
@@ -246,18 +248,18 @@ def test_an_empty_page_does_not_say_that_nothing_came_where_nothing_can_be_store
 
 def test_what_a_process_knows_of_itself_counts_more_than_its_rows(story: Story) -> None:
     """The rows of a process whose lake is full are from before that."""
-    beat = story.beat(COLLECTOR)
-    story.own = [Beat(COLLECTOR, beat.host, beat.since, NOW, FAILING, error="disk full")]
+    heartbeat = story.heartbeat(COLLECTOR)
+    story.own = [Heartbeat(COLLECTOR, heartbeat.host, heartbeat.since, NOW, FAILING, error="disk full")]
     story.monitor.refresh()
     assert story.states() == {A: "failing"}
-    story.own = [Beat(COLLECTOR, beat.host, beat.since, NOW, RUNNING)]
+    story.own = [Heartbeat(COLLECTOR, heartbeat.host, heartbeat.since, NOW, RUNNING)]
     story.go_on(10)
     assert story.states() == {A: "running"}
 
 
 def test_a_monitor_that_cannot_look_calls_no_part_silent(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is the one that is deaf; when it can look again it has what came meanwhile."""
-    story.beat(*A)
+    story.heartbeat(*A)
     story.monitor.refresh()
 
     def refuse() -> None:
@@ -275,7 +277,7 @@ def test_a_monitor_that_cannot_look_calls_no_part_silent(story: Story, monkeypat
 
 def test_rows_of_a_later_version_are_passed_over(story: Story) -> None:
     """A part that this version does not know is neither an error nor shown."""
-    row = story.beat(COLLECTOR).row()
+    row = story.heartbeat(COLLECTOR).row()
     story.lake.table(SERVICES).append(SERVICES.rows([row | {"part": "replayer"}, row | {"state": "resting"}]))
     story.monitor.refresh()
     assert story.states() == {A: "running"}
@@ -285,11 +287,11 @@ def test_rows_of_a_later_version_are_passed_over(story: Story) -> None:
 def test_hosts_that_are_gone_leave_no_series(story: Story, get: Callable[..., Any]) -> None:
     """A thousand pods that came and went are not a thousand series."""
     for number in range(30):
-        story.beat(COLLECTOR, f"pod-{number}", since=story.time.clock.now, state=(RUNNING, STOPPED)[number % 2])
+        story.heartbeat(COLLECTOR, f"pod-{number}", since=story.time.clock.now, state=(RUNNING, STOPPED)[number % 2])
         story.time.go_on(MINUTE)
     since = story.time.clock.now
     for _ in range(8):
-        story.beat(COLLECTOR, "pod-last", since=since)
+        story.heartbeat(COLLECTOR, "pod-last", since=since)
         story.go_on(1)
     text = get(create_app(story.monitor), "/metrics").text
     assert [line for line in text.splitlines() if line.startswith("dialwatch_part_healthy")] == [

@@ -1,4 +1,4 @@
-"""A sign of life of a part of dialwatch, as the part writes it and as a reader of `_services` finds it."""
+"""A heartbeat of a part of dialwatch, as the part writes it and as a reader of `_services` finds it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 from lake.vocabulary import ServicePart, ServiceState
 
-BEAT_SECONDS = 60.0
-"""Time between two signs of life of one process."""
+HEARTBEAT_SECONDS = 60.0
+"""Time between two heartbeats of one process."""
 
 
 @dataclass(frozen=True)
-class Beat:
+class Heartbeat:
     """How one run of a part was at one moment: a row of `_services` (see there)."""
 
     part: ServicePart
     host: str
     since: datetime
-    beat_at: datetime
+    heartbeat_at: datetime
     state: ServiceState
     last_success: datetime | None = None
     last_error: datetime | None = None
@@ -32,4 +32,4 @@ class Beat:
 
     def row(self) -> dict[str, Any]:
         """Give the row."""
-        return asdict(self) | {"date": self.beat_at.date(), "part": self.part.value, "state": self.state.value}
+        return asdict(self) | {"date": self.heartbeat_at.date(), "part": self.part.value, "state": self.state.value}

@@ -13,7 +13,7 @@ from prometheus_client import generate_latest
 
 from collector import Collector, CollectorSettings, HttpSettings, create_app
 from collector.metrics import registry_of
-from collector.newcomers import Newcomers
+from collector.new_deployments import NewDeploymentLimit
 from collector.position import Partition, Piece
 from dialwatch.serving import BackgroundServer
 from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Lake
@@ -95,13 +95,13 @@ def test_kinds_that_are_left_out_take_no_room(lake: Lake) -> None:
 def test_the_bound_is_one_of_an_hour(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
     """As many as it says are taken up in any hour, signals apart from lines, and the log tells of more."""
     now = 0.0
-    newcomers = Newcomers(lake, 2, 1, lambda: now)
-    assert [newcomers.admits(name, is_signal=False) for name in "abca"] == [True, True, False, True]
-    assert [newcomers.admits(name, is_signal=True) for name in "aste"] == [True, True, False, False]
+    limit = NewDeploymentLimit(lake, 2, 1, lambda: now)
+    assert [limit.admits(name, is_signal=False) for name in "abca"] == [True, True, False, True]
+    assert [limit.admits(name, is_signal=True) for name in "aste"] == [True, True, False, False]
     now = 3599.0
-    assert not newcomers.admits("c", is_signal=False)
+    assert not limit.admits("c", is_signal=False)
     now = 3600.0
-    assert newcomers.admits("c", is_signal=False)
+    assert limit.admits("c", is_signal=False)
     told = [record.getMessage() for record in caplog.records]
     assert len(told) == 2
     assert all("if they are real, raise collector.new_deployments_per_hour" in one for one in told)
@@ -115,12 +115,12 @@ def test_a_lake_that_cannot_be_looked_at_stops_nothing(lake: Lake, monkeypatch: 
         raise OSError("no route to the store")
 
     monkeypatch.setattr(lake, "deployments", away)
-    newcomers = Newcomers(lake, 1, 1, lambda: now)
-    assert newcomers.admits("a", is_signal=False)
-    assert not newcomers.admits("b", is_signal=False)
+    limit = NewDeploymentLimit(lake, 1, 1, lambda: now)
+    assert limit.admits("a", is_signal=False)
+    assert not limit.admits("b", is_signal=False)
     monkeypatch.setattr(lake, "deployments", lambda: ["b"])
     now = 60.0
-    assert newcomers.admits("b", is_signal=False)
+    assert limit.admits("b", is_signal=False)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ _HOUR = 3600.0
 _LOOK_SECONDS = 60.0
 
 
-class Newcomers:
+class NewDeploymentLimit:
     """Admits deployments that the lake has, and others up to a number in an hour, counted since the start.
 
     Lines of Core and signals from other places have a number each.
