@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, get_origin
+from typing import Any, get_origin
 
 import yaml
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, field_validator
@@ -20,6 +20,7 @@ from pydantic_settings import (
 )
 
 from collector import CollectorSettings
+from dialwatch.lake_access import Access, owner_to_run_as, restrict
 from dialwatch.maintaining import LakeMaintenanceSettings
 from evaluator import EvaluatorSettings
 from lake import Lake, Storage, check_root
@@ -27,7 +28,6 @@ from monitor import MonitorSettings
 
 PREFIX = "DIALWATCH_"
 _FILE = "_file"
-_UMASKS = {"owner": 0o077, "group": 0o007, "all": 0o022}
 
 
 class ConfigError(ValueError):
@@ -68,7 +68,7 @@ class LakeSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     root: str
-    access: Literal["owner", "group", "all"] = "owner"
+    access: Access = "owner"
     storage: StorageSettings = StorageSettings()
     maintenance: LakeMaintenanceSettings = LakeMaintenanceSettings()
 
@@ -84,10 +84,14 @@ class LakeSettings(BaseModel):
     def open(self) -> Lake:
         """Open the lake; nothing is written yet. From now on this process and its children write as `access` says.
 
-        Raises ConfigError for a root that no waiting opens.
+        Raises ConfigError for a root that no waiting opens, and for root's account in a lake of another one.
         """
-        # Deltalake and pyarrow write by themselves and take no mode: what they write is bounded by the process.
-        os.umask(_UMASKS[self.access])
+        if (account := owner_to_run_as(self.root)) is not None:
+            raise ConfigError(
+                f"the lake {self.root} belongs to the account {account}, which could not read what root writes there: "
+                f"run this command as that account, as in sudo -u {account} dialwatch ..."
+            )
+        restrict(self.access)
         try:
             return Lake(self.root, self.storage.storage())
         except (ImportError, ValueError) as error:

@@ -18,6 +18,7 @@ from rich.table import Table as Grid
 
 from dialwatch.config import load_settings
 from dialwatch.judge_report import Report, report
+from dialwatch.lake_access import usual_permissions
 from evaluator import EvaluatorSettings, Judges
 from evaluator.calibration import (
     PASSES,
@@ -113,7 +114,9 @@ def calibrate_judge(
     if (page := html or page) is not None:
         environment = jinja2.Environment(loader=jinja2.PackageLoader("dialwatch"), autoescape=True)
         template = environment.get_template("calibration.html")
-        page.write_text(template.render(title=title, report=shown, version=version("dialwatch")), encoding="utf-8")
+        text = template.render(title=title, report=shown, version=version("dialwatch"))
+        with usual_permissions():
+            page.write_text(text, encoding="utf-8")
         typer.echo(f"written to {page}")
 
 

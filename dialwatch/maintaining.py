@@ -35,8 +35,8 @@ _DATED = tuple(name for name, spec in TABLES.items() if spec.by_date)
 _seconds = reads_seconds("smhd")
 _SERVICES_AGE = timedelta(days=28)
 """A part that has not been heard of for as long is not missed any more."""
-_SERVICES_FILES_AGE = timedelta(hours=1)
-"""Its table gets a commit a minute from every process, and nobody reads what was in it an hour ago."""
+_SERVICES_FILES_AGE = timedelta(hours=2)
+"""Its table gets a commit a minute from every process, and nobody reads old ones; more than clocks may be apart."""
 
 Interval = Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)]
 Day = Annotated[float, BeforeValidator(_seconds), Field(ge=86400, allow_inf_nan=False)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -46,12 +46,25 @@ class PartState:
 class _Heard:
     """The last row of a run, and when it came to us: a time of the monotonic clock; None for long ago.
 
-    `ahead` is how much later its clock was then than ours.
+    `ahead` is how much later its clock was then than ours. `first` and `last` are when the first and the last row came
+    of those that were written since our first look; None where there is none of them, or one was there before.
     """
 
     heartbeat: Heartbeat
     at: float | None
     ahead: timedelta
+    first: float | None
+    last: float | None
+
+    def is_replaced_by(self, host: str, since: datetime, first: float | None) -> bool:
+        """Whether another run of the part, that began at `since` by its host's clock, took the place of this one.
+
+        Clocks of hosts differ, so what tells is the order in which we heard of both. Of a run that said nothing since
+        our first look only the clocks tell; that of its own host may have been set back meanwhile.
+        """
+        if self.last is not None:
+            return first is not None and first > self.last
+        return since > self.heartbeat.heartbeat_at - (SKEW if host == self.heartbeat.host else timedelta(0))
 
 
 class Parts:
@@ -67,7 +80,7 @@ class Parts:
         self._clock = clock
         self._monotonic = monotonic
         self._version: int | None = None
-        self._looked_at = 0.0
+        self._began_at = self._looked_at = monotonic()
         self._heard: dict[Run, _Heard] = {}
 
     def look(self) -> None:
@@ -93,7 +106,10 @@ class Parts:
             known, ahead = heard.get(heartbeat.run), heartbeat.heartbeat_at - now
             if known is None or is_news or _is_later(heartbeat, known.heartbeat):
                 is_recent = is_news or -(SKEW + SILENT_AFTER) <= ahead <= SKEW
-                heard[heartbeat.run] = _Heard(heartbeat, at if is_recent else None, ahead)
+                heard_at = at if is_recent else None
+                first = (at if is_news else None) if known is None else known.first
+                last = at if is_news else (None if known is None else known.last)
+                heard[heartbeat.run] = _Heard(heartbeat, heard_at, ahead, first, last)
         self._heard, self._version, self._looked_at = heard, change.version, at
 
     def states(self, own: Sequence[Heartbeat]) -> tuple[PartState, ...]:
@@ -101,7 +117,10 @@ class Parts:
         now = self._clock()
         runs = {run: self._state(heard) for run, heard in self._heard.items()}
         runs |= {heartbeat.run: _told(heartbeat) for heartbeat in own}
-        found = [one for one in runs.values() if not _is_over(one, list(runs.values()), now)]
+        # Runs of this process began before it looked, whenever their own rows came.
+        first = {run: heard.first for run, heard in self._heard.items()}
+        first |= {heartbeat.run: self._began_at for heartbeat in own}
+        found = [one for run, one in runs.items() if not self._is_over(run, runs, first, now)]
         return tuple(sorted(found, key=lambda one: (_PARTS.index(one.part), one.host, one.since)))
 
     def _state(self, heard: _Heard) -> PartState:
@@ -122,6 +141,25 @@ class Parts:
             return replace(told, state=ServiceState.FAILING.value, problem=problem)
         return told
 
+    def _is_over(
+        self, run: Run, runs: Mapping[Run, PartState], first: Mapping[Run, float | None], now: datetime
+    ) -> bool:
+        """Whether a run that is silent or was stopped is of no interest any more.
+
+        `first` is when the first row of each run came; None where it was there before we looked.
+        """
+        one = runs[run]
+        others = {key: other for key, other in runs.items() if other.part == one.part and key != run}
+        if one.state == ServiceState.STOPPED:
+            return any(other.state != ServiceState.STOPPED or other.since > one.since for other in others.values())
+        if one.state != SILENT:
+            return False
+        silent = self._heard[run]
+        if any(silent.is_replaced_by(other.host, other.since, first[key]) for key, other in others.items()):
+            return True
+        is_alone = not any(other.state in (ServiceState.RUNNING, ServiceState.FAILING) for other in others.values())
+        return now - one.last_heartbeat > (_ALONE_MISSED_FOR if is_alone else _MISSED_FOR)
+
 
 def _is_later(heartbeat: Heartbeat, than: Heartbeat) -> bool:
     """Whether a row of a run is the later one; where the clock was set back the last may not have the latest time."""
@@ -135,16 +173,3 @@ def _told(heartbeat: Heartbeat) -> PartState:
     problem = heartbeat.error or "a step failed" if heartbeat.state is ServiceState.FAILING else None
     times = (heartbeat.since, heartbeat.heartbeat_at, heartbeat.last_success, heartbeat.last_error)
     return PartState(heartbeat.part.value, heartbeat.host, heartbeat.state.value, *times, heartbeat.error, problem)
-
-
-def _is_over(one: PartState, all_: Sequence[PartState], now: datetime) -> bool:
-    """Whether a run that is silent or was stopped is of no interest any more."""
-    others = [other for other in all_ if other.part == one.part and other is not one]
-    if one.state == ServiceState.STOPPED:
-        return any(other.state != ServiceState.STOPPED or other.since > one.since for other in others)
-    if one.state != SILENT:
-        return False
-    if any(other.since > one.last_heartbeat for other in others):
-        return True
-    is_alone = not any(other.state in (ServiceState.RUNNING, ServiceState.FAILING) for other in others)
-    return now - one.last_heartbeat > (_ALONE_MISSED_FOR if is_alone else _MISSED_FOR)

@@ -22,8 +22,9 @@ from dialwatch.demo.core import CoreLog
 from dialwatch.demo.display import Display
 from dialwatch.demo.receiver import Receiver
 from dialwatch.demo.traffic import Plan, make_plan, make_traffic
+from dialwatch.parts import Parts
 from dialwatch.serving import free_address, is_free
-from lake import Lake
+from lake import Lake, ServicePart
 
 SEED = 7
 DAY = timedelta(hours=16)
@@ -57,9 +58,11 @@ def run_demo(*, once: bool, keep: Path | None) -> int:
         receiver = stack.enter_context(Receiver(secret, display.delivered))
         settings = _settings(folder, receiver.url, secret)
         lake = settings.lake.open()
-        collector = stack.enter_context(collecting(settings, lake))
-        stack.enter_context(running.evaluating(settings, lake))
-        url = stack.enter_context(running.monitoring(settings, lake))
+        parts = Parts(lake, [part for part in ServicePart if part is not ServicePart.UPKEEP])
+        stack.enter_context(parts.running())
+        collector = stack.enter_context(collecting(settings, lake, parts[ServicePart.COLLECTOR]))
+        stack.enter_context(running.evaluating(settings, lake, part=parts[ServicePart.EVALUATOR]))
+        url = stack.enter_context(running.monitoring(settings, lake, parts=parts))
         log = folder / "logs" / f"aidial-{now:%Y-%m-%d}.0.log"
         with CoreLog(log, traffic, DAY.total_seconds() / WRITING_SECONDS) as core, display:
             _watch(display, plan, core, collector, lake)

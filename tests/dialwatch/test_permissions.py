@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dialwatch.config import ConfigError, LakeSettings
 from lake import PARSED_LOGS, SCORES, Lake
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for
@@ -76,3 +77,31 @@ def test_what_commands_write_may_be_read_by_its_account_alone(tmp_path: Path) ->
     (first,) = Lake(str(root)).table(PARSED_LOGS, "rag-app").read(["response_id"])["response_id"].to_pylist()[:1]
     run("lake", "erase", "--lake", root, "--response", first, XDG_STATE_HOME=str(tmp_path / "state"))
     assert modes(root) == {("folder", "0700"), ("file", "0600")}
+
+
+def test_root_leaves_nothing_in_a_lake_of_another_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The account of the services could not read it: the command ends before it writes, and says what to do."""
+    table = tmp_path / "lake" / "rag-app"
+    table.mkdir(parents=True)
+    settings = LakeSettings(root=str(tmp_path / "lake"))
+    if os.geteuid() == 0:
+        settings.open()
+        os.chown(table, 65534, 65534)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(ConfigError, match=r"belongs to the account \S+, which could not read .* sudo -u"):
+        settings.open()
+
+
+def test_a_report_has_the_permissions_of_the_shell(tmp_path: Path) -> None:
+    """It is no part of the lake, whoever opened the lake before."""
+    script = """
+import pathlib
+from dialwatch.config import LakeSettings
+from dialwatch.lake_access import usual_permissions
+LakeSettings(root="lake").open()
+with usual_permissions():
+    pathlib.Path("report").touch()
+pathlib.Path("row").touch()
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, umask=0o027, timeout=120)
+    assert [f"{(tmp_path / name).stat().st_mode:o}"[-3:] for name in ("report", "row")] == ["640", "600"]

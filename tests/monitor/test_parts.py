@@ -125,6 +125,35 @@ def test_a_part_that_begins_anew_takes_the_place_of_one_that_died(story: Story) 
     assert story.states() == {("collector", "pod-2"): "silent", ("evaluator", "pod-3"): "running"}
 
 
+@pytest.mark.parametrize("ahead", [-59, -30, 30, 59])
+def test_a_part_that_begins_anew_on_another_host_replaces_the_one_that_died_whatever_their_clocks(
+    story: Story, ahead: int
+) -> None:
+    """Clocks of hosts may be an hour apart: that we heard of the new one after the last word of the old one counts."""
+    story.go_on(1)
+    for _ in range(3):
+        story.go_on(1)
+        story.heartbeat(COLLECTOR, "host-a", heartbeat_at=story.time.clock.now + ahead * MINUTE)
+    story.go_on(2)
+    since = story.time.clock.now
+    for _ in range(20):
+        story.heartbeat(COLLECTOR, "host-b", since=since)
+        story.go_on(1)
+    assert story.states() == {("collector", "host-b"): "running"}
+    assert story.monitor.health().healthy
+
+
+def test_a_part_that_goes_on_replaces_none_that_dies_later_whatever_their_clocks(story: Story) -> None:
+    """A collector began after another one by its clock, which is ahead; when the other one dies it is missed."""
+    story.go_on(1)
+    for minute in range(20):
+        if minute < 3:
+            story.heartbeat(COLLECTOR, "host-a")
+        story.heartbeat(COLLECTOR, "host-b", since=NOW + timedelta(minutes=50))
+        story.go_on(1)
+    assert story.states() == {("collector", "host-a"): "silent", ("collector", "host-b"): "running"}
+
+
 def test_one_of_several_that_dies_is_missed_for_a_day(story: Story) -> None:
     """Two collectors share the partitions of Kafka: that one is at work says nothing of the other. Then it is gone."""
     story.heartbeat(*A)

@@ -13,7 +13,7 @@ from collector import Counts
 from dialwatch.demo.checks import METRIC, check_all
 from dialwatch.demo.receiver import Delivery
 from dialwatch.demo.traffic import Plan
-from lake import ALERTS, GROUND_TRUTH, SCORES, Lake
+from lake import ALERTS, GROUND_TRUTH, SCORES, SERVICES, Lake
 
 DROP = datetime(2026, 11, 20, 7, tzinfo=UTC)
 PLAN = Plan(
@@ -106,4 +106,7 @@ def test_the_demo_shows_the_whole_way_and_ends_by_itself(tmp_path: Path) -> None
     assert -1 not in places
     assert places == sorted(places)
     assert done.stderr == ""
-    assert {"support-rag", "hr-policies-assistant"} <= set(map(str, Lake(str(kept / "lake")).deployments()))
+    lake = Lake(str(kept / "lake"))
+    assert {"support-rag", "hr-policies-assistant"} <= set(map(str, lake.deployments()))
+    parts = set(lake.table(SERVICES).read(["part"])["part"].to_pylist())
+    assert parts == {"collector", "evaluator", "monitor", "webhooks"}
