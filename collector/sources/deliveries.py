@@ -6,7 +6,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from collector.parsing import SignalRecord
@@ -15,6 +15,9 @@ from collector.position import HTTP, Partition, Piece
 from lake import log_failure
 
 logger = logging.getLogger(__name__)
+
+_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 1.0, 60.0
+"""Between two tries to commit what is held after a failure, where no request comes: the waits double."""
 
 
 class OverloadedError(RuntimeError):
@@ -102,13 +105,21 @@ class Deliveries:
         done.add_done_callback(over)
 
     async def run(self) -> None:
-        """Commit what is waiting, again and again, until cancelled."""
+        """Commit what is waiting, again and again, until cancelled.
+
+        What the collector holds after a failed commit is tried again too where no sender comes again: no other source
+        may be there to do it, and the collector would be told as failing long after the lake is back.
+        """
+        wait: float | None = None
         while True:
-            await self._arrived.wait()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._arrived.wait(), wait)
             self._arrived.clear()
             taken, self._waiting = self._waiting, []
             pause = asyncio.create_task(asyncio.sleep(self.commit_seconds))
-            error = await asyncio.to_thread(self._commit, [(partition, items) for partition, items, _ in taken])
+            retry = _FIRST_WAIT_SECONDS if wait is None else min(2 * wait, _LONGEST_WAIT_SECONDS)
+            error = await asyncio.to_thread(self._commit, [(partition, items) for partition, items, _ in taken], retry)
+            wait = None if error is None else retry
             for _, _, done in taken:
                 if done.done():
                     continue
@@ -118,12 +129,16 @@ class Deliveries:
                     done.set_exception(error)
             await pause
 
-    def _commit(self, taken: list[tuple[Partition, list[Item]]]) -> Exception | None:
+    def _commit(self, taken: list[tuple[Partition, list[Item]]], retry: float) -> Exception | None:
         try:
             self.collector.commit([piece for partition, items in taken for piece in self._pieces(partition, items)])
         except Exception as error:
             # The sender keeps its lines and sends them again; those that were stored meanwhile are then duplicates.
-            log_failure(logger, error, "lines that came over HTTP could not be stored; senders are told to try again")
+            message = (
+                "lines that came over HTTP could not be stored; senders are told to send them again, and what is "
+                "held of them is tried again in %g s"
+            )
+            log_failure(logger, error, message, retry)
             return error
         return None
 

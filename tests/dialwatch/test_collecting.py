@@ -1,4 +1,4 @@
-"""The collector as a service: how it ends."""
+"""The collector as a service: how it ends, and how it recovers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 import collector
 from dialwatch.collecting import collect_once, collecting
 from dialwatch.config import Settings
-from lake import PARSED_LOGS, Lake, Table
+from dialwatch.parts import Part
+from lake import PARSED_LOGS, Lake, ServicePart, ServiceState, Table
 from tests.collector.lines import chat_line
-from tests.servers import wait_for
+from tests.servers import free_port, wait_for
 
 
 def settings_for(folder: Path, **sources: Any) -> Settings:
@@ -76,3 +78,41 @@ def test_all_sources_are_told_to_stop_at_once(tmp_path: Path, monkeypatch: pytes
     with collecting(settings, settings.lake.open()):
         assert told.n_waiting == 0
     assert not told.broken
+
+
+def test_a_collector_over_http_recovers_where_no_sender_comes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It fails as long as what it holds cannot be committed, and then stores it; what is sent again is stored once."""
+    refusals, is_away, write = [0], threading.Event(), Table.write
+
+    def refuse(table: Table, *values: Any, **named: Any) -> Any:
+        if is_away.is_set():
+            refusals[0] += 1
+            raise OSError("no route to the store")
+        return write(table, *values, **named)
+
+    monkeypatch.setattr(Table, "write", refuse)
+    monkeypatch.setattr("collector.sources.deliveries._FIRST_WAIT_SECONDS", 0.05)
+    address, part = f"127.0.0.1:{free_port()}", Part(ServicePart.COLLECTOR)
+    settings = settings_for(tmp_path, http={"listen": address}, signals={"implicit": False})
+    lake = settings.lake.open()
+
+    def post() -> int:
+        headers = {"Content-Type": "application/json"}
+        return httpx.post(f"http://{address}/data", content=chat_line(1), headers=headers, timeout=60).status_code
+
+    with collecting(settings, lake, part):
+        is_away.set()
+        assert post() == 503
+        for _ in range(3):
+            seen = refusals[0]
+            assert part.heartbeat().state is ServiceState.FAILING
+            wait_for(lambda seen=seen: refusals[0] > seen)
+        assert part.heartbeat().error == "OSError: no route to the store"
+        is_away.clear()
+        wait_for(lambda: part.heartbeat().state is ServiceState.RUNNING)
+        assert lake.table(PARSED_LOGS, "rag-app").read().num_rows == 1
+        assert post() == 200
+    assert lake.table(PARSED_LOGS, "rag-app").read().num_rows == 1
+    assert "Traceback" not in caplog.text
