@@ -24,6 +24,8 @@ from lake import (
     clean_log,
     compact,
     forget_before,
+    in_one_line,
+    is_store_error,
     log_failure,
     reads_seconds,
     vacuum,
@@ -116,10 +118,11 @@ def maintain(
 ) -> MaintenanceResult:
     """Look after every table once; one that fails leaves the others alone.
 
-    Ends after a table once `is_stopping` says so.
+    Ends after a table once `is_stopping` says so. All that the store refuses is one line of the log.
     """
     tables, merged, dropped, removed, entries = 0, 0, 0, 0, 0
     failures: list[str] = []
+    refused: list[tuple[str, Exception]] = []
     for deployment, table in all_tables(lake):
         if is_stopping():
             break
@@ -132,11 +135,24 @@ def maintain(
             entries += clean_log(table, now, settings.log_age(table.spec)).removed
             tables += 1
         except Exception as error:  # what is wrong with one table is not wrong with the others
-            failures.append(f"{table.uri}: {error}")
-            log_failure(logger, error, "table %s was not looked after and will be at the next pass", table.uri)
-    result = MaintenanceResult(tables, merged, dropped, removed, entries, tuple(failures))
-    logger.info("looked after the tables: %s", result)
-    return result
+            failures.append(f"{table.uri}: {in_one_line(error)}")
+            if is_store_error(error):
+                refused.append((table.uri, error))
+            else:
+                logger.exception("table %s was not looked after and will be at the next pass", table.uri)
+    if refused:
+        uri, first = refused[0]
+        message = "not looked after, and tried again at the next pass: %d of %d tables; the first is %s"
+        log_failure(logger, first, message, len(refused), tables + len(failures), uri)
+    logger.info(
+        "looked after %d tables: %d files merged, %d dropped with old dates, %d removed, %d entries of logs removed",
+        tables,
+        merged,
+        dropped,
+        removed,
+        entries,
+    )
+    return MaintenanceResult(tables, merged, dropped, removed, entries, tuple(failures))
 
 
 @contextmanager

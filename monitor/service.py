@@ -83,7 +83,7 @@ class Monitor:
             monotonic=self._monotonic,
         )
         self._one_at_a_time = threading.Lock()
-        self._failures = Failures()
+        self._failures = Failures(self._monotonic)
         self._snapshot: Snapshot | None = None
         self._totals = RisingTotals()
         self._begin()

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 from pydantic import ValidationError
 
 from dialwatch.maintaining import LakeMaintenanceSettings, maintain, maintaining
-from lake import BATCHES, PARSED_LOGS, SCORES, SERVICES, Lake
+from lake import BATCHES, PARSED_LOGS, SCORES, SERVICES, Lake, Table
 
 NOW = datetime.now(UTC)
 
@@ -61,6 +61,33 @@ def test_a_broken_table_leaves_the_others_alone(tmp_path: Path) -> None:
     result = maintain(lake, LakeMaintenanceSettings(), NOW)
     assert result.tables == 1
     assert [Path(lake.root, "a").name in failure for failure in result.failures] == [True]
+
+
+def test_a_lake_that_takes_no_change_is_one_line_a_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It says how many tables the store refused, and what it said first; an unknown error has its own traceback."""
+    lake = Lake(str(tmp_path))
+    for name in "abcd":
+        put(lake, name, 0)
+
+    def refuse(table: Table, _: timedelta) -> list[str]:
+        if table.uri == lake.table(PARSED_LOGS, "c").uri:
+            raise ValueError("a table that cannot be")
+        raise OSError(30, "Read-only file system", table.uri)
+
+    monkeypatch.setattr("dialwatch.maintaining.vacuum", refuse)
+    result = maintain(lake, LakeMaintenanceSettings(), NOW)
+    assert (result.tables, len(result.failures)) == (0, 4)
+    unknown, refused = caplog.records
+    first = lake.table(PARSED_LOGS, "a").uri
+    assert refused.getMessage() == (
+        "not looked after, and tried again at the next pass: 3 of 4 tables; the first is "
+        f"{first}: OSError: [Errno 30] Read-only file system: '{first}'"
+    )
+    assert refused.exc_info is None
+    assert lake.table(PARSED_LOGS, "c").uri in unknown.getMessage()
+    assert unknown.exc_info is not None
 
 
 def test_a_pass_that_is_told_to_stop_leaves_the_other_tables_to_the_next(tmp_path: Path) -> None:

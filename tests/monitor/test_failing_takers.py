@@ -255,3 +255,42 @@ def test_an_alert_does_not_end_while_scores_are_missing(
     assert restarted.snapshot is not None
     assert restarted.snapshot.deployments["rag-search"].readings[METRIC].status is Status.LEARNING
     assert {row["change"] for row in lake.table(ALERTS, "rag-search").read().to_pylist()} == {"firing"}
+
+
+def test_a_lake_that_stays_away_is_told_in_the_log_after_pauses_that_double(
+    monitor: Monitor, lake: Lake, clock: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every refresh counts it and says it in health; the log has it at once, another error, and a new outage, too."""
+    begun, asked = clock(), 0
+
+    def away() -> list[str | None]:
+        nonlocal asked
+        asked += 1
+        raise OSError(f"no route to the store after {asked} tries in {asked / 7:.3f} s, request {asked:x}a0f")
+
+    def refused() -> list[str | None]:
+        raise PermissionError("access denied")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(lake, "deployments", away)
+        told: list[float] = []
+        for _ in range(60):
+            caplog.clear()
+            monitor.refresh()
+            assert any("no route to the store" in problem for problem in monitor.health().problems)
+            told += [(clock() - begun).total_seconds()] * len(caplog.records)
+            clock.advance(seconds=2)
+        assert told == [0, 6, 16, 36, 76]
+        caplog.clear()
+        failing.setattr(lake, "deployments", refused)
+        monitor.refresh()
+        assert [record.getMessage() for record in caplog.records] == [
+            "list_deployments failed for the lake; it is tried again. PermissionError: access denied"
+        ]
+    monitor.refresh()
+    assert monitor.snapshot is not None
+    assert monitor.snapshot.failures == {"list_deployments": 61}
+    caplog.clear()
+    monkeypatch.setattr(lake, "deployments", refused)
+    monitor.refresh()
+    assert len(caplog.records) == 1
