@@ -43,7 +43,7 @@ def test_the_signs_of_life_stay_few_files_and_a_short_log(tmp_path: Path) -> Non
         at = NOW - timedelta(days=days_ago)
         table.append(SERVICES.rows([{"part": "collector", "host": "h", "heartbeat_at": at, "date": at.date()}]))
     maintain(lake, LakeMaintenanceSettings(), NOW)
-    maintain(lake, LakeMaintenanceSettings(), NOW + timedelta(hours=2))
+    maintain(lake, LakeMaintenanceSettings(), NOW + timedelta(hours=3))
     assert table.read().num_rows == 59
     assert len(table.snapshot().file_uris()) == 2
     assert len(list((tmp_path / "_services" / "_delta_log").glob("*.json"))) < 30
