@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from evaluator.answers import answers
 from evaluator.asking import Judges
-from evaluator.late_contexts import with_late_contexts
+from evaluator.late_contexts import wait_for_others, with_late_contexts
 from evaluator.metrics import Metric
 from evaluator.old_answers import Period, Place, answers_a_day, old_answers
 from evaluator.owed import owed_probabilities
@@ -104,7 +104,7 @@ class Backfill:
 
     def tasks(self) -> Iterator[DeploymentBackfill]:
         """Give what there is to do, deployment by deployment; nothing is written yet."""
-        children = ChildContexts(self._lake)
+        children = ChildContexts(self._lake, wait_for_others(self._settings.context_grace), self._clock)
         for deployment in self.deployments:
             tables = DeploymentTables.of(self._lake, deployment, children)
             metrics, grace = self._metrics_of(deployment), self._settings.context_grace

@@ -3,6 +3,9 @@
 An application that shows no chunks has them in the prompt of its own model call, and the line of that call may come
 after its own. So such an answer waits for a grace time from when its row was written. Which answers still wait
 follows from the rows and one moment in the `scores` table: those that were written after it.
+
+Where the model stands behind an interceptor, the line of another call that can have made it may come too. So such a
+model call waits for half of that time: it may come in the first half, and the other call's line in the second.
 """
 
 from __future__ import annotations
@@ -59,6 +62,11 @@ class Grace:
         """Give the rows to score: those new ones that need not wait, and of the others each that is not new."""
         others = ended.filter(pc.invert(pc.is_in(ended["event_id"], new["event_id"].combine_chunks())))
         return pa.concat_tables([others, new.filter(~waits_after(self.until))])
+
+
+def wait_for_others(context_grace: float) -> timedelta:
+    """Give how old the row of a model call behind an interceptor must be before it is joined with an answer."""
+    return timedelta(seconds=context_grace / 2)
 
 
 def waits_after(until: int) -> ds.Expression:

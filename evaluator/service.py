@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from evaluator.anchors import Rescoring
 from evaluator.asking import Judges
 from evaluator.ground_truth import propose_cases
+from evaluator.late_contexts import wait_for_others
 from evaluator.metrics import Metric
 from evaluator.owed import OwedScores
 from evaluator.positions import Uncommitted
@@ -93,7 +94,7 @@ class Evaluator:
         self._owed = OwedScores(self._scorer)
         self._rescoring = Rescoring(settings.anchors, self._scorer)
         self._told_missing: set[str] = set()
-        self._children = ChildContexts(lake)
+        self._children = ChildContexts(lake, wait_for_others(settings.context_grace), clock)
         self._uncommitted = Uncommitted()
         self._clock = clock
         self._steps = ClockSteps(clock, monotonic or (lambda: clock().timestamp()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -30,6 +30,7 @@ _MOST_ROWS = 1_000_000
 """So many children are remembered, of the days that were asked for last; about 100 MB."""
 _NAMES = pa.dictionary(pa.int32(), pa.string())
 _INDEX_COLUMNS = ("event_id", "trace_id", "parent_span_id", "requested_at", "parent_deployment")
+_LOST_COLUMNS = ("event_id", "execution_path", "duration_ms", "ingested_at")
 _IS_CHILD = (
     (ds.field("contexts_origin") == "prompt") & ds.field("trace_id").is_valid() & ds.field("parent_span_id").is_valid()
 )
@@ -39,7 +40,7 @@ _IS_CHILD = (
 class _Index:
     """Children of all deployments that were called in whole hours, without their contexts.
 
-    `lost` has the execution paths of those whose parent span no call has; None until it is needed.
+    `lost` has what tells whose those are whose parent span no call has; None until it is needed.
     """
 
     since: datetime
@@ -52,10 +53,21 @@ class ChildContexts:
     """Finds the contexts in the prompts of the calls that other calls made, in all deployments' tables.
 
     It looks at each table once and remembers the ids of the days that it was asked for, until `forget()`.
+
+    With `wait`, a call to a model behind an interceptor has a parent only once its row is so old by the `clock`: until
+    then the row of another call that can have made it may come.
     """
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(
+        self,
+        lake: Lake,
+        wait: timedelta = timedelta(),
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         self._lake = lake
+        self._wait = wait
+        self._clock = clock
+        self._looked_at = clock()
         self._tables: dict[str | None, Table] = {}
         self._datasets: dict[str | None, ds.Dataset] = {}
         self._indexes: dict[date, _Index] = {}
@@ -119,24 +131,28 @@ class ChildContexts:
         if index.lost is None:
             index.lost = self._lost(index)
         ids = pa.array([child["event_id"] for child in children], pa.string())
-        paths = {row["event_id"]: row["execution_path"]
-                 for row in index.lost.filter(pc.is_in(index.lost["event_id"], ids)).to_pylist()}  # fmt: skip
-        lost = [child | {"execution_path": paths[child["event_id"]]} for child in children
-                if child["event_id"] in paths and not _is_direct(paths[child["event_id"]], deployment)]  # fmt: skip
+        told = {row["event_id"]: row for row in index.lost.filter(pc.is_in(index.lost["event_id"], ids)).to_pylist()}
+        both = [child | told[child["event_id"]] for child in children if child["event_id"] in told]
+        lost = [child for child in both
+                if not _is_direct(child["execution_path"], deployment) and self._has_waited(child)]  # fmt: skip
         if not lost:
             return {}
         traces = sorted({child["trace_id"] for child in lost})
         where = _between(lost[0]["requested_at"] - LONGEST_CALL, lost[-1]["requested_at"] + CLOCKS_DIFFER)
         where &= ds.field("trace_id").isin(traces)
-        columns = ["trace_id", "span_id", "requested_at", "execution_path"]
+        columns = ["trace_id", "span_id", "requested_at", "duration_ms", "execution_path"]
         rows = self._rows(columns, where, [deployment]).to_pylist()
         # The tables may have been looked at before the rows of these calls were there.
         made = {span: Call(span[0], at) for span, at in calls.items()}
         made |= {(row["trace_id"], row["span_id"]): Call.of(row) for row in rows}
         return {span: lost[number] for number, span in owners([Call.of(child) for child in lost], made)}
 
+    def _has_waited(self, child: Mapping[str, Any]) -> bool:
+        written = child["ingested_at"]
+        return not self._wait or written is None or written <= self._looked_at - self._wait
+
     def _lost(self, index: _Index) -> pa.Table:
-        """Give event_id and execution_path of the children that name a parent, but whose parent span no call has."""
+        """Give `_LOST_COLUMNS` of the children that name a parent, but whose parent span no call has."""
         rows = index.rows.filter(pc.is_valid(index.rows["parent_deployment"]))
         window = _between(index.since - LONGEST_CALL, index.until + CLOCKS_DIFFER)
         spans = ds.field("span_id").isin(pc.unique(rows["parent_span_id"]))
@@ -144,7 +160,7 @@ class ChildContexts:
         is_logged = pc.is_in(_joined(rows, "parent_span_id"), _joined(logged, "span_id").combine_chunks())
         lost = rows.filter(pc.invert(is_logged))
         events = ds.field("event_id").isin(lost["event_id"].combine_chunks())
-        return self._rows(["event_id", "execution_path"], window & events, pc.unique(lost["deployment"]).to_pylist())
+        return self._rows(_LOST_COLUMNS, window & events, pc.unique(lost["deployment"]).to_pylist())
 
     def _children(self, day: date, since: datetime, until: datetime) -> _Index:
         index = self._indexes.pop(day, None)
@@ -183,6 +199,7 @@ class ChildContexts:
                   for name in (*columns, "deployment")]  # fmt: skip
         yield pa.schema(fields).empty_table()
         if not self._datasets:
+            self._looked_at = self._clock()
             self._datasets = {deployment: self._table(deployment).dataset() for deployment in self._lake.deployments()}
         for deployment, dataset in self._datasets.items():
             if deployments is None or deployment in deployments:

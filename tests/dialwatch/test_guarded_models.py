@@ -94,6 +94,26 @@ def test_a_call_that_ends_first_gets_no_chunk_of_one_that_goes_on(tmp_path: Path
     assert lake.table(PARSED_LOGS, "rag-app").read(["contexts_origin"])["contexts_origin"].to_pylist() == ["none"] * 2
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (1, 3, 0, 2)])
+def test_calls_that_follow_each_other_get_their_own_chunks(tmp_path: Path, order: Sequence[int]) -> None:
+    """Core 2026 tells how long a call took: two of one trace are told apart, whichever line came first."""
+    lake = Lake(str(tmp_path))
+    lines = [application(0, 0), model_call(100, 0, 0, ["pii"]), application(1, 5), model_call(101, 1, 5, ["pii"])]
+    collect(lake, [timed(lines[place], 200) for place in order], [True] * 4)
+    assert contexts(lake, "rag-app") == {"Answer 0.": ["of 0"], "Answer 1.": ["of 1"]}
+
+
+def test_an_answer_gets_no_chunk_of_a_call_that_began_after_it(tmp_path: Path) -> None:
+    """Lines of Core 2026: the model call of a call whose own line is not there yet."""
+    lake = Lake(str(tmp_path))
+    collect(lake, [timed(application(0, 0), 200), timed(model_call(101, 1, 5, ["pii"]), 200)], [True] * 2)
+    assert contexts(lake, "rag-app") == {"Answer 0.": []}
+
+
+def timed(line: bytes, milliseconds: int) -> bytes:
+    return json.dumps(json.loads(line) | {"operation_duration_ms": milliseconds}).encode()
+
+
 CHILDREN = st.lists(st.tuples(st.integers(0, 9), st.sampled_from([[], ["pii"], ["a", "b"]])), max_size=2)
 CALLS = st.lists(st.tuples(st.integers(0, 40), CHILDREN), min_size=1, max_size=3)
 

@@ -165,6 +165,63 @@ def test_a_second_call_that_comes_within_the_grace_keeps_the_first_from_its_chun
     assert traffic.values(KPRECISION) == {"a": "no_contexts", "b": "no_contexts"}
 
 
+@pytest.mark.parametrize("first", ["child", "answer"])
+@pytest.mark.parametrize("later", [0, 40, 59])
+def test_a_chunk_behind_an_interceptor_waits_for_the_line_of_another_call(
+    first: str, later: int, evaluator: Evaluator, traffic: Any, model: Any, clock: Clock
+) -> None:
+    """Parallel calls of one trace, the model call's line before the other's, which comes as late as half the grace."""
+    if first == "answer":
+        traffic.log(parent(traffic, clock, "a"))
+        evaluator.run_once()
+        # Its grace ends after the model call's line, and before that of the other call where this is late.
+        clock.wait(90)
+    model.log(child(model, clock, "b", parent_span_id="span of a hop"))
+    if first == "child":
+        traffic.log(parent(traffic, clock, "a"))
+    evaluator.run_once()
+    clock.wait(later)
+    evaluator.run_once()
+    traffic.log(parent(traffic, clock, "b"))
+    for _ in range(5):
+        clock.wait(31)
+        evaluator.run_once()
+    assert traffic.values(KPRECISION) == {"a": "no_contexts", "b": "no_contexts"}
+
+
+def test_a_liked_answer_gets_no_facts_of_another_call_whose_line_comes_soon(
+    evaluator: Evaluator, traffic: Any, model: Any, clock: Clock
+) -> None:
+    """A case is made at once and stays, so a model call behind an interceptor that has just come gives it no facts."""
+    model.log(child(model, clock, "b", parent_span_id="span of a hop"))
+    traffic.log(parent(traffic, clock, "a"))
+    traffic.rate(traffic.signal("like", "a"))
+    evaluator.run_once()
+    traffic.log(parent(traffic, clock, "b"))
+    evaluator.run_once()
+    assert [case["facts"] for case in traffic.cases()] == [[]]
+
+
+@pytest.mark.parametrize("comes", ["before", "after"])
+def test_calls_that_follow_each_other_are_scored_with_their_own(
+    comes: str, evaluator: Evaluator, traffic: Any, model: Any, clock: Clock
+) -> None:
+    """Their durations tell, whether the second call's line comes before the first answer is scored or after it."""
+    begun = START - timedelta(minutes=5)
+    for number, (name, text) in enumerate({"a": CHUNK, "b": "Harbours."}.items()):
+        at = begun + timedelta(seconds=5 * number)
+        hop = {"parent_span_id": f"hop of {name}", "requested_at": at + timedelta(milliseconds=100)}
+        model.log(child(model, clock, name, text, **hop, duration_ms=50))
+        if number and comes == "after":
+            clock.wait(121)
+            evaluator.run_once()
+        traffic.log(parent(traffic, clock, name, requested_at=at, duration_ms=200))
+    for _ in range(2):
+        clock.wait(121)
+        evaluator.run_once()
+    assert traffic.values(KPRECISION) == {"a": 1.0, "b": 0.0}
+
+
 def test_a_liked_answer_gets_its_facts_from_its_model_call(
     evaluator: Evaluator, traffic: Any, model: Any, clock: Clock
 ) -> None:

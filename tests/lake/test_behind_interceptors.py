@@ -123,6 +123,77 @@ def test_paths_tell_two_calls_apart(lake: Lake) -> None:
     assert trace.found(lake) == {"b": "b's"}
 
 
+MINUTE_MS = 60_000
+
+
+@pytest.mark.parametrize("logged", [("a",), ("b",), ("a", "b")], ids="-and-".join)
+def test_times_tell_calls_of_one_trace_apart_that_follow_each_other(lake: Lake, logged: tuple[str, ...]) -> None:
+    """Each gets its own, and none that of a call that began after it had ended, be that one logged or not."""
+    trace = Trace()
+    for span, minute in [("a", 0), ("b", 2)]:
+        if span in logged:
+            trace.application(span, minute, duration_ms=MINUTE_MS)
+        trace.model(f"hop-{span}", minute + 0.5, f"{span}'s", duration_ms=MINUTE_MS // 4)
+    trace.write(lake)
+    assert trace.found(lake) == {span: f"{span}'s" for span in logged}
+
+
+@pytest.mark.parametrize(
+    ("begun", "ended"),
+    [
+        pytest.param(1, None, id="began-after"),
+        pytest.param(59.5 / 60, 62 / 60, id="began-before-and-ended-after"),
+        pytest.param(60.5 / 60, 60.6 / 60, id="began-a-little-after"),
+    ],
+)
+def test_a_model_call_that_outlasts_a_call_is_not_its_own(lake: Lake, begun: float, ended: float | None) -> None:
+    """It is that of a call of the trace that goes on and is not logged yet."""
+    trace = Trace()
+    trace.application("a", 0, duration_ms=MINUTE_MS - 1)
+    duration = None if ended is None else round((ended - begun) * MINUTE_MS)
+    trace.model("hop", begun, "another's", duration_ms=duration)
+    trace.write(lake)
+    assert trace.found(lake) == {}
+
+
+@pytest.mark.parametrize("duration", [None, -1, 2**62])
+def test_a_call_whose_end_is_not_told_can_have_made_what_began_in_an_hour(lake: Lake, duration: int | None) -> None:
+    """Beside another it keeps both from a chunk, and alone it gets its own; a number that cannot be is not believed."""
+    trace, alone = Trace(), Trace("u")
+    trace.application("a", 0, duration_ms=MINUTE_MS)
+    trace.application("b", 4, duration_ms=duration)
+    trace.model("hop", 0.5, "a's")
+    alone.application("a", 0, duration_ms=duration)
+    alone.model("hop", 50, "a's", duration_ms=duration)
+    trace.write(lake)
+    alone.write(lake)
+    assert trace.found(lake) == {}
+    assert alone.found(lake) == {"a": "a's"}
+
+
+@pytest.mark.parametrize("wait", [0, 60])
+def test_a_model_call_waits_for_the_row_of_another_call(lake: Lake, wait: float) -> None:
+    """It has no parent by its application's name until its row was there so long; a span that tells needs no wait."""
+    now = [NOON]
+    children = ChildContexts(lake, timedelta(seconds=wait), lambda: now[0])
+    trace, direct = Trace(), Trace("u")
+    trace.application("a")
+    trace.model("hop", 0.5, "a's", ingested_at=NOON)
+    direct.application("a")
+    direct.model("a", 0.5, "a's", ingested_at=NOON)
+    trace.write(lake)
+    direct.write(lake)
+    asked = {("t", "a"): NOON, ("u", "a"): NOON}
+    assert set(children.of(asked, "rag")) == ({("u", "a")} if wait else set(asked))
+    now[0] += timedelta(seconds=59)
+    children.forget()
+    assert set(children.of(asked, "rag")) == ({("u", "a")} if wait else set(asked))
+    now[0] += timedelta(seconds=1)
+    assert set(children.of(asked, "rag")) == ({("u", "a")} if wait else set(asked))
+    children.forget()
+    assert set(children.of(asked, "rag")) == set(asked)
+
+
 @pytest.mark.parametrize(
     "columns",
     [
@@ -210,3 +281,36 @@ def test_no_call_gets_a_chunk_of_another(
         if any(is_direct for is_direct, *_ in own[span]) or (len(calls) == 1 and own[span]):
             best = max(own[span])
             assert found[span] == best[2].partition("\0")[2]
+
+
+SEQUENCE = st.lists(
+    st.tuples(st.integers(2, 120), st.integers(1, 600), st.lists(st.integers(0, 999), max_size=2, unique=True)),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(SEQUENCE, st.sets(st.integers(0, 3)))
+def test_calls_that_follow_each_other_get_their_own_whoever_is_logged(
+    tmp_path_factory: pytest.TempPathFactory, calls: list[tuple[int, int, list[float]]], unlogged: set[int]
+) -> None:
+    """A pause of two seconds or more, any durations, some calls not logged yet: each that is gets its last chunk."""
+    lake, trace = Lake(str(tmp_path_factory.mktemp("lake"))), Trace()
+    own: dict[str, list[tuple[int, str]]] = {}
+    at = 0
+    for number, (pause, seconds, children) in enumerate(calls):
+        at += pause * 1000
+        span = f"span-{number}"
+        if number not in unlogged:
+            own[span] = []
+            trace.application(span, at / MINUTE_MS, duration_ms=seconds * 1000)
+        for place, part in enumerate(children):
+            begun = at + part * seconds
+            ended = at + seconds * 1000
+            trace.model(f"hop-{number}-{place}", begun / MINUTE_MS, f"{span}/{place}", duration_ms=ended - begun)
+            if number not in unlogged:
+                own[span].append((begun, f"{span}/{place}"))
+        at += seconds * 1000
+    trace.write(lake)
+    assert trace.found(lake) == {span: max(some)[1] for span, some in own.items() if some}
