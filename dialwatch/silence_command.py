@@ -55,7 +55,9 @@ def add(
         typer.echo(f"note: {note}")
     silence_id = add_silence(opened, silence, now)
     typer.echo(f"silence {silence_id} holds back alerts of {_what(silence)} until {written(end)}")
-    typer.echo(f"to end it before: dialwatch silence end {silence_id}")
+    given = f" -c {config}" if config else ""
+    given += f" --lake {lake}" if lake else ""
+    typer.echo(f"to end it before: dialwatch silence end {silence_id}{given}")
 
 
 @app.command("list")

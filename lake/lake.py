@@ -53,6 +53,10 @@ class Lake:
         names = {name for folder in folders if (name := self._name_of(folder)) is not None}
         return [*sorted(names), *([None] if UNASSIGNED in folders else [])]
 
+    def is_empty(self) -> bool:
+        """Whether there is no table at all: nothing was written yet, or what was is elsewhere, as of a lost mount."""
+        return not self._folders(self._path)
+
     def _name_of(self, folder: str) -> str | None:
         """Name of the deployment of a folder; None where it is not, or not yet, one of a deployment."""
         if is_cut(folder):

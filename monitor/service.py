@@ -145,7 +145,7 @@ class Monitor:
     def _refresh(self, is_stopping: Callable[[], bool]) -> None:
         now, began = self._clock(), self._monotonic()
         self._failures.begin()
-        deployments = self._failures.attempt("list_deployments", self._lake.deployments)
+        deployments = self._failures.attempt("list_deployments", self._deployments)
         if deployments is None:
             self._republish_failures()
             return
@@ -183,6 +183,13 @@ class Monitor:
         self._intake.take_alerts(deployments)
         self._failures.attempt("publish", lambda: self._publish(now, began, streams, judgements))
         self._notifier.wake()
+
+    def _deployments(self) -> list[str | None]:
+        """Deployments of the lake; raises where all that there was is gone: it is away, and was not emptied by us."""
+        deployments = self._lake.deployments()
+        if self._known and not deployments and self._lake.is_empty():
+            raise FileNotFoundError(f"all tables are gone from {self._lake.root}: is it mounted, and not moved away?")
+        return deployments
 
     def _look_at_floors(self, now: datetime) -> None:
         told = last_changes(self._alert_book.changes())

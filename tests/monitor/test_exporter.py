@@ -269,6 +269,7 @@ def test_a_score_without_a_value_makes_no_series(monitor: Monitor, rows: Any):
 
 def test_an_ended_series_disappears(monitor: Monitor, rows: Any, lake: Any):
     """A deployment that has left the lake has no sample any more."""
+    rows.logs("stays", {})
     rows.logs("gone", {})
     monitor.refresh()
     assert "gone" in str(samples(monitor))
