@@ -18,7 +18,8 @@ _LOOK_SECONDS = 60.0
 class NewDeploymentLimit:
     """Admits deployments that the lake has, and others up to a number in an hour, counted since the start.
 
-    Lines of Core and signals from other places have a number each.
+    Lines of Core and signals from other places have a number each. As long as it could never be seen what the lake has,
+    all are admitted and none is counted: they may be deployments that it has.
     """
 
     def __init__(self, lake: Lake, lines: int, signals: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -28,6 +29,7 @@ class NewDeploymentLimit:
         self._admitted: dict[bool, deque[float]] = {False: deque(), True: deque()}
         self._known: set[str] = set()
         self._looked_at: float | None = None
+        self._has_seen = False
         self._told_at: float | None = None
 
     def admits(self, deployment: str, *, is_signal: bool) -> bool:
@@ -41,6 +43,9 @@ class NewDeploymentLimit:
             self._look()
             if deployment in self._known:
                 return True
+        if not self._has_seen:
+            self._known.add(deployment)
+            return True
         admitted, most = self._admitted[is_signal], self._most[is_signal]
         while admitted and now - admitted[0] >= _HOUR:
             admitted.popleft()
@@ -54,7 +59,8 @@ class NewDeploymentLimit:
     def _look(self) -> None:
         try:
             self._known.update(name for name in self._lake.deployments() if name is not None)
-        except Exception as error:  # whatever a store raises: the next look is soon, and till then there is room
+            self._has_seen = True
+        except Exception as error:  # whatever a store raises: the next look is soon
             logger.warning("cannot see which deployments the lake has (%s: %s)", type(error).__name__, error)
 
     def _refuse(self, deployment: str, is_signal: bool, now: float) -> None:

@@ -97,9 +97,10 @@ class Collector:
         with self._lock:
             self._recover()
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: Piece) -> list[Rejection]:
         """Take a piece into the open batch; send off what is there first if it is full or old.
 
+        Gives the rejections among what the piece became.
         When a commit fails its error is raised and the piece is not taken, so that memory stays bounded: to the open
         batch and the one before it. Raises LostRaceError where the piece is not the next of its partition: a batch has
         been given up, and the source must be read again from `offset()`.
@@ -115,13 +116,17 @@ class Collector:
                 self._take(piece, record, len(piece.raw) // len(records), section)
             section.offset = piece.offset
             section.exhausted_size = None
+            return [record for record in records if isinstance(record, Rejection)]
 
-    def commit(self, pieces: Iterable[Piece]) -> None:
-        """Take pieces and commit them; what becomes of other sources' lines meanwhile cannot concern them."""
+    def commit(self, pieces: Iterable[Piece]) -> list[list[Rejection]]:
+        """Take pieces and commit them; what becomes of other sources' lines meanwhile cannot concern them.
+
+        Gives for each piece the rejections among what it became.
+        """
         with self._lock:
-            for piece in pieces:
-                self.add(piece)
+            rejections = [self.add(piece) for piece in pieces]
             self.flush()
+            return rejections
 
     def offset(self, partition: Partition) -> int:
         """Position after the last line that was taken from this partition, committed or not."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -27,13 +28,29 @@ def holds_more_values(text: str | bytes, most: int = MOST_VALUES) -> bool:
     return _marks_outside_strings(written, most) >= most
 
 
+def hold_more_values(texts: Sequence[bytes], most: int) -> bool:
+    """Whether JSON texts hold more than so many values together; a string that one leaves open ends with it."""
+    if sum(map(_marks, texts)) < most:
+        return False
+    left = most
+    for text in texts:
+        left -= _marks_outside_strings(text, left)
+        if left <= 0:
+            return True
+    return False
+
+
 def may_hold_more_values(text: str | bytes, most: int = MOST_VALUES) -> bool:
     """Whether a text may hold more than so many values, wherever one begins to read it; what is in strings counts."""
     if len(text) <= most:
         return False
     if isinstance(text, str):
         return sum(map(text.count, _MARKS.decode())) >= most
-    return sum(map(text.count, _MARKS)) >= most
+    return _marks(text) >= most
+
+
+def _marks(text: bytes) -> int:
+    return sum(map(text.count, _MARKS))
 
 
 def _marks_outside_strings(text: bytes, enough: int) -> int:

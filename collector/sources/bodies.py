@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 from fastapi import HTTPException, Request
 from isal import igzip_lib
 
-from collector.parsing.amount import holds_more_values
+from collector.parsing.amount import hold_more_values
 from collector.parsing.entries import BOM
 from collector.sources.lines import GZIP_MAGIC
 
@@ -51,7 +51,7 @@ def split_lines(body: bytes, limit: int) -> list[bytes]:
     Raises HTTPException 400 where none could, and 413 where what the body holds takes more than the limit in bytes.
     """
     if is_json(body):
-        require_few_values(body, limit)
+        require_few_values([body], limit)
         return [body] if not _is_empty_array(body) else []
     lines = lines_of(body, limit)
     if not any(line.lstrip().startswith((b"[", b"{")) for line in lines):
@@ -73,10 +73,13 @@ def require_few_items(count: int, limit: int) -> None:
         raise _too_much(f"more than {most} lines or items")
 
 
-def require_few_values(body: bytes, limit: int) -> None:
-    """Raise HTTPException 413 where the values of a JSON body would take more than the limit in bytes."""
+def require_few_values(texts: Sequence[bytes], limit: int) -> None:
+    """Raise HTTPException 413 where the values of JSON texts would take more than the limit in bytes, all together.
+
+    Each text must be one that is decoded from its beginning: a string that it leaves open hides nothing of the next.
+    """
     most = limit // _BYTES_OF_A_VALUE
-    if holds_more_values(body, most):
+    if hold_more_values(texts, most):
         raise _too_much(f"more than {most} JSON values")
 
 

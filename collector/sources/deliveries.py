@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from collector.parsing import SignalRecord
+from collector.parsing import Rejection, SignalRecord
 from collector.pipeline import Collector
 from collector.position import HTTP, Partition, Piece
 from lake import log_failure
@@ -56,7 +56,7 @@ class Deliveries:
     _run: str = field(default_factory=lambda: uuid.uuid4().hex)
     _offsets: dict[Partition, int] = field(default_factory=dict)
     _held: int = 0
-    _waiting: list[tuple[Partition, list[Item], asyncio.Future[None]]] = field(default_factory=list)
+    _waiting: list[tuple[Partition, list[Item], asyncio.Future[list[Item]]]] = field(default_factory=list)
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     @contextmanager
@@ -76,16 +76,19 @@ class Deliveries:
         held.bytes += size
         self._held += size
 
-    async def store(self, name: str, items: list[Item], held: Held) -> None:
-        """Return when the items are durable; raises what kept them from it, and OverloadedError after the time."""
+    async def store(self, name: str, items: list[Item], held: Held) -> list[Item]:
+        """Give the items when they are durable; a signal that the collector refused has a problem then.
+
+        Raises what kept them from it, and OverloadedError after the time.
+        """
         if not items:
-            return
-        done = asyncio.get_running_loop().create_future()
+            return items
+        done: asyncio.Future[list[Item]] = asyncio.get_running_loop().create_future()
         delivery = (Partition(HTTP, name, f"{self._run}{name}"), items, done)
         self._waiting.append(delivery)
         self._arrived.set()
         try:
-            await asyncio.wait_for(asyncio.shield(done), self.answer_seconds)
+            return await asyncio.wait_for(asyncio.shield(done), self.answer_seconds)
         except TimeoutError:
             if delivery in self._waiting:
                 self._waiting.remove(delivery)
@@ -93,11 +96,11 @@ class Deliveries:
                 self._hold_until(done, held)
             raise OverloadedError(f"the lake did not take the rows within {self.answer_seconds:g} s") from None
 
-    def _hold_until(self, done: asyncio.Future[None], held: Held) -> None:
+    def _hold_until(self, done: asyncio.Future[list[Item]], held: Held) -> None:
         """Count the bytes of a request that was answered until its commit, which is under way, is over."""
         size, held.bytes = held.bytes, 0
 
-        def over(future: asyncio.Future[None]) -> None:
+        def over(future: asyncio.Future[list[Item]]) -> None:
             self._held -= size
             if not future.cancelled():
                 future.exception()  # It is in the log; here nobody waits for it any more.
@@ -118,20 +121,24 @@ class Deliveries:
             taken, self._waiting = self._waiting, []
             pause = asyncio.create_task(asyncio.sleep(self.commit_seconds))
             retry = _FIRST_WAIT_SECONDS if wait is None else min(2 * wait, _LONGEST_WAIT_SECONDS)
-            error = await asyncio.to_thread(self._commit, [(partition, items) for partition, items, _ in taken], retry)
-            wait = None if error is None else retry
-            for _, _, done in taken:
+            brought = [(partition, items) for partition, items, _ in taken]
+            outcome = await asyncio.to_thread(self._commit, brought, retry)
+            wait = retry if isinstance(outcome, Exception) else None
+            for number, (_, _, done) in enumerate(taken):
                 if done.done():
                     continue
-                if error is None:
-                    done.set_result(None)
+                if isinstance(outcome, Exception):
+                    done.set_exception(outcome)
                 else:
-                    done.set_exception(error)
+                    done.set_result(outcome[number])
             await pause
 
-    def _commit(self, taken: list[tuple[Partition, list[Item]]], retry: float) -> Exception | None:
+    def _commit(self, taken: list[tuple[Partition, list[Item]]], retry: float) -> list[list[Item]] | Exception:
+        """Commit what was taken and give it with the problems that the collector saw, or what kept it from that."""
         try:
-            self.collector.commit([piece for partition, items in taken for piece in self._pieces(partition, items)])
+            rejections = self.collector.commit(
+                [piece for partition, items in taken for piece in self._pieces(partition, items)]
+            )
         except Exception as error:
             # The sender keeps its lines and sends them again; those that were stored meanwhile are then duplicates.
             message = (
@@ -140,9 +147,16 @@ class Deliveries:
             )
             log_failure(logger, error, message, retry)
             return error
-        return None
+        judged = iter(rejections)
+        return [[_judged(item, next(judged)) for item in items] for _, items in taken]
 
     def _pieces(self, partition: Partition, items: list[Item]) -> Iterator[Piece]:
         for item in items:
             offset = self._offsets[partition] = self._offsets.get(partition, 0) + 1
             yield Piece(partition, item.raw, offset, problem=item.problem, record=item.record)
+
+
+def _judged(item: Item, rejections: list[Rejection]) -> Item:
+    if item.record is None or not rejections:
+        return item
+    return Item(item.raw, problem=(rejections[0].reason, rejections[0].message))

@@ -35,10 +35,11 @@ def create_app(
     one envelope, or a line each. `POST /signals` takes signals, as an array or one a line: see `SignalItem`. Both take
     `Content-Encoding: gzip`. The answers:
 
-    200: all rows are durable. What could not be read is in the lake's rejected rows, with the reason; `/signals` counts
-    both in its answer. 400: nothing in the body can be read. 401: the token is wrong. 408: the body came too slowly.
-    413: the body is too large, or holds too much. 415: it is no JSON, and there is no token. 503, with `Retry-After`:
-    the lake is slow or away; send the same again, what is stored already is not stored twice.
+    200: all rows are durable. What could not be read or was refused is in the lake's rejected rows, with the reason;
+    `/signals` counts both in its answer, and says why. 400: nothing in the body can be read. 401: the token is wrong.
+    408: the body came too slowly. 413: the body is too large, or holds too much. 415: it is no JSON, and there is no
+    token. 503, with `Retry-After`: the lake is slow or away; send the same again, what is stored already is not stored
+    twice.
     """
     words = Words(collector.settings.signals.words)
     deliveries = Deliveries(
@@ -81,7 +82,7 @@ def create_app(
         items = await _take(request, settings, deliveries, read)
         renamed = sum(item.record is not None and is_renamed(item.record) for item in items)
         collector.meter.note_renamed(renamed)
-        problems = [(number, item.problem[1]) for number, item in enumerate(items) if item.problem]
+        problems = [(number, ": ".join(item.problem)) for number, item in enumerate(items) if item.problem]
         return {
             "status": "stored",
             "accepted": len(items) - len(problems),
@@ -108,7 +109,7 @@ async def _take(
             items = await asyncio.to_thread(read, body)
             del body
             deliveries.grow(held, BYTES_OF_AN_ITEM * len(items))
-            await deliveries.store(request.url.path, items, held)
+            return await deliveries.store(request.url.path, items, held)
         except (HTTPException, ClientDisconnect):
             raise
         except Exception as error:
@@ -116,7 +117,6 @@ async def _take(
             told = error if isinstance(error, OverloadedError) else type(error).__name__
             detail = f"the lake does not take rows now ({told}); send the same again"
             raise HTTPException(503, detail, headers={"Retry-After": _RETRY_SECONDS}) from error
-    return items
 
 
 async def _body(request: Request, settings: HttpSettings, deliveries: Deliveries, held: Held) -> bytes:

@@ -89,9 +89,11 @@ def is_renamed(record: SignalRecord) -> bool:
 
 def _split(body: bytes, limit: int) -> list[bytes]:
     body = body.removeprefix(BOM)
-    require_few_values(body, limit)
     if not is_json(body):
-        return lines_of(body, limit) or [body]
+        lines = lines_of(body, limit) or [body]
+        require_few_values(lines, limit)
+        return lines
+    require_few_values([body], limit)
     if not body.lstrip().startswith(b"["):
         return [body]
     raws = msgspec.json.decode(body, type=list[msgspec.Raw])

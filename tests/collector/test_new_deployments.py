@@ -108,19 +108,45 @@ def test_the_bound_is_one_of_an_hour(lake: Lake, caplog: pytest.LogCaptureFixtur
 
 
 def test_a_lake_that_cannot_be_looked_at_stops_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deployments are then taken up as new ones, and a minute later it is looked at again."""
+    """Until it could be seen once what the lake has, nothing is refused or counted; it is looked at every minute."""
     now = 0.0
+    look = lake.deployments
 
     def away() -> list[str | None]:
         raise OSError("no route to the store")
 
     monkeypatch.setattr(lake, "deployments", away)
     limit = NewDeploymentLimit(lake, 1, 1, lambda: now)
-    assert limit.admits("a", is_signal=False)
-    assert not limit.admits("b", is_signal=False)
-    monkeypatch.setattr(lake, "deployments", lambda: ["b"])
+    assert all(limit.admits(name, is_signal=is_signal) for name in "abc" for is_signal in (False, True))
     now = 60.0
-    assert limit.admits("b", is_signal=False)
+    assert limit.admits("d", is_signal=False)
+    monkeypatch.setattr(lake, "deployments", look)
+    now = 120.0
+    assert [limit.admits(name, is_signal=False) for name in "ade"] == [True, True, True]
+    assert [limit.admits(name, is_signal=False) for name in "adef"] == [True, True, True, False]
+    monkeypatch.setattr(lake, "deployments", away)
+    now = 180.0
+    assert not limit.admits("g", is_signal=False)
+
+
+def test_rows_of_real_deployments_pass_while_the_store_is_away(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look that fails once makes no line of a deployment that the lake has a rejected one."""
+    first = collector_of(lake)
+    for number in range(3):
+        take(first, line_of(f"app-{number}", number), number + 1)
+    first.flush()
+    second, looks = collector_of(lake, new_deployments_per_hour=1), iter([OSError("no route to the store")])
+
+    def away_once() -> list[str | None]:
+        raise next(looks)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lake, "deployments", away_once)
+        for number in range(3):
+            take(second, line_of(f"app-{number}", 10 + number), 10 + number)
+    second.flush()
+    assert rejected(lake) == []
+    assert [lake.table(PARSED_LOGS, f"app-{number}").read().num_rows for number in range(3)] == [2, 2, 2]
 
 
 @pytest.fixture
@@ -133,7 +159,13 @@ def served(lake: Lake) -> Iterator[tuple[Collector, str]]:
 def test_signals_make_few_deployments(lake: Lake, served: tuple[Collector, str]) -> None:
     """A thousand made-up names in one small request make as many tables as the bound says; the rest is kept."""
     sent = [{"deployment": f"made-up-{number}", "response_id": "r", "signal": "like"} for number in range(1_000)]
-    assert httpx.post(served[1], json=sent, timeout=60).status_code == 200
+    for _ in range(2):
+        answer = httpx.post(served[1], json=sent, timeout=60)
+        told = answer.json()
+        assert (answer.status_code, told["accepted"], told["rejected"]) == (200, 3, 997)
+        assert [error["index"] for error in told["errors"]] == list(range(3, 23))
+        assert all(error["reason"].startswith("too_many_deployments: ") for error in told["errors"])
+        assert all("collector.signals.new_deployments_per_hour" in error["reason"] for error in told["errors"])
     assert len(lake.deployments()) == 3
     rows = rejected(lake)
     assert len(rows) == 997
@@ -143,6 +175,22 @@ def test_signals_make_few_deployments(lake: Lake, served: tuple[Collector, str])
     take(served[0], line_of("real", 1), 1)
     served[0].flush()
     assert lake.table(PARSED_LOGS, "real").read().num_rows == 1
+
+
+def test_each_sender_is_told_of_its_own_signals(lake: Lake, served: tuple[Collector, str]) -> None:
+    """What is unreadable, refused or taken is told by its place, and a refused word is not said to be stored."""
+    new = [{"deployment": f"made-up-{number}", "response_id": "r", "signal": "like"} for number in range(3)]
+    assert httpx.post(served[1], json=new, timeout=60).json()["accepted"] == 3
+    sent = [{"deployment": "made-up-9", "response_id": "r", "signal": word} for word in ("copy", "share", "x1", "x2")]
+    told = httpx.post(
+        served[1], json=[{"deployment": "made-up-1"}, *sent, new[0] | {"chat_id": "c"}], timeout=60
+    ).json()
+    assert (told["accepted"], told["rejected"], told["stored_as_other"]) == (1, 5, 0)
+    reasons = [(error["index"], error["reason"].partition(":")[0]) for error in told["errors"]]
+    assert reasons == [(0, "not_a_signal"), *[(number, "too_many_deployments") for number in range(1, 5)]]
+    assert httpx.post(served[1], json=sent, timeout=60).json()["accepted"] == 0
+    assert lake.table(USER_SIGNALS, "made-up-0").read(["signal"]).num_rows == 2
+    assert len(rejected(lake)) == 5
 
 
 def test_words_too_many_are_other(lake: Lake, served: tuple[Collector, str]) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.parsing import LogRecord, Rejection, amount, parse_piece, split_entries
-from collector.parsing.amount import MOST_VALUES, holds_more_values
+from collector.parsing.amount import MOST_VALUES, hold_more_values, holds_more_values
 from collector.parsing.line import Unreadable
 from tests.collector.lines import chat_line
 
@@ -124,3 +124,17 @@ def test_crumbs_take_no_more_memory_than_text(crumb: str, whole: str) -> None:
     command = [sys.executable, "-c", _PEAK, crumb, "16", whole]
     told = subprocess.run(command, check=True, capture_output=True, text=True)
     assert int(told.stdout) < 400
+
+
+@given(st.lists(JSON, max_size=5), st.integers(1, 5), st.lists(st.sampled_from([b'"', b"\\", b'"\\', b'x"'])))
+def test_no_texts_hold_more_values_together_than_are_counted(
+    values: list[Any], window: int, broken: list[bytes]
+) -> None:
+    """A text counts the same whatever texts stand before it, also ones that leave a string open."""
+    texts = [json.dumps(value).encode() for value in values]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(amount, "_WINDOW", window)
+        alone = [next(most for most in range(1, 10_000) if not hold_more_values([text], most)) - 1 for text in texts]
+        assert all(marks >= values_of(value) - 1 for marks, value in zip(alone, values, strict=True))
+        assert not hold_more_values([*broken, *texts], sum(alone) + 1)
+        assert sum(alone) == 0 or hold_more_values([*broken, *texts], sum(alone))

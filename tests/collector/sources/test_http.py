@@ -13,8 +13,9 @@ import httpx
 import pytest
 
 from collector import Collector, CollectorSettings, HttpSettings, create_app
+from collector.parsing import Rejection
 from collector.position import Piece
-from collector.sources.deliveries import Deliveries
+from collector.sources.deliveries import Deliveries, Item
 from dialwatch.serving import BackgroundServer
 from lake import BATCHES, PARSED_LOGS, REJECTED, Lake
 from tests.collector.lines import chat_line
@@ -193,9 +194,9 @@ def test_a_slow_lake_is_told_to_the_sender(lake: Lake, monkeypatch: pytest.Monke
     collector = Collector(lake, CollectorSettings())
     commit = collector.commit
 
-    def slow(pieces: object) -> None:
+    def slow(pieces: list[Piece]) -> list[list[Rejection]]:
         free.wait(60)
-        commit(pieces)  # type: ignore[arg-type]
+        return commit(pieces)
 
     monkeypatch.setattr(collector, "commit", slow)
     settings = HttpSettings(commit_seconds=0, answer_seconds=0.5, max_waiting_bytes=30_000)
@@ -219,13 +220,13 @@ def test_requests_in_flight_are_answered_when_the_server_ends(lake: Lake, monkey
     collector, store = Collector(lake, CollectorSettings()), Deliveries.store
     commit = collector.commit
 
-    async def count(deliveries: Deliveries, name: str, *given: Any) -> None:
+    async def count(deliveries: Deliveries, name: str, *given: Any) -> list[Item]:
         taken.append(name)
-        await store(deliveries, name, *given)
+        return await store(deliveries, name, *given)
 
-    def late(pieces: list[Piece]) -> None:
+    def late(pieces: list[Piece]) -> list[list[Rejection]]:
         wait_for(lambda: server._server.should_exit)
-        commit(pieces)
+        return commit(pieces)
 
     monkeypatch.setattr(Deliveries, "store", count)
     monkeypatch.setattr(collector, "commit", late)

@@ -72,6 +72,18 @@ def test_what_bytes_become_is_bounded_before_it_is_made(endpoint: Endpoint, path
     assert grown < 100 + 4 * len(body) / MIB
 
 
+@pytest.mark.parametrize(
+    ("path", "lines", "answer"), [("/signals", 1, 413), ("/signals", 1_000, 413), ("/data", 1, 200)]
+)
+def test_a_broken_line_hides_nothing_of_the_next_ones(endpoint: Endpoint, path: str, lines: int, answer: int) -> None:
+    """Behind a line with a lone quote or backslash 45 MiB of empty objects are counted, in one line or in many."""
+    crumbs = LIKE[:-1] + b',"k":[' + b"{}," * (15 * MIB // lines) + b"{}]}"
+    for first in (b'"', b"\\", b'"\\'):
+        status, reason, grown = endpoint.send(path, b"\n".join([first, *[crumbs] * lines]))
+        assert (status, "more than 1048576 JSON values" in reason) == (answer, answer == 413)
+        assert grown < 400
+
+
 def test_nesting_without_end_is_one_rejection(endpoint: Endpoint, tmp_path: Path) -> None:
     """Millions of brackets are kept as they came, and nothing is made of them."""
     body = b"[" * 900_000
