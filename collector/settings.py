@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator
 
 from collector.redaction import RedactionSettings
 from collector.signals import SignalSettings
 from collector.sources.kafka_settings import KafkaSettings
-from lake import KINDS, Origin
+from lake import KINDS, Origin, reads_hosts
 
 
 class FilesSettings(BaseModel):
@@ -32,7 +34,7 @@ class HttpSettings(BaseModel):
 
     listen: str = "127.0.0.1:8080"
     token: SecretStr | None = None
-    hosts: tuple[str, ...] = ()
+    hosts: Annotated[tuple[str, ...], BeforeValidator(reads_hosts)] = ()
     max_body_bytes: int = Field(default=64 << 20, gt=0)
     max_waiting_bytes: int = Field(default=256 << 20, gt=0)
     receive_seconds: float = Field(default=300.0, gt=0)

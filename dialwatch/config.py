@@ -6,10 +6,10 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_origin
+from typing import Annotated, Any, get_origin
 
 import yaml
-from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
@@ -23,7 +23,7 @@ from collector import CollectorSettings
 from dialwatch.lake_access import Access, owner_to_run_as, restrict
 from dialwatch.maintaining import LakeMaintenanceSettings
 from evaluator import EvaluatorSettings
-from lake import Lake, Storage, check_root
+from lake import Lake, Storage, check_root, reads_hosts
 from monitor import MonitorSettings
 
 PREFIX = "DIALWATCH_"
@@ -102,7 +102,7 @@ class MonitorSection(MonitorSettings):
     """The monitor, where its pages and metrics are served, and under which names besides those that are ours alone."""
 
     listen: str = "127.0.0.1:9464"
-    hosts: tuple[str, ...] = ()
+    hosts: Annotated[tuple[str, ...], BeforeValidator(reads_hosts)] = ()
 
 
 class Settings(BaseModel):

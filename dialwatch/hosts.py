@@ -7,6 +7,7 @@ read the answers. Starlette's TrustedHostMiddleware takes a list of names alone,
 from __future__ import annotations
 
 import ipaddress
+import socket
 from collections.abc import Collection
 from urllib.parse import urlsplit
 
@@ -16,8 +17,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 OPEN_PATHS = frozenset({"/metrics", "/healthz"})
 """Paths without a text of anybody, which programs ask for under any name."""
-_OWN_ENDINGS = (".localhost", ".local", ".internal", ".svc", ".home.arpa")
-"""Names that nobody can buy: those of a machine, a network or a cluster of one's own."""
+_OWN_ENDINGS = (".localhost", ".local", ".internal", ".svc", ".home.arpa", ".test", ".corp", ".home")
+"""Names that nobody can buy: those of a machine, a network or a cluster of one's own.
+
+All but `svc` are reserved, or refused to everybody by ICANN. Others that people use, such as `lan`, are merely not sold
+yet.
+"""
 
 
 def is_own_name(host: str) -> bool:
@@ -32,12 +37,13 @@ def is_own_name(host: str) -> bool:
 class KnownHosts:
     """Refuse requests under a name that is neither our own nor given, and those that pages of other sites send.
 
-    `listen` is the host that the server listens on, `setting` where `hosts` are given.
+    `listen` is the host that the server listens on, `setting` where `hosts` are given. What the machine calls itself is
+    our own too.
     """
 
     def __init__(self, app: ASGIApp, listen: str, hosts: Collection[str], setting: str) -> None:
         self._app = app
-        self._listen = listen.lower()
+        self._own = frozenset({listen.lower(), socket.gethostname().lower().rstrip(".")})
         self._hosts = frozenset(host.lower().rstrip(".") for host in hosts if host)
         self._setting = setting
 
@@ -52,18 +58,19 @@ class KnownHosts:
     def _refusal(self, headers: Headers) -> PlainTextResponse | None:
         asked, origin = headers.get("host", ""), headers.get("origin")
         host = _host_of(f"//{asked}")
-        if host is None or not (is_own_name(host) or host == self._listen or host in self._hosts):
-            told = (
-                f"this server does not know itself as {asked[:200]!r}: if that is its name, add it to {self._setting}"
-            )
+        if host is None:
+            told = f"the Host {asked[:200]!r} is no name: send the server's address, or a name in {self._setting}"
             return PlainTextResponse(f"{told}\n", 421)
-        if origin is not None and not origin.lower().endswith(f"://{asked.lower()}") and not self._is_given(origin):
-            told = f"a page of {origin[:200]!r} may not send this: if it is yours, add its host to {self._setting}"
-            return PlainTextResponse(f"{told}\n", 403)
-        return None
-
-    def _is_given(self, origin: str) -> bool:
-        return _host_of(origin) in self._hosts
+        if not (is_own_name(host) or host in self._own or host in self._hosts):
+            told = f"this server does not know itself as {host[:200]!r}: if that is its name, add it to {self._setting}"
+            return PlainTextResponse(f"{told}\n", 421)
+        if origin is None or origin.lower().endswith(f"://{asked.lower()}"):
+            return None
+        sender = _host_of(origin)
+        if sender in self._hosts:
+            return None
+        why = f"if it is yours, add {sender[:200]!r} to" if sender else "it names no host that could be in"
+        return PlainTextResponse(f"a page of {origin[:200]!r} may not send this: {why} {self._setting}\n", 403)
 
 
 def _host_of(address: str) -> str | None:

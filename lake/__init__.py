@@ -18,6 +18,7 @@ from lake.compaction import TARGET_BYTES, Compaction, compact
 from lake.durations import reads_seconds
 from lake.erasure import BACKFILLS, PASSES, Receipt, TableReceipt, erase
 from lake.heartbeats import HEARTBEAT_SECONDS, Heartbeat
+from lake.host_names import reads_hosts
 from lake.interchange import OTHER_CASES, answers_frame, ground_truth_frame
 from lake.lake import Lake, check_root
 from lake.names import deployment_name, folder_name
@@ -139,6 +140,7 @@ __all__ = [
     "llms_of",
     "log_failure",
     "read_new",
+    "reads_hosts",
     "reads_seconds",
     "usable_texts",
     "vacuum",

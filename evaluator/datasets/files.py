@@ -29,7 +29,8 @@ def open_dataset(path: str, storage: Storage | None = None) -> Dataset:
     """Give a table's paths and metadata; `path` is that of the table or of its metadata.
 
     A table without metadata is one of which nothing is known. Raises DatasetError where the path ends in neither
-    `.parquet`, `.csv`, `.jsonl` nor one of these and `.metadata.json`, and where the metadata cannot be read.
+    `.parquet`, `.csv`, `.jsonl`, in small letters or capitals, nor one of these and `.metadata.json`, and where the
+    metadata cannot be read.
     """
     data_path, metadata_path = _paths_read(path)
     filesystem, at = (storage or Storage()).filesystem(metadata_path)
@@ -63,7 +64,7 @@ def read_column(path: str, name: str, storage: Storage | None = None) -> npt.NDA
 def _paths_read(path: str) -> tuple[str, str]:
     """Give the paths of a table that is read, and of its metadata, from either."""
     data_path = path.removesuffix(_METADATA)
-    if not data_path.endswith((_TABLE, *_TEXT)):
+    if not data_path.lower().endswith((_TABLE, *_TEXT)):
         raise DatasetError(f"{path} must end in {', '.join((_TABLE, *_TEXT))}, or one of these and {_METADATA}")
     return data_path, f"{data_path}{_METADATA}"
 
@@ -90,7 +91,7 @@ def reading(path: str, storage: Storage | None = None) -> Iterator[pq.ParquetFil
         # s3fs says the path and no word more.
         raise FileNotFoundError(f"there is no file {data_path}") from None
     with opened as file:
-        read = _TEXT.get(f".{data_path.rpartition('.')[2]}")
+        read = _TEXT.get(f".{data_path.rpartition('.')[2].lower()}")
         if read is not None:
             yield pq.ParquetFile(_as_parquet(data_path, read(data_path, file.read())))
             return

@@ -66,28 +66,28 @@ class GroundTruth:
 
     def _partners(self, answers: pa.RecordBatch) -> Iterator[Sequence[int]]:
         names_case = CASE in answers.schema.names and CASE in self.table.schema.names
-        named = _cells(answers, CASE) if names_case else repeat(None)
-        for key, own, case in zip(_keys(answers), _cells(answers, ANSWER), named, strict=False):
+        named = _ids(answers, CASE) if names_case else repeat(None)
+        for key, own, case in zip(_keys(answers), _ids(answers, ANSWER), named, strict=False):
             by_key = [] if key is None else [self._best(row, own) for row in self.rows.get(key, ())]
             found = [partner for partner in by_key if partner is not None]
             if names_case:
                 found = [partner for partner in found if self._cases[partner] is None]
-                found += [self._by_case[case]] if case in self._by_case else []
+                found += [self._by_case[case]] if case is not None and case in self._by_case else []
             yield found
 
-    def _best(self, cases: Sequence[int], own: object) -> int | None:
+    def _best(self, cases: Sequence[int], own: str | None) -> int | None:
         return next((case for case in cases if own is None or self._sources[case] != own), None)
 
     @cached_property
-    def _sources(self) -> Sequence[object]:
-        return list(_cells(self.table, SOURCE))
+    def _sources(self) -> Sequence[str | None]:
+        return list(_ids(self.table, SOURCE))
 
     @cached_property
-    def _cases(self) -> Sequence[object]:
-        return list(_cells(self.table, CASE))
+    def _cases(self) -> Sequence[str | None]:
+        return list(_ids(self.table, CASE))
 
     @cached_property
-    def _by_case(self) -> Mapping[object, int]:
+    def _by_case(self) -> Mapping[str, int]:
         return {case: row for row, case in enumerate(self._cases) if case is not None}
 
 
@@ -121,6 +121,13 @@ def _column(cells: Sequence[object], kind: pa.DataType) -> pa.Array:
 
 def _cells(table: pa.RecordBatch | pa.Table, name: str) -> Iterable[Any]:
     return table.column(name).to_pylist() if name in table.schema.names else [None] * len(table)
+
+
+def _ids(table: pa.RecordBatch | pa.Table, name: str) -> Iterator[str | None]:
+    """Give ids as text: what is a number in one form of a table, and 1.0 beside empty cells, is text in another."""
+    for cell in _cells(table, name):
+        is_whole = isinstance(cell, float) and cell.is_integer()
+        yield None if cell is None else str(int(cell) if is_whole else cell)
 
 
 def _keys(table: pa.RecordBatch | pa.Table) -> Iterable[Key | None]:

@@ -25,6 +25,8 @@ _LISTS = frozenset(
 )
 _NUMBERS = frozenset({"duration_ms", "price"})
 _LONGEST_CELL = 2**31 - 1
+_SEPARATORS = {";": "semicolons", "\t": "tabs"}
+"""What other programs write between columns."""
 
 
 def read_csv(path: str, content: bytes) -> pa.Table:
@@ -40,6 +42,10 @@ def read_csv(path: str, content: bytes) -> pa.Table:
         rows = [(reader.line_num, row) for row in reader if row]
     except csv.Error as error:
         raise DatasetError(f"{path} line {reader.line_num} cannot be read as CSV: {error}") from None
+    if len(header) == 1 and (found := [name for mark, name in _SEPARATORS.items() if mark in header[0]]):
+        raise DatasetError(
+            f"{path} has one column, {header[0][:200]!r}: commas separate columns, and {found[0]} do not; save it so"
+        )
     if len(set(header)) != len(header) or not header:
         raise DatasetError(
             f"{path} needs a header with a name for each column, each once; it has {', '.join(header)!r}"

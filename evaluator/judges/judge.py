@@ -123,7 +123,7 @@ class Judge:
         if (shape := json.dumps(schema)) not in self._shapes:
             check_schema(schema)
             self._shapes.add(shape)
-        conversation, spend, where = messages, Spend(), ""
+        conversation, spend, told = messages, Spend(), ""
         for is_last in (False, True):
             reply, spent = await self._reply(conversation, schema, prompt_version, draw, spend)
             spend += spent
@@ -131,7 +131,7 @@ class Judge:
             try:
                 parsed = read(reply.text, schema)
             except MisfitError as misfit:
-                where = misfit.where
+                told = misfit.told
                 conversation = asked_again(conversation, reply.text, misfit, schema)
                 continue
             try:
@@ -141,7 +141,7 @@ class Judge:
                 conversation = asked_again(conversation, reply.text, misfit)
                 continue
             return Answer(parsed, spend, from_cache=spend.calls == 0)
-        message = f"two replies did not fit the schema, the last at {where}"
+        message = f"two replies did not fit the schema, the last at {told}"
         self._tell(message)
         raise JudgeError("judge_failed", f"{self.name}: {message}", spend)
 

@@ -41,11 +41,14 @@ _KNOWN = frozenset(
 
 
 class MisfitError(ValueError):
-    """A reply does not fit; `where` is the place in it, such as `claims[3].verdict`, the message has the value too."""
+    """A reply does not fit; `where` is the place in it, such as `claims[3].verdict`.
 
-    def __init__(self, where: str, problem: str) -> None:
-        super().__init__(f"{where}: {problem}")
-        self.where = where
+    `shown` is what stands there, which may be a text of a user: the message has it, and `told` has not.
+    """
+
+    def __init__(self, where: str, problem: str, shown: str = "") -> None:
+        super().__init__(f"{where}: {shown} {problem}" if shown else f"{where}: {problem}")
+        self.told = f"{where}: {'the value ' if shown else ''}{problem}"
 
 
 def check_schema(schema: Schema) -> None:
@@ -100,19 +103,19 @@ def _problems(value: Any, schema: Schema, where: str) -> Iterator[MisfitError]:
     place = where or "the reply"
     types = _types(schema)
     if types and not any(_is_a(value, name) for name in types):
-        yield MisfitError(place, f"{_shown(value)} is no {' or '.join(types)}")
+        yield MisfitError(place, f"is no {' or '.join(types)}", _shown(value))
         return
     if "enum" in schema and not any(_equal(value, allowed) for allowed in schema["enum"]):
-        yield MisfitError(place, f"{_shown(value)} is none of {json.dumps(schema['enum'])}")
+        yield MisfitError(place, f"is none of {json.dumps(schema['enum'])}", _shown(value))
     if isinstance(value, dict):
         yield from _problems_of_object(value, schema, where)
     elif isinstance(value, list):
         yield from _problems_of_array(value, schema, where)
     elif _is_a(value, "number"):
         if value < schema.get("minimum", value):
-            yield MisfitError(place, f"{value} is less than {schema['minimum']}")
+            yield MisfitError(place, f"is less than {schema['minimum']}", str(value))
         if value > schema.get("maximum", value):
-            yield MisfitError(place, f"{value} is more than {schema['maximum']}")
+            yield MisfitError(place, f"is more than {schema['maximum']}", str(value))
 
 
 def _problems_of_object(value: dict[str, Any], schema: Schema, where: str) -> Iterator[MisfitError]:
@@ -124,7 +127,7 @@ def _problems_of_object(value: dict[str, Any], schema: Schema, where: str) -> It
         if name in properties:
             yield from _problems(item, properties[name], f"{where}.{name}".removeprefix("."))
         elif "additionalProperties" in schema:
-            yield MisfitError(where or "the reply", f"{name!r} was not asked for")
+            yield MisfitError(where or "the reply", "was not asked for", repr(name))
 
 
 def _problems_of_array(value: list[Any], schema: Schema, where: str) -> Iterator[MisfitError]:

@@ -11,6 +11,7 @@ from monitor.alert_change import AlertChange, WorstAnswer
 from monitor.floors import Finding
 from monitor.notify.link import link_to
 from monitor.notify.text import WORST, description, summary
+from monitor.notify.words import one_line
 from monitor.regression import SegmentChange
 
 ALERT_NAME, FLOOR_ALERT_NAME = "DialwatchRegression", "DialwatchFloor"
@@ -87,7 +88,7 @@ def webhook_body(changes: Sequence[AlertChange], receiver: str, external_url: st
     `alerts` and `data` are in the order of `changes`; labels and annotations that all alerts share are common.
     `external_url` is where our pages are. The same changes always give the same bytes.
     """
-    group = {"alertname": _name(changes[0]), "deployment": changes[0].key.deployment}
+    group = {"alertname": _name(changes[0]), "deployment": one_line(changes[0].key.deployment)}
     alerts = [alert_of(change, external_url) for change in changes]
     body = Body(
         group_key="{}:{" + ", ".join(f"{name}={_quoted(value)}" for name, value in group.items()) + "}",
@@ -119,14 +120,15 @@ def alert_of(change: AlertChange, external_url: str) -> Alert:
 def labels_of(change: AlertChange) -> dict[str, str]:
     """Give the labels of an alert; `severity` is `warning`, and `page` from the change on that says so.
 
-    One that only says that the judge has changed is a warning, however sure it is.
+    One that only says that the judge has changed is a warning, however sure it is. Names are in one line: receivers
+    write them into their own texts.
     """
     key = change.key
     return {
         "alertname": _name(change),
-        "deployment": key.deployment,
-        "metric": key.metric,
-        "metric_version": key.metric_version,
+        "deployment": one_line(key.deployment),
+        "metric": one_line(key.metric),
+        "metric_version": one_line(key.metric_version),
         "severity": "page" if change.pages else "warning",
     }
 

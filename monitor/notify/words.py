@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timedelta
 
 # What ends a line for some reader, every other control character, and what turns the direction of the text after it.
-_NOT_IN_A_LINE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_NOT_IN_A_LINE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def one_line(text: str) -> str:

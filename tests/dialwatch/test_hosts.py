@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from pydantic import ValidationError
 
 from dialwatch.collecting import collecting
 from dialwatch.config import Settings
@@ -34,7 +37,7 @@ def serving(folder: Path, **http: Any) -> tuple[Settings, str]:
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    settings, url = serving(tmp_path_factory.mktemp("lake"), hosts=["Logs.Example.com"])
+    settings, url = serving(tmp_path_factory.mktemp("lake"), hosts="Logs.Example.com:443")
     with collecting(settings, settings.lake.open()):
         yield url
 
@@ -93,6 +96,69 @@ def test_names_that_are_given_are_known(url: str, pages: str) -> None:
         assert httpx.get(f"{pages}/", headers={"Host": host}).is_success
 
 
+@pytest.mark.parametrize("host", ["dialwatch.monitoring:9464", "Dialwatch.Example.Com", "a.example.com.:80"])
+def test_what_a_refusal_says_to_add_is_taken(tmp_path: Path, host: str) -> None:
+    """The name in the message, put into the setting, is then known; with the port that was asked for it is too."""
+    settings, url = serving(tmp_path)
+    with collecting(settings, settings.lake.open()):
+        refused = httpx.get(f"{url}/signals", headers={"Host": host})
+    assert refused.status_code == 421
+    told = re.search(r"as '([^']*)': if that is its name, add it to collector\.http\.hosts", refused.text)
+    assert told is not None
+    assert ":" not in told[1]
+    for hosts in ([told[1]], [host]):
+        settings, url = serving(tmp_path, hosts=hosts)
+        with collecting(settings, settings.lake.open()):
+            assert httpx.get(f"{url}/signals", headers={"Host": host}).status_code == 405
+
+
+def test_a_page_that_is_refused_is_told_with_its_host(tmp_path: Path) -> None:
+    """The host that is to be added stands without scheme and port, and is then known."""
+    sent = JSON | {"Origin": "https://chat.example.com:8443"}
+    settings, url = serving(tmp_path)
+    with collecting(settings, settings.lake.open()):
+        refused = httpx.post(f"{url}/signals", content=LIKE, headers=sent)
+    assert refused.status_code == 403
+    assert "add 'chat.example.com' to collector.http.hosts" in refused.text
+    settings, url = serving(tmp_path, hosts="chat.example.com")
+    with collecting(settings, settings.lake.open()):
+        assert httpx.post(f"{url}/signals", content=LIKE, headers=sent, timeout=60).is_success
+
+
+def test_the_machines_own_name_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the machine calls itself is ours, also where it has dots; another machine's of the same domain is not."""
+    monkeypatch.setattr(socket, "gethostname", lambda: "Box7.Example.org.")
+    settings, url = serving(tmp_path)
+    with collecting(settings, settings.lake.open()):
+        asked = [httpx.get(f"{url}/signals", headers={"Host": f"{name}.example.org:80"}) for name in ("box7", "box8")]
+    assert [answer.status_code for answer in asked] == [405, 421]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "says"),
+    [
+        ("https://dialwatch.example.com", "is an address of a page: write its host alone"),
+        (["dialwatch.example.com/"], "is an address of a page"),
+        (["*.example.com"], "without wildcards"),
+        ([".example.com"], "without wildcards"),
+        ([""], "names no host"),
+        ([" :9464"], "names no host"),
+        (["a.example.com, b.example.com"], "is no name of a host"),
+        (["m\u00fcller.example"], "xn--"),
+        ([7], "string"),
+    ],
+)
+def test_hosts_that_no_request_can_name_are_refused(hosts: object, says: str) -> None:
+    """Both settings say which value is wrong and what to write, rather than never match."""
+    given: list[dict[str, Any]] = [{"collector": {"http": {"hosts": hosts}}}, {"monitor": {"hosts": hosts}}]
+    for section in given:
+        with pytest.raises(ValidationError) as caught:
+            Settings.model_validate({"lake": {"root": "x"}} | section)
+        (error,) = caught.value.errors()
+        assert says in error["msg"]
+        assert "hosts" in error["loc"]
+
+
 @pytest.mark.parametrize("path", ["/metrics", "/healthz"])
 def test_programs_may_ask_under_any_name(url: str, pages: str, path: str) -> None:
     """Metrics and health hold nobody's text, and are asked for through any name."""
@@ -118,13 +184,18 @@ def test_who_has_the_token_may_use_any_name_and_type(tmp_path: Path) -> None:
         assert httpx.post(f"{url}/data", content=chat_line(1), headers=sent, timeout=60).status_code == 401
 
 
-@pytest.mark.parametrize("host", ["192.0.2.1", "::1", "[::1]", "dialwatch", "a.b.local", "x.internal"])
+@pytest.mark.parametrize(
+    "host", ["192.0.2.1", "::1", "[::1]", "dialwatch", "a.b.local", "x.internal", "x.test", "x.corp", "x.home"]
+)
 def test_a_stranger_cannot_own_these(host: str) -> None:
     """Addresses, names without a dot, and endings that are for private use."""
     assert is_own_name(host)
 
 
-@pytest.mark.parametrize("host", ["example.com", "local.evil.com", "evillocal.com", "127.1", "dialwatch.dev"])
+@pytest.mark.parametrize(
+    "host",
+    ["example.com", "local.evil.com", "evillocal.com", "127.1", "dialwatch.dev", "dialwatch.monitoring", "x.lan"],
+)
 def test_a_stranger_may_own_these(host: str) -> None:
     """Every other name with a dot."""
     assert not is_own_name(host)

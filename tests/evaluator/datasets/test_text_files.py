@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -96,6 +97,8 @@ def test_any_form_gives_the_same_scores(tmp_path: Path) -> None:
         ("a.csv", 'answer,n\n"a\nb",1\nc\n', r"line 4 has 1 cells, and the header 2"),
         ("a.csv", 'answer\n"a\n', r"line 2 cannot be read as CSV"),
         ("a.csv", "", r"a.csv needs a header"),
+        ("a.csv", "question;answer\nx;y\n", r"a.csv has one column, 'question;answer': commas separate .* semicolons"),
+        ("a.csv", "question\tanswer\nx\ty\n", r"commas separate columns, and tabs do not"),
         ("a.csv", "answer,answer\na,b\n", r"each once; it has 'answer, answer'"),
         ("a.csv", b"answer\n\xff\n", r"a.csv must be UTF-8"),
         ("a.jsonl", '{"answer": "a"}\n\n{"answer": \n', r"a.jsonl line 3 is no JSON"),
@@ -124,6 +127,47 @@ def test_any_bytes_are_a_table_or_an_error_that_tells(content: bytes) -> None:
     for read in (read_csv, read_json_lines):
         with contextlib.suppress(DatasetError):
             assert isinstance(read("x", content), pa.Table)
+
+
+@pytest.mark.parametrize("end", [".CSV", ".Jsonl", ".PARQUET"])
+def test_an_ending_may_be_in_capitals(end: str, tmp_path: Path) -> None:
+    """Programs that write A.CSV mean a.csv, and the metadata beside it is that of the table."""
+    answers = [{"question": "Q?", "answer": "blue sky"}]
+    path = tmp_path / f"A{end}"
+    if end == ".PARQUET":
+        pq.write_table(pa.Table.from_pylist(answers), path)
+    else:
+        {".CSV": to_csv, ".Jsonl": to_json_lines}[end](path, answers)
+    for given_path in (path, f"{path}.metadata.json"):
+        assert score_dataset(str(given_path), None, str(tmp_path / "out.parquet"), ["answer_length"]).rows == 1
+
+
+def test_ids_are_joined_as_text(tmp_path: Path) -> None:
+    """A case 1 is one case whether a table has it as text, a whole number or, beside an empty cell, as 1.0."""
+    answer = {"question": "Q?", "documents": ["a"], "answer": "blue", "response_id": 7}
+    case = {"question": "Q?", "documents": ["a"], "answer": "blue"}
+    ids: list[tuple[Any, Any]] = [(1, 1), (2, None)]
+    to_csv(tmp_path / "a.csv", [answer | {"case_id": one} for one, _ in ids])
+    to_json_lines(tmp_path / "a.jsonl", [answer | {"case_id": one} for one, _ in ids])
+    pd.DataFrame([answer | {"case_id": other} for _, other in ids]).to_parquet(tmp_path / "a.parquet")
+    assert pq.read_schema(tmp_path / "a.parquet").field("case_id").type == pa.float64()
+    truth = [case | {"case_id": 1, "source_response_id": 8}, case | {"case_id": 5, "source_response_id": 7}]
+    to_csv(tmp_path / "gt.csv", truth), to_json_lines(tmp_path / "gt.jsonl", truth)
+    out = str(tmp_path / "out.parquet")
+    for answers in ("a.csv", "a.jsonl", "a.parquet"):
+        for ground_truth in ("gt.csv", "gt.jsonl"):
+            score_dataset(str(tmp_path / answers), str(tmp_path / ground_truth), out, ["exact_match"])
+            assert [str(row["case_id"]).removesuffix(".0") for row in pq.read_table(out).to_pylist()] == ["1"]
+
+
+def test_an_answer_is_not_its_own_case_whatever_the_kind_of_its_id(tmp_path: Path) -> None:
+    """Response 7 of a CSV is the source 7 of JSON lines, and is not compared with itself."""
+    answer = {"question": "Q?", "documents": ["a"], "answer": "blue"}
+    to_csv(tmp_path / "a.csv", [answer | {"response_id": number} for number in (7, 8)])
+    to_json_lines(tmp_path / "gt.jsonl", [answer | {"source_response_id": 7}])
+    out = str(tmp_path / "out.parquet")
+    score_dataset(str(tmp_path / "a.csv"), str(tmp_path / "gt.jsonl"), out, ["exact_match"])
+    assert pq.read_table(out)["response_id"].to_pylist() == ["8"]
 
 
 def test_a_table_of_text_is_read_from_a_store(bucket: Bucket, tmp_path: Path) -> None:

@@ -191,7 +191,8 @@ def test_a_reply_that_never_fits_is_told_with_its_place(
     server.always = says('{"verdict": "private"}')
     assert bench.refused().reason == "judge_failed"
     assert [record.getMessage() for record in caplog.records] == [
-        "judge 'strict' gives no answer: two replies did not fit the schema, the last at verdict"
+        "judge 'strict' gives no answer: two replies did not fit the schema, the last at verdict: "
+        'the value is none of ["S", "C", "N"]'
     ]
 
 

@@ -137,14 +137,32 @@ def test_an_endpoint_that_ignores_the_schema_fits_once_it_is_shown_as_text(
 
 
 def test_a_judge_that_never_fits_has_failed(bench: Bench, server: ScriptedServer) -> None:
-    """There is no third try; the message says where, not what, and a second run pays nothing."""
+    """There is no third try; the message says where, not what it says there, and a second run pays nothing."""
     server.always = says('{"verdict": "private"}')
     error = bench.refused()
     assert (error.reason, error.spend, len(server.requests)) == ("judge_failed", PAID + PAID, 2)
-    assert "the last at verdict" in str(error)
+    assert 'the last at verdict: the value is none of ["S", "C", "N"]' in str(error)
     assert "private" not in str(error)
     assert bench.refused().spend == Spend()
     assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        ("{}", "the last at the reply: 'verdict' is missing"),
+        ("private", "the last at the reply: is no JSON, or holds no whole JSON object"),
+        ('{"verdict": {"private": 1}}', "the last at verdict: the value is no string"),
+    ],
+)
+def test_what_does_not_fit_is_told_without_a_text_of_the_reply(
+    bench: Bench, server: ScriptedServer, reply: str, told: str
+) -> None:
+    """The message says what is wrong there, in words of the schema alone."""
+    server.always = says(reply)
+    error = str(bench.refused())
+    assert error.endswith(told)
+    assert "private" not in error
 
 
 @pytest.mark.parametrize(

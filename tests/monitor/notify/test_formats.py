@@ -70,17 +70,31 @@ def as_html(text: str) -> str:
 
 
 BREAKS = ["\n", "\r\n", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029"]
+TURNS = ["\u061c", "\u200e", "\u200f", "\u202e", "\u2067"]
+"""Marks after which, or around which, text is shown in another direction."""
 
 
 @pytest.mark.parametrize("form", ["standard", "slack", "teams", "alertmanager"])
 @given(data=st.data())
 def test_no_name_and_no_reason_begins_a_line(form: str, data: st.DataObject) -> None:
-    """Deployments, metrics, versions, segments, ids and reasons with breaks add no line, to whatever receiver."""
+    """Deployments, metrics, versions, segments, ids and reasons with breaks add no line, to whatever receiver.
+
+    That holds for the labels, which templates of receivers write into texts of their own.
+    """
     forged = data.draw(st.sampled_from(BREAKS)) + "All is well: over."
     plain, names = told("x", form), told(f"x{forged}", form)
     assert [len(text.splitlines()) for text in names] == [len(text.splitlines()) for text in plain]
     assert sum("All is well: over." in text for text in names) > 1
     assert not any(line.startswith("All is well") for text in names for line in text.splitlines())
+
+
+@pytest.mark.parametrize("form", ["standard", "slack", "teams", "alertmanager"])
+@pytest.mark.parametrize("mark", TURNS)
+def test_no_name_turns_the_direction_of_a_message(form: str, mark: str) -> None:
+    """Marks of direction in names are blanks in every text and label, so that a message reads as it is written."""
+    texts = told(f"x{mark}y", form)
+    assert any("x y" in text for text in texts)
+    assert not any(mark in text for text in texts)
 
 
 def told(name: str, form: str) -> list[str]:
@@ -100,11 +114,14 @@ def told(name: str, form: str) -> list[str]:
     texts = []
     for group in [*([one] for one in changes), [fires, fires]]:
         if form == "alertmanager":
-            texts += [text for one in group for text in alert_of(one, "").annotations.values()]
+            alerts = [alert_of(one, "") for one in group]
+            texts += [text for one in alerts for text in (*one.annotations.values(), *one.labels.values())]
             continue
         body = message(group, form)
         if form == "standard":
-            texts += [text for alert in body["alerts"] for text in alert["annotations"].values()]
+            named = [body["groupLabels"], body["commonLabels"], body["commonAnnotations"]]
+            named += [alert[names] for alert in body["alerts"] for names in ("annotations", "labels")]
+            texts += [body["groupKey"], *(text for names in named for text in names.values())]
         elif form == "slack":
             texts += [body["text"], *(block["text"]["text"] for block in body["blocks"])]
         else:
