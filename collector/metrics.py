@@ -7,8 +7,7 @@ monitor's, so that both can be scraped, from one process too, and nothing is cou
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -20,9 +19,8 @@ from prometheus_client.registry import Collector as PrometheusCollector
 
 from collector.batch import Batch
 from collector.meter import BOUNDS, Committed, Meter
-from lake import age_of
+from lake import age_of, known_formats
 
-_UNKNOWN_VERSION = re.compile(r"\bversion=(?!(?:0\.0\.1|0\.0\.4|1\.0\.0)\s*(?:;|$))")
 _OUTCOMES = {
     "stored": "stored",
     "signal": "signals",
@@ -70,7 +68,7 @@ def add_metrics(app: FastAPI, registry: CollectorRegistry) -> None:
 
     @app.get("/metrics")
     def metrics(request: Request) -> Response:
-        encode, content_type = _format_for(request.headers.getlist("accept"))
+        encode, content_type = choose_encoder(known_formats(request.headers.getlist("accept")))
         return Response(encode(registry), headers={"Content-Type": content_type})
 
 
@@ -79,13 +77,6 @@ def metrics_app(registry: CollectorRegistry) -> FastAPI:
     app = FastAPI(title="dialwatch collector", docs_url=None, redoc_url=None, openapi_url=None)
     add_metrics(app, registry)
     return app
-
-
-def _format_for(accept: Sequence[str]) -> tuple[Callable[[CollectorRegistry], bytes], str]:
-    """Give the encoder for `Accept` headers, and its content type; the classic text where they name nothing known."""
-    # prometheus_client compares what follows `version=` with numbers, and says it again in its answer.
-    ranges = ",".join(accept).split(",")
-    return choose_encoder(",".join(one for one in ranges if not _UNKNOWN_VERSION.search(one)))
 
 
 class _MeterCollector(PrometheusCollector):

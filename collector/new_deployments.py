@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from lake import Lake
+from lake import Lake, in_one_line
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class NewDeploymentLimit:
             self._known.update(name for name in self._lake.deployments() if name is not None)
             self._has_seen = True
         except Exception as error:  # whatever a store raises: the next look is soon
-            logger.warning("cannot see which deployments the lake has (%s: %s)", type(error).__name__, error)
+            logger.warning("cannot see which deployments the lake has (%s)", in_one_line(error))
 
     def _refuse(self, deployment: str, is_signal: bool, now: float) -> None:
         if self._told_at is None or now - self._told_at >= _LOOK_SECONDS:

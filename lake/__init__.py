@@ -1,5 +1,6 @@
 """The tables where collector, evaluator and monitor meet; this package knows nothing of the three."""
 
+from lake.accept_header import known_formats
 from lake.answers import (
     CASE_QUESTION_COLUMNS,
     IS_ANSWER,
@@ -137,6 +138,7 @@ __all__ = [
     "is_remote",
     "is_store_error",
     "is_whole",
+    "known_formats",
     "llms_of",
     "log_failure",
     "read_new",

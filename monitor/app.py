@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,9 +11,9 @@ from fastapi.encoders import jsonable_encoder
 from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from lake import known_formats
 from monitor.error_pages import add_error_pages
 from monitor.exporter import registry_of
 from monitor.notify.link import page_of
@@ -24,7 +23,6 @@ from monitor.service import Monitor
 from monitor.settings import MonitorSettings
 from monitor.wording import FILTERS
 
-_UNKNOWN_VERSION = re.compile(r"\bversion=(?!(?:0\.0\.1|0\.0\.4|1\.0\.0)\s*(?:;|$))")
 _HEADERS = {
     # Names on the pages come from URLs that any client can write: nothing from elsewhere may load or run.
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
@@ -59,7 +57,7 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> Fas
 
     @app.get("/metrics")
     def metrics(request: Request) -> Response:
-        encode, content_type = _format_for(request.headers.getlist("accept"))
+        encode, content_type = choose_encoder(known_formats(request.headers.getlist("accept")))
         return Response(encode(registry), headers={"Content-Type": content_type})
 
     @app.get("/healthz")
@@ -92,10 +90,3 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> Fas
         return HTMLResponse(text, status_code=404 if snapshot and not figures else 200)
 
     return app
-
-
-def _format_for(accept: Sequence[str]) -> tuple[Callable[[CollectorRegistry], bytes], str]:
-    """Give the encoder for `Accept` headers, and its content type; the classic text where they name nothing known."""
-    # prometheus_client compares what follows `version=` with numbers, and says it again in its answer.
-    ranges = ",".join(accept).split(",")
-    return choose_encoder(",".join(one for one in ranges if not _UNKNOWN_VERSION.search(one)))

@@ -1,4 +1,4 @@
-"""How much a JSON text becomes when it is decoded: told from its bytes, before anything is made of it."""
+"""Bound on the number of JSON values in a text, counted from its bytes before anything is decoded."""
 
 from __future__ import annotations
 
