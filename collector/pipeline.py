@@ -19,7 +19,7 @@ from collector.flight import Flight
 from collector.meter import Meter
 from collector.new_deployments import NewDeploymentLimit, setting_of
 from collector.others import rejection_id
-from collector.parsing import Filtered, LogRecord, Rejection, SignalRecord, parse_piece, split_entries
+from collector.parsing import Filtered, LogRecord, Record, Rejection, SignalRecord, parse_piece, split_entries
 from collector.position import HTTP, Partition, Piece
 from collector.recall import RecentIds, recent_children
 from collector.redaction import Redactor
@@ -29,7 +29,6 @@ from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, LostRaceError
 
 logger = logging.getLogger(__name__)
 
-Record = LogRecord | SignalRecord | Rejection | Filtered
 
 _BYTES_OF_A_ROW = 500
 """A row's least weight in a batch: many small lines are not a small batch."""

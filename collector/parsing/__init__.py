@@ -6,7 +6,7 @@
 
 from collector.parsing.entries import split_entries
 from collector.parsing.origins import ProjectOrigins
-from collector.parsing.parse import parse_entry, parse_piece
+from collector.parsing.parse import Record, parse_entry, parse_piece
 from collector.parsing.records import REASONS, Filtered, LogRecord, Rejection, SignalRecord
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Filtered",
     "LogRecord",
     "ProjectOrigins",
+    "Record",
     "Rejection",
     "SignalRecord",
     "parse_entry",

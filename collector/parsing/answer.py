@@ -110,11 +110,12 @@ def _read_with_core(value: Mapping[str, Any], core: Body, body: str, assembled: 
     reading = _Reading(core, assembled, ids=_id_of(core), upstream_error=value.get("error"))
     if not is_stream(body):
         return reading
-    reading.body = _with_model(core, orjson.dumps(body))
+    raw = orjson.dumps(body)
+    reading.body = _with_model(core, raw)
     if core.finish_reason is None and not is_ended(body):
         reading.notes.append(_UNENDED)
     whole = core.finish_reason is not None and core.response_id is not None
-    if not (whole and all_chunks_have(orjson.dumps(body), core.response_id or "")) and not may_hold_more_values(body):
+    if not (whole and all_chunks_have(raw, core.response_id or "")) and not may_hold_more_values(body):
         decoded = [chunk for chunk in chunks(body) if chunk is not None]
         reading.ids = _ids_of(decoded, core)
         reading.upstream_error = reading.upstream_error or _error_of(decoded)
