@@ -29,7 +29,6 @@ from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, LostRaceError
 
 logger = logging.getLogger(__name__)
 
-
 _BYTES_OF_A_ROW = 500
 """A row's least weight in a batch: many small lines are not a small batch."""
 _CHILD_CALL_OUTRANKS = frozenset({"cited", "prompt", "none"})
