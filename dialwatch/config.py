@@ -21,9 +21,8 @@ from pydantic_settings import (
 
 from collector import CollectorSettings
 from dialwatch.lake_access import Access, owner_to_run_as, restrict
-from dialwatch.maintaining import LakeMaintenanceSettings
 from evaluator import EvaluatorSettings
-from lake import Lake, Storage, check_root, reads_hosts
+from lake import Lake, LakeMaintenanceSettings, Storage, check_root, reads_hosts
 from monitor import MonitorSettings
 
 PREFIX = "DIALWATCH_"

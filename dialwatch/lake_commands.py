@@ -14,7 +14,6 @@ from rich.table import Table as Grid
 
 from collector import CollectorSettings
 from dialwatch.config import ConfigError, Settings, load_settings
-from dialwatch.maintaining import all_tables
 from dialwatch.terminal import print_grid
 from evaluator import forget_replies, forget_shared_replies
 from lake import (
@@ -27,6 +26,7 @@ from lake import (
     Receipt,
     Subject,
     Table,
+    all_tables,
     clean_log,
     compact,
     erase,

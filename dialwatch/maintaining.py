@@ -1,158 +1,18 @@
-"""Looks after the lake's tables: old dates go, small files are merged, what is no longer needed is removed."""
+"""Background thread that looks after the lake's tables every so often, while `dialwatch up` runs."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Annotated
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from datetime import UTC, datetime
 
 from dialwatch.parts import Part
 from dialwatch.schedule import Schedule
-from lake import (
-    SERVICES,
-    TABLES,
-    Lake,
-    ServicePart,
-    Table,
-    TableSpec,
-    clean_log,
-    compact,
-    forget_before,
-    in_one_line,
-    is_store_error,
-    log_failure,
-    reads_seconds,
-    vacuum,
-)
+from lake import Lake, LakeMaintenanceSettings, ServicePart, maintain
 
 logger = logging.getLogger(__name__)
-
-_DATED = tuple(name for name, spec in TABLES.items() if spec.by_date)
-_seconds = reads_seconds("smhd")
-_SERVICES_AGE = timedelta(days=28)
-"""A part that has not been heard of for as long is not missed any more."""
-_SERVICES_FILES_AGE = timedelta(hours=2)
-"""Its table gets a commit a minute from every process, and nobody reads old ones; more than clocks may be apart."""
-
-Interval = Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)]
-Day = Annotated[float, BeforeValidator(_seconds), Field(ge=86400, allow_inf_nan=False)]
-
-
-class LakeMaintenanceSettings(BaseModel):
-    """How the tables are looked after. Times are in seconds; `30m`, `24h` and `90d` are understood too.
-
-    `every`: time between passes; None where another process does it. `vacuum_after`: how long a file stays after it was
-    replaced, from 1 hour to 7 days: no reader may take longer. `log_retention`: how long a table's log tells what was
-    new; a reader that comes later reads by `ingested_at`. `retention`: age at which the rows of a table go, by the
-    table's name; what has none is kept for ever, but `_services`, which has four weeks. `deployments`: the same for
-    single deployments, by the deployment's name.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    every: Interval | None = 3600.0
-    vacuum_after: Annotated[Interval, Field(ge=3600, le=7 * 86400)] = 86400.0
-    log_retention: Day = 7 * 86400.0
-    retention: dict[str, Day] = Field(default_factory=dict)
-    deployments: dict[str, dict[str, Day]] = Field(default_factory=dict)
-
-    @field_validator("retention")
-    @classmethod
-    def _have_dates(cls, retention: dict[str, float]) -> dict[str, float]:
-        return _checked(retention, _DATED)
-
-    @field_validator("deployments")
-    @classmethod
-    def _are_of_deployments(cls, deployments: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-        own = tuple(name for name in _DATED if TABLES[name].per_deployment)
-        return {deployment: _checked(retention, own) for deployment, retention in deployments.items()}
-
-    def age_limit(self, spec: TableSpec, deployment: str | None) -> timedelta | None:
-        """Age at which the rows of this table go; None where they stay."""
-        own = self.deployments.get(deployment or "", {})
-        seconds = own.get(spec.name, self.retention.get(spec.name))
-        if seconds is None:
-            return _SERVICES_AGE if spec is SERVICES else None
-        return timedelta(seconds=seconds)
-
-    def files_age(self, spec: TableSpec) -> timedelta:
-        """How long a file of this table stays after it was replaced."""
-        return _SERVICES_FILES_AGE if spec is SERVICES else timedelta(seconds=self.vacuum_after)
-
-    def log_age(self, spec: TableSpec) -> timedelta:
-        """How long the log of this table tells what was new."""
-        return _SERVICES_FILES_AGE if spec is SERVICES else timedelta(seconds=self.log_retention)
-
-
-@dataclass(frozen=True)
-class MaintenanceResult:
-    """What one pass did, over all tables; `failures` are tables that could not be looked after, with the error."""
-
-    tables: int = 0
-    merged_files: int = 0
-    dropped_files: int = 0
-    removed_files: int = 0
-    removed_log_entries: int = 0
-    failures: tuple[str, ...] = ()
-
-
-def all_tables(lake: Lake) -> Iterator[tuple[str | None, Table]]:
-    """Give every table that is there, with its deployment."""
-    for deployment in lake.deployments():
-        for spec in TABLES.values():
-            if spec.per_deployment and (table := lake.table(spec, deployment)).version() is not None:
-                yield deployment, table
-    for spec in TABLES.values():
-        if not spec.per_deployment and (table := lake.table(spec)).version() is not None:
-            yield None, table
-
-
-def maintain(
-    lake: Lake, settings: LakeMaintenanceSettings, now: datetime, is_stopping: Callable[[], bool] = lambda: False
-) -> MaintenanceResult:
-    """Look after every table once; one that fails leaves the others alone.
-
-    Ends after a table once `is_stopping` says so. All that the store refuses is one line of the log.
-    """
-    tables, merged, dropped, removed, entries = 0, 0, 0, 0, 0
-    failures: list[str] = []
-    refused: list[tuple[str, Exception]] = []
-    for deployment, table in all_tables(lake):
-        if is_stopping():
-            break
-        try:
-            limit = settings.age_limit(table.spec, deployment)
-            dropped += 0 if limit is None else forget_before(table, (now - limit).date()).files
-            merging = compact(table, is_stopping=is_stopping)
-            merged += merging.files_before - merging.files_after
-            removed += len(vacuum(table, settings.files_age(table.spec)))
-            entries += clean_log(table, now, settings.log_age(table.spec)).removed
-            tables += 1
-        except Exception as error:  # what is wrong with one table is not wrong with the others
-            failures.append(f"{table.uri}: {in_one_line(error)}")
-            if is_store_error(error):
-                refused.append((table.uri, error))
-            else:
-                logger.exception("table %s was not looked after and will be at the next pass", table.uri)
-    if refused:
-        uri, first = refused[0]
-        message = "not looked after, and tried again at the next pass: %d of %d tables; the first is %s"
-        log_failure(logger, first, message, len(refused), tables + len(failures), uri)
-    logger.info(
-        "looked after %d tables: %d files merged, %d dropped with old dates, %d removed, %d entries of logs removed",
-        tables,
-        merged,
-        dropped,
-        removed,
-        entries,
-    )
-    return MaintenanceResult(tables, merged, dropped, removed, entries, tuple(failures))
 
 
 @contextmanager
@@ -175,10 +35,3 @@ def maintaining(
     with Schedule(part.watching("pass", look_after), settings.every, stop, of="the upkeep"):
         logger.info("looking after the tables every %g s", settings.every)
         yield
-
-
-def _checked(retention: dict[str, float], known: tuple[str, ...]) -> dict[str, float]:
-    for name in retention:
-        if name not in known:
-            raise ValueError(f"no table {name!r} whose rows age here; there are {', '.join(known)}")
-    return retention

@@ -45,6 +45,7 @@ from lake.storage import Storage, is_remote
 from lake.store_errors import in_one_line, is_store_error, log_failure, without_rows
 from lake.table import OVERLAP, Change, LostRaceError, Table, TableReplacedError
 from lake.table_spec import TableSpec
+from lake.upkeep.maintenance import LakeMaintenanceSettings, MaintenanceResult, all_tables, maintain
 from lake.vocabulary import (
     IS_PRODUCTION,
     JUDGE_KINDS,
@@ -104,8 +105,10 @@ __all__ = [
     "Heartbeat",
     "JudgeKind",
     "Lake",
+    "LakeMaintenanceSettings",
     "LogClean",
     "LostRaceError",
+    "MaintenanceResult",
     "Origin",
     "ReadAhead",
     "Receipt",
@@ -119,6 +122,7 @@ __all__ = [
     "TableSpec",
     "Wanted",
     "age_of",
+    "all_tables",
     "answer_text",
     "answers_frame",
     "asks_llm",
@@ -141,6 +145,7 @@ __all__ = [
     "known_formats",
     "llms_of",
     "log_failure",
+    "maintain",
     "read_new",
     "reads_hosts",
     "reads_seconds",

@@ -1,150 +1,23 @@
 from __future__ import annotations
 
-import os
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
 from deltalake import DeltaTable
-from pydantic import ValidationError
 
-from dialwatch.maintaining import LakeMaintenanceSettings, maintain, maintaining
-from lake import BATCHES, PARSED_LOGS, SCORES, SERVICES, Lake, Table
-
-NOW = datetime.now(UTC)
-
-
-def put(lake: Lake, deployment: str, days_ago: int) -> None:
-    day = (NOW - timedelta(days=days_ago)).date()
-    lake.table(PARSED_LOGS, deployment).append(PARSED_LOGS.rows([{"event_id": f"{days_ago}", "date": day}]))
-
-
-def test_one_pass_does_all(tmp_path: Path) -> None:
-    """Old dates go by the deployment's own limit or the general one, small files are merged, old files and log go."""
-    lake = Lake(str(tmp_path))
-    for deployment in ("a", "b"):
-        for days_ago in (40, 20, 0, 0):
-            put(lake, deployment, days_ago)
-    settings = LakeMaintenanceSettings(retention={"parsed_logs": "30d"}, deployments={"b": {"parsed_logs": "10d"}})
-    first = maintain(lake, settings, NOW)
-    assert (first.tables, first.dropped_files, first.merged_files, first.failures) == (2, 3, 2, ())
-    left = {name: lake.table(PARSED_LOGS, name).read(["event_id"])["event_id"].to_pylist() for name in "ab"}
-    assert {name: sorted(ids) for name, ids in left.items()} == {"a": ["0", "0", "20"], "b": ["0", "0"]}
-    again = maintain(lake, settings, NOW)
-    assert (again.dropped_files, again.merged_files, again.removed_files) == (0, 0, 0)
-
-
-def test_the_signs_of_life_stay_few_files_and_a_short_log(tmp_path: Path) -> None:
-    """A commit a minute from each process: merged, the log of an hour, and the rows of four weeks unless you say so."""
-    lake = Lake(str(tmp_path))
-    table = lake.table(SERVICES)
-    for days_ago in (40, 27, *[0] * 58):
-        at = NOW - timedelta(days=days_ago)
-        table.append(SERVICES.rows([{"part": "collector", "host": "h", "heartbeat_at": at, "date": at.date()}]))
-    maintain(lake, LakeMaintenanceSettings(), NOW)
-    maintain(lake, LakeMaintenanceSettings(), NOW + timedelta(hours=3))
-    assert table.read().num_rows == 59
-    assert len(table.snapshot().file_uris()) == 2
-    assert len(list((tmp_path / "_services" / "_delta_log").glob("*.json"))) < 30
-    maintain(lake, LakeMaintenanceSettings(retention={"_services": "1d"}), NOW)
-    assert table.read().num_rows == 58
-
-
-def test_a_broken_table_leaves_the_others_alone(tmp_path: Path) -> None:
-    """A table that cannot be looked after is named, and the others are looked after."""
-    lake = Lake(str(tmp_path))
-    for _ in range(2):
-        put(lake, "a", 0)
-        put(lake, "b", 0)
-    next(Path(lake.root, "a").rglob("*.parquet")).write_bytes(b"no parquet")
-    result = maintain(lake, LakeMaintenanceSettings(), NOW)
-    assert result.tables == 1
-    assert [Path(lake.root, "a").name in failure for failure in result.failures] == [True]
-
-
-def test_a_lake_that_takes_no_change_is_one_line_a_pass(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It says how many tables the store refused, and what it said first; an unknown error has its own traceback."""
-    lake = Lake(str(tmp_path))
-    for name in "abcd":
-        put(lake, name, 0)
-
-    def refuse(table: Table, _: timedelta) -> list[str]:
-        if table.uri == lake.table(PARSED_LOGS, "c").uri:
-            raise ValueError("a table that cannot be")
-        raise OSError(30, "Read-only file system", table.uri)
-
-    monkeypatch.setattr("dialwatch.maintaining.vacuum", refuse)
-    result = maintain(lake, LakeMaintenanceSettings(), NOW)
-    assert (result.tables, len(result.failures)) == (0, 4)
-    unknown, refused = caplog.records
-    first = lake.table(PARSED_LOGS, "a").uri
-    assert refused.getMessage() == (
-        "not looked after, and tried again at the next pass: 3 of 4 tables; the first is "
-        f"{first}: OSError: [Errno 30] Read-only file system: '{first}'"
-    )
-    assert refused.exc_info is None
-    assert lake.table(PARSED_LOGS, "c").uri in unknown.getMessage()
-    assert unknown.exc_info is not None
-
-
-def test_a_pass_that_is_told_to_stop_leaves_the_other_tables_to_the_next(tmp_path: Path) -> None:
-    """It ends after the table that it is at."""
-    lake = Lake(str(tmp_path))
-    for name in "abc":
-        put(lake, name, 0)
-    asked = iter([False, True])
-    assert maintain(lake, LakeMaintenanceSettings(), NOW, lambda: next(asked)).tables == 1
+from dialwatch.maintaining import maintaining
+from lake import PARSED_LOGS, Lake, LakeMaintenanceSettings
 
 
 def test_it_runs_while_its_block_does(tmp_path: Path) -> None:
     """The first pass comes at once."""
     lake = Lake(str(tmp_path))
-    put(lake, "a", 0)
-    put(lake, "a", 0)
+    for _ in range(2):
+        row = {"event_id": "0", "date": datetime.now(UTC).date()}
+        lake.table(PARSED_LOGS, "a").append(PARSED_LOGS.rows([row]))
     deadline = time.monotonic() + 60
     with maintaining(LakeMaintenanceSettings(), lake):
         while len(DeltaTable(lake.table(PARSED_LOGS, "a").uri).file_uris()) > 1:
             assert time.monotonic() < deadline
             time.sleep(0.05)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"retention": {"alerts": "90d"}}, "no table 'alerts' whose rows age"),
-        ({"retention": {"parsed_logs": "1h"}}, "greater than or equal to 86400"),
-        ({"deployments": {"a": {"_batches": "90d"}}}, "no table '_batches'"),
-        ({"vacuum_after": "10m"}, "greater than or equal to 3600"),
-        ({"vacuum_after": "30d"}, "less than or equal to 604800"),
-        ({"wish": 1}, "Extra inputs are not permitted"),
-    ],
-    ids=["no dates", "under a day", "not of a deployment", "short grace", "long grace", "unknown"],
-)
-def test_what_cannot_be_kept_is_refused(wrong: dict[str, object], message: str) -> None:
-    """A setting that would lose rows or promise what the log cannot keep is an error that says what is allowed."""
-    with pytest.raises(ValidationError, match=message):
-        LakeMaintenanceSettings.model_validate(wrong)
-
-
-def test_limits_by_table_and_deployment() -> None:
-    """A deployment's own limit wins; a table without one is kept."""
-    settings = LakeMaintenanceSettings(retention={"_batches": "400d"}, deployments={"a": {"scores": "2d"}})
-    assert settings.age_limit(SCORES, "a") == timedelta(days=2)
-    assert settings.age_limit(SCORES, "b") is None
-    assert settings.age_limit(BATCHES, None) == timedelta(days=400)
-
-
-def test_old_files_go(tmp_path: Path) -> None:
-    """What was merged a day ago is removed, and readers see the same rows."""
-    lake = Lake(str(tmp_path))
-    for _ in range(3):
-        put(lake, "a", 0)
-    orphan = lake.table(PARSED_LOGS, "a").write([PARSED_LOGS.rows([{"event_id": "x", "date": NOW.date()}])])[0]
-    path = Path(lake.table(PARSED_LOGS, "a").uri, orphan.path)
-    os.utime(path, (time.time() - 2 * 86400,) * 2)
-    assert maintain(lake, LakeMaintenanceSettings(), NOW).removed_files == 1
-    assert not path.exists()
-    assert lake.table(PARSED_LOGS, "a").read().num_rows == 3
