@@ -24,7 +24,7 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 from lake import SCORES, Lake, clean_log
-from lake.table import Table
+from lake.tables.table import Table
 
 MONTH = 30 * 2880
 _SECONDS = 30

@@ -1,7 +1,6 @@
 """The tables where collector, evaluator and monitor meet; this package knows nothing of the three."""
 
-from lake.accept_header import known_formats
-from lake.answers import (
+from lake.answers.answer_rows import (
     CASE_QUESTION_COLUMNS,
     IS_ANSWER,
     answer_text,
@@ -10,22 +9,12 @@ from lake.answers import (
     is_whole,
     usable_texts,
 )
-from lake.belongings import Subject
-from lake.cases import USABLE_STATUS, Case, CaseBook
-from lake.child_contexts import OUTRANKED_BY_CHILD, ChildContexts
-from lake.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
-from lake.clocks import SKEW, ClockSteps, age_of
-from lake.compaction import TARGET_BYTES, Compaction, compact
-from lake.durations import reads_seconds
-from lake.erasure import BACKFILLS, PASSES, Receipt, TableReceipt, erase
-from lake.heartbeats import HEARTBEAT_SECONDS, Heartbeat
-from lake.host_names import reads_hosts
-from lake.interchange import OTHER_CASES, answers_frame, ground_truth_frame
-from lake.lake import Lake, check_root
-from lake.names import deployment_name, folder_name
-from lake.positions import read_new
-from lake.reading_ahead import ReadAhead, Wanted
-from lake.retention import Forgotten, forget_before
+from lake.answers.cases import USABLE_STATUS, Case, CaseBook
+from lake.answers.child_contexts import OUTRANKED_BY_CHILD, ChildContexts
+from lake.answers.frames import OTHER_CASES, answers_frame, ground_truth_frame
+from lake.answers.signals import DISLIKES, FOLD_COLUMNS, fold_signals
+from lake.erasure.erasure import BACKFILLS, PASSES, Receipt, TableReceipt, erase
+from lake.erasure.erasure_scope import Subject
 from lake.root_tables import BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
 from lake.schemas import (
     ALERTS,
@@ -40,12 +29,23 @@ from lake.schemas import (
     UNASSIGNED,
     USER_SIGNALS,
 )
-from lake.signals import DISLIKES, FOLD_COLUMNS, fold_signals
-from lake.storage import Storage, is_remote
-from lake.store_errors import in_one_line, is_store_error, log_failure, without_rows
-from lake.table import OVERLAP, Change, LostRaceError, Table, TableReplacedError
+from lake.service.accept_header import known_formats
+from lake.service.clocks import SKEW, ClockSteps, age_of
+from lake.service.durations import reads_seconds
+from lake.service.heartbeats import HEARTBEAT_SECONDS, Heartbeat
+from lake.service.host_names import reads_hosts
 from lake.table_spec import TableSpec
+from lake.tables.folder_names import deployment_name, folder_name
+from lake.tables.lake import Lake, check_root
+from lake.tables.positions import read_new
+from lake.tables.reading_ahead import ReadAhead, Wanted
+from lake.tables.storage import Storage, is_remote
+from lake.tables.store_errors import in_one_line, is_store_error, log_failure, without_rows
+from lake.tables.table import OVERLAP, Change, LostRaceError, Table, TableReplacedError
+from lake.upkeep.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
+from lake.upkeep.compaction import TARGET_BYTES, Compaction, compact
 from lake.upkeep.maintenance import LakeMaintenanceSettings, MaintenanceResult, all_tables, maintain
+from lake.upkeep.retention import Forgotten, forget_before
 from lake.vocabulary import (
     IS_PRODUCTION,
     JUDGE_KINDS,

@@ -10,16 +10,16 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
-from lake.cleaning import clean_log, vacuum
-from lake.compaction import compact
-from lake.durations import reads_seconds
-from lake.lake import Lake
-from lake.retention import forget_before
 from lake.root_tables import SERVICES
 from lake.schemas import TABLES
-from lake.store_errors import in_one_line, is_store_error, log_failure
-from lake.table import Table
+from lake.service.durations import reads_seconds
 from lake.table_spec import TableSpec
+from lake.tables.lake import Lake
+from lake.tables.store_errors import in_one_line, is_store_error, log_failure
+from lake.tables.table import Table
+from lake.upkeep.cleaning import clean_log, vacuum
+from lake.upkeep.compaction import compact
+from lake.upkeep.retention import forget_before
 
 logger = logging.getLogger(__name__)
 

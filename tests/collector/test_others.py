@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from collector import Collector, CollectorSettings
 from collector.position import Partition, Piece
 from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, Table
-from lake.cleaning import forget_history
+from lake.upkeep.cleaning import forget_history
 from tests.collector.lines import chat_line, rating_line
 
 COUNTS = ("lines", "stored", "signals", "duplicates", "rejected", "filtered")

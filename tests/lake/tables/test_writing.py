@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from pyarrow import fs
 
 from lake import PARSED_LOGS, SCORES, Lake, LostRaceError, Table
-from lake.writing import FileWriter, remove_files
+from lake.tables.writing import FileWriter, remove_files
 from tests.servers import Bucket
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)

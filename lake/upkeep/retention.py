@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from lake.history import DataFile, live_files
-from lake.rewriting import batches, replace
 from lake.root_tables import BATCHES
-from lake.table import LostRaceError, Table
+from lake.tables.delta_log import DataFile, live_files
+from lake.tables.rewriting import batches, replace
+from lake.tables.table import LostRaceError, Table
 
 _COUNTS = ("bytes", "lines", "stored", "signals", "duplicates", "rejected", "filtered")
 

@@ -9,17 +9,17 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake.belongings import Belongings, Subject, find_belongings, is_in
-from lake.cleaning import forget_history
-from lake.erased_rows import RULES, Rule, of_calls
-from lake.history import DataFile, live_files, scan
-from lake.lake import Lake
-from lake.quotations import SHORTEST_ID, SHORTEST_TEXT
-from lake.rewriting import batches, replace
+from lake.erasure.erased_rows import RULES, Rule, of_calls
+from lake.erasure.erasure_scope import Belongings, Subject, find_belongings, is_in
+from lake.erasure.quotations import SHORTEST_ID, SHORTEST_TEXT
 from lake.root_tables import REJECTED, RELEASES, SILENCES
 from lake.schemas import ALERTS, ANCHORS, GROUND_TRUTH, PARSED_LOGS, REPLAYS, SCORES, USER_SIGNALS
-from lake.table import LostRaceError, Table
 from lake.table_spec import TableSpec
+from lake.tables.delta_log import DataFile, live_files, scan
+from lake.tables.lake import Lake
+from lake.tables.rewriting import batches, replace
+from lake.tables.table import LostRaceError, Table
+from lake.upkeep.cleaning import forget_history
 
 PASSES = "passes"
 """The `app_id` that every pass over a table carries when it appends what it made of other tables, one more each time.

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lake import PARSED_LOGS, Change, Lake, Table, clean_log, compact
-from lake.cleaning import forget_history
+from lake.upkeep.cleaning import forget_history
 from tests.servers import Bucket
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from lake import FOLD_COLUMNS, USER_SIGNALS, fold_signals
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
-PAGE = Path(__file__).parents[2] / "docs" / "signals.md"
+PAGE = Path(__file__).parents[3] / "docs" / "signals.md"
 
 
 def sign(signal: str, minute: int = 0, user: str | None = "ann", **columns: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from benchmarks.lake import build
 from lake import GROUND_TRUTH, SCORES, Lake, Table, TableSpec, clean_log, compact, vacuum
-from lake.cleaning import forget_history
+from lake.upkeep.cleaning import forget_history
 from tests.servers import Bucket
 
 DAY = timedelta(days=1)

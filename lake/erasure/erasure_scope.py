@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake.lake import Lake
-from lake.quotations import Quotations
+from lake.erasure.quotations import Quotations
 from lake.schemas import PARSED_LOGS
+from lake.tables.lake import Lake
 
 _ID_COLUMNS = (
     "event_id", "response_id", "response_ids", "user_id", "chat_id", "trace_id", "requested_at",

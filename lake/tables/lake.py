@@ -7,11 +7,11 @@ import logging
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from lake.names import deployment_name, folder_name, is_cut
 from lake.schemas import TABLES, UNASSIGNED
-from lake.storage import Storage, is_remote
-from lake.table import Table
 from lake.table_spec import TableSpec
+from lake.tables.folder_names import deployment_name, folder_name, is_cut
+from lake.tables.storage import Storage, is_remote
+from lake.tables.table import Table
 
 logger = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from pyarrow import fs
 
 from lake import PARSED_LOGS, Lake
-from lake.history import DataFile, scan
-from lake.reading import read_files
 from lake.table_spec import CONTEXT, TIMESTAMP
+from lake.tables.delta_log import DataFile, scan
+from lake.tables.reading import read_files
 
 SCHEMA = pa.schema(
     [

@@ -10,9 +10,9 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
-from lake.history import DataFile, live_files, scan
-from lake.table import LostRaceError, Table
-from lake.writing import NewFile
+from lake.tables.delta_log import DataFile, live_files, scan
+from lake.tables.table import LostRaceError, Table
+from lake.tables.writing import NewFile
 
 _APP_ID = "dialwatch:rewrite"
 _ROWS_AT_ONCE = 512

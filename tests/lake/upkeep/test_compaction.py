@@ -7,10 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-import lake.compaction
+import lake.upkeep.compaction
 from lake import PARSED_LOGS, SCORES, Lake, LostRaceError, Table, compact, forget_before
-from lake.history import live_files
-from lake.rewriting import batches, replace
+from lake.tables.delta_log import live_files
+from lake.tables.rewriting import batches, replace
 from tests.servers import Bucket
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -84,7 +84,7 @@ def test_writers_are_not_disturbed(table: Table, monkeypatch: pytest.MonkeyPatch
         append(table, "c")
         replace(*given, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(lake.compaction, "replace", merge_and_append)
+    monkeypatch.setattr(lake.upkeep.compaction, "replace", merge_and_append)
     assert compact(table).files_after == 1
     writer.append(PARSED_LOGS.rows([{"event_id": "d", "date": NOW.date()}]), progress={"source": 1})
     assert ids(table) == list("abcd")

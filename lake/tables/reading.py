@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from lake.history import DataFile, day_of, scan
+from lake.tables.delta_log import DataFile, day_of, scan
 
 _FETCHED_WHOLE_BYTES = 1 << 20
 """Up to this size a file is fetched in one go, whatever columns are asked for."""

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake.quotations import DEEPEST_ESCAPE, Quotations, _unescaped
+from lake.erasure.quotations import DEEPEST_ESCAPE, Quotations, _unescaped
 
 TEXT = 'She said "no" \\ and left,\nthen wrote: façade 😀.'
 CHARACTERS = st.characters(exclude_categories=["Cs"]) | st.sampled_from('/\\"Ü😀\n')
@@ -91,7 +91,7 @@ def test_what_is_not_said_is_found_by_no_escape(data: st.DataObject, text: str, 
 def test_escapes_without_end_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line that is nothing but escapes within escapes is read a limited number of times."""
     read = []
-    monkeypatch.setattr("lake.quotations._unescaped", lambda text: (read.append(1), _unescaped(text))[1])
+    monkeypatch.setattr("lake.erasure.quotations._unescaped", lambda text: (read.append(1), _unescaped(text))[1])
     assert not Quotations([TEXT]).occur_in(b"\\" + b"u005c" * 1_000)
     assert len(read) <= DEEPEST_ESCAPE + 1
 
@@ -138,6 +138,6 @@ def test_many_texts_are_looked_for_at_the_cost_of_one(monkeypatch: pytest.Monkey
     body = "".join(chance.choices(string.ascii_lowercase + " ", k=58_000)).encode()
     quotations = Quotations(texts[1:])
     compared = []
-    monkeypatch.setattr("lake.quotations._Literal.stands_around", lambda *_: compared.append(1))
+    monkeypatch.setattr("lake.erasure.quotations._Literal.stands_around", lambda *_: compared.append(1))
     assert not quotations.occur_in(body)
     assert len(compared) < 10

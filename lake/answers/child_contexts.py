@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake.exceptions import DeltaError
 
-from lake.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, Call, owners
-from lake.lake import Lake
+from lake.answers.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, Call, owners
 from lake.schemas import PARSED_LOGS
-from lake.table import Table
 from lake.table_spec import TIMESTAMP
+from lake.tables.lake import Lake
+from lake.tables.table import Table
 
 Span = tuple[str, str]
 """trace_id and span_id of a call."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
-from lake.answers import (
+from lake.answers.answer_rows import (
     CASE_QUESTION_COLUMNS,
     answer_text,
     answers_to,
@@ -16,10 +16,10 @@ from lake.answers import (
     context_texts,
     usable_texts,
 )
-from lake.cases import USABLE_STATUS, Case, CaseBook
-from lake.child_contexts import OUTRANKED_BY_CHILD, ChildContexts, Span
-from lake.lake import Lake
+from lake.answers.cases import USABLE_STATUS, Case, CaseBook
+from lake.answers.child_contexts import OUTRANKED_BY_CHILD, ChildContexts, Span
 from lake.schemas import GROUND_TRUTH, PARSED_LOGS
+from lake.tables.lake import Lake
 from lake.vocabulary import Origin
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from lake.table import Change, Table, TableReplacedError
+from lake.tables.table import Change, Table, TableReplacedError
 
 _PER_TABLE = 1 << 32
 """A position is a version, and for each time that the table was made anew this more."""

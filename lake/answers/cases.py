@@ -11,8 +11,8 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow.dataset as ds
 
-from lake.answers import CASE_QUESTION_COLUMNS, IS_ANSWER, case_question
-from lake.table import Table
+from lake.answers.answer_rows import CASE_QUESTION_COLUMNS, IS_ANSWER, case_question
+from lake.tables.table import Table
 
 USABLE_STATUS = ("proposed", "accepted")
 """`ground_truth.status` of the cases that answers are compared with."""

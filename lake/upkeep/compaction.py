@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from lake.history import DataFile, live_files
-from lake.rewriting import batches, replace
-from lake.table import LostRaceError, Table
-from lake.writing import DENSE
+from lake.tables.delta_log import DataFile, live_files
+from lake.tables.rewriting import batches, replace
+from lake.tables.table import LostRaceError, Table
+from lake.tables.writing import DENSE
 
 TARGET_BYTES = 128 << 20
 

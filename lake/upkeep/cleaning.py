@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from deltalake import DeltaTable
 from pyarrow import fs
 
-from lake.history import LOG, live_files, removed_paths
-from lake.table import Table
+from lake.tables.delta_log import LOG, live_files, removed_paths
+from lake.tables.table import Table
 
 LOG_RETENTION = timedelta(days=7)
 WRITER_GRACE = timedelta(minutes=10)

@@ -110,7 +110,7 @@ def test_calls_of_any_days_and_hours_are_found_in_any_order(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, most_rows: int
 ) -> None:
     """How many days are remembered, and whether a day is asked for piece by piece, changes no answer."""
-    monkeypatch.setattr("lake.child_contexts._MOST_ROWS", most_rows)
+    monkeypatch.setattr("lake.answers.child_contexts._MOST_ROWS", most_rows)
     minutes = [0, 690, 719, 721, 1440, 5, 300]
     for minute in minutes:
         log_child(lake, f"span-{minute}", minute + 1)

@@ -15,11 +15,11 @@ from typing import IO, Self, cast
 
 import pyarrow as pa
 
-from lake.lake import Lake
 from lake.schemas import TABLES
-from lake.storage import Storage
-from lake.table import Change, Table
 from lake.table_spec import TableSpec
+from lake.tables.lake import Lake
+from lake.tables.storage import Storage
+from lake.tables.table import Change, Table
 
 _HEADER = struct.Struct("<qqq")
 """Place of a table among those wanted, its version, and how many bytes of it follow: none if it could not be read."""
@@ -76,7 +76,7 @@ class _Reader:
 
     def __init__(self, lake: Lake, wanted: Sequence[tuple[int, str, str | None, tuple[str, ...]]]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", "from lake.reading_ahead import serve; serve()"],
+            [sys.executable, "-P", "-c", "from lake.tables.reading_ahead import serve; serve()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

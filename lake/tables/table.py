@@ -17,13 +17,13 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from pyarrow import fs
 
-from lake.clocks import SKEW
-from lake.history import DataFile, added_files, live_files
-from lake.older_tables import add_missing_columns
-from lake.reading import are_as_stored, read_files
-from lake.storage import Storage, is_remote
+from lake.service.clocks import SKEW
 from lake.table_spec import TableSpec
-from lake.writing import FAST, FileWriter, NewFile, remove_files, statistics_columns
+from lake.tables.delta_log import DataFile, added_files, live_files
+from lake.tables.reading import are_as_stored, read_files
+from lake.tables.schema_evolution import add_missing_columns
+from lake.tables.storage import Storage, is_remote
+from lake.tables.writing import FAST, FileWriter, NewFile, remove_files, statistics_columns
 
 OVERLAP = SKEW
 """How far back a late reader begins again: as far as the clocks of writers may be apart."""
