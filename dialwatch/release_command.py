@@ -17,8 +17,8 @@ from dialwatch.alert_options import (
     written,
 )
 from dialwatch.lake_commands import ConfigOption, LakeOption, open_filled, settings_of
+from monitor.controls.releases import mark_release, read_releases, withdraw_release
 from monitor.regression import Release
-from monitor.releases import mark_release, read_releases, withdraw_release
 
 app = typer.Typer(no_args_is_help=True, help="Mark a release: metrics learn anew what is usual from it on.")
 

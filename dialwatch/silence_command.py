@@ -20,9 +20,9 @@ from dialwatch.alert_options import (
 from dialwatch.config import Settings
 from dialwatch.lake_commands import ConfigOption, LakeOption, open_filled, settings_of
 from lake import Lake, reads_seconds
-from monitor.notify import Silence
-from monitor.silences import add_silence, end_silence, read_silences
-from monitor.wording import duration
+from monitor.controls.silence import Silence
+from monitor.controls.silences import add_silence, end_silence, read_silences
+from monitor.pages.wording import duration
 
 app = typer.Typer(no_args_is_help=True, help="Hold alerts back for a while; a running monitor takes it in by itself.")
 

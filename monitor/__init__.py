@@ -1,7 +1,7 @@
 """What quality is and what it was: Prometheus metrics, regressions, webhooks and pages, all from the lake."""
 
-from monitor.app import create_app
-from monitor.health import Health
+from monitor.health.health import Health
+from monitor.pages.app import create_app
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
 from monitor.snapshot import Figures, Snapshot

@@ -12,16 +12,16 @@ from functools import partial
 from typing import TypeVar
 
 from lake import SERVICES, Heartbeat, Lake, can_drift
-from monitor.alert_change import AlertChange
-from monitor.alerts import AlertBook
-from monitor.failures import ALERTS_RECORDED, FLOORS, JUDGES, REGRESSIONS, Failures
-from monitor.floor_alerts import last_changes
+from monitor.alerts.change import AlertChange
+from monitor.alerts.floor_alerts import last_changes
+from monitor.alerts.open_alerts import told_verdicts, with_open_alerts
+from monitor.alerts.store import AlertBook
 from monitor.floors import FloorChange, FloorName, FloorReading
-from monitor.health import Health, health_of, staleness_of
-from monitor.intake import Intake
+from monitor.health.failures import ALERTS_RECORDED, FLOORS, JUDGES, REGRESSIONS, Failures
+from monitor.health.health import Health, health_of, staleness_of
+from monitor.health.parts import Parts
+from monitor.ingest.intake import Intake
 from monitor.notify import Notifier
-from monitor.open_alerts import told_verdicts, with_open_alerts
-from monitor.parts import Parts
 from monitor.regression import (
     MEASURED,
     UNDECIDED,

@@ -10,16 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake import IS_PRODUCTION
-from monitor.alert_change import AlertChange
-from monitor.alert_totals import AlertTotals
-from monitor.books import Books
+from monitor.alerts.alert_totals import AlertTotals
+from monitor.alerts.change import AlertChange
+from monitor.controls.silence import Silence
 from monitor.floors import FloorName, FloorReading
-from monitor.judge_costs import JudgeCosts
-from monitor.notify import Silence
 from monitor.regression import Judgement, JudgeReading, Reading
-from monitor.scores import MetricScores, Scores
+from monitor.stats.collector_stats import Books
+from monitor.stats.judge_costs import JudgeCosts
+from monitor.stats.scores import MetricScores, Scores
+from monitor.stats.traffic import Traffic, production
 from monitor.totals import Totals
-from monitor.traffic import Traffic, production
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake import TOOL_CALL_FINISH_REASONS, asks_llm
-from monitor.amounts import floats
 from monitor.floors.finding import FLOORS, FloorChange, FloorName, FloorReading
 from monitor.floors.minutes import KEPT, Minutes
 from monitor.floors.settings import FloorSettings
 from monitor.floors.shares import ShareFloor
 from monitor.floors.silence import LEAST_HISTORY, Heard, Silences
-from monitor.traffic import failed, production
+from monitor.stats.amounts import floats
+from monitor.stats.traffic import failed, production
 
 _ANSWER_COLUMNS = ("requested_at", "status", "error", "is_entry", "finish_reason", "origin")
 ANSWER_COLUMNS = {name: pc.field(name) for name in _ANSWER_COLUMNS} | {
@@ -57,7 +57,7 @@ class Floors:
         self._silences = Silences()
 
     def add_logs(self, deployment: str, rows: pa.Table, now: datetime) -> None:
-        """Count rows of `parsed_logs` (columns of `monitor.traffic.LOG_COLUMNS`)."""
+        """Count rows of `parsed_logs` (columns of `monitor.stats.traffic.LOG_COLUMNS`)."""
         rows = production(rows)
         rows = rows.filter(pc.is_valid(rows["requested_at"]))
         if not rows.num_rows:
@@ -84,7 +84,7 @@ class Floors:
         self._counts[deployment].minutes["empty_answers"].add(rows["requested_at"], is_empty, why, now)
 
     def add_scores(self, deployment: str, rows: pa.Table, now: datetime) -> None:
-        """Count rows of `scores` (columns of `monitor.scores.SCORE_COLUMNS`), but those of a backfill."""
+        """Count rows of `scores` (columns of `monitor.stats.scores.SCORE_COLUMNS`), but those of a backfill."""
         kept = pa.scalar(now - KEPT, rows["requested_at"].type)
         recent = pc.or_kleene(pc.greater_equal(rows["requested_at"], kept), pc.greater_equal(rows["scored_at"], kept))
         rows = rows.filter(pc.and_kleene(recent, pc.invert(pc.fill_null(rows["is_backfill"], False))))

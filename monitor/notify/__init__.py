@@ -6,14 +6,12 @@ from monitor.notify.network import connections, why_internal
 from monitor.notify.notifier import Notifier
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.sign import signed_headers
-from monitor.notify.silence import Silence
 from monitor.notify.trial import send_test
 
 __all__ = [
     "Attempt",
     "Notifier",
     "Outcome",
-    "Silence",
     "WebhookSettings",
     "connections",
     "deliver",

@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 import httpcore
 import msgspec
 
-from monitor.alert_change import AlertChange
-from monitor.alerts import AlertBook
+from monitor.alerts.change import AlertChange
+from monitor.alerts.pending import recorded_at
+from monitor.alerts.store import AlertBook
 from monitor.notify.body import Alert, alert_of
 from monitor.notify.deliver import Attempt, Outcome, deliver
 from monitor.notify.settings import WebhookSettings
-from monitor.pending import recorded_at
 
 RESEND_EVERY = timedelta(minutes=1)
 OUTLIVES = timedelta(hours=1)

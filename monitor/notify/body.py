@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from monitor.alert_change import AlertChange, WorstAnswer
+from monitor.alerts.change import AlertChange, WorstAnswer
 from monitor.floors import Finding
 from monitor.notify.link import link_to
 from monitor.notify.text import WORST, description, summary

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from monitor.alert_change import AlertChange
+from monitor.alerts.change import AlertChange
 from monitor.floors import Finding
 from monitor.notify.words import duration, time
 

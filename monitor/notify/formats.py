@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from monitor.alert_change import AlertChange
+from monitor.alerts.change import AlertChange
 from monitor.notify.body import webhook_body
 from monitor.notify.link import link_to
 from monitor.notify.settings import WebhookSettings

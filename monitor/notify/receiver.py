@@ -11,16 +11,16 @@ from datetime import datetime, timedelta
 
 import httpcore
 
-from monitor.alert_change import AlertChange, DeliveryKind
-from monitor.alerts import AlertBook
+from monitor.alerts.change import AlertChange, DeliveryKind
+from monitor.alerts.pending import held_back
+from monitor.alerts.store import AlertBook
+from monitor.controls.silence import Silence, silence_of
 from monitor.notify.deliver import Attempt, Outcome, deliver
 from monitor.notify.formats import written
 from monitor.notify.group import Message, messages
 from monitor.notify.schedule import next_delay
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.sign import signed_headers
-from monitor.notify.silence import Silence, silence_of
-from monitor.pending import held_back
 
 LONGEST_REST = timedelta(minutes=1)
 _LONGEST_RUN_SECONDS = 60.0

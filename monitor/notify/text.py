@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from lake import DISLIKES
-from monitor.alert_change import AlertChange, AlertDetails
+from monitor.alerts.change import AlertChange, AlertDetails
 from monitor.notify.floor_text import floor_lines, floor_summary
 from monitor.notify.link import link_to
 from monitor.notify.words import duration, one_line, time

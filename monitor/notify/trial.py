@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import httpcore
 
-from monitor.alert_change import AlertChange, AlertDetails, WorstAnswer
+from monitor.alerts.change import AlertChange, AlertDetails, WorstAnswer
 from monitor.notify.alertmanager import post_alerts
 from monitor.notify.deliver import Attempt, deliver
 from monitor.notify.formats import written

@@ -19,8 +19,8 @@ from evaluator.metrics import Description, Metric, OddCases, Scores
 from evaluator.metrics.metric import Score, score_rows
 from lake import ALERTS, ANCHORS, PARSED_LOGS, Lake
 from monitor import Monitor, MonitorSettings
-from monitor.app import create_app
-from monitor.exporter import registry_of
+from monitor.exporter.registry import registry_of
+from monitor.pages.app import create_app
 from monitor.regression import RegressionSettings
 
 # Anchors of a deployment "rag" fall due at 17:58: not between the change and when it is found.

@@ -11,7 +11,7 @@ import pytest
 
 from lake import SCORES, Lake
 from monitor import Monitor, MonitorSettings
-from monitor.alerts import AlertBook
+from monitor.alerts.store import AlertBook
 from monitor.regression import RegressionSettings, Status
 from tests.commands import Done, dialwatch
 from tests.monitor.conftest import Clock

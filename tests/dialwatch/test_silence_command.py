@@ -13,9 +13,9 @@ import pytest
 
 from lake import PARSED_LOGS, SILENCES, Lake
 from monitor import Monitor, MonitorSettings
-from monitor.alert_change import AlertChange
-from monitor.alerts import AlertBook
-from monitor.silences import read_silences
+from monitor.alerts.change import AlertChange
+from monitor.alerts.store import AlertBook
+from monitor.controls.silences import read_silences
 from tests.commands import Done, dialwatch
 from tests.monitor.conftest import Clock
 from tests.monitor.notify.test_notifier import transition
@@ -357,8 +357,8 @@ def test_a_mistyped_lake_is_refused(tmp_path: Path) -> None:
 
 def test_silences_added_at_the_same_time_have_ids_of_their_own(lake: Lake, silence: Callable[..., Done]) -> None:
     """None is lost."""
-    from monitor.notify import Silence
-    from monitor.silences import add_silence
+    from monitor.controls.silence import Silence
+    from monitor.controls.silences import add_silence
 
     now = datetime.now(UTC)
     threads = [

@@ -7,7 +7,7 @@ from typing import Any
 from prometheus_client import generate_latest
 
 from lake import Lake
-from monitor.exporter import registry_of
+from monitor.exporter.registry import registry_of
 from monitor.service import Monitor
 
 

@@ -14,8 +14,8 @@ from deltalake import DeltaTable, write_deltalake
 from prometheus_client import generate_latest
 
 from lake import ALERTS, PARSED_LOGS, Lake
-from monitor.app import create_app
-from monitor.exporter import registry_of
+from monitor.exporter.registry import registry_of
+from monitor.pages.app import create_app
 from monitor.service import Monitor
 
 MINUTE = timedelta(minutes=1)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from monitor.alert_change import AlertChange, AlertDetails, WorstAnswer
+from monitor.alerts.change import AlertChange, AlertDetails, WorstAnswer
 from monitor.notify import WebhookSettings
 from monitor.regression import StreamKey
 from tests.servers import wait_for

@@ -15,8 +15,8 @@ import pytest
 from msgspec import structs
 
 from lake import Lake
-from monitor.alert_change import AlertChange
-from monitor.alerts import AlertBook
+from monitor.alerts.change import AlertChange
+from monitor.alerts.store import AlertBook
 from monitor.notify import Notifier, WebhookSettings
 from monitor.notify.alertmanager import OUTLIVES, RESEND_EVERY, RESOLVED_FOR, _posted
 from tests.monitor.notify.test_notifier import transition

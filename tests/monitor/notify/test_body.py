@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from msgspec import structs
 
-from monitor.alert_change import AlertChange
+from monitor.alerts.change import AlertChange
 from monitor.notify import webhook_body
 from monitor.regression import SegmentChange
 

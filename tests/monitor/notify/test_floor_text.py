@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lake import DISLIKES
-from monitor.alert_change import FLOOR, AlertChange, AlertDetails
+from monitor.alerts.change import FLOOR, AlertChange, AlertDetails
 from monitor.floors import Finding
 from monitor.notify.body import webhook_body
 from monitor.notify.group import messages

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from msgspec.structs import replace as replace_fields
 
-from monitor.alert_change import FLOOR, AlertChange, AlertDetails, WorstAnswer
+from monitor.alerts.change import FLOOR, AlertChange, AlertDetails, WorstAnswer
 from monitor.floors import Finding
 from monitor.notify import WebhookSettings
 from monitor.notify.body import alert_of

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.alert_change import AlertChange, AlertDetails
+from monitor.alerts.change import AlertChange, AlertDetails
 from monitor.notify.group import messages
 from monitor.regression import StreamKey
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from lake import Lake
-from monitor.alerts import AlertBook
+from monitor.alerts.store import AlertBook
 from tests.servers import wait_for
 
 ROOT = Path(__file__).parents[3]
@@ -28,7 +28,7 @@ _LIFE = """
 import sys
 from datetime import UTC, datetime, timedelta
 from lake import Lake
-from monitor.alerts import AlertBook
+from monitor.alerts.store import AlertBook
 from monitor.notify import Notifier, WebhookSettings
 from monitor.regression import StreamKey, Transition
 from tests.monitor.notify.test_kill import STREAMS

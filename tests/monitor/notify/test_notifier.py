@@ -17,8 +17,8 @@ from standardwebhooks.webhooks import WebhookVerificationError
 import monitor.notify.notifier as notifier_module
 import monitor.notify.receiver as receiver_module
 from lake import Lake, Table
-from monitor.alert_change import AlertChange
-from monitor.alerts import AlertBook
+from monitor.alerts.change import AlertChange
+from monitor.alerts.store import AlertBook
 from monitor.notify import Notifier, WebhookSettings, connections
 from monitor.notify.schedule import DELAYS
 from monitor.regression import Observation, Reading, RegressionSettings, StreamKey, Transition
@@ -336,7 +336,7 @@ def test_two_receivers_of_one_name_are_refused(notifier: Callable[..., Notifier]
 _ONE_LIFE = """
 import os, signal, sys
 from datetime import UTC, datetime
-import monitor.alerts, monitor.notify.receiver
+import monitor.alerts.store, monitor.notify.receiver
 from lake import Lake
 from monitor.notify import Notifier, WebhookSettings
 from tests.monitor.notify.test_notifier import transition
@@ -351,12 +351,12 @@ def die_after(owner, name):
     setattr(owner, name, last_act)
 
 if death == "after the row":
-    die_after(monitor.alerts.AlertBook, "record")
+    die_after(monitor.alerts.store.AlertBook, "record")
 if death == "after the delivery":
     die_after(monitor.notify.receiver, "deliver")
 if death == "after the record of the delivery":
-    die_after(monitor.alerts.AlertBook, "record_deliveries")
-book = monitor.alerts.AlertBook(Lake(root))
+    die_after(monitor.alerts.store.AlertBook, "record_deliveries")
+book = monitor.alerts.store.AlertBook(Lake(root))
 book.record([transition()], datetime.now(UTC))
 webhook = WebhookSettings.model_validate({"name": "pager", "url": url, "secret": secret})
 Notifier([webhook], book, internal_hosts=["127.0.0.1"]).run_due(datetime.now(UTC))

@@ -9,10 +9,11 @@ from pydantic import ValidationError
 
 from lake import PARSED_LOGS, SILENCES, Lake, Table
 from monitor import Monitor, MonitorSettings
-from monitor.alert_change import AlertChange
-from monitor.alerts import AlertBook
-from monitor.notify import Notifier, Silence
-from monitor.silences import add_silence
+from monitor.alerts.change import AlertChange
+from monitor.alerts.store import AlertBook
+from monitor.controls.silence import Silence
+from monitor.controls.silences import add_silence
+from monitor.notify import Notifier
 from tests.monitor.notify.test_notifier import HOUR, START, transition
 
 

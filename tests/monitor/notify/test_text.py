@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec import structs
 
-from monitor.alert_change import AlertChange, AlertDetails
+from monitor.alerts.change import AlertChange, AlertDetails
 from monitor.notify.text import description, summary
 from monitor.regression import SegmentChange
 

@@ -10,7 +10,7 @@ import pytest
 
 from monitor.regression.judge import FEWEST, JudgeWatch, Shift, mean_shift, offset
 from monitor.regression.verdict import judgement_of
-from tests.monitor.test_alerts import READING
+from tests.monitor.alerts.test_alerts import READING
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

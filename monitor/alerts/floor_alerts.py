@@ -1,0 +1,54 @@
+"""Floors that begin or end, as changes of alerts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import cast
+
+from monitor.alerts.change import FLOOR, AlertChange, AlertDetails, digest
+from monitor.floors import FloorChange, FloorName, Last
+from monitor.regression import StreamKey
+
+
+def floor_news(known: Sequence[AlertChange], found: Sequence[FloorChange], now: datetime) -> list[AlertChange]:
+    """Give what was found and is news after the changes that are known, as changes of alerts.
+
+    A floor fires where it does not fire already and later than its last change, and is over only where it fires.
+    """
+    last = {change.key: change for change in known if change.change in ("firing", "resolved")}
+    news = []
+    for one in found:
+        key = StreamKey(one.deployment, one.floor, FLOOR)
+        before = last.get(key)
+        opened = before if before is not None and before.change == "firing" else None
+        is_in_turn = before is None or before.changed_at < one.at
+        if (opened is None) is (one.change == "firing") and is_in_turn:
+            last[key] = _change(one, key, opened, now)
+            news.append(last[key])
+    return news
+
+
+def last_changes(changes: Sequence[AlertChange]) -> Last:
+    """Give of each floor whether it fires, and when that changed."""
+    return {
+        (change.key.deployment, cast(FloorName, change.key.metric)): (change.change == "firing", change.changed_at)
+        for change in changes
+        if change.is_floor and change.change in ("firing", "resolved")
+    }
+
+
+def _change(found: FloorChange, key: StreamKey, opened: AlertChange | None, now: datetime) -> AlertChange:
+    fired_at = opened.fired_at if opened else found.at
+    alert_id = opened.alert_id if opened else digest(found.deployment, found.floor, FLOOR, fired_at.isoformat())
+    return AlertChange(
+        change_id=digest(alert_id, found.change),
+        alert_id=alert_id,
+        key=key,
+        change=found.change,
+        changed_at=found.at,
+        since=opened.since if opened else found.since,
+        current_mean=found.finding.share if found.finding else None,
+        reason=found.reason,
+        details=AlertDetails(fired_at=fired_at, tier="page", recorded_at=now, floor=found.finding),
+    )

@@ -1,0 +1,82 @@
+"""The ends of alerts that are no recovery, and what fires again after one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from monitor.alerts.change import AlertChange, AlertDetails, digest
+from monitor.alerts.pending import recorded_at
+from monitor.regression import UNDECIDED, Judgement, Reading, Status, StreamKey, Transition
+from monitor.stats.scores import IDLE
+
+IsWorse = Callable[[StreamKey, datetime], bool]
+"""Whether what came from a time on says that a stream's regression goes on."""
+
+_MOMENT = timedelta(microseconds=1)
+
+
+def withdrawn(
+    alert: AlertChange, reading: Reading | None, newest: Mapping[StreamKey, datetime], now: datetime
+) -> AlertChange | None:
+    """Give the end of an alert that no evidence can end, dated by the last scores of its stream; None for others.
+
+    `newest` are the streams of each metric's newest version, with when their newest scores were made.
+    """
+    latest = reading.latest if reading is not None else None
+    is_past = latest is not None and latest >= alert.changed_at
+    if alert.key not in newest and any(_metric(key) == _metric(alert.key) for key in newest):
+        return _end(alert, "the metric has a new version", latest, now)
+    if reading is not None and is_past and reading.status is Status.LEARNING:
+        learns = "the stream learns its reference anew, so nothing can tell whether quality is back"
+        return _end(alert, f"no longer watched: {learns}", latest, now)
+    if reading is not None and is_past and reading.status is Status.WATCHING:
+        return _end(
+            alert, "computed anew from the scores, with the settings of now, this is no regression", latest, now
+        )
+    # Where the lake has no score of it any more, the alert itself says until when there were some.
+    heard = max(filter(None, (newest.get(alert.key), latest, recorded_at(alert))))
+    if now - heard < IDLE:
+        return None
+    reason = f"no score of this metric since {newest.get(alert.key) or latest or heard:%Y-%m-%d %H:%M} UTC"
+    return _end(alert, f"no longer watched: {reason}, so nothing can tell whether quality is back", latest, now, heard)
+
+
+def resumed(
+    changes: Sequence[AlertChange],
+    readings: Mapping[StreamKey, Reading],
+    judgements: Mapping[StreamKey, Judgement],
+    is_worse: IsWorse,
+) -> list[Transition]:
+    """Give the regressions whose alert has ended for want of scores, which have come again and are no better."""
+    last = {change.key: change for change in changes if change.change in ("firing", "resolved")}
+    return [
+        Transition(key, "firing", reading.latest, reading, (), judgements.get(key, UNDECIDED))
+        for key, end in last.items()
+        if end.details.idle_since is not None and (reading := readings.get(key)) is not None
+        if reading.status is Status.REGRESSED and reading.latest is not None and reading.latest > end.changed_at
+        if is_worse(key, end.changed_at + _MOMENT)
+    ]
+
+
+def _metric(key: StreamKey) -> tuple[str, str]:
+    return key.deployment, key.metric
+
+
+def _end(
+    alert: AlertChange, reason: str, latest: datetime | None, now: datetime, idle_since: datetime | None = None
+) -> AlertChange:
+    # After what it ends, also where the table gives both in another order.
+    soonest = alert.changed_at + _MOMENT
+    return AlertChange(
+        change_id=digest(alert.alert_id, "resolved"),
+        alert_id=alert.alert_id,
+        key=alert.key,
+        change="resolved",
+        changed_at=max(soonest, latest) if latest is not None else soonest,
+        since=alert.since,
+        reference_mean=alert.reference_mean,
+        reason=reason,
+        verdict=alert.verdict,
+        details=AlertDetails(fired_at=alert.fired_at, tier=alert.details.tier, recorded_at=now, idle_since=idle_since),
+    )

@@ -1,0 +1,76 @@
+"""Alerts that stay open although their streams, computed anew, are not regressed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from monitor.alerts.change import AlertChange
+from monitor.alerts.pending import recorded_at
+from monitor.regression import Judgement, Reading, Status, StreamKey, Streams
+
+
+def with_open_alerts(
+    readings: Mapping[StreamKey, Reading], alerts: Iterable[AlertChange], streams: Streams
+) -> Mapping[StreamKey, Reading]:
+    """Give the readings, those of streams with an open alert as regressed where quality is still worse.
+
+    A restart computes all streams anew, and the batches that an alert was found with may be open again. With other
+    settings (`batch`, `reference_observations`, `segment_by`), or where old scores have left the lake, the reference
+    may be learned later, or the evidence not be enough yet. An open alert remembers the reference that it was found
+    with, so the latest conversations since its beginning are held against that one, less the tolerance of now: as long
+    as they are worse, it is not over.
+    """
+    found = dict(readings)
+    for alert in alerts:
+        reading = readings.get(alert.key)
+        if reading is None or reading.status is Status.REGRESSED or alert.is_floor:
+            continue
+        kept = _not_read_yet(alert, reading) or _still_worse(alert, streams)
+        if kept is not None:
+            found[alert.key] = replace(
+                kept,
+                tier=alert.tier,
+                since=alert.since,
+                since_earliest=alert.details.since_earliest,
+                since_latest=alert.details.since_latest,
+            )
+    return found
+
+
+def told_verdicts(
+    readings: Mapping[StreamKey, Reading], alerts: Iterable[AlertChange]
+) -> Mapping[StreamKey, Judgement]:
+    """Give what open alerts have said of the cause, where the stream computed anew says nothing of it."""
+    return {
+        alert.key: Judgement(alert.verdict, can_drift=alert.details.can_drift)
+        for alert in alerts
+        if alert.verdict not in (None, "undecided")
+        and (reading := readings.get(alert.key)) is not None
+        and reading.kept
+    }
+
+
+def _not_read_yet(alert: AlertChange, reading: Reading) -> Reading | None:
+    """Give the reading as the alert has it, where the stream's open batches have what it was found with."""
+    if reading.latest is not None and reading.latest >= alert.changed_at:
+        return None
+    return replace(
+        reading,
+        status=Status.REGRESSED,
+        reference_mean=alert.reference_mean,
+        since_mean=alert.current_mean,
+        since_lower=alert.current_lower,
+        since_upper=alert.current_upper,
+        drop=alert.details.drop,
+        drop_lower=alert.details.drop_lower,
+        drop_upper=alert.details.drop_upper,
+        kept=True,
+    )
+
+
+def _still_worse(alert: AlertChange, streams: Streams) -> Reading | None:
+    if alert.reference_mean is None:
+        return None
+    since = alert.since or alert.changed_at
+    return streams.still_worse(alert.key, alert.reference_mean, since, recorded_at(alert))

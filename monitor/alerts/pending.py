@@ -1,0 +1,80 @@
+"""Which changes of alerts a receiver has still to be told of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from monitor.alerts.change import AlertChange
+
+_NEWS_FOR = timedelta(days=1)
+
+
+def pending(changes: Sequence[AlertChange], receiver: str, now: datetime) -> list[AlertChange]:
+    """Give the changes that this receiver was neither told nor found unreachable for, in the order of `changes`.
+
+    An alert that is over is history to a receiver that is new: it is given only to one that knows of its
+    beginning, or where it ended, by the clock and in event time, within the last day. A receiver that was told
+    anything before is not new to alerts that ended since, as long as that was found within a day.
+
+    The beginning of an alert that a silence holds back is still pending. If the alert was over before the silence,
+    only its end is, until that has a row `silenced` too: see `ended_in_silence`. Nor is it pending once the
+    alert's end was told.
+    """
+    mine = [change for change in changes if change.details.receiver == receiver]
+    settled = {change.delivery_of for change in mine if change.change != "silenced"}
+    known_since = min((change.changed_at for change in mine), default=None)
+    ends = {change.alert_id: change for change in changes if change.change == "resolved"}
+    touched = {change.alert_id for change in mine}
+    history = {
+        alert_id for alert_id, end in ends.items() if alert_id not in touched and not _is_news(end, known_since, now)
+    }
+    # A silence that outlasted the alert, or an end that was told: what was held back is no news any more.
+    over = ended_in_silence(changes, receiver) | {a for a, end in ends.items() if end.change_id in settled}
+    settled |= {c.delivery_of for c in mine if c.change == "silenced" and c.alert_id in over}
+    return [
+        change
+        for change in changes
+        if change.change in ("firing", "resolved")
+        and change.change_id not in settled
+        and change.alert_id not in history
+    ]
+
+
+def ended_in_silence(changes: Sequence[AlertChange], receiver: str) -> set[str]:
+    """Give the ids of alerts that were over before the silence that kept them from the receiver."""
+    mine = [change for change in changes if change.details.receiver == receiver]
+    told = {change.alert_id for change in mine if change.change != "silenced"}
+    # The last word counts: a silence may have been ended before its time.
+    until = {c.alert_id: c.details.until for c in mine if c.change == "silenced" and c.details.until is not None}
+    return {
+        change.alert_id
+        for change in changes
+        if change.change == "resolved"
+        and change.alert_id not in told
+        and change.alert_id in until
+        and recorded_at(change) < until[change.alert_id]
+    }
+
+
+def held_back(changes: Sequence[AlertChange], receiver: str) -> list[tuple[AlertChange, AlertChange]]:
+    """Give the changes that a silence kept from the receiver, each with the last row that says until when.
+
+    Those whose alert was over before the silence are left out: that is settled.
+    """
+    mine = [change for change in changes if change.details.receiver == receiver]
+    over = {change.alert_id for change in mine if change.change == "silenced" and change.details.until is None}
+    last = {c.delivery_of: c for c in mine if c.change == "silenced" and c.details.until is not None}
+    return [(c, last[c.change_id]) for c in changes if c.change_id in last and c.alert_id not in over]
+
+
+def recorded_at(change: AlertChange) -> datetime:
+    """When the row of the change was made, by the clock; where that is not known, when it happened."""
+    return change.details.recorded_at or change.changed_at
+
+
+def _is_news(end: AlertChange, known_since: datetime | None, now: datetime) -> bool:
+    recorded = recorded_at(end)
+    if known_since is not None and recorded >= known_since:
+        return recorded - end.changed_at <= _NEWS_FOR
+    return now - min(recorded, end.changed_at) <= _NEWS_FOR

@@ -1,0 +1,1 @@
+"""What people set while the monitor runs: silences and marked releases."""

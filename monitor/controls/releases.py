@@ -1,0 +1,39 @@
+"""Releases that people mark while the monitor runs: the table `_releases`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from lake import RELEASES, Lake
+from monitor.controls.numbered import append_numbered
+from monitor.regression import RELEASE_COLUMNS, Release, Releases
+
+_APP_ID = "releases"
+
+
+def read_releases(lake: Lake) -> Releases:
+    """Give every mark that the table has."""
+    return Releases().with_rows(lake.table(RELEASES).read(RELEASE_COLUMNS))
+
+
+def mark_release(lake: Lake, release: Release, now: datetime) -> int:
+    """Write a mark and give its id; monitors read all scores again at their next look, and learn anew from it on."""
+    return append_numbered(lake, RELEASES, _APP_ID, lambda number: _row(number, "added", release, now, release.comment))
+
+
+def withdraw_release(lake: Lake, release_id: int, now: datetime) -> None:
+    """Write that a mark is taken back; raises KeyError where there is none, or it was taken back before."""
+    release = read_releases(lake).valid[release_id]
+    lake.table(RELEASES).append(RELEASES.rows([_row(release_id, "withdrawn", release, now, None)]))
+
+
+def _row(number: int, change: str, release: Release, now: datetime, comment: str | None) -> dict[str, object]:
+    return {
+        "release_id": number,
+        "change": change,
+        "changed_at": now,
+        "deployment": release.deployment,
+        "metric": release.metric,
+        "released_at": release.at,
+        "comment": comment,
+    }

@@ -1,0 +1,76 @@
+"""Silences that people add and end while the monitor runs: the table `_silences`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import pyarrow as pa
+
+from lake import SILENCES, Lake
+from monitor.controls.numbered import append_numbered
+from monitor.controls.silence import Silence
+
+SILENCE_COLUMNS = ("silence_id", "deployment", "metric", "until", "comment")
+
+_APP_ID = "silences"
+_log = logging.getLogger(__name__)
+
+
+class Silences:
+    """Those of the configuration, and those of the table as far as its rows were given. `every` has the ended ones too.
+
+    Rows may come in any order and more than once.
+    """
+
+    def __init__(self, configured: Sequence[Silence]) -> None:
+        self._configured = tuple(configured)
+        self._added: Mapping[int, Silence] = {}
+
+    @property
+    def every(self) -> tuple[Silence, ...]:
+        """All of them, one that was ended early with that time as its end."""
+        return (*self._configured, *self._added.values())
+
+    def add(self, rows: pa.Table) -> None:
+        """Take in rows of `SILENCE_COLUMNS`."""
+        self._added = _with_rows(self._added, rows)
+
+    def at(self, now: datetime) -> tuple[Silence, ...]:
+        """Give those that are not over."""
+        return tuple(silence for silence in self.every if now < silence.until)
+
+
+def read_silences(lake: Lake) -> dict[int, Silence]:
+    """Give every silence that the table ever had, by its id; one that was ended early ends then."""
+    return _with_rows({}, lake.table(SILENCES).read(SILENCE_COLUMNS))
+
+
+def add_silence(lake: Lake, silence: Silence, now: datetime) -> int:
+    """Write a silence and give its id; monitors hold back by it from their next look on."""
+    return append_numbered(lake, SILENCES, _APP_ID, lambda number: _row(number, "added", silence, now))
+
+
+def end_silence(lake: Lake, silence_id: int, now: datetime) -> None:
+    """Write that a silence ends now; where it is over already that changes nothing. Raises KeyError for no silence."""
+    silence = read_silences(lake)[silence_id]
+    ended = silence.model_copy(update={"until": now, "comment": None})
+    lake.table(SILENCES).append(SILENCES.rows([_row(silence_id, "ended", ended, now)]))
+
+
+def _row(silence_id: int, change: str, silence: Silence, now: datetime) -> dict[str, object]:
+    return {"silence_id": silence_id, "change": change, "changed_at": now} | dict(silence)
+
+
+def _with_rows(known: Mapping[int, Silence], rows: pa.Table) -> dict[int, Silence]:
+    found = dict(known)
+    for row in rows.to_pylist():
+        silence_id = row.pop("silence_id")
+        if silence_id is None or row["until"] is None:
+            _log.warning("A row of _silences without silence_id or until holds nothing back: %s", silence_id)
+            continue
+        silence = Silence(**row | {"comment": row["comment"] or ""})
+        if silence_id not in found or silence.until < found[silence_id].until:
+            found[silence_id] = silence
+    return found

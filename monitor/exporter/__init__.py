@@ -1,0 +1,1 @@
+"""The Prometheus exporter: metric families made from a snapshot."""

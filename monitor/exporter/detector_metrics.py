@@ -1,0 +1,192 @@
+"""What detectors and floors say of each deployment, as metric families."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+
+from prometheus_client.core import Metric
+
+from monitor.exporter.families import counter, gauge
+from monitor.floors import FloorReading
+from monitor.regression import Reading, Status
+from monitor.snapshot import Figures
+
+_READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
+    (
+        "dialwatch_score_mean",
+        "Weighted mean score of the latest conversations, in the metric's own units.",
+        lambda reading: reading.mean,
+    ),
+    (
+        "dialwatch_score_mean_lower",
+        "Lower end of the 95 % confidence interval of the mean score, in the metric's own units.",
+        lambda reading: reading.mean_lower,
+    ),
+    (
+        "dialwatch_score_mean_upper",
+        "Upper end of the 95 % confidence interval of the mean score, in the metric's own units.",
+        lambda reading: reading.mean_upper,
+    ),
+    (
+        "dialwatch_score_reference_mean",
+        "Mean score of the reference that a regression is measured against, in the metric's own units.",
+        lambda reading: reading.reference_mean,
+    ),
+    (
+        "dialwatch_score_window_observations",
+        "Conversations behind the mean score.",
+        lambda reading: reading.observations,
+    ),
+    (
+        "dialwatch_score_mix_change",
+        "Change of the mean score against the reference that comes from another mix of traffic, in its own units; no "
+        "regression is found by it.",
+        lambda reading: reading.mix,
+    ),
+    (
+        "dialwatch_regression_active",
+        "1 while the mean score is taken to be worse than its reference, else 0.",
+        lambda reading: float(reading.status is Status.REGRESSED),
+    ),
+    (
+        "dialwatch_regression_page",
+        "1 while a regression is active whose evidence is enough to wake someone, else 0.",
+        lambda reading: float(reading.tier == "page"),
+    ),
+    (
+        "dialwatch_improvement_active",
+        "1 while the mean score is taken to be better than its reference, else 0.",
+        lambda reading: float(reading.improved),
+    ),
+    (
+        "dialwatch_regression_smallest_drop",
+        "Smallest drop of the mean score that would be found within a week at the traffic of now, in its own units.",
+        lambda reading: reading.smallest_drop,
+    ),
+    (
+        "dialwatch_regression_delay_seconds",
+        "Seconds after which a drop by a tenth of the metric's range would be found at the traffic of now.",
+        lambda reading: None if reading.delay is None else reading.delay.total_seconds(),
+    ),
+    (
+        "dialwatch_regression_log_evidence",
+        "Natural logarithm of the evidence that the mean score has got worse.",
+        lambda reading: reading.log_evidence if math.isfinite(reading.log_evidence) else None,
+    ),
+    (
+        "dialwatch_regression_log_threshold",
+        "Natural logarithm of the evidence at which a regression fires.",
+        lambda reading: reading.log_threshold,
+    ),
+    (
+        "dialwatch_regression_log_page_threshold",
+        "Natural logarithm of the evidence at which a regression pages; it grows with the number of streams.",
+        lambda reading: reading.log_page_threshold,
+    ),
+)
+
+
+_FLOORS: tuple[tuple[str, str, Callable[[FloorReading], float | None]], ...] = (
+    (
+        "dialwatch_floor_active",
+        "1 while a plain limit is passed (errors, empty answers, refusals, unscored, no data), else 0.",
+        lambda reading: float(reading.active),
+    ),
+    (
+        "dialwatch_floor_share",
+        "Share of the latest requests, answers or evaluations that are bad; absent while it is not judged.",
+        lambda reading: reading.share if reading.unjudged is None else None,
+    ),
+    (
+        "dialwatch_floor_judged",
+        "1 while a plain limit can be passed, 0 while too little is known, as with too few requests; the page of the "
+        "deployment says why.",
+        lambda reading: float(reading.unjudged is None),
+    ),
+    (
+        "dialwatch_floor_limit",
+        "Share at which the floor fires.",
+        lambda reading: reading.limit,
+    ),
+)
+
+
+def found_in(deployments: Mapping[str, Figures]) -> Iterator[Metric]:
+    """What detectors and floors have found."""
+    yield from _readings(deployments)
+    yield from _judges(deployments)
+    yield from _alerts(deployments)
+    yield from _floors(deployments)
+
+
+def _readings(deployments: Mapping[str, Figures]) -> Iterator[Metric]:
+    readings = [
+        ((name, metric), reading)
+        for name, figures in deployments.items()
+        for metric, reading in figures.readings.items()
+    ]
+    for family, text, number in _READINGS:
+        yield gauge(family, text, ((labels, number(r)) for labels, r in readings), "deployment", "metric")
+
+
+def _judges(deployments: Mapping[str, Figures]) -> Iterator[Metric]:
+    judges = [((name, metric), judge) for name, one in deployments.items() for metric, judge in one.judges.items()]
+    yield gauge(
+        "dialwatch_judge_drift",
+        "By how much the judge scores its anchors higher than at first, in the metric's own units: since it changed, "
+        "else in its latest scorings.",
+        ((labels, judge.shift.mean if judge.shift else None) for labels, judge in judges),
+        "deployment",
+        "metric",
+    )
+    yield gauge(
+        "dialwatch_judge_drift_active",
+        "1 while the judge is taken to have changed, as it scores its anchors otherwise than at first, else 0.",
+        ((labels, float(judge.active)) for labels, judge in judges),
+        "deployment",
+        "metric",
+    )
+    yield gauge(
+        "dialwatch_judge_offset",
+        "By how much the metric's version scores the same answers higher than the version before, in its own units.",
+        ((labels, judge.offset.mean if judge.offset else None) for labels, judge in judges),
+        "deployment",
+        "metric",
+    )
+    yield gauge(
+        "dialwatch_regression_verdict",
+        "What is held to have changed where a regression is active: system, judge, both or undecided; the value is 1.",
+        (
+            ((name, metric, judgement.verdict), 1.0)
+            for name, one in deployments.items()
+            for metric, judgement in one.judgements.items()
+        ),
+        "deployment",
+        "metric",
+        "verdict",
+    )
+
+
+def _alerts(deployments: Mapping[str, Figures]) -> Iterator[Metric]:
+    alerts = {name: figures.alerts for name, figures in deployments.items()}
+    yield counter(
+        "dialwatch_regressions_total",
+        "Regressions that fired, by what is held to have changed: system, judge, both or undecided.",
+        (((name, *key), number) for name, one in alerts.items() for key, number in one.regressions.items()),
+        "deployment",
+        "metric",
+        "verdict",
+    )
+
+
+def _floors(deployments: Mapping[str, Figures]) -> Iterator[Metric]:
+    floors = [
+        ((name, floor), reading)
+        for name, figures in deployments.items()
+        # Anybody can ask for names that there are not: those have no limits to tell of.
+        if figures.traffic.has_answered
+        for floor, reading in figures.floors.items()
+    ]
+    for family, text, number in _FLOORS:
+        yield gauge(family, text, ((labels, number(reading)) for labels, reading in floors), "deployment", "floor")

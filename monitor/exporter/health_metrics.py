@@ -1,0 +1,44 @@
+"""How the parts of dialwatch are, and how old the figures, as Prometheus metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client.core import Metric
+
+from lake import ServiceState
+from monitor.exporter.families import gauge
+from monitor.health.health import Health
+from monitor.health.parts import PartState
+
+
+def health_metrics(health: Health) -> Iterator[Metric]:
+    """Give them; a part that was stopped, as somebody asked, has no series."""
+    by_place: dict[tuple[str, ...], list[PartState]] = {}
+    for part in health.parts:
+        if part.state != ServiceState.STOPPED:
+            by_place.setdefault((part.part, part.host), []).append(part)
+    yield gauge(
+        "dialwatch_part_healthy",
+        "1 where a part is at work, 0 where it fails or gives no heartbeat any more: collector, evaluator, upkeep, "
+        "webhooks or monitor, by the host that it runs on.",
+        ((place, float(all(one.healthy for one in found))) for place, found in by_place.items()),
+        "part",
+        "host",
+    )
+    yield gauge(
+        "dialwatch_part_last_success_timestamp_seconds",
+        "When all that the part does last went well, by its host's clock, in seconds since 1970.",
+        (
+            (place, max(one.last_success.timestamp() for one in found if one.last_success))
+            for place, found in by_place.items()
+            if any(one.last_success for one in found)
+        ),
+        "part",
+        "host",
+    )
+    yield gauge(
+        "dialwatch_monitor_refresh_age_seconds",
+        "Seconds since the monitor last looked at the lake, whatever its clock was set to.",
+        [((), health.last_refresh_age_seconds)],
+    )

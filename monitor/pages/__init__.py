@@ -1,0 +1,1 @@
+"""The pages over HTTP: overview, deployment, `/metrics` and `/healthz`."""

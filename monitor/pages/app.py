@@ -1,0 +1,92 @@
+"""The monitor's pages over HTTP: `/`, `/deployment?name=...`, `/metrics` and `/healthz`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from fastapi import FastAPI, Request, Response
+from fastapi.encoders import jsonable_encoder
+from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.staticfiles import StaticFiles
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from prometheus_client.exposition import choose_encoder
+
+from lake import known_formats
+from monitor.exporter.registry import registry_of
+from monitor.notify.link import page_of
+from monitor.notify.text import summary
+from monitor.pages.error_pages import add_error_pages
+from monitor.pages.overview import card_of, overview_of
+from monitor.pages.wording import FILTERS
+from monitor.service import Monitor
+from monitor.settings import MonitorSettings
+
+_HEADERS = {
+    # Names on the pages come from URLs that any client can write: nothing from elsewhere may load or run.
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    # Ask again each time: after an update a page must not come in the old style.
+    "Cache-Control": "no-cache",
+}
+
+
+def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> FastAPI:
+    """Give the application that shows a monitor's newest snapshot; it never reads the lake."""
+    app = FastAPI(title="dialwatch monitor", docs_url=None, redoc_url=None, openapi_url=None)
+    app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
+    templates = Environment(
+        loader=PackageLoader("monitor.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters.update(FILTERS | {"page_of": page_of})
+    registry = registry_of(lambda: monitor.snapshot, monitor.health, settings)
+    add_error_pages(app, templates)
+
+    @app.middleware("http")
+    async def protect(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+        response = await call_next(request)
+        response.headers.update(_HEADERS)
+        return response
+
+    @app.get("/metrics")
+    def metrics(request: Request) -> Response:
+        encode, content_type = choose_encoder(known_formats(request.headers.getlist("accept")))
+        return Response(encode(registry), headers={"Content-Type": content_type})
+
+    @app.get("/healthz")
+    def healthz() -> JSONResponse:
+        health = monitor.health()
+        return JSONResponse(jsonable_encoder(asdict(health)), status_code=200 if health.healthy else 503)
+
+    @app.get("/")
+    def overview() -> HTMLResponse:
+        snapshot = monitor.snapshot
+        page = overview_of(snapshot) if snapshot else None
+        text = templates.get_template("overview.html").render(
+            page=page,
+            books=snapshot.books if snapshot else None,
+            silences=snapshot.silences if snapshot else (),
+            health=monitor.health(),
+            summary=summary,
+        )
+        return HTMLResponse(text)
+
+    @app.get("/deployment")
+    def deployment(name: str) -> HTMLResponse:
+        snapshot = monitor.snapshot
+        figures = snapshot.deployments.get(name) if snapshot else None
+        card, axis = card_of(name, figures) if figures else (None, None)
+        silences = [one for one in snapshot.silences if one.deployment in (None, name)] if snapshot else []
+        text = templates.get_template("deployment_page.html").render(
+            name=name, card=card, axis=axis, silences=silences, snapshot=snapshot, summary=summary
+        )
+        return HTMLResponse(text, status_code=404 if snapshot and not figures else 200)
+
+    return app

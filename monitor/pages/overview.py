@@ -1,0 +1,217 @@
+"""What the overview page says, worked out of a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from lake import asks_llm
+from monitor.alerts.change import AlertChange
+from monitor.floors import REFUSAL, FloorName, FloorReading
+from monitor.pages.charts import TimeAxis, axis_of, bars, height_of, line
+from monitor.regression import UNDECIDED, Judgement, JudgeReading, Reading, Scale, Status
+from monitor.snapshot import Figures, Snapshot
+from monitor.stats.scores import MetricScores
+from monitor.stats.timeline import Timeline
+
+_MOST_CARDS = 100
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric of a deployment. `trend` is path data; `reference_height` stands in the same chart."""
+
+    metric: str
+    reading: Reading | None
+    version: str
+    judge: str | None
+    scale: Scale | None
+    trend: str
+    reference_height: float | None
+    anchors: JudgeReading | None
+    judgement: Judgement
+    stopped: str | None
+    """The error for which it is no longer watched."""
+    idle_since: datetime | None
+    """When the last score was made, where that is too long ago for it to be watched."""
+
+    @property
+    def can_be_watched(self) -> bool:
+        """Whether a detector knows what would be worse."""
+        return self.scale is not None
+
+    @property
+    def tenth(self) -> float:
+        """A tenth of the metric's range."""
+        return abs(self.scale.best - self.scale.worst) / 10 if self.scale else 0.0
+
+    @property
+    def mix(self) -> float | None:
+        """What another mix of traffic has changed the mean by; None where that is less than a 50th of the range."""
+        mix = self.reading.mix if self.reading else None
+        return mix if mix is not None and abs(mix) >= self.tenth / 5 else None
+
+    @property
+    def regressed(self) -> bool:
+        """Whether a regression is active."""
+        return self.reading is not None and self.reading.status is Status.REGRESSED
+
+
+@dataclass(frozen=True)
+class Card:
+    """One deployment."""
+
+    name: str
+    figures: Figures
+    rows: tuple[Row, ...]
+    answers: str
+    busiest: int
+
+    @property
+    def regressions(self) -> tuple[ActiveRegression, ...]:
+        """Those that have not ended."""
+        return tuple(_regressions(self.name, self.figures))
+
+    @property
+    def not_measured(self) -> Mapping[FloorName, str]:
+        """Limits of what nothing measures, and why."""
+        metrics = self.figures.scores.metrics
+        found: dict[FloorName, str] = {}
+        if REFUSAL not in metrics:
+            found["refusals"] = f"no score of the metric {REFUSAL}"
+        if not any(asks_llm(scores.judge) for scores in metrics.values()):
+            found["unscored"] = "no score of a judge"
+        return found
+
+    @property
+    def urgent(self) -> bool:
+        """Whether any metric has an active regression, or a limit is passed."""
+        return bool(self.regressions or self.figures.passed)
+
+    @property
+    def other_signals(self) -> Mapping[str, int]:
+        """All signals that are neither a like nor a dislike."""
+        signals = self.figures.traffic.signals
+        return {name: number for name, number in signals.items() if name not in ("like", "dislike")}
+
+
+@dataclass(frozen=True)
+class ActiveRegression:
+    """A regression that has not ended."""
+
+    deployment: str
+    metric: str
+    reading: Reading
+    judgement: Judgement
+
+    @property
+    def mean(self) -> float | None:
+        """Mean since the regression began, or of the whole window where no conversation is left from then."""
+        return self.reading.mean if self.reading.since_mean is None else self.reading.since_mean
+
+    @property
+    def rose(self) -> bool:
+        """Whether higher is worse, and so it rose."""
+        return self.reading.lower_is_better
+
+    @property
+    def is_of_part(self) -> bool:
+        """Whether only a segment got worse, as the mean of all did not."""
+        reference = self.reading.reference_mean
+        rose = self.mean is not None and reference is not None and self.mean > reference
+        return self.reading.most_worsened is not None and rose is not self.rose
+
+    @property
+    def interval(self) -> tuple[float | None, float | None]:
+        """95 % interval of `mean`."""
+        if self.reading.since_mean is None:
+            return self.reading.mean_lower, self.reading.mean_upper
+        return self.reading.since_lower, self.reading.since_upper
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The page: regressed deployments first, then by traffic."""
+
+    taken_at: datetime
+    axis: TimeAxis | None
+    cards: tuple[Card, ...]
+    left_out: int
+    regressions: tuple[ActiveRegression, ...]
+    passed: tuple[tuple[AlertChange, FloorReading | None], ...]
+    """Limits that are passed, and how they stand now."""
+    watching: int
+    learning: int
+    stopped: int
+
+
+def overview_of(snapshot: Snapshot) -> Overview:
+    """Work out the page."""
+    axis = axis_of(_timelines(snapshot.deployments))
+    ordered = sorted(snapshot.deployments.items(), key=lambda item: _urgency(*item))
+    readings = [(name, metric, reading) for name, figures in ordered for metric, reading in figures.readings.items()]
+    return Overview(
+        taken_at=snapshot.taken_at,
+        axis=axis,
+        cards=tuple(_card(name, figures, axis) for name, figures in ordered[:_MOST_CARDS]),
+        left_out=max(0, len(ordered) - _MOST_CARDS),
+        regressions=tuple(one for name, figures in ordered for one in _regressions(name, figures)),
+        passed=tuple((c, _floor_of(c, figures)) for _, figures in ordered for c in figures.passed),
+        watching=sum(reading.status is Status.WATCHING for _, _, reading in readings),
+        learning=sum(reading.status is Status.LEARNING for _, _, reading in readings),
+        stopped=sum(len(figures.stopped) for figures in snapshot.deployments.values()),
+    )
+
+
+def card_of(name: str, figures: Figures) -> tuple[Card, TimeAxis | None]:
+    """Work out the card of one deployment alone, and the axis of its charts."""
+    axis = axis_of(_timelines({name: figures}))
+    return _card(name, figures, axis), axis
+
+
+def _regressions(name: str, figures: Figures) -> Iterator[ActiveRegression]:
+    for metric, reading in figures.readings.items():
+        if reading.status is Status.REGRESSED:
+            yield ActiveRegression(name, metric, reading, figures.judgements.get(metric, UNDECIDED))
+
+
+def _floor_of(change: AlertChange, figures: Figures) -> FloorReading | None:
+    return next((reading for floor, reading in figures.floors.items() if floor == change.key.metric), None)
+
+
+def _timelines(deployments: Mapping[str, Figures]) -> Iterator[Timeline]:
+    for figures in deployments.values():
+        yield figures.traffic.answers_over_time
+        for scores in figures.watched.values():
+            yield scores.values_over_time
+
+
+def _urgency(name: str, figures: Figures) -> tuple[bool, bool, int, str]:
+    is_calm = not (any(_regressions(name, figures)) or figures.passed)
+    return is_calm, not figures.scores.metrics, -figures.traffic.requests, name
+
+
+def _card(name: str, figures: Figures, axis: TimeAxis | None) -> Card:
+    answers = [weight for weight, _ in axis.sums(figures.traffic.answers_over_time)] if axis else []
+    rows = tuple(_row(metric, scores, figures, axis) for metric, scores in figures.watched.items())
+    return Card(name, figures, rows, bars(answers), int(max(answers, default=0)))
+
+
+def _row(metric: str, scores: MetricScores, figures: Figures, axis: TimeAxis | None) -> Row:
+    sums = axis.sums(scores.values_over_time) if axis else []
+    reading = figures.readings.get(metric)
+    reference = reading.reference_mean if reading else None
+    return Row(
+        metric=metric,
+        reading=reading,
+        version=scores.version,
+        judge=scores.judge,
+        scale=scores.scale,
+        trend=line([value / weight if weight else None for weight, value in sums]),
+        reference_height=None if reference is None else height_of(reference),
+        anchors=figures.judges.get(metric),
+        judgement=figures.judgements.get(metric, UNDECIDED),
+        stopped=figures.stopped.get(metric),
+        idle_since=figures.idle.get(metric),
+    )

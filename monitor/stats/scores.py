@@ -1,0 +1,211 @@
+"""What the evaluator has said about a deployment's answers, counted from its rows of `scores`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import accumulate
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from monitor.regression import Scale
+from monitor.regression.sorting import groups_of
+from monitor.stats.amounts import PER_UNIT, added, counts, exact_sum, floats
+from monitor.stats.timeline import Timeline
+
+BUCKETS = tuple(tenth / 10 for tenth in range(11))
+"""Upper bounds of the histogram's buckets; one more holds all that is above 1."""
+
+OLD = timedelta(days=1)
+"""A score made this long after its answer, or later, is of the past, as one of a backfill is."""
+
+IDLE = timedelta(weeks=4)
+"""A metric without a score for so long is not watched until there is one: nights, weekends and repairs are shorter."""
+
+SCORE_COLUMNS = (
+    "event_id",
+    "response_id",
+    "deployment",
+    "requested_at",
+    "chat_id",
+    "segment",
+    "metric",
+    "metric_version",
+    "value",
+    "reason",
+    "judge",
+    "cost",
+    "sampling_probability",
+    "scored_at",
+    "is_backfill",
+    "direction",
+    "low",
+    "high",
+)
+
+_OF_METRIC = (
+    "metric",
+    "metric_version",
+    "judge",
+    "response_id",
+    "value",
+    "sampling_probability",
+    "requested_at",
+    "scored_at",
+    "is_backfill",
+    "direction",
+    "low",
+    "high",
+)
+
+_EXEMPLAR_LIMIT = 128 - len("response_id")
+"""OpenMetrics allows 128 characters for an exemplar's labels, names included."""
+
+
+@dataclass(frozen=True)
+class WorstAnswer:
+    """The answer with the lowest score of those that came into a bucket last."""
+
+    response_id: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Scores of new answers, a count a bucket (not cumulative), and the worst answer of each bucket."""
+
+    counts: tuple[int, ...] = (0,) * (len(BUCKETS) + 1)
+    amount: int = 0
+    worst: tuple[WorstAnswer | None, ...] = (None,) * (len(BUCKETS) + 1)
+
+    @property
+    def total(self) -> float:
+        """Sum of all scores."""
+        return self.amount / PER_UNIT
+
+    @property
+    def cumulative(self) -> list[int]:
+        """Number of scores that are at most each bound, all of them last."""
+        return list(accumulate(self.counts))
+
+    def with_scores(self, rows: pa.Table) -> Histogram:
+        """Add rows that have a value."""
+        values = floats(rows["value"])
+        index = np.searchsorted(BUCKETS, values, side="left")
+        new_counts = np.bincount(index, minlength=len(self.counts)).tolist()
+        short = pc.less_equal(pc.utf8_length(rows["response_id"]), _EXEMPLAR_LIMIT)
+        namable = np.asarray(pc.fill_null(short, False))
+        worst = list(self.worst)
+        for bucket in range(len(worst)):
+            (candidates,) = np.nonzero((index == bucket) & namable)
+            if len(candidates):
+                row = int(candidates[np.argmin(values[candidates])])
+                worst[bucket] = WorstAnswer(rows["response_id"][row].as_py(), float(values[row]))
+        return Histogram(
+            tuple(old + new for old, new in zip(self.counts, new_counts, strict=True)),
+            self.amount + exact_sum(values),
+            tuple(worst),
+        )
+
+
+@dataclass(frozen=True)
+class MetricScores:
+    """One metric of one deployment. `version` and `judge` are those of the newest score.
+
+    That is the newest one of the service; a backfill's only where the service has made none.
+    """
+
+    version: str
+    judge: str | None
+    scored_at: datetime
+    is_backfill: bool
+    scale: Scale | None = None
+    """None where it has no better end, or no two ends, and so is not watched for regressions."""
+    histogram: Histogram = field(default_factory=Histogram)
+    values_over_time: Timeline = field(default_factory=Timeline)
+
+    def is_idle(self, now: datetime) -> bool:
+        """Whether the newest score was made `IDLE` ago or longer."""
+        return now - self.scored_at >= IDLE
+
+    def with_scores(self, rows: pa.Table) -> MetricScores:
+        """Add rows that have a value."""
+        late = np.asarray(pc.subtract(rows["scored_at"], rows["requested_at"]).cast(pa.int64()).to_numpy())
+        fresh = _where(rows, (late < OLD / timedelta(microseconds=1)) & ~_is_backfill(rows))
+        probabilities = floats(rows["sampling_probability"])
+        usable = (probabilities > 0) & (probabilities <= 1)
+        weights = 1 / np.where(usable, probabilities, 1.0)
+        return replace(
+            self,
+            histogram=self.histogram.with_scores(fresh),
+            values_over_time=self.values_over_time.with_values(rows["requested_at"], weights, floats(rows["value"])),
+        )
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Totals since the first row.
+
+    `evaluations` counts the rows of the service, `skips` those without a value by their reason, and `last_scored_at` is
+    when it made the last one: a backfill's rows are in none of them.
+    """
+
+    evaluations: int = 0
+    skips: dict[str, int] = field(default_factory=dict)
+    last_scored_at: datetime | None = None
+    metrics: Mapping[str, MetricScores] = field(default_factory=dict)
+
+    def with_scores(self, rows: pa.Table) -> Scores:
+        """Add rows of `scores` (columns SCORE_COLUMNS)."""
+        without_value = np.isnan(floats(rows["value"]))
+        is_new = ~_is_backfill(rows)
+        skips = counts(rows["reason"].filter(pa.array(without_value & is_new)), "unknown")
+        newest = pc.max(rows["scored_at"].filter(pa.array(is_new))).as_py()
+        return Scores(
+            evaluations=self.evaluations + int(is_new.sum()),
+            skips=added(self.skips, skips),
+            last_scored_at=max(filter(None, (self.last_scored_at, newest)), default=None),
+            metrics=self._metrics_with(_where(rows.select(_OF_METRIC), ~without_value)),
+        )
+
+    def _metrics_with(self, rows: pa.Table) -> Mapping[str, MetricScores]:
+        metrics = dict(self.metrics)
+        # The library's tables promise these three; a row of another writer without them still counts as evaluated.
+        dated = pc.and_(pc.is_valid(rows["requested_at"]), pc.is_valid(rows["scored_at"]))
+        rows = _where(rows, np.asarray(pc.and_(dated, pc.is_valid(rows["metric"]))))
+        # Put in order once, so that each metric's rows are a slice: a year's are many to copy again and again.
+        places = list(groups_of(rows, ("metric",)))
+        rows = rows.take(pa.array(np.concatenate([np.empty(0, dtype=np.int64), *places])))
+        begin = 0
+        for size in map(len, places):
+            of_metric, begin = rows.slice(begin, size), begin + size
+            name = of_metric["metric"][0].as_py()
+            newest = _newest(of_metric)
+            held = metrics.get(name)
+            if held is None:
+                held = newest
+            elif (not newest.is_backfill, newest.scored_at) >= (not held.is_backfill, held.scored_at):
+                held = replace(newest, histogram=held.histogram, values_over_time=held.values_over_time)
+            metrics[name] = held.with_scores(of_metric)
+        return {name: metrics[name] for name in sorted(metrics)}
+
+
+def _newest(rows: pa.Table) -> MetricScores:
+    of_service = _where(rows, ~_is_backfill(rows))
+    some = of_service if of_service.num_rows else rows
+    row = some.slice(pc.index(some["scored_at"], pc.max(some["scored_at"])).as_py(), 1).to_pylist()[0]
+    scale = Scale.of(row["direction"], row["low"], row["high"])
+    version = str(row["metric_version"] or "")
+    return MetricScores(version, row["judge"], row["scored_at"], not of_service.num_rows, scale)
+
+
+def _where(rows: pa.Table, chosen: NDArray[np.bool_]) -> pa.Table:
+    return rows if chosen.all() else rows.filter(pa.array(chosen))
+
+
+def _is_backfill(rows: pa.Table) -> NDArray[np.bool_]:
+    return np.asarray(pc.fill_null(rows["is_backfill"], False), dtype=np.bool_)

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from monitor.pages.app import create_app
+from monitor.service import Monitor
+from tests.browser import excess_on_phone, frame_of
+
+
+def framed(pages: ASGIApp) -> Starlette:
+    """Serve the pages, without the policy that forbids frames, and `/frame?path=`, which measures one of them."""
+
+    async def without_policy(scope: Scope, receive: Receive, send: Send) -> None:
+        async def pass_on(message: Message) -> None:
+            kept = [header for header in message.get("headers", ()) if header[0] != b"content-security-policy"]
+            await send({**message, "headers": kept} if message["type"] == "http.response.start" else message)
+
+        await pages(scope, receive, pass_on)
+
+    async def frame(request: Any) -> HTMLResponse:
+        return HTMLResponse(frame_of(request.query_params["path"]))
+
+    return Starlette(routes=[Route("/frame", frame), Mount("/", without_policy)])
+
+
+@pytest.mark.usefixtures("three_deployments")
+@pytest.mark.parametrize("path", ["/", "/deployment?name=rag-search", "/" + "long" * 50])
+def test_a_page_fits_a_phone(monitor: Monitor, serve: Callable[[Any], str], tmp_path: Path, path: str):
+    """At 390 pixels nothing makes the page scroll sideways, long names included."""
+    monitor.refresh()
+    address = serve(framed(create_app(monitor)))
+    assert excess_on_phone(f"{address}/frame?path={quote(path, safe='')}", tmp_path) == (0, "")

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monitor.pages.app import create_app
+from monitor.service import Monitor
+from tests.browser import dump
+
+
+@pytest.mark.usefixtures("three_deployments")
+def test_a_real_browser_shows_the_page(
+    monitor: Monitor, serve: Callable[[Any], str], tmp_path: Path, strange_name: str
+):
+    """Chromium's own tree of the page has the regression, every deployment, the charts and the books."""
+    monitor.refresh()
+    page = dump(f"{serve(create_app(monitor))}/", tmp_path)
+    assert "1 active regression" in page
+    assert "REGRESSED" in page
+    assert "fell from 0.8" in page
+    assert page.count("<article") == 4
+    assert html.escape(strange_name, quote=False) in page
+    assert 'class="bars" d="M' in page
+    assert 'class="line down" d="M' in page
+    assert "stored as a request" in page
