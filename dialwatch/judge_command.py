@@ -30,7 +30,7 @@ from evaluator.calibration import (
     with_labels,
     with_likes,
 )
-from evaluator.judging import judges_of
+from evaluator.judge_binding import judges_of
 from evaluator.metrics import MissingColumnError
 from evaluator.metrics.combination import Combination
 from evaluator.metrics.ensemble import Ensemble

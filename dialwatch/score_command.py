@@ -20,8 +20,8 @@ from dialwatch.score_webhook import send, webhook
 from dialwatch.terminal import print_grid
 from evaluator import Judges
 from evaluator.datasets import Report, score_dataset
+from evaluator.judge_binding import judges_of_all
 from evaluator.judges.answer import REASONS as JUDGE_REASONS
-from evaluator.judging import judges_of_all
 from evaluator.metrics import Metric, Models
 from lake import Storage
 from monitor.notify import Outcome

@@ -7,11 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evaluator.asking import Judges, forget_replies, forget_shared_replies
-    from evaluator.backfill import Backfill, Backfilled, BackfillResult
-    from evaluator.backfill_estimate import Estimate, MetricEstimate, estimate
-    from evaluator.old_answers import Period
-    from evaluator.service import Evaluator, Failure, PassResult
+    from evaluator.answers import Period
+    from evaluator.service.backfill import Backfill, Backfilled, BackfillResult
+    from evaluator.service.backfill_estimate import Estimate, MetricEstimate, estimate
+    from evaluator.service.judge_pool import Judges, forget_replies, forget_shared_replies
+    from evaluator.service.passes import Evaluator, Failure, PassResult
     from evaluator.settings import EvaluatorSettings
 
 __all__ = [
@@ -32,11 +32,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "asking": ("Judges", "forget_replies", "forget_shared_replies"),
-    "backfill": ("Backfill", "BackfillResult", "Backfilled"),
-    "backfill_estimate": ("Estimate", "MetricEstimate", "estimate"),
-    "old_answers": ("Period",),
-    "service": ("Evaluator", "Failure", "PassResult"),
+    "service.judge_pool": ("Judges", "forget_replies", "forget_shared_replies"),
+    "service.backfill": ("Backfill", "BackfillResult", "Backfilled"),
+    "service.backfill_estimate": ("Estimate", "MetricEstimate", "estimate"),
+    "answers": ("Period",),
+    "service.passes": ("Evaluator", "Failure", "PassResult"),
     "settings": ("EvaluatorSettings",),
 }
 

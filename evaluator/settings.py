@@ -10,8 +10,8 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from evaluator.anchors.settings import AnchorSettings
+from evaluator.judge_binding import asks_judge, without_prices
 from evaluator.judges import JudgeSettings
-from evaluator.judging import asks_judge, without_prices
 from evaluator.metrics import Metric, Models, metric_named
 from evaluator.metrics.ensemble import Combine
 from evaluator.own_metrics import Aspects, CombinationSettings, aspects_of, checked_combinations, combinations_of
@@ -163,7 +163,7 @@ class EvaluatorSettings(BaseModel):
     def metric(self, name: str) -> Metric:
         """Give any metric or combination by its name, with the models that are set; raises UnknownMetricError.
 
-        It has no judge yet: see `evaluator.judging`.
+        It has no judge yet: see `evaluator.judge_binding`.
         """
         return self._own.get(name) or metric_named(name, self.models)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from evaluator.identity import identity
+from evaluator.answers import identity
 from evaluator.metrics import Metric
 from lake import Table
 

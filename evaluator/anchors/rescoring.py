@@ -12,13 +12,10 @@ import pyarrow.dataset as ds
 
 from evaluator.anchors.drawing import COMPARED, FIRST_DRAWS, Held, Known, drawn, of_last_day
 from evaluator.anchors.settings import AnchorSettings
-from evaluator.answers import ANSWER_COLUMNS, Answer, answers
-from evaluator.identity import identity
-from evaluator.late_contexts import with_late_contexts
+from evaluator.answers import ANSWER_COLUMNS, Answer, DeploymentTables, answers, identity, with_late_contexts
 from evaluator.metrics import Metric
 from evaluator.metrics.metric import Redrawable
-from evaluator.scores import Scorer
-from evaluator.tables import DeploymentTables
+from evaluator.scoring import Scorer
 from lake import ANCHORS, PASSES, CaseBook, can_drift
 
 _AT_ONCE = 50

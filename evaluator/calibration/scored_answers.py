@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from evaluator.calibration.labelled import CalibrationError
-from evaluator.likes import IS_OPINION, OPINION_COLUMNS, answers_with
+from evaluator.ground_truth import IS_OPINION, OPINION_COLUMNS, answers_with
 from lake import PARSED_LOGS, SCORES, USER_SIGNALS, Lake, fold_signals
 
 _COLUMNS = ("event_id", "chat_id", "value", "sampling_probability", "metric_version", "scored_at")

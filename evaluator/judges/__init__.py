@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from evaluator.judges.calls import Calls
     from evaluator.judges.fence import fenced
     from evaluator.judges.judge import Judge
-    from evaluator.judges.sampling import is_sampled
     from evaluator.judges.schema import MisfitError, Schema
     from evaluator.judges.settings import JudgeSettings
 
@@ -31,7 +30,6 @@ __all__ = [
     "Schema",
     "Spend",
     "fenced",
-    "is_sampled",
 ]
 
 _HOMES = {
@@ -40,7 +38,6 @@ _HOMES = {
     "calls": ("Calls",),
     "fence": ("fenced",),
     "judge": ("Judge",),
-    "sampling": ("is_sampled",),
     "schema": ("MisfitError", "Schema"),
     "settings": ("JudgeSettings",),
 }

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 
 from collector import Collector, CollectorSettings
 from collector.position import Partition, Piece
-from evaluator.answers import ANSWER_COLUMNS, answers
-from evaluator.late_contexts import with_late_contexts
-from evaluator.tables import DeploymentTables
+from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, answers, with_late_contexts
 from lake import PARSED_LOGS, Lake
 from tests.collector.lines import chat_line
 

@@ -13,7 +13,7 @@ from tests.servers import free_port
 # An evaluator's pass over a hundred deployments takes minutes here, and SIGTERM comes in the middle of it.
 CHILD = """
 import os, signal, sys, threading, time
-import evaluator.service
+import evaluator.service.passes
 from dialwatch import running
 from dialwatch.cli import main
 
@@ -27,7 +27,7 @@ def wait_and_be_told():
     threading.Timer(3, os.kill, [os.getpid(), signal.SIGTERM]).start()
     wait()
 
-evaluator.service.propose_cases = slow
+evaluator.service.passes.propose_cases = slow
 running.wait_for_signal = wait_and_be_told
 sys.argv = ["dialwatch", "up", "-c", sys.argv[1]]
 main()

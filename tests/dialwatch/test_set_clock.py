@@ -19,7 +19,7 @@ CHILD = """
 import signal, sys
 from datetime import datetime, timedelta
 from apscheduler.schedulers import base
-import collector.pipeline, collector.signals.implicit, collector.sources.files, evaluator.service
+import collector.pipeline, collector.signals.implicit, collector.sources.files, evaluator.service.passes
 from dialwatch import running
 from dialwatch.cli import main
 

@@ -1,0 +1,28 @@
+"""Answers to score: new ones, old ones, and those whose contexts come late."""
+
+from evaluator.answers.answer import ANSWER_COLUMNS, AT_ONCE, Answer, answers
+from evaluator.answers.identity import identity
+from evaluator.answers.late_contexts import Grace, wait_for_others, with_late_contexts
+from evaluator.answers.new import new_answers
+from evaluator.answers.old import Period, Place, answers_a_day, old_answers
+from evaluator.answers.positions import Uncommitted, is_far
+from evaluator.answers.tables import DeploymentTables
+
+__all__ = [
+    "ANSWER_COLUMNS",
+    "AT_ONCE",
+    "Answer",
+    "DeploymentTables",
+    "Grace",
+    "Period",
+    "Place",
+    "Uncommitted",
+    "answers",
+    "answers_a_day",
+    "identity",
+    "is_far",
+    "new_answers",
+    "old_answers",
+    "wait_for_others",
+    "with_late_contexts",
+]

@@ -1,0 +1,90 @@
+"""Answers whose contexts may still come: which are ready to be scored, and the contexts that were found since.
+
+An application that shows no chunks has them in the prompt of its own model call, and the line of that call may come
+after its own. So such an answer waits for a grace time from when its row was written. Which answers still wait
+follows from the rows and one moment in the `scores` table: those that were written after it.
+
+Where the model stands behind an interceptor, the line of another call that can have made it may come too. So such a
+model call waits for half of that time: it may come in the first half, and the other call's line in the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from evaluator.answers.answer import ANSWER_COLUMNS, Answer
+from evaluator.answers.tables import DeploymentTables
+from lake import IS_ANSWER, OUTRANKED_BY_CHILD, PARSED_LOGS, usable_texts
+
+_MAY_GET_CONTEXTS = (
+    ds.field("contexts_origin").isin(OUTRANKED_BY_CHILD)
+    & ds.field("trace_id").is_valid()
+    & ds.field("span_id").is_valid()
+)
+
+
+@dataclass(frozen=True)
+class Grace:
+    """The moment up to which answers have waited long enough, as microseconds since 1970.
+
+    `before` is that of the last commit, None where there was none: an answer waits from one pass to another only if
+    its row was written after that moment, and is scored by the first pass whose moment is not before the row's.
+    """
+
+    until: int
+    before: int | None
+
+    @classmethod
+    def of(cls, now: datetime, seconds: float, before: int | None) -> Grace:
+        """Give the moment of a pass; it never moves back, whatever the clock does."""
+        until = int((now - timedelta(seconds=seconds)).timestamp() * 1_000_000)
+        return cls(until if before is None else max(until, before), before)
+
+    def ended(self, tables: DeploymentTables) -> pa.Table:
+        """Read the answers that were read by an earlier pass and left to wait, and have now waited long enough.
+
+        Rows that no pass has read yet may be among them, so this comes before those are read; see `ready`.
+        """
+        if self.before is None or self.until == self.before:
+            return PARSED_LOGS.schema.empty_table().select(ANSWER_COLUMNS)
+        written = ds.field("ingested_at")
+        waited = (written > _moment(self.before)) & (written <= _moment(self.until))
+        return tables.logs.read(ANSWER_COLUMNS, IS_ANSWER & _MAY_GET_CONTEXTS & waited)
+
+    def ready(self, ended: pa.Table, new: pa.Table) -> pa.Table:
+        """Give the rows to score: those new ones that need not wait, and of the others each that is not new."""
+        others = ended.filter(pc.invert(pc.is_in(ended["event_id"], new["event_id"].combine_chunks())))
+        return pa.concat_tables([others, new.filter(~waits_after(self.until))])
+
+
+def wait_for_others(context_grace: float) -> timedelta:
+    """Give how old the row of a model call behind an interceptor must be before it is joined with an answer."""
+    return timedelta(seconds=context_grace / 2)
+
+
+def waits_after(until: int) -> ds.Expression:
+    """Whether a row's contexts may still come, `until` being the moment up to which rows have waited long enough."""
+    written = ds.field("ingested_at")
+    return _MAY_GET_CONTEXTS & written.is_valid() & (written > _moment(until))
+
+
+def with_late_contexts(tables: DeploymentTables, some: Sequence[Answer]) -> list[Answer]:
+    """Give the answers with the contexts of their own model calls, where these have come and say more."""
+    found = tables.children.of({answer.call: answer.requested_at for answer in some if answer.call}, tables.deployment)
+    return [_with(answer, found[answer.call]) if answer.call in found else answer for answer in some]
+
+
+def _with(answer: Answer, contexts: Sequence[dict[str, Any]]) -> Answer:
+    texts = usable_texts(contexts)
+    return answer if texts is None else replace(answer, contexts=texts, cited_only=False)
+
+
+def _moment(microseconds: int) -> pa.Scalar:
+    return pa.scalar(microseconds, PARSED_LOGS.schema.field("ingested_at").type)

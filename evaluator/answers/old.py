@@ -1,0 +1,145 @@
+"""Answers of a stretch of time that the service has been through: what a backfill may score."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from evaluator.answers.answer import ANSWER_COLUMNS
+from evaluator.answers.late_contexts import waits_after
+from evaluator.answers.new import FROM_LOGS, POSITIONS, WAITED_UNTIL, new_answers
+from evaluator.answers.tables import DeploymentTables
+from lake import BACKFILLS, IS_ANSWER, PARSED_LOGS, PASSES
+
+ANSWERS_AT_ONCE = 1_000
+"""So many are read, scored and committed together."""
+
+
+@dataclass(frozen=True)
+class Period:
+    """A stretch of time of requests, `until` not included."""
+
+    since: datetime
+    until: datetime
+
+    def answers(self, day: date | None = None) -> ds.Expression:
+        """Let through the answers of the period, or those of one of its days."""
+        return self.requests(day) & IS_ANSWER
+
+    def requests(self, day: date | None = None) -> ds.Expression:
+        """Let through rows, also of `scores`, that are about requests of the period, or of one of its days."""
+        asked, dated = ds.field("requested_at"), ds.field("date")
+        first, last = (self.since.astimezone(UTC).date(), self.until.astimezone(UTC).date())
+        days = (dated >= pa.scalar(first)) & (dated <= pa.scalar(last)) if day is None else dated == pa.scalar(day)
+        return days & (asked >= _moment(self.since)) & (asked < _moment(self.until))
+
+
+@dataclass(frozen=True)
+class Place:
+    """How far the service and earlier backfills have come with a deployment.
+
+    `committed` has their positions by the names of `LOOKED_AT`. `waited_until` is the moment up to which answers have
+    waited long enough for their contexts, in microseconds since 1970.
+    """
+
+    committed: Mapping[str, int]
+    waited_until: int
+
+    @classmethod
+    def of(cls, tables: DeploymentTables, now: datetime, context_grace: float) -> Place:
+        """Look; what is appended after it with `ahead` is refused where others have come between."""
+        committed = tables.scores.progress(LOOKED_AT)
+        by_the_clock = int((now - timedelta(seconds=context_grace)).timestamp() * 1_000_000)
+        return cls(committed, committed.get(WAITED_UNTIL, by_the_clock))
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the service has been here: then it will score all that it has not read yet."""
+        return FROM_LOGS in self.committed
+
+    def ahead(self, commits: int) -> dict[str, int]:
+        """What the commit after so many others carries: it collides with other backfills and with erasures.
+
+        Before the first pass of the service also with that, which scores all that is there.
+        """
+        names = [BACKFILLS] if self.is_served else [BACKFILLS, PASSES]
+        return {name: self.committed.get(name, 0) + commits + 1 for name in names}
+
+
+LOOKED_AT = (*POSITIONS, WAITED_UNTIL, PASSES, BACKFILLS)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of at most `ANSWERS_AT_ONCE` answers, and how many more were left to the service."""
+
+    rows: pa.Table
+    left: int
+
+
+def answers_a_day(tables: DeploymentTables, period: Period) -> dict[date, int]:
+    """Count the answers of each day of a period, latest day first."""
+    counted: Counter[date] = Counter()
+    if tables.logs.version() is None:
+        return {}
+    for rows in _read(tables.logs.dataset(), period.answers(), ["date"]):
+        for entry in rows["date"].value_counts().to_pylist():
+            counted[entry["values"]] += entry["counts"]
+    return dict(sorted(counted.items(), reverse=True))
+
+
+def old_answers(
+    tables: DeploymentTables, period: Period, day: date, place: Place, columns: Sequence[str] = ANSWER_COLUMNS
+) -> Iterator[Batch]:
+    """Read a day's answers without those that the service has still to score.
+
+    Those are new to it, or wait for their contexts. In memory are the rows of a row group or two. Raises
+    FileNotFoundError where a file is gone before it was read.
+    """
+    logs = tables.logs.dataset()
+    # After the look at the rows: each of them that is new to the service is then among these.
+    unread = _unread(tables, place)
+    for rows in _batches(_read(logs, period.answers(day), columns)):
+        ready = rows.filter(~waits_after(place.waited_until))
+        if unread is not None:
+            ready = ready.filter(pc.invert(pc.is_in(ready["event_id"], unread)))
+        yield Batch(ready, rows.num_rows - ready.num_rows)
+
+
+def _unread(tables: DeploymentTables, place: Place) -> pa.Array | None:
+    if not place.is_served:
+        return None
+    rows: pa.Table = new_answers(tables, place.committed, ["event_id"]).rows
+    return rows["event_id"].combine_chunks()
+
+
+def _read(logs: ds.Dataset, where: ds.Expression, columns: Sequence[str]) -> Iterator[pa.Table]:
+    # One row group after the other: a scan of the dataset reads ahead, and would soon hold all texts of a day.
+    for file in logs.get_fragments(filter=where):
+        for group in file.split_by_row_group(where, schema=logs.schema):
+            rows = group.to_table(schema=logs.schema, columns=list(columns), filter=where)
+            if rows.num_rows:
+                yield rows
+
+
+def _batches(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    held: list[pa.Table] = []
+    for part in parts:
+        held.append(part)
+        if sum(one.num_rows for one in held) >= ANSWERS_AT_ONCE:
+            rows = pa.concat_tables(held)
+            whole = rows.num_rows - rows.num_rows % ANSWERS_AT_ONCE
+            yield from (rows.slice(start, ANSWERS_AT_ONCE) for start in range(0, whole, ANSWERS_AT_ONCE))
+            held = [rows.slice(whole)]
+    if held and (rows := pa.concat_tables(held)).num_rows:
+        yield rows
+
+
+def _moment(at: datetime) -> pa.Scalar:
+    return pa.scalar(at, PARSED_LOGS.schema.field("requested_at").type)

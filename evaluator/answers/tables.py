@@ -1,0 +1,36 @@
+"""The tables of one deployment that the evaluator reads and writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evaluator.answers.positions import Uncommitted
+from lake import ALERTS, ANCHORS, GROUND_TRUTH, PARSED_LOGS, SCORES, USER_SIGNALS, ChildContexts, Lake, Table
+
+
+@dataclass(frozen=True)
+class DeploymentTables:
+    """Handles on one deployment's tables, for one pass.
+
+    `children` looks into those of all deployments; `uncommitted` remembers from one pass to another.
+    """
+
+    deployment: str
+    logs: Table
+    signals: Table
+    truth: Table
+    scores: Table
+    anchors: Table
+    alerts: Table
+    children: ChildContexts
+    uncommitted: Uncommitted
+
+    @classmethod
+    def of(
+        cls, lake: Lake, deployment: str, children: ChildContexts | None = None, uncommitted: Uncommitted | None = None
+    ) -> DeploymentTables:
+        """Open the tables of a deployment; none of them need exist."""
+        specs = (PARSED_LOGS, USER_SIGNALS, GROUND_TRUTH, SCORES, ANCHORS, ALERTS)
+        logs, signals, truth, scores, anchors, alerts = (lake.table(spec, deployment) for spec in specs)
+        children, uncommitted = children or ChildContexts(lake), uncommitted or Uncommitted()
+        return cls(deployment, logs, signals, truth, scores, anchors, alerts, children, uncommitted)

@@ -1,0 +1,106 @@
+"""Which answers a judge is asked about, and how likely that was for each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Annotated, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pydantic import BaseModel, ConfigDict, Field
+
+from evaluator.answers import Answer
+from evaluator.sampling.conversations import is_sampled
+from lake import Table
+
+LOW = 0.25
+"""A score in the worst quarter of its metric's range is a bad sign."""
+
+Rate = Annotated[float, Field(gt=0, le=1)]
+
+
+class SamplingSettings(BaseModel):
+    """Share of conversations that a judge is asked about: `rate`, and `flagged_rate` where something is amiss.
+
+    An answer is flagged where it is cut or its log line had an error, where somebody gave a signal in its conversation
+    before it was scored, or where a metric that asks no judge finds it bad: in the worst quarter of its range.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rate: Rate = 1.0
+    flagged_rate: Rate | None = None
+
+    @property
+    def heeds_flags(self) -> bool:
+        """Whether it matters what is flagged."""
+        return self.flagged_rate is not None and self.flagged_rate != self.rate
+
+
+ALL = SamplingSettings()
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """The settings, and the share of them, in (0, 1], that the judge's budget allows.
+
+    `known` answers, by their `event_id`, are in the sample since an earlier time, when that was so likely.
+    """
+
+    settings: SamplingSettings = ALL
+    share: float = 1.0
+    known: Mapping[str, float] = field(default_factory=dict)
+
+    def probability(self, *, flagged: bool) -> float:
+        """Give how likely an answer is to be in the sample."""
+        settings = self.settings
+        rate = settings.flagged_rate if flagged and settings.flagged_rate is not None else settings.rate
+        return rate * self.share
+
+    def probabilities(self, some: Sequence[Answer], flagged: Collection[str]) -> dict[str, float]:
+        """Give the `event_id` of the answers that are in the sample, each with how likely that was.
+
+        Decided by the hash of the conversation, so that its answers are in or out together where they are as likely;
+        an answer without a conversation is one of its own.
+        """
+        drawn = ((answer, self.probability(flagged=answer.event_id in flagged)) for answer in some)
+        sample = {answer.event_id: p for answer, p in drawn if is_sampled(answer.chat_id or answer.event_id, p)}
+        return sample | {
+            answer.event_id: self.known[answer.event_id] for answer in some if answer.event_id in self.known
+        }
+
+
+def flagged(some: Sequence[Answer], scored: Sequence[dict[str, Any]], signals: Table) -> set[str]:
+    """Give the `event_id` of answers of which something says that they may be bad.
+
+    `scored` are rows of their scores by metrics that ask no judge.
+    """
+    with_signals = _ids_with_signals(some, signals)
+    found = {answer.event_id for answer in some if answer.is_cut or not with_signals.isdisjoint(_ids(answer))}
+    return found | {row["event_id"] for row in scored if _is_low(row)}
+
+
+def _ids(answer: Answer) -> set[str]:
+    return {*answer.response_ids, *filter(None, (answer.response_id, answer.chat_id))}
+
+
+def _ids_with_signals(some: Sequence[Answer], signals: Table) -> set[str]:
+    if not some or signals.version() is None:
+        return set()
+    # Clocks and zones of time may differ by a day.
+    first = min(answer.date for answer in some) - timedelta(days=1)
+    rows = signals.read(["response_id", "chat_id"], ds.field("date") >= pa.scalar(first))
+    wanted = pa.array({one for answer in some for one in _ids(answer)}, pa.string())
+    columns = (rows[name].filter(pc.is_in(rows[name], wanted)) for name in ("response_id", "chat_id"))
+    return {one for column in columns for one in column.to_pylist() if one is not None}
+
+
+def _is_low(row: dict[str, Any]) -> bool:
+    value, low, high, direction = row["value"], row["low"], row["high"], row["direction"]
+    if value is None or direction == "none" or not abs(high - low) < float("inf"):
+        return False
+    goodness = (value - low) / (high - low)
+    return bool((goodness if direction == "up" else 1 - goodness) < LOW)

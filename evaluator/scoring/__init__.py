@@ -1,0 +1,5 @@
+"""Rows of `scores`: metrics applied to answers, by one way for new answers and for old ones."""
+
+from evaluator.scoring.rows import ScoreCounts, Scorer, Work, answers_at_once, held_score_ids, work_on
+
+__all__ = ["ScoreCounts", "Scorer", "Work", "answers_at_once", "held_score_ids", "work_on"]

@@ -1,0 +1,346 @@
+"""Rows of `scores`, made of answers: by one way for new answers and for old ones."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import orjson
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from evaluator.answers import AT_ONCE, Answer, DeploymentTables, identity
+from evaluator.judge_binding import JUDGE_IS_THE_MODEL, asks_judge, judge_named, judges_itself, split
+from evaluator.judges import Spend
+from evaluator.judges.answer import NOT_FOR_GOOD, TRANSIENT
+from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, Score, Scores, needs_ground_truth
+from evaluator.sampling import Sampling, flagged
+from evaluator.scoring.segments import segment_of
+from evaluator.verdicts.judged import JUDGE_FAILED
+from lake import SCORES, Case, CaseBook, JudgeKind, Table
+
+log = logging.getLogger(__name__)
+
+_NAMED_AT_MOST = 5
+
+
+@dataclass
+class ScoreCounts:
+    """What came of answers: scores with a value, without one by reason, and answers a metric left out by its name.
+
+    `still_owed` counts, by reason, the scores that a judge owed before and still owes. `not_sampled` counts the answers
+    that no judge was asked about, `judged` the others; `expected` is how many of all the whole sample would have, and
+    `spend` what it took.
+    """
+
+    scored: int = 0
+    unscored: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    still_owed: Counter[str] = field(default_factory=Counter)
+    not_sampled: int = 0
+    judged: int = 0
+    expected: float = 0.0
+    spend: Spend = field(default_factory=Spend)
+
+    @property
+    def total(self) -> int:
+        """All scores, with a value or without."""
+        return self.scored + self.unscored.total()
+
+    def add(self, other: ScoreCounts) -> None:
+        """Add what came of other answers."""
+        self.scored += other.scored
+        self.unscored += other.unscored
+        self.left_out += other.left_out
+        self.still_owed += other.still_owed
+        self.not_sampled += other.not_sampled
+        self.judged += other.judged
+        self.expected += other.expected
+        self.spend += other.spend
+
+    @property
+    def owed(self) -> int:
+        """Scores that a judge did not give now, and may give later."""
+        without = self.unscored + self.still_owed
+        return sum(number for reason, number in without.items() if reason in TRANSIENT)
+
+    @property
+    def is_budget_spent(self) -> bool:
+        """Whether a judge's budget did not do."""
+        return bool(self.unscored["judge_budget"] or self.still_owed["judge_budget"])
+
+
+@dataclass(frozen=True)
+class Work:
+    """A metric and the rows that it is to score, with the answer, and the case if it is compared with one, of each."""
+
+    metric: Metric
+    frame: pd.DataFrame
+    pairs: Sequence[tuple[Answer, Case | None]]
+
+
+def answers_at_once(metrics: Sequence[Metric]) -> int:
+    """Give how many answers to score between two looks at whether to stop or to commit: few where models are asked."""
+    return AT_ONCE if all(metric.judge == JudgeKind.LEXICAL for metric in metrics) else 50
+
+
+def score_id(answer: Answer, metric: Metric) -> str:
+    """Give the id that the one score of an answer by a version of a metric has."""
+    return identity(answer.event_id, metric.name, metric.version)
+
+
+def owed_id(event_id: str, metric: str, version: str) -> str:
+    """Give the id of the row that says that a judge owes a score; the score itself comes later under its own id."""
+    return identity(event_id, metric, version, "owed")
+
+
+def held_score_ids(scores: Table, metrics: Sequence[Metric], where: ds.Expression | None = None) -> frozenset[str]:
+    """Read which scores by these very versions of metrics a table has, among the rows that `where` lets through."""
+    versions = {(metric.name, metric.version) for metric in metrics}
+    named = ds.field("metric").isin([name for name, _ in versions])
+    rows = scores.read(["score_id", "metric", "metric_version"], named if where is None else named & where)
+    held: set[str] = set()
+    for name, version in versions:
+        of_version = pc.and_(pc.equal(rows["metric"], name), pc.equal(rows["metric_version"], version))
+        held.update(rows["score_id"].filter(of_version).to_pylist())
+    return frozenset(held)
+
+
+def work_on(
+    some: Sequence[Answer], metrics: Sequence[Metric], cases: CaseBook, held: Collection[str] = ()
+) -> Iterator[Work]:
+    """Give what there is to do for answers: each metric with the answers that it can score and whose score is not held.
+
+    A metric that needs ground truth can score only answers to a question for which there is an earlier case.
+    """
+    free = [metric for metric in metrics if not needs_ground_truth(metric)]
+    compared = [metric for metric in metrics if needs_ground_truth(metric)]
+    if free and some:
+        yield from _without_held(free, _frame(some, contexts=[answer.contexts for answer in some]), list(some), held)
+    pairs = cases.earlier(some) if compared else []
+    if not pairs:
+        return
+    frame = _frame(
+        [answer for answer, _ in pairs],
+        # Cited chunks are a part of what was retrieved: too little to say what retrieval missed.
+        contexts=[None if answer.cited_only else answer.contexts for answer, _ in pairs],
+        facts=[list(case.facts) for _, case in pairs],
+        reference_answers=[[case.answer] for _, case in pairs],
+    )
+    yield from _without_held(compared, frame, pairs, held)
+
+
+def _without_held(
+    metrics: Sequence[Metric],
+    frame: pd.DataFrame,
+    given: Sequence[Answer | tuple[Answer, Case]],
+    held: Collection[str],
+) -> Iterator[Work]:
+    pairs = [one if isinstance(one, tuple) else (one, None) for one in given]
+    for metric in metrics:
+        new = [i for i, (answer, _) in enumerate(pairs) if not held or score_id(answer, metric) not in held]
+        if new:
+            yield Work(metric, frame if len(new) == len(pairs) else frame.iloc[new], [pairs[i] for i in new])
+
+
+def _frame(some: Sequence[Answer], **columns: list[Any]) -> pd.DataFrame:
+    columns |= {"question": [answer.question for answer in some], "answer": [answer.text for answer in some]}
+    columns |= {"duration_ms": [answer.duration_ms for answer in some], "price": [answer.price for answer in some]}
+    return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
+
+
+class Scorer:
+    """Applies metrics to answers and leaves out those that cannot run.
+
+    A metric whose model cannot be loaded is off from then on: it is told once and not tried again. One that fails in
+    another way is told each time, and tried again with the next answers.
+    """
+
+    def __init__(self) -> None:
+        self._off: set[str] = set()
+
+    def rows(
+        self,
+        tables: DeploymentTables,
+        some: Sequence[Answer],
+        metrics: Sequence[Metric],
+        cases: CaseBook,
+        now: datetime,
+        *,
+        held: Collection[str] = (),
+        is_backfill: bool = False,
+        sampling: Sampling | None = None,
+    ) -> tuple[pa.Table, ScoreCounts]:
+        """Give the rows of `scores` that these answers lack, `held` being the ids of those that are there.
+
+        A judge is asked about those of the answers that are in the sample.
+        """
+        batch = _Batch(tables.deployment, cases, now, held, is_backfill)
+        free, judged = split(metrics)
+        self._add(batch, some, free)
+        if judged:
+            sampling = sampling or Sampling()
+            amiss = flagged(some, batch.rows, tables.signals) if sampling.settings.heeds_flags else set()
+            batch.count_sample(sampling, some, amiss)
+            self._add(batch, [answer for answer in some if answer.event_id in batch.probabilities], judged)
+        return SCORES.rows(batch.rows), batch.counts
+
+    def owed_rows(
+        self,
+        tables: DeploymentTables,
+        some: Sequence[Answer],
+        metric: Metric,
+        cases: CaseBook,
+        now: datetime,
+        probabilities: Mapping[str, float],
+        held: Collection[str],
+    ) -> tuple[pa.Table, ScoreCounts, Mapping[str, str]]:
+        """Give the rows that a judge owed, and why it still owes others, by `event_id`.
+
+        `probabilities` are those with which the answers were in the sample.
+        """
+        batch = _Batch(tables.deployment, cases, now, held, is_backfill=False)
+        batch.probabilities.update(probabilities)
+        self._add(batch, some, [metric])
+        return SCORES.rows(batch.rows), batch.counts, batch.still_owed
+
+    def _add(self, batch: _Batch, some: Sequence[Answer], metrics: Sequence[Metric]) -> None:
+        for whole in work_on(some, metrics, batch.cases, batch.held):
+            for work, refused in _without_own_model(whole):
+                scores = refused or self._scores(work, batch.deployment)
+                if scores is None:
+                    batch.counts.left_out[work.metric.name] += len(work.pairs)
+                else:
+                    batch.add(work, scores)
+
+    def _scores(self, work: Work, deployment: str) -> Scores | None:
+        metric, told = work.metric, {"deployment": deployment, "metric": work.metric.name}
+        if metric.name in self._off:
+            return None
+        try:
+            return metric.score(work.frame)
+        except ModelUnavailableError as error:
+            self._off.add(metric.name)
+            log.warning("metric %r is off: %s. %s", metric.name, error, _MEND.format(metric.name), extra=told)
+        except Exception as error:  # what is wrong with one metric is not wrong with the others
+            # Not its message and no trace: a metric's errors may quote what people wrote.
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            at = f"{type(error).__name__} at {place.filename}:{place.lineno}"
+            text = "metric %r failed on %d answers of deployment %r with %s. %s"
+            log.error(text, metric.name, len(work.pairs), deployment, at, _MEND.format(metric.name), extra=told)
+        return None
+
+
+_MEND = (
+    "The other metrics go on; once this is mended and the evaluator started again, "
+    "`dialwatch evaluate --backfill --since ... --metrics {}` scores what it left out"
+)
+
+
+def _without_own_model(work: Work) -> Iterator[tuple[Work, Scores | None]]:
+    """Give the work, and apart from it, with its scores, that on answers of the judge's own model."""
+    own = [judges_itself(work.metric, answer) for answer, _ in work.pairs]
+    if not any(own):
+        yield work, None
+        return
+    for is_own in sorted(set(own)):
+        places = [i for i, one in enumerate(own) if one is is_own]
+        part = Work(work.metric, work.frame.iloc[places], [work.pairs[i] for i in places])
+        refused = Scores.of([Score(None, JUDGE_IS_THE_MODEL)] * len(places), part.frame.index)
+        yield part, refused if is_own else None
+
+
+@dataclass
+class _Batch:
+    """The rows that some answers of a deployment get, and what came of them."""
+
+    deployment: str
+    cases: CaseBook
+    now: datetime
+    held: Collection[str]
+    is_backfill: bool
+    probabilities: dict[str, float] = field(default_factory=dict)
+    segments: dict[str, str] = field(default_factory=dict)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    counts: ScoreCounts = field(default_factory=ScoreCounts)
+    still_owed: dict[str, str] = field(default_factory=dict)
+
+    def count_sample(self, sampling: Sampling, some: Sequence[Answer], amiss: Collection[str]) -> None:
+        """Draw the sample."""
+        self.probabilities = sampling.probabilities(some, amiss)
+        self.counts.judged = len(self.probabilities)
+        self.counts.not_sampled = len(some) - len(self.probabilities)
+        whole = Sampling(sampling.settings)
+        self.counts.expected = sum(whole.probability(flagged=answer.event_id in amiss) for answer in some)
+
+    def add(self, work: Work, scores: Scores) -> None:
+        """Take the scores of a metric."""
+        rows = _rows(work, scores, self.now, self.probabilities)
+        failed: list[str] = []
+        for row, (answer, _) in zip(rows, work.pairs, strict=True):
+            if answer.event_id not in self.segments:
+                self.segments[answer.event_id] = segment_of(answer)
+            self.counts.spend += row.pop("spend")
+            if row["score_id"] in self.held:
+                self.counts.still_owed[row["reason"]] += 1
+                self.still_owed[row["event_id"]] = row["reason"]
+                continue
+            self.counts.scored += row["value"] is not None
+            self.counts.unscored.update([row["reason"]] if row["value"] is None else [])
+            failed += [row["event_id"]] if row["reason"] == JUDGE_FAILED else []
+            segment = self.segments[answer.event_id]
+            self.rows.append(row | {"segment": segment, "is_backfill": self.is_backfill})
+        if failed:
+            self._tell_failed(work, failed)
+
+    def _tell_failed(self, work: Work, failed: Sequence[str]) -> None:
+        """Say where, and not a word of what was asked or replied."""
+        some, more = ", ".join(failed[:_NAMED_AT_MOST]), len(failed) - _NAMED_AT_MOST
+        text = "metric %r: the judge gave no reply of use (judge_failed) about %d of %d answers of deployment %r: %s"
+        told = {"deployment": self.deployment, "metric": work.metric.name}
+        where = f"event_id {some}{f' and {more} more' if more > 0 else ''}"
+        log.warning(text, work.metric.name, len(failed), len(work.pairs), self.deployment, where, extra=told)
+
+
+def _rows(work: Work, scores: Scores, now: datetime, probabilities: Mapping[str, float]) -> Iterator[dict[str, Any]]:
+    metric, judge, is_judged = work.metric, judge_named(work.metric), asks_judge(work.metric)
+    is_measured = MEASURED_COLUMNS.issuperset(metric.needs)
+    results = zip(scores.values, scores.reasons, scores.details, scores.spends, work.pairs, strict=True)
+    for value, reason, details, spend, (answer, case) in results:
+        # What the log does not hold was not seen, and so not even "nothing was retrieved" can be said of it.
+        seen = is_measured or answer.text is not None
+        known = seen and value == value
+        told = dict(details) | ({"case_id": case.case_id} if case else {})
+        reason = None if known else (reason if seen else "no_answer")
+        is_owed = is_judged and reason in NOT_FOR_GOOD
+        yield {
+            "score_id": owed_id(answer.event_id, metric.name, metric.version) if is_owed else score_id(answer, metric),
+            "response_id": answer.response_id,
+            "event_id": answer.event_id,
+            "deployment": answer.deployment,
+            "date": answer.date,
+            "requested_at": answer.requested_at,
+            "chat_id": answer.chat_id,
+            "metric": metric.name,
+            "metric_version": metric.version,
+            "value": value if known else None,
+            "reason": reason,
+            "details": orjson.dumps(told).decode() if told else None,
+            "judge": judge,
+            "cost": spend.cost,
+            "prompt_tokens": spend.prompt_tokens,
+            "completion_tokens": spend.completion_tokens,
+            "sampling_probability": probabilities[answer.event_id] if is_judged else 1.0,
+            "scored_at": now,
+            "direction": metric.about.direction,
+            "low": metric.about.low,
+            "high": metric.about.high,
+            "spend": spend,
+        }

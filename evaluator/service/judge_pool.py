@@ -1,0 +1,199 @@
+"""The judges of a service: one asker, its file of calls, and what it may ask about."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluator.judge_binding import Jury, asks_judge, judges_of_all, with_judges
+from evaluator.judges.counting import COMPLETION_TOKENS
+from evaluator.metrics import Metric
+from evaluator.sampling import PROMPT_TOKENS, Sampling, Spread, allowance
+from evaluator.scoring import ScoreCounts
+from evaluator.settings import EvaluatorSettings
+
+if TYPE_CHECKING:
+    from evaluator.judges import Asker, BoundJudge, Calls
+    from evaluator.judges.calls import Forgotten
+    from evaluator.judges.shared_replies import SharedReplies
+    from lake import Lake
+
+log = logging.getLogger(__name__)
+
+GRACE_SECONDS = 20.0
+"""For calls under way when the service is told to end: orchestrators kill after 30."""
+
+_ZERO = timedelta(0)
+"""Less than that has passed where the clock was set back: then nothing waits for its old time."""
+_PRUNE_EVERY = timedelta(hours=1)
+_PRUNE_SHARED_EVERY = timedelta(days=1)
+_SECONDS_A_DAY = 86400.0
+
+
+class JudgeCallsError(OSError):
+    """The file of the judges' calls cannot be used; the message says which and what to do."""
+
+
+class Judges:
+    """Gives metrics the judge that they ask. No file of calls is opened as long as no metric asks one.
+
+    `lake` is where replies may be shared with other workers, if the settings say so.
+    """
+
+    def __init__(self, settings: EvaluatorSettings, lake: Lake | None = None) -> None:
+        self._settings = settings
+        self._lake = lake
+        self._path = settings.judge_calls.expanduser()
+        self._asker: Asker | None = None
+        self._spreads: dict[str, Spread] = {}
+        self._pruned: datetime | None = None
+        self._pruned_shared: datetime | None = None
+        self._closed = False
+
+    def close(self) -> None:
+        """Let the calls under way end, and tell what waits that it is too late; from any thread."""
+        self._closed = True
+        if self._asker is not None:
+            self._asker.close()
+
+    def bound(self, metrics: Sequence[Metric], deployment: str | None = None) -> list[Metric]:
+        """Give the metrics of a deployment, those that ask a judge with the one they ask.
+
+        Raises ValueError where there is none, and JudgeCallsError.
+        """
+        if not any(map(asks_judge, metrics)):
+            return list(metrics)
+        self._settings.check_judge(metrics, deployment)
+        names, combine = self._settings.jury_of(deployment)
+        jury = Jury(tuple(map(self._opened().judge, names)), combine)
+        return [with_judges(metric, jury) for metric in metrics]
+
+    def sampling(self, deployment: str, metrics: Sequence[Metric], answers: pa.Table, now: datetime) -> Sampling:
+        """Give how likely new answers of a deployment are to be judged, from their number and their times."""
+        settings = self._settings.sampling_of(deployment)
+        judges = judges_of_all(metrics)
+        if not judges or not answers.num_rows:
+            return Sampling(settings)
+        times = pc.min_max(answers["requested_at"]).as_py()
+        seconds = max((times["max"] - times["min"]).total_seconds(), self._settings.every)
+        share = min(self._share(judge, deployment, answers.num_rows, settings.rate, now, seconds) for judge in judges)
+        return Sampling(settings, share)
+
+    def _share(
+        self, judge: BoundJudge, deployment: str, answers: int, rate: float, now: datetime, seconds: float
+    ) -> float:
+        with closing(self._calls()) as calls:
+            money = allowance(judge.settings, calls.spent(judge.name), now, seconds)
+            if judge.name not in self._spreads:
+                cost = calls.averages(judge.name)[0] or _usual_cost(judge)
+                self._spreads[judge.name] = Spread(cost, self._settings.every)
+        share = self._spreads[judge.name].share(deployment, answers, rate, money, now)
+        if share < 1:
+            log.info("the budget of judge %r does for %.1f %% of the sample of %r", judge.name, 100 * share, deployment)
+        return share
+
+    def learn(self, deployment: str, metrics: Sequence[Metric], counts: ScoreCounts) -> None:
+        """Take in what judging a deployment's new answers took."""
+        judges = [judge for judge in judges_of_all(metrics) if judge.name in self._spreads]
+        answers, whole = counts.judged + counts.not_sampled, sum(map(_usual_cost, judges))
+        for judge in judges:
+            # What was paid is known of all together: each had about the part that its prices make.
+            part = _usual_cost(judge) / whole if whole else 0.0
+            cost = counts.spend.cost * part
+            self._spreads[judge.name].learn(deployment, answers, counts.expected, counts.judged, cost)
+
+    def spent_today(self) -> dict[str, float]:
+        """Give what each judge's calls did cost today (UTC), by whichever process; nothing where no metric asks one."""
+        if self._asker is None:
+            return {}
+        with closing(self._calls()) as calls:
+            return {name: calls.spent(name)[1] for name in self._settings.judges}
+
+    def prune(self, now: datetime) -> None:
+        """Forget replies that are older than they may be.
+
+        Those of the lake at most once a day, whether they are still shared or not. Those of the file of calls at most
+        once an hour, and not before a metric asks a judge.
+        """
+        self._prune_shared(now)
+        if self._asker is None or (self._pruned is not None and _ZERO <= now - self._pruned < _PRUNE_EVERY):
+            return
+        with closing(self._calls()) as calls:
+            calls.prune(self._settings.judge_calls_retention / _SECONDS_A_DAY)
+        self._pruned = now
+
+    def _prune_shared(self, now: datetime) -> None:
+        if self._lake is None or (self._pruned_shared and _ZERO <= now - self._pruned_shared < _PRUNE_SHARED_EVERY):
+            return
+        self._pruned_shared = now
+        shared = _shared_replies(self._lake)
+        try:
+            shared.forget(now - timedelta(seconds=self._settings.judge_calls_retention))
+        except Exception as error:  # what the store refuses is no reason to score nothing
+            from lake import log_failure
+
+            log_failure(log, error, "old replies of judges are still in %s, and tried again in a day", shared.folder)
+
+    def _opened(self) -> Asker:
+        from evaluator.judges import Asker
+
+        if self._asker is None:
+            self._calls().close()
+            shares = self._settings.share_judge_replies
+            shared = _shared_replies(self._lake) if self._lake is not None and shares else None
+            self._asker = Asker(self._settings.judges, self._path, grace=GRACE_SECONDS, shared=shared)
+            if self._closed:
+                self._asker.close()
+        return self._asker
+
+    def _calls(self) -> Calls:
+        return opened_calls(self._path)
+
+
+def _usual_cost(judge: BoundJudge) -> float:
+    return judge.settings.cost(PROMPT_TOKENS, COMPLETION_TOKENS)
+
+
+def forget_replies(calls: Path) -> Forgotten | None:
+    """Forget all replies of judges that a file keeps; None where there is no such file.
+
+    A reply may quote an answer, and does not say which: so an erasure forgets them all, which costs no more than new
+    calls. Raises JudgeCallsError.
+    """
+    path = calls.expanduser()
+    if not path.exists():
+        return None
+    with closing(opened_calls(path)) as opened:
+        return opened.forget_replies()
+
+
+def forget_shared_replies(lake: Lake) -> int:
+    """Forget all replies of judges that workers share in the lake, and give how many; raises what its store raises."""
+    return _shared_replies(lake).forget()
+
+
+def _shared_replies(lake: Lake) -> SharedReplies:
+    from evaluator.judges.shared_replies import SharedReplies
+
+    return SharedReplies.of(lake)
+
+
+def opened_calls(path: Path) -> Calls:
+    """Open the file of calls; raises JudgeCallsError."""
+    from evaluator.judges import Calls
+
+    try:
+        return Calls(path)
+    except (OSError, sqlite3.Error) as error:
+        raise JudgeCallsError(
+            f"{path}, where the calls of judges are kept, cannot be used: {error}; name a file on a local disk that "
+            "the evaluator may write in evaluator.judge_calls"
+        ) from None

@@ -1,0 +1,109 @@
+"""Scores of new answers, and how far the log was read with them, in one commit; of many answers in several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from time import monotonic
+
+import pyarrow as pa
+
+from evaluator.answers import DeploymentTables, Grace, answers, is_far, new_answers, with_late_contexts
+from evaluator.answers.new import FROM_LOGS, POSITIONS, WAITED_UNTIL
+from evaluator.metrics import Metric
+from evaluator.sampling import Sampling
+from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
+from lake import IS_ANSWER, PASSES, SCORES, CaseBook
+
+CUT = "evaluate:cut"
+"""Odd where the scores of a stretch of the log are there in part, because it took long or was cut off."""
+
+_COMMIT_SECONDS = 60.0
+
+
+def score_new_answers(
+    tables: DeploymentTables,
+    metrics: Sequence[Metric],
+    scorer: Scorer,
+    context_grace: float,
+    now: datetime,
+    is_stopping: Callable[[], bool] = lambda: False,
+    sampling_of: Callable[[pa.Table], Sampling] = lambda _: Sampling(),
+) -> ScoreCounts:
+    """Score the answers that were logged since the last time, and remember that, in one commit.
+
+    What takes more than a minute is committed every minute, so that a crash costs no more than that; the next time
+    begins with the same stretch of the log and leaves out the scores that are there. Once `is_stopping` says so, that
+    is how it ends.
+
+    Where no answer came, a commit is made only now and then. An answer whose contexts may still come waits for
+    `context_grace` seconds.
+
+    Metrics that need ground truth score only answers to a question for which there is an earlier case. A metric that
+    cannot run is left out, and the answers count as done. `sampling_of` is given the answers before any of them is
+    looked at, and says which of them judges are asked about.
+
+    Raises LostRaceError where another evaluator has just done so.
+    """
+    counts = ScoreCounts()
+    if tables.logs.version() is None:
+        return counts
+    committed = tables.scores.progress((*POSITIONS, WAITED_UNTIL, CUT, PASSES))
+    passes = committed.get(PASSES, 0)
+    seen = tables.uncommitted.since(tables.scores, committed, passes)
+    grace = Grace.of(now, context_grace, seen.get(WAITED_UNTIL))
+    ended = grace.ended(tables)
+    new = new_answers(tables, seen)
+    reached = {**new.reached, WAITED_UNTIL: grace.until}
+    ready = grace.ready(ended, new.rows).filter(IS_ANSWER)
+    if not ready.num_rows and not is_far(reached, committed, [FROM_LOGS]):
+        tables.uncommitted.note(tables.scores, reached, passes)
+        return counts
+    cases = CaseBook.read(tables.truth, tables.logs)
+    # A backfill that came before the first pass may have scored some of them.
+    may_be_held = FROM_LOGS not in committed or new.repeats or committed.get(CUT, 0) % 2
+    held = held_score_ids(tables.scores, metrics) if may_be_held else frozenset()
+    commits = _Commits(tables, passes, committed.get(CUT, 0))
+    sampling = sampling_of(ready)
+    for found in answers(ready, answers_at_once(metrics)):
+        if is_stopping():
+            commits.cut()
+            return counts
+        some = with_late_contexts(tables, found)
+        rows, of_some = scorer.rows(tables, some, metrics, cases, now, held=held, sampling=sampling)
+        counts.add(of_some)
+        commits.add(rows)
+    commits.end({name: position for name, position in reached.items() if position != committed.get(name)})
+    return counts
+
+
+class _Commits:
+    """Commits of one pass; the number of the pass makes any two evaluators collide, whatever else each has moved."""
+
+    def __init__(self, tables: DeploymentTables, passes: int, cut: int) -> None:
+        self._scores = tables.scores
+        self._passes = passes
+        self._cut = cut
+        self._rows = [SCORES.schema.empty_table()]
+        self._since = monotonic()
+
+    def add(self, rows: pa.Table) -> None:
+        """Take rows, and commit all that there are where the last commit was long ago."""
+        self._rows.append(rows)
+        if monotonic() - self._since >= _COMMIT_SECONDS:
+            self.cut()
+
+    def cut(self) -> None:
+        """Commit the rows, and that more of the same stretch are to come."""
+        if sum(rows.num_rows for rows in self._rows):
+            self._commit({} if self._cut % 2 else {CUT: self._cut + 1})
+            self._cut += not self._cut % 2
+
+    def end(self, reached: Mapping[str, int]) -> None:
+        """Commit the rows, and how far the log was read with them."""
+        self._commit({**reached, **({CUT: self._cut + 1} if self._cut % 2 else {})})
+
+    def _commit(self, progress: Mapping[str, int]) -> None:
+        self._passes += 1
+        self._scores.append(pa.concat_tables(self._rows), progress={**progress, PASSES: self._passes})
+        self._rows, self._since = self._rows[:1], monotonic()

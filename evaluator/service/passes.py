@@ -1,0 +1,172 @@
+"""The evaluator's pass: for each deployment first the cases, then the scores of what is new."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from evaluator.anchors import Rescoring
+from evaluator.answers import DeploymentTables, Uncommitted, wait_for_others
+from evaluator.ground_truth import propose_cases
+from evaluator.metrics import Metric
+from evaluator.scoring import ScoreCounts, Scorer
+from evaluator.service.judge_pool import Judges
+from evaluator.service.judge_retries import OwedScores
+from evaluator.service.new_scores import score_new_answers
+from evaluator.settings import EvaluatorSettings
+from lake import ChildContexts, ClockSteps, Lake, LostRaceError, log_failure
+
+log = logging.getLogger(__name__)
+
+_NOT_EVALUATED = (
+    "deployment %r was not evaluated and will be tried again in the next pass; if this stays, look at the table that "
+    "the error names"
+)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A deployment whose part of the pass failed, and why. The next pass takes it up again."""
+
+    deployment: str
+    error: str
+
+
+@dataclass(frozen=True)
+class PassResult:
+    """What one pass did.
+
+    `deployments` counts those that went well, `scored` the scores with a value, `unscored` those without one by
+    reason, `cases` the new cases of ground truth. `left_out` counts, by a metric's name, the answers without its score
+    because it could not run; a backfill scores them once it can. `not_sampled` counts the answers that no judge was
+    asked about.
+    """
+
+    deployments: int = 0
+    scored: int = 0
+    unscored: Mapping[str, int] = field(default_factory=dict)
+    cases: int = 0
+    failures: tuple[Failure, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    not_sampled: int = 0
+
+
+@dataclass
+class _Tally:
+    deployments: int = 0
+    counts: ScoreCounts = field(default_factory=ScoreCounts)
+    cases: int = 0
+    failures: list[Failure] = field(default_factory=list)
+
+    def result(self) -> PassResult:
+        made, failures = self.counts, tuple(self.failures)
+        left_out = dict(made.left_out)
+        return PassResult(
+            self.deployments, made.scored, dict(made.unscored), self.cases, failures, left_out, made.not_sampled
+        )
+
+
+_Step = Callable[[DeploymentTables, Sequence[Metric], _Tally, Callable[[], bool]], None]
+
+
+class Evaluator:
+    """Scores the answers of every deployment in the lake, each at most once per metric version.
+
+    Where metrics ask judges, it must be closed. Raises JudgeCallsError where their calls cannot be kept.
+    """
+
+    def __init__(
+        self,
+        lake: Lake,
+        settings: EvaluatorSettings,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        monotonic: Callable[[], float] | None = None,
+    ) -> None:
+        """Without `monotonic`, the seconds of a clock that is never set, `clock` is taken for such a one."""
+        self._lake = lake
+        self._settings = settings
+        self._scorer = Scorer()
+        self._judges = Judges(settings, lake)
+        self._owed = OwedScores(self._scorer)
+        self._rescoring = Rescoring(settings.anchors, self._scorer)
+        self._told_missing: set[str] = set()
+        self._children = ChildContexts(lake, wait_for_others(settings.context_grace), clock)
+        self._uncommitted = Uncommitted()
+        self._clock = clock
+        self._steps = ClockSteps(clock, monotonic or (lambda: clock().timestamp()))
+        for deployment in (None, *settings.deployments):
+            self._judges.bound(settings.chosen_metrics(deployment or ""), deployment)
+
+    def close(self) -> None:
+        """Let the judges' calls under way end, for some seconds; a pass that is running then ends soon."""
+        self._judges.close()
+
+    def run_once(self, is_stopping: Callable[[], bool] = lambda: False) -> PassResult:
+        """Do all that is new, deployment by deployment, then what is asked again; one that fails stops no other.
+
+        Ends early once `is_stopping` says so; the next pass does the rest. A deployment that another evaluator has just
+        done is left to it. Raises only where the lake's deployments cannot be listed.
+        """
+        tally = _Tally()
+        self._children.forget()
+        self._owed.clock_was_set(self._steps.since_last())
+        self._judges.prune(self._clock())
+        # Calls that name no deployment are calls of global routes: nobody's answers.
+        deployments = [name for name in self._lake.deployments() if name is not None]
+        self._tell_missing(deployments)
+        reached = [
+            name for name in deployments if not is_stopping() and self._try(self._score_new, name, tally, is_stopping)
+        ]
+        # No deployment's new answers wait for what is asked again of another.
+        tally.deployments = sum(
+            is_stopping() or self._try(self._ask_again, name, tally, is_stopping) for name in reached
+        )
+        return tally.result()
+
+    def _try(self, step: _Step, deployment: str, tally: _Tally, is_stopping: Callable[[], bool]) -> bool:
+        """Take a step for one deployment, and give whether it went well."""
+        try:
+            tables = DeploymentTables.of(self._lake, deployment, self._children, self._uncommitted)
+            metrics = self._judges.bound(self._settings.chosen_metrics(deployment), deployment)
+            step(tables, metrics, tally, is_stopping)
+        except LostRaceError:
+            log.info("another evaluator does deployment %r", deployment, extra={"deployment": deployment})
+        except Exception as error:  # what is wrong with one deployment's tables is not wrong with the others'
+            tally.failures.append(Failure(deployment, f"{type(error).__name__}: {error}"))
+            log_failure(log, error, _NOT_EVALUATED, deployment, extra={"deployment": deployment})
+        else:
+            return True
+        return False
+
+    def _score_new(
+        self, tables: DeploymentTables, metrics: Sequence[Metric], tally: _Tally, is_stopping: Callable[[], bool]
+    ) -> None:
+        # Cases first, so that an answer can be compared with a case from the same stretch of the log.
+        tally.cases += propose_cases(tables, self._clock())
+        now, deployment = self._clock(), tables.deployment
+        counts = score_new_answers(
+            tables,
+            metrics,
+            self._scorer,
+            self._settings.context_grace,
+            now,
+            is_stopping,
+            lambda ready: self._judges.sampling(deployment, metrics, ready, now),
+        )
+        self._judges.learn(deployment, metrics, counts)
+        tally.counts.add(counts)
+        self._owed.expect(deployment, counts, now)
+
+    def _ask_again(
+        self, tables: DeploymentTables, metrics: Sequence[Metric], tally: _Tally, is_stopping: Callable[[], bool]
+    ) -> None:
+        tally.counts.add(self._owed.score(tables, metrics, self._clock(), is_stopping))
+        self._rescoring.run(tables, metrics, self._clock(), is_stopping)
+
+    def _tell_missing(self, deployments: Collection[str]) -> None:
+        missing = self._settings.deployments.keys() - set(deployments) - self._told_missing
+        for name in sorted(missing):
+            log.warning("evaluator.deployments names %r, of which the lake holds nothing yet", name)
+        self._told_missing |= missing
