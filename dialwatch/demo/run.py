@@ -14,16 +14,16 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 
 from collector import Collector
-from dialwatch import running
-from dialwatch.collecting import collecting
 from dialwatch.config import Settings
 from dialwatch.demo.checks import ScoredAnswers, all_delivered, check_all
 from dialwatch.demo.core import CoreLog
 from dialwatch.demo.display import Display
 from dialwatch.demo.receiver import Receiver
 from dialwatch.demo.traffic import Plan, make_plan, make_traffic
-from dialwatch.parts import Parts
-from dialwatch.serving import free_address, is_free
+from dialwatch.services import running
+from dialwatch.services.collecting import collecting
+from dialwatch.services.parts import Parts
+from dialwatch.serving.server import free_address, is_free
 from lake import Lake, ServicePart
 
 SEED = 7

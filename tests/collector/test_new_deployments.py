@@ -15,7 +15,7 @@ from collector import Collector, CollectorSettings, HttpSettings, create_app
 from collector.metrics import registry_of
 from collector.new_deployments import NewDeploymentLimit
 from collector.position import Partition, Piece
-from dialwatch.serving import BackgroundServer
+from dialwatch.serving.server import BackgroundServer
 from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Lake
 from tests.collector.lines import chat_line
 

@@ -12,7 +12,7 @@ import pytest
 
 from deploy.grafana.dashboard import PATH, dashboard_json
 from dialwatch.config import load_settings
-from dialwatch.running import monitoring
+from dialwatch.services.running import monitoring
 from lake import ANCHORS, BATCHES, PARSED_LOGS, REJECTED, SCORES, USER_SIGNALS, Lake
 from tests.servers import free_port, wait_for
 

@@ -16,7 +16,7 @@ from collector import Collector, CollectorSettings, HttpSettings, create_app
 from collector.parsing import Rejection
 from collector.position import Piece
 from collector.sources.deliveries import Deliveries, Item
-from dialwatch.serving import BackgroundServer
+from dialwatch.serving.server import BackgroundServer
 from lake import BATCHES, PARSED_LOGS, REJECTED, Lake
 from tests.collector.lines import chat_line
 from tests.servers import wait_for

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector import Collector, CollectorSettings, HttpSettings, create_app
-from dialwatch.serving import BackgroundServer
+from dialwatch.serving.server import BackgroundServer
 from lake import REJECTED, Lake
 from tests.collector.lines import chat_line
 

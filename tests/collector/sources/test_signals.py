@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from collector import Collector, CollectorSettings, HttpSettings, create_app
 from collector.sources.signals import read_signals
-from dialwatch.serving import BackgroundServer
+from dialwatch.serving.server import BackgroundServer
 from lake import BATCHES, REJECTED, USER_SIGNALS, Lake
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -1,0 +1,72 @@
+"""The commands `dialwatch collect ...`: DIAL Core's log lines from files, Kafka or HTTP into the lake."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dialwatch.commands.options import ConfigOption, LakeOption, settings_of
+from dialwatch.config import Settings
+from dialwatch.services import running
+from dialwatch.services.collecting import collect_once
+
+app = typer.Typer(no_args_is_help=True, help="Bring DIAL Core's log lines into the lake.")
+
+
+@app.command("files")
+def collect_files(
+    paths: Annotated[list[str], typer.Argument(help="Files, folders and globs; plain or gzip; local or s3://.")],
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on reading what the files gain, until stopped.")] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that share the files; not with --follow.")] = 1,
+) -> None:
+    """Read log files: what is there now and was not read before, or on and on with --follow."""
+    settings = settings_of(config, lake, {"collector": {"files": {"paths": paths}}})
+    if follow and workers > 1:
+        raise typer.BadParameter("--workers and --follow exclude each other: one process is enough to follow files")
+    if follow:
+        _run_until_stopped(settings)
+        return
+    found, counts = collect_once(settings, paths, workers)
+    if not found:
+        raise FileNotFoundError(f"no file matches {' '.join(paths)}: check the path, and quote globs of s3:// URIs")
+    typer.echo(
+        f"{counts.lines} lines: {counts.stored} stored, {counts.signals} signals, {counts.duplicates} duplicates, "
+        f"{counts.rejected} rejected, {counts.filtered} filtered"
+    )
+
+
+@app.command("kafka")
+def collect_kafka(
+    bootstrap_servers: Annotated[str | None, typer.Option(help="Brokers, host:port, separated by commas.")] = None,
+    topic: Annotated[list[str] | None, typer.Option(help="Topic to read; may be given again for more.")] = None,
+    group_id: Annotated[str | None, typer.Option(help="Consumer group; its collectors share the partitions.")] = None,
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Read Kafka topics until stopped; any number of collectors may share them."""
+    flags = {
+        "bootstrap_servers": bootstrap_servers and bootstrap_servers.split(","),
+        "topics": topic,
+        "group_id": group_id,
+    }
+    given = {key: value for key, value in flags.items() if value}
+    _run_until_stopped(settings_of(config, lake, {"collector": {"kafka": given}}))
+
+
+@app.command("http")
+def collect_http(
+    listen: Annotated[str | None, typer.Option(help="host:port for POST /data and /signals.")] = None,
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Take log lines over HTTP, as Vector's http sink sends them, and signals from other places."""
+    flags = {"listen": listen} if listen else {}
+    _run_until_stopped(settings_of(config, lake, {"collector": {"http": flags}}))
+
+
+def _run_until_stopped(settings: Settings) -> None:
+    with running.only_collector(settings):
+        running.wait_for_signal()

@@ -1,0 +1,1 @@
+"""Reports for people and programs: a calibration, the scores of a table."""

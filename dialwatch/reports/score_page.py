@@ -1,0 +1,108 @@
+"""Scores of a table as a page of HTML in one file: means, what they are over, and how the values are distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import jinja2
+import numpy as np
+import numpy.typing as npt
+
+from evaluator.datasets import Report, read_column
+from evaluator.metrics import metric_named
+from lake import Storage
+
+_BARS, _WIDTH, _HEIGHT, _FLOOR = 20, 240.0, 46.0, 47.0
+_LEAST_HEIGHT = 1.5
+
+Values = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar of a distribution: how many rows, and where it is drawn."""
+
+    count: int
+    title: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """A metric's line of the page, in words and bars."""
+
+    metric: str
+    asks: str
+    mean: str
+    median: str
+    scored: int
+    not_scored: int
+    reasons: str
+    low: str
+    high: str
+    bars: Sequence[Bar]
+
+    @property
+    def in_words(self) -> str:
+        """The distribution for whoever does not see it."""
+        return "; ".join(bar.title for bar in self.bars if bar.count)
+
+
+def page_of(report: Report, storage: Storage | None = None) -> str:
+    """Give the page; the values are read from the table that was written, a column at a time."""
+    environment = jinja2.Environment(loader=jinja2.PackageLoader("dialwatch.reports"), autoescape=True)
+    return environment.get_template("scores.html").render(
+        name=report.dataset.data_path,
+        rows=report.rows,
+        created_at=report.dataset.metadata.created_at,
+        version=version("dialwatch"),
+        without_ground_truth=report.without_ground_truth,
+        without_answer=report.without_answer,
+        lines=list(_lines(report, storage)),
+        left_out=list(report.left_out),
+    )
+
+
+def _lines(report: Report, storage: Storage | None) -> Iterator[Line]:
+    for summary in report.summaries():
+        about = metric_named(summary.metric).about
+        values = read_column(report.dataset.data_path, summary.metric, storage)
+        low, high = _range(about.low, about.high, values)
+        yield Line(
+            metric=summary.metric,
+            asks=about.asks,
+            mean="" if summary.mean is None else f"{summary.mean:.4f}",
+            median=f"{np.median(values):.4f}" if len(values) else "",
+            scored=summary.scored,
+            not_scored=summary.not_scored,
+            reasons=", ".join(f"{count:,} {reason}" for reason, count in summary.reasons.items()),
+            low=f"{low:g}",
+            high=f"{high:g}",
+            bars=bars(values, low, high) if len(values) else (),
+        )
+
+
+def _range(low: float, high: float, values: Values) -> tuple[float, float]:
+    """The metric's own range; where it has no end, the values' range."""
+    ends = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+    first, last = (own if np.isfinite(own) else end for own, end in zip((low, high), ends, strict=True))
+    return first, last if last > first else first + 1.0
+
+
+def bars(values: Values, low: float, high: float) -> list[Bar]:
+    """Give the values' distribution in bars of equal width from low to high; the last one holds its upper end too."""
+    counts, edges = np.histogram(values, bins=_BARS, range=(low, high))
+    most = max(int(counts.max()), 1)
+    width = _WIDTH / _BARS
+    result = []
+    for place, count in enumerate(map(int, counts)):
+        # One row among thousands is still to be seen.
+        height = max(_HEIGHT * count / most, _LEAST_HEIGHT) if count else 0.0
+        title = f"{count:,} from {edges[place]:.4g} to {edges[place + 1]:.4g}"
+        result.append(Bar(count, title, place * width + 0.5, round(_FLOOR - height, 2), width - 1, round(height, 2)))
+    return result

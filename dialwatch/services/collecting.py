@@ -1,0 +1,161 @@
+"""The collector as a service: one collector, fed by every source that is configured."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+from starlette.types import ASGIApp
+
+import collector
+from collector import (
+    Collector,
+    CollectorSettings,
+    Counts,
+    FileSource,
+    FilesSettings,
+    HttpSettings,
+    ImplicitSignals,
+    collect_with_workers,
+)
+from collector.metrics import KafkaReader, add_metrics, metrics_app, registry_of
+from dialwatch.config import Settings
+from dialwatch.services.parts import Part
+from dialwatch.services.schedule import Schedule
+from dialwatch.serving.hosts import KnownHosts
+from dialwatch.serving.server import BackgroundServer, parse_address
+from lake import Lake, ServicePart, log_failure
+
+logger = logging.getLogger(__name__)
+
+
+def collect_once(settings: Settings, paths: Sequence[str], workers: int) -> tuple[int, Counts]:
+    """Read what is new in the files, then what people did after the answers; gives the number of files and counts.
+
+    Raises SystemExit with code 1 where files could not be read, when all others are in the lake.
+    """
+    lake, chosen, storage = settings.lake.open(), settings.collector, settings.lake.storage.storage()
+    if workers > 1:
+        found, outcome = collect_with_workers(lake, chosen, paths, storage, workers)
+        counts, unreadable = outcome.counts, outcome.unreadable
+    else:
+        shared = Collector(lake, chosen)
+        source = FileSource(paths, storage, exclude=lake.root)
+        found = source.read_into(shared)
+        shared.flush()
+        source.close()
+        counts, unreadable = shared.totals, source.unreadable
+    if chosen.signals.implicit:
+        ImplicitSignals(lake, chosen.signals).run_once()
+    if unreadable:
+        reasons = "\n".join(unreadable.values())
+        raise SystemExit(
+            f"{reasons}\n{len(unreadable)} of {found} files could not be read; the {counts.lines} new lines of the "
+            "others are in the lake. Run it again when that is mended"
+        )
+    return found, counts
+
+
+@contextmanager
+def collecting(settings: Settings, lake: Lake, part: Part | None = None) -> Iterator[Collector]:
+    """Read Kafka, follow the files, serve HTTP, as far as they are configured; gives the collector of all.
+
+    A lake that is away is waited for, by each source in its thread. When the block ends all are told to stop at once.
+    Raises what then kept a source from committing. `part` is told how it goes.
+    """
+    chosen, part = settings.collector, part or Part(ServicePart.COLLECTOR)
+    shared, stop = Collector(lake, chosen, recover=False), threading.Event()
+    part.watch("commit", lambda: shared.problem)
+    with ExitStack() as stack:
+        kafka = None
+        if chosen.signals.implicit:
+            derive = part.watching("signals", lambda: _derived(ImplicitSignals(lake, chosen.signals), stop))
+            stack.enter_context(Schedule(derive, chosen.signals.every, stop, of="the collector that looks for signals"))
+        if chosen.kafka:
+            kafka = collector.KafkaSource(chosen.kafka, shared)
+            part.watch("kafka", lambda: kafka.problem)
+            stack.enter_context(_in_a_thread(kafka.run, shared, stop, "read Kafka", part))
+            logger.info("collecting from Kafka, %s", ", ".join(chosen.kafka.topics))
+        if chosen.files:
+            stack.enter_context(_following(chosen.files, settings, shared, stop, part))
+        if chosen.http and not (chosen.files or chosen.kafka):
+            # The first request need not wait until what must be remembered is read.
+            stack.enter_context(_in_a_thread(lambda _: None, shared, stop, "read what the lake has", part))
+        stack.enter_context(_serving(chosen, shared, kafka))
+        # The first to be called at the end: the others then stop while the server answers its last requests.
+        stack.callback(stop.set)
+        yield shared
+
+
+def _derived(implicit: ImplicitSignals, stop: threading.Event) -> str | None:
+    failed = implicit.run_once(stop.is_set).failed
+    return f"no signals were derived for {len(failed)} deployments" if failed else None
+
+
+@contextmanager
+def _following(
+    files: FilesSettings, settings: Settings, shared: Collector, stop: threading.Event, part: Part
+) -> Iterator[None]:
+    source = FileSource(files.paths, settings.lake.storage.storage(), exclude=shared.lake.root)
+
+    def follow(stop: threading.Event) -> None:
+        collector.follow_files(source, shared, files.poll_seconds, stop, partial(part.note, "files"))
+
+    with _in_a_thread(follow, shared, stop, "follow files", part):
+        logger.info("collecting from %s", ", ".join(files.paths))
+        yield
+
+
+@contextmanager
+def _serving(chosen: CollectorSettings, shared: Collector, kafka: KafkaReader | None) -> Iterator[None]:
+    """Serve `POST /data` and `/signals`, and the collector's own metrics, there or at an address of their own."""
+    with ExitStack() as stack:
+        registry = registry_of(shared, kafka)
+        if chosen.http:
+            app = collector.create_app(shared, chosen.http)
+            add_metrics(app, registry)
+            server = stack.enter_context(BackgroundServer(_guarded(app, chosen.http), chosen.http.listen))
+            logger.info("taking lines on %s/data and signals on %s/signals", server.url, server.url)
+        if chosen.metrics_listen:
+            server = stack.enter_context(BackgroundServer(metrics_app(registry), chosen.metrics_listen))
+            logger.info("the collector's own metrics on %s/metrics", server.url)
+        yield
+
+
+def _guarded(app: ASGIApp, http: HttpSettings) -> ASGIApp:
+    """Without a token, whom a browser takes us for is all that keeps web pages out; no page knows the token."""
+    if http.token is not None:
+        return app
+    return KnownHosts(app, parse_address(http.listen)[0], http.hosts, "collector.http.hosts")
+
+
+@contextmanager
+def _in_a_thread(
+    run: Callable[[threading.Event], None], shared: Collector, stop: threading.Event, name: str, part: Part
+) -> Iterator[None]:
+    """Run, once the collector is prepared, until the block ends, then set `stop`, wait for it, raise what it raised."""
+
+    def prepared() -> None:
+        if collector.prepare(shared, stop):
+            run(stop)
+
+    with ThreadPoolExecutor(1, name) as pool:
+        running = pool.submit(prepared)
+        running.add_done_callback(partial(_tell_failure, name, part))
+        try:
+            yield
+        finally:
+            stop.set()
+        running.result()
+
+
+def _tell_failure(name: str, part: Part, ended: Future[None]) -> None:
+    if (error := ended.exception()) is not None:
+        part.note(name, error)
+        log_failure(
+            logger, error, "could not %s to the end; what is not in the lake is read again at the next start", name
+        )

@@ -1,0 +1,143 @@
+"""The services as context managers: each runs in threads of its own while its block does."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+import monitor
+from dialwatch.config import Settings
+from dialwatch.services.collecting import collecting
+from dialwatch.services.parts import Part, Parts
+from dialwatch.services.schedule import Schedule
+from dialwatch.services.upkeep import maintaining
+from dialwatch.serving.hosts import KnownHosts
+from dialwatch.serving.server import BackgroundServer, parse_address
+from evaluator import Evaluator
+from lake import Lake, ServicePart
+from monitor import Monitor
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def all_services(settings: Settings) -> Iterator[None]:
+    """Run the collector, if it has a source, the evaluator, the monitor and the upkeep of the tables.
+
+    When the block ends all are told to stop at once, and what they are at is left to the next start.
+    """
+    lake, stop = settings.lake.open(), threading.Event()
+    sources = settings.collector
+    has_source = bool(sources.kafka or sources.files or sources.http)
+    upkeep = [ServicePart.UPKEEP] if settings.lake.maintenance.every is not None else []
+    collects = [ServicePart.COLLECTOR] if has_source else []
+    parts = Parts(lake, [*collects, ServicePart.EVALUATOR, *upkeep, *_parts_of_monitor(settings)])
+    with ExitStack() as stack:
+        stack.enter_context(parts.running())
+        stack.enter_context(evaluating(settings, lake, stop, parts[ServicePart.EVALUATOR]))
+        if upkeep:
+            stack.enter_context(maintaining(settings.lake.maintenance, lake, stop, parts[ServicePart.UPKEEP]))
+        stack.enter_context(monitoring(settings, lake, stop, parts))
+        # The last to begin and the first to end: what it has read must be in the lake, the others' work can wait.
+        if has_source:
+            stack.enter_context(collecting(settings, lake, parts[ServicePart.COLLECTOR]))
+        else:
+            logger.warning("the collector has no source: give collector.kafka, .files or .http to fill the lake")
+        stack.callback(stop.set)
+        yield
+
+
+@contextmanager
+def only_collector(settings: Settings) -> Iterator[None]:
+    """Run the collector in a process of its own."""
+    lake = settings.lake.open()
+    parts = Parts(lake, [ServicePart.COLLECTOR])
+    with parts.running(), collecting(settings, lake, parts[ServicePart.COLLECTOR]):
+        yield
+
+
+@contextmanager
+def only_evaluator(settings: Settings) -> Iterator[None]:
+    """Run the evaluator in a process of its own."""
+    lake = settings.lake.open()
+    parts = Parts(lake, [ServicePart.EVALUATOR])
+    with parts.running(), evaluating(settings, lake, part=parts[ServicePart.EVALUATOR]):
+        yield
+
+
+@contextmanager
+def only_monitor(settings: Settings) -> Iterator[None]:
+    """Run the monitor in a process of its own."""
+    lake = settings.lake.open()
+    parts = Parts(lake, _parts_of_monitor(settings))
+    with parts.running(), monitoring(settings, lake, parts=parts):
+        yield
+
+
+def _parts_of_monitor(settings: Settings) -> list[ServicePart]:
+    return [*([ServicePart.WEBHOOKS] if settings.monitor.webhooks else []), ServicePart.MONITOR]
+
+
+@contextmanager
+def evaluating(
+    settings: Settings, lake: Lake, stop: threading.Event | None = None, part: Part | None = None
+) -> Iterator[None]:
+    """Score what is new, every so many seconds, until the block ends or `stop` is set. `part` is told how it goes."""
+    stop, part = stop or threading.Event(), part or Part(ServicePart.EVALUATOR)
+    evaluator = Evaluator(lake, settings.evaluator, monotonic=time.monotonic)
+
+    def evaluate() -> str | None:
+        failures = evaluator.run_once(stop.is_set).failures
+        return f"{len(failures)} deployments were not evaluated" if failures else None
+
+    with Schedule(part.watching("pass", evaluate), settings.evaluator.every, stop, of="the evaluator"):
+        logger.info("evaluating every %g s", settings.evaluator.every)
+        try:
+            yield
+        finally:
+            # First of all: the end of the schedule waits for a pass, and that for its judge.
+            stop.set()
+            evaluator.close()
+
+
+@contextmanager
+def monitoring(
+    settings: Settings, lake: Lake, stop: threading.Event | None = None, parts: Parts | None = None
+) -> Iterator[str]:
+    """Keep the figures fresh, tell people, and serve the pages, until the block ends or `stop` is set.
+
+    Gives the address of the pages. `parts` are those of this process, which the monitor asks how they are.
+    """
+    stop, parts = stop or threading.Event(), parts or Parts(lake, _parts_of_monitor(settings))
+    judges = settings.evaluator.judges.items()
+    budgets = {name: judge.budget_per_day for name, judge in judges if judge.budget_per_day is not None}
+    watch = Monitor(lake, settings.monitor, lambda: datetime.now(UTC), budgets, time.monotonic, parts.heartbeats)
+    parts[ServicePart.MONITOR].watch("look", lambda: watch.problem)
+    if settings.monitor.webhooks:
+        parts[ServicePart.WEBHOOKS].watch("send", lambda: watch.telling_problem)
+    chosen = settings.monitor
+    hosts = [*chosen.hosts, urlsplit(chosen.external_url).hostname or ""]
+    app = KnownHosts(monitor.create_app(watch, chosen), parse_address(chosen.listen)[0], hosts, "monitor.hosts")
+    with (
+        watch.telling(),
+        Schedule(lambda: watch.refresh(stop.is_set), settings.monitor.refresh_seconds, stop, of="the monitor"),
+        BackgroundServer(app, settings.monitor.listen) as server,
+    ):
+        logger.info("pages on %s/ and metrics on %s/metrics", server.url, server.url)
+        yield server.url
+
+
+def wait_for_signal() -> None:
+    """Return when the process is asked to end, by SIGTERM or Ctrl+C."""
+    asked = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: asked.set())
+    # A wait without end would keep the signal from being handled on some systems.
+    while not asked.wait(1.0):
+        pass

@@ -1,0 +1,37 @@
+"""Background thread that looks after the lake's tables every so often, while `dialwatch up` runs."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from dialwatch.services.parts import Part
+from dialwatch.services.schedule import Schedule
+from lake import Lake, LakeMaintenanceSettings, ServicePart, maintain
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def maintaining(
+    settings: LakeMaintenanceSettings, lake: Lake, stop: threading.Event | None = None, part: Part | None = None
+) -> Iterator[None]:
+    """Look after the tables in a thread of its own, every so often, until the block ends or `stop` is set.
+
+    `part` is told how it goes.
+    """
+    stop, part = stop or threading.Event(), part or Part(ServicePart.UPKEEP)
+    if settings.every is None:
+        yield
+        return
+
+    def look_after() -> str | None:
+        failures = maintain(lake, settings, datetime.now(UTC), stop.is_set).failures
+        return f"{len(failures)} tables were not looked after" if failures else None
+
+    with Schedule(part.watching("pass", look_after), settings.every, stop, of="the upkeep"):
+        logger.info("looking after the tables every %g s", settings.every)
+        yield

@@ -1,0 +1,1 @@
+"""HTTP server in a thread: slow connections, names that it is known by, addresses."""

@@ -1,0 +1,87 @@
+"""Serves an ASGI application from a thread, so that several can run in one process."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from types import TracebackType
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from dialwatch.serving.connections import Lingering, PromptProtocol
+
+_START_SECONDS = 30.0
+
+
+class AddressError(ValueError):
+    """A text that should name an address to listen on does not."""
+
+
+def parse_address(listen: str) -> tuple[str, int]:
+    """Split `host:port`; the host may be empty (all addresses) or an IPv6 address in brackets.
+
+    Raises AddressError.
+    """
+    host, colon, port = listen.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise AddressError(f"{listen!r} is no address to listen on: write host:port, such as 127.0.0.1:9464")
+    return host.strip("[]"), int(port)
+
+
+def free_address() -> str:
+    """Give an address of this machine on which nothing listens yet."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+def is_free(listen: str) -> bool:
+    """Whether nothing listens on this address yet."""
+    try:
+        socket.create_server(parse_address(listen)).close()
+    except OSError:
+        return False
+    return True
+
+
+class BackgroundServer:
+    """A server that runs while its `with` block does; `url` is where it answers. Port 0 takes a free one."""
+
+    def __init__(self, app: ASGIApp, listen: str) -> None:
+        host, port = parse_address(listen)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            self._socket = socket.create_server((host, port), family=family)
+        except OSError as error:
+            raise OSError(error.errno, f"cannot listen on {listen}: {error.strerror}; choose another") from error
+        shown = f"[{host}]" if ":" in host else host or "127.0.0.1"
+        self.url = f"http://{shown}:{self._socket.getsockname()[1]}"
+        config = uvicorn.Config(
+            Lingering(app),
+            http=PromptProtocol,
+            ws="none",
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=10,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, name=f"serve {self.url}", daemon=True
+        )
+
+    def __enter__(self) -> BackgroundServer:
+        self._thread.start()
+        deadline = time.monotonic() + _START_SECONDS
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > deadline:
+                raise RuntimeError(f"the server on {self.url} did not start; its error is in the log")
+            time.sleep(0.01)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+        self._socket.close()

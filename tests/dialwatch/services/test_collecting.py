@@ -1,0 +1,118 @@
+"""The collector as a service: how it ends, and how it recovers."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import collector
+from dialwatch.config import Settings
+from dialwatch.services.collecting import collect_once, collecting
+from dialwatch.services.parts import Part
+from lake import PARSED_LOGS, Lake, ServicePart, ServiceState, Table
+from tests.collector.lines import chat_line
+from tests.servers import free_port, wait_for
+
+
+def settings_for(folder: Path, **sources: Any) -> Settings:
+    return Settings.model_validate({"lake": {"root": f"{folder}/lake"}, "collector": sources})
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_files_that_cannot_be_read_are_an_exit_code(tmp_path: Path, workers: int) -> None:
+    """However many processes share the files: code 1, the reason, and the lines of the others in the lake."""
+    (tmp_path / "long.log").write_bytes(b"\n".join(map(chat_line, range(3))) + b"\n")
+    (tmp_path / "short.log").write_bytes(chat_line(3) + b"\n")
+    # The shares are about equal in bytes, so this one is not in that of the parent.
+    (tmp_path / "z.log").symlink_to("/proc/self/mem")
+    with pytest.raises(SystemExit, match=r"(?s)z\.log cannot be read now .*1 of 3 files could not be read; the 4 new"):
+        collect_once(settings_for(tmp_path), [f"{tmp_path}/*.log", f"{tmp_path}/z.log"], workers)
+    assert Lake(f"{tmp_path}/lake").table(PARSED_LOGS, "rag-app").read().num_rows == 4
+
+
+def test_a_last_commit_that_fails_is_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever ends the service learns that not all of it is in the lake, and what to do."""
+    (tmp_path / "a.log").write_bytes(chat_line(1) + b"\n")
+    settings = settings_for(tmp_path, files={"paths": [f"{tmp_path}/a.log"], "poll_seconds": 0.05}, flush_seconds=60)
+
+    def refuse(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(Table, "write", refuse)
+    with (
+        pytest.raises(OSError, match="No space left on device"),
+        collecting(settings, settings.lake.open()) as shared,
+    ):
+        wait_for(lambda: any(batch.counts().lines for batch in shared.open_batches))
+    assert "could not follow files to the end; what is not in the lake is read again" in caplog.text
+    assert "OSError: No space left on device" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+def test_all_sources_are_told_to_stop_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None waits for the end of another: each of them here ends only when both were told."""
+    told = threading.Barrier(2)
+
+    class Kafka:
+        def __init__(self, *_: object) -> None:
+            self.missed_messages = 0
+
+        def run(self, stop: threading.Event) -> None:
+            assert stop.wait(60)
+            told.wait(60)
+
+    def follow_files(_: object, __: object, ___: object, stop: threading.Event, ____: object) -> None:
+        assert stop.wait(60)
+        told.wait(60)
+
+    monkeypatch.setattr(collector, "KafkaSource", Kafka)
+    monkeypatch.setattr(collector, "follow_files", follow_files)
+    kafka = {"bootstrap_servers": ["127.0.0.1:9"], "topics": ["dial"], "group_id": "dial"}
+    settings = settings_for(tmp_path, files={"paths": [f"{tmp_path}/a.log"]}, kafka=kafka)
+    with collecting(settings, settings.lake.open()):
+        assert told.n_waiting == 0
+    assert not told.broken
+
+
+def test_a_collector_over_http_recovers_where_no_sender_comes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It fails as long as what it holds cannot be committed, and then stores it; what is sent again is stored once."""
+    refusals, is_away, write = [0], threading.Event(), Table.write
+
+    def refuse(table: Table, *values: Any, **named: Any) -> Any:
+        if is_away.is_set():
+            refusals[0] += 1
+            raise OSError("no route to the store")
+        return write(table, *values, **named)
+
+    monkeypatch.setattr(Table, "write", refuse)
+    monkeypatch.setattr("collector.sources.deliveries._FIRST_WAIT_SECONDS", 0.05)
+    address, part = f"127.0.0.1:{free_port()}", Part(ServicePart.COLLECTOR)
+    settings = settings_for(tmp_path, http={"listen": address}, signals={"implicit": False})
+    lake = settings.lake.open()
+
+    def post() -> int:
+        headers = {"Content-Type": "application/json"}
+        return httpx.post(f"http://{address}/data", content=chat_line(1), headers=headers, timeout=60).status_code
+
+    with collecting(settings, lake, part):
+        is_away.set()
+        assert post() == 503
+        assert part.heartbeat().state is ServiceState.FAILING
+        seen = refusals[0]
+        wait_for(lambda: refusals[0] >= seen + 3)
+        assert part.heartbeat().state is ServiceState.FAILING
+        assert part.heartbeat().error == "OSError: no route to the store"
+        is_away.clear()
+        wait_for(lambda: part.heartbeat().state is ServiceState.RUNNING)
+        assert lake.table(PARSED_LOGS, "rag-app").read().num_rows == 1
+        assert post() == 200
+    assert lake.table(PARSED_LOGS, "rag-app").read().num_rows == 1
+    assert "Traceback" not in caplog.text

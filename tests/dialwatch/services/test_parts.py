@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import logging
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import NoCredentialsError
+
+from dialwatch.services.parts import Part, Parts
+from lake import SERVICES, Lake, ServicePart, ServiceState, Table
+from tests.servers import wait_for
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+COLLECTOR, EVALUATOR = ServicePart.COLLECTOR, ServicePart.EVALUATOR
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(str(tmp_path / "lake"))
+
+
+def rows(lake: Lake) -> list[dict[str, Any]]:
+    return sorted(lake.table(SERVICES).read().to_pylist(), key=lambda row: (row["part"], row["heartbeat_at"]))
+
+
+def test_a_part_fails_as_long_as_the_last_try_of_a_step_did() -> None:
+    """A step that goes well again says nothing of another one that fails."""
+    now = [NOW]
+    part = Part(COLLECTOR, "host", lambda: now[0])
+    part.note("files", None)
+    assert part.heartbeat().state is ServiceState.RUNNING
+    now[0] += timedelta(minutes=1)
+    part.note("commit", OSError("disk full"))
+    part.note("files", None)
+    heartbeat = part.heartbeat()
+    assert (heartbeat.state, heartbeat.error) == (ServiceState.FAILING, "OSError: disk full")
+    assert (heartbeat.last_success, heartbeat.last_error) == (NOW, now[0])
+    now[0] += timedelta(minutes=1)
+    part.note("commit", None)
+    heartbeat = part.heartbeat()
+    assert (heartbeat.state, heartbeat.last_success, heartbeat.last_error) == (
+        ServiceState.RUNNING,
+        now[0],
+        NOW + timedelta(minutes=1),
+    )
+
+
+def test_a_clock_that_is_set_back_leaves_no_part_failing() -> None:
+    """What counts is which try came last, not the times that the clock gave them."""
+    now = [NOW]
+    part = Part(COLLECTOR, "host", lambda: now[0])
+    part.note("commit", OSError("disk full"))
+    now[0] -= timedelta(hours=1)
+    part.note("commit", None)
+    assert part.heartbeat().state is ServiceState.RUNNING
+
+
+def test_a_step_that_is_run_is_noted_whether_it_gives_a_problem_or_raises_it() -> None:
+    """The error goes on to whoever logs it; of a text that may quote a row only its kind is told."""
+    part, problems = Part(EVALUATOR, "host"), iter([None, "2 deployments were not evaluated", ValueError("Ann says")])
+
+    def run() -> str | None:
+        problem = next(problems)
+        if isinstance(problem, ValueError):
+            raise problem
+        return problem
+
+    watched = part.watching("pass", run)
+    watched()
+    assert part.heartbeat().state is ServiceState.RUNNING
+    watched()
+    assert part.heartbeat().error == "2 deployments were not evaluated"
+    with pytest.raises(ValueError, match="Ann says"):
+        watched()
+    assert part.heartbeat().error == "ValueError; the log of this part says more"
+
+
+def test_signs_of_life_say_who_where_since_when_and_that_it_was_stopped(lake: Lake) -> None:
+    """Each part has a row at once, one each interval, all parts of a process in one commit, and a last one."""
+    parts = Parts(lake, [COLLECTOR, EVALUATOR], every=0.05, host="host-a")
+    with parts.running():
+        parts[EVALUATOR].note("pass", OSError("no judge"))
+        wait_for(lambda: lake.table(SERVICES).read().num_rows >= 6)
+    found = rows(lake)
+    assert {row["host"] for row in found} == {"host-a"}
+    for part, states in (("collector", {"running"}), ("evaluator", {"running", "failing"})):
+        mine = [row for row in found if row["part"] == part]
+        assert len({row["since"] for row in mine}) == 1
+        assert {row["state"] for row in mine[:-1]} <= states
+        assert mine[-1]["state"] == "stopped"
+    # The first version makes the table.
+    assert lake.table(SERVICES).version() == len(found) // 2
+
+
+def test_a_process_that_ends_with_an_error_was_not_stopped(lake: Lake) -> None:
+    """Its last row says what it ended with."""
+    parts = Parts(lake, [COLLECTOR], every=3600)
+    with pytest.raises(OSError, match="disk full"), parts.running():
+        raise OSError("disk full")
+    last = rows(lake)[-1]
+    assert (last["state"], last["error"]) == ("failing", "OSError: disk full")
+
+
+def test_a_lake_that_takes_no_row_is_a_failure_of_every_part_until_it_does(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is found at the start, told in one line a try, known without the lake, and over when a row is taken."""
+    refuses = threading.Event()
+    refuses.set()
+    write = Table.write
+
+    def refuse(table: Table, *values: Any, **named: Any) -> Any:
+        if refuses.is_set():
+            raise PermissionError(13, "Permission denied")
+        return write(table, *values, **named)
+
+    monkeypatch.setattr(Table, "write", refuse)
+    parts = Parts(lake, [COLLECTOR, EVALUATOR], every=0.05)
+    with caplog.at_level(logging.INFO), parts.running():
+        failing = parts.heartbeats()
+        assert {heartbeat.state for heartbeat in failing} == {ServiceState.FAILING}
+        assert all("cannot be written: PermissionError" in str(heartbeat.error) for heartbeat in failing)
+        refuses.clear()
+        wait_for(lambda: {heartbeat.state for heartbeat in parts.heartbeats()} == {ServiceState.RUNNING})
+    assert all("\n" not in record.getMessage() and record.exc_info is None for record in caplog.records)
+    assert "can be written again" in caplog.text
+
+
+def test_a_store_without_credentials_ends_the_start(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No waiting mends it."""
+
+    def refuse() -> None:
+        raise NoCredentialsError
+
+    monkeypatch.setattr(lake, "deployments", refuse)
+    with pytest.raises(NoCredentialsError), Parts(lake, [COLLECTOR]).running():
+        pytest.fail("it goes on")
