@@ -35,7 +35,7 @@ import pandas as pd
 from benchmarks.judge_row import Row, reply
 from evaluator.judges import Asker, JudgeSettings
 from evaluator.metrics import REGISTRY, compute
-from evaluator.metrics.claim_metric import ClaimMetric
+from evaluator.metrics.llm.claim_metric import ClaimMetric
 from evaluator.models import Models
 from tests.evaluator.judges.scripted_server import Request, Send, Stage, says, serving
 from tests.evaluator.models.real_encoder import real_encoder

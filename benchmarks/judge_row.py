@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evaluator.verdicts.sentences import sentences
+from evaluator.metrics.llm.verdicts.sentences import sentences
 
 RECORDS = Path(__file__).parents[1] / "dialwatch" / "demo" / "data" / "halueval_qa.jsonl"
 CHUNK_TOKENS = 126.6

@@ -33,8 +33,8 @@ from evaluator.calibration import (
 from evaluator.judge_binding import judges_of
 from evaluator.metrics import MissingColumnError
 from evaluator.metrics.combination import Combination
-from evaluator.metrics.ensemble import Ensemble
-from evaluator.metrics.llm_metric import LlmMetric
+from evaluator.metrics.llm.ensemble import Ensemble
+from evaluator.metrics.llm.llm_metric import LlmMetric
 from lake import Lake
 
 app = typer.Typer(no_args_is_help=True, help="See how far a judge can be trusted.")

@@ -6,14 +6,18 @@ Columns: `question` and `answer` (text); `contexts`, `context_ids`, `reference_a
 """
 
 from evaluator.metrics.aggregation import Aggregation, aggregate
-from evaluator.metrics.answer_correctness import AnswerCorrectnessClaims
-from evaluator.metrics.answer_relevancy import AnswerRelevancy
-from evaluator.metrics.answer_reward import AnswerReward
-from evaluator.metrics.aspects import AspectCritique
-from evaluator.metrics.bleu import Bleu
-from evaluator.metrics.chrf import Chrf
-from evaluator.metrics.citation_validity import CitationValidity, citations
-from evaluator.metrics.claims import (
+from evaluator.metrics.combination import Combination, CombinationError, combination
+from evaluator.metrics.description import Description, OddCases
+from evaluator.metrics.form.answer_length import AnswerLength, EmptyAnswer
+from evaluator.metrics.form.citation_validity import CitationValidity, citations
+from evaluator.metrics.form.language_match import LanguageMatch
+from evaluator.metrics.form.measured import MEASURED_COLUMNS, Cost, Latency
+from evaluator.metrics.form.refusal import Refusal
+from evaluator.metrics.form.repeated_text import RepeatedText
+from evaluator.metrics.language.detection import Language, language_of
+from evaluator.metrics.language.sentences import sentences
+from evaluator.metrics.language.tokens import tokens, tokens_of_any_script
+from evaluator.metrics.llm.answer_claims import (
     ClaimsF1,
     CorrectnessClaims,
     CoverageClaims,
@@ -23,7 +27,10 @@ from evaluator.metrics.claims import (
     Hallucination,
     SelfKnowledge,
 )
-from evaluator.metrics.claims_of_contexts import (
+from evaluator.metrics.llm.answer_correctness_claims import AnswerCorrectnessClaims
+from evaluator.metrics.llm.answer_relevancy import AnswerRelevancy
+from evaluator.metrics.llm.aspects import AspectCritique
+from evaluator.metrics.llm.context_claims import (
     ContextPrecision,
     ContextPrecisionQuestion,
     ContextPrecisionUnranked,
@@ -34,50 +41,48 @@ from evaluator.metrics.claims_of_contexts import (
     NoiseSensitivityIrrelevant,
     NoiseSensitivityRelevant,
 )
-from evaluator.metrics.combination import Combination, CombinationError, combination
-from evaluator.metrics.context import ContextPresent
-from evaluator.metrics.context_entities import ContextEntityRecall
-from evaluator.metrics.correctness import (
+from evaluator.metrics.llm.context_entity_recall import ContextEntityRecall
+from evaluator.metrics.llm.context_relevance_sentences import ContextRelevanceSentences
+from evaluator.metrics.llm.judged_answer import AnswerRelevanceSentences, RefusalJudged
+from evaluator.metrics.llm.llm_metric import JudgeUnavailableError, LlmMetric
+from evaluator.metrics.matchers.citation import CITATION, EXACT, TRIMMED, CitationMatcher, ExactMatcher, fact_ranks
+from evaluator.metrics.matchers.embedding import EMBEDDING, EmbeddingMatcher
+from evaluator.metrics.matchers.matcher import ABSENT, FactMatcher, FactsFound
+from evaluator.metrics.matchers.statement import STATEMENT, StatementMatcher
+from evaluator.metrics.metric import Metric, MissingColumnError, Score, Scores
+from evaluator.metrics.ragas_score import left_out, ragas_score
+from evaluator.metrics.registry import ALIASES, REGISTRY, UnknownMetricError, compute, metric_named, needs_ground_truth
+from evaluator.metrics.retrieval.context_present import ContextPresent
+from evaluator.metrics.retrieval.context_relevance_perplexity import ContextRelevancePerplexity
+from evaluator.metrics.retrieval.context_relevance_token_precision import ContextRelevanceTokenPrecision
+from evaluator.metrics.retrieval.fact_order import FactsMrr, FactsMrrFirst, FactsNdcg
+from evaluator.metrics.retrieval.facts_longest_run import CommonRun, FactsLongestRun, longest_common_run
+from evaluator.metrics.retrieval.facts_precision_recall import FactsF1, FactsPrecision, FactsRecall
+from evaluator.metrics.retrieval.highlights import highlights
+from evaluator.metrics.retrieval.id_order import (
+    ContextCorrectness,
+    MeanAveragePrecision,
+    MeanAveragePrecisionTrec,
+    Ndcg,
+)
+from evaluator.metrics.retrieval.id_repeats import IdRepeats
+from evaluator.metrics.retrieval.id_sets import HitRate, IdF1, IdPrecision, IdRecall, RPrecision
+from evaluator.metrics.retrieval.non_llm_context import NonLlmContextPrecision, NonLlmContextRecall
+from evaluator.metrics.retrieval.retrieval_columns import RetrievalColumns, columns_of, retrieval_columns
+from evaluator.metrics.text.answer_correctness_tokens import (
     AnswerCorrectnessTokenF1,
     AnswerCorrectnessTokenPrecision,
     AnswerCorrectnessTokenRecall,
 )
-from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.embedding_matcher import EMBEDDING, EmbeddingMatcher
-from evaluator.metrics.exact import ExactMatch, StringPresence
-from evaluator.metrics.fact_order import FactsMrr, FactsMrrFirst, FactsNdcg
-from evaluator.metrics.fact_sets import FactsF1, FactsPrecision, FactsRecall
-from evaluator.metrics.faithfulness import FaithfulnessKPrecision
-from evaluator.metrics.faithfulness_nli import FaithfulnessNli
-from evaluator.metrics.form import AnswerLength, EmptyAnswer
-from evaluator.metrics.highlights import highlights
-from evaluator.metrics.id_order import ContextCorrectness, MeanAveragePrecision, MeanAveragePrecisionTrec, Ndcg
-from evaluator.metrics.id_repeats import IdRepeats
-from evaluator.metrics.id_sets import HitRate, IdF1, IdPrecision, IdRecall, RPrecision
-from evaluator.metrics.judged_answer import AnswerRelevanceSentences, RefusalJudged
-from evaluator.metrics.language_match import LanguageMatch
-from evaluator.metrics.languages import Language, language_of
-from evaluator.metrics.llm_metric import JudgeUnavailableError, LlmMetric
-from evaluator.metrics.matchers import CITATION, EXACT, TRIMMED, CitationMatcher, ExactMatcher, fact_ranks
-from evaluator.metrics.matching import ABSENT, FactMatcher, FactsFound
-from evaluator.metrics.measured import MEASURED_COLUMNS, Cost, Latency
-from evaluator.metrics.metric import Metric, MissingColumnError, Score, Scores
-from evaluator.metrics.near_misses import CommonRun, FactsLongestRun, longest_common_run
-from evaluator.metrics.needed_sentences import ContextRelevanceSentences
-from evaluator.metrics.perplexity import ContextRelevancePerplexity
-from evaluator.metrics.ragas_score import left_out, ragas_score
-from evaluator.metrics.reference_contexts import NonLlmContextPrecision, NonLlmContextRecall
-from evaluator.metrics.refusal import Refusal
-from evaluator.metrics.registry import ALIASES, REGISTRY, UnknownMetricError, compute, metric_named, needs_ground_truth
-from evaluator.metrics.relevance import ContextRelevanceTokenPrecision
-from evaluator.metrics.repeated_text import RepeatedText
-from evaluator.metrics.retrieval_columns import RetrievalColumns, columns_of, retrieval_columns
-from evaluator.metrics.rouge import Rouge
-from evaluator.metrics.semantic_similarity import SemanticSimilarity, cosine
-from evaluator.metrics.sentence_split import sentences
-from evaluator.metrics.similarity import StringSimilarity
-from evaluator.metrics.statement import STATEMENT, StatementMatcher
-from evaluator.metrics.tokens import tokens, tokens_of_any_script
+from evaluator.metrics.text.answer_reward import AnswerReward
+from evaluator.metrics.text.bleu import Bleu
+from evaluator.metrics.text.chrf import Chrf
+from evaluator.metrics.text.exact_match import ExactMatch, StringPresence
+from evaluator.metrics.text.faithfulness_kprecision import FaithfulnessKPrecision
+from evaluator.metrics.text.faithfulness_nli import FaithfulnessNli
+from evaluator.metrics.text.rouge import Rouge
+from evaluator.metrics.text.semantic_similarity import SemanticSimilarity, cosine
+from evaluator.metrics.text.string_similarity import StringSimilarity
 from evaluator.models import Models, ModelUnavailableError
 
 __all__ = [

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from evaluator.metrics.description import NOT_READ, Description, OddCases
+from evaluator.metrics.llm.verdicts.documentation import section
 from evaluator.metrics.metric import Metric
 from evaluator.metrics.options import options_of
 from evaluator.metrics.registry import FAMILIES
-from evaluator.verdicts.documentation import section
 
 _HEAD = """\
 # Metrics

@@ -11,14 +11,13 @@ import orjson
 import pandas as pd
 from rapidfuzz import fuzz, process
 
-from evaluator.metrics.answer_correctness import AnswerCorrectnessClaims
-from evaluator.metrics.answer_relevancy import AnswerRelevancy
-from evaluator.metrics.answer_reward import AnswerReward
-from evaluator.metrics.aspects import ASPECTS
-from evaluator.metrics.bleu import Bleu
-from evaluator.metrics.chrf import Chrf
-from evaluator.metrics.citation_validity import CitationValidity
-from evaluator.metrics.claims import (
+from evaluator.metrics.form.answer_length import AnswerLength, EmptyAnswer
+from evaluator.metrics.form.citation_validity import CitationValidity
+from evaluator.metrics.form.language_match import LanguageMatch
+from evaluator.metrics.form.measured import Cost, Latency
+from evaluator.metrics.form.refusal import Refusal
+from evaluator.metrics.form.repeated_text import RepeatedText
+from evaluator.metrics.llm.answer_claims import (
     ClaimsF1,
     CorrectnessClaims,
     CoverageClaims,
@@ -28,8 +27,10 @@ from evaluator.metrics.claims import (
     Hallucination,
     SelfKnowledge,
 )
-from evaluator.metrics.claims_apart import FaithfulnessClaimsApart
-from evaluator.metrics.claims_of_contexts import (
+from evaluator.metrics.llm.answer_correctness_claims import AnswerCorrectnessClaims
+from evaluator.metrics.llm.answer_relevancy import AnswerRelevancy
+from evaluator.metrics.llm.aspects import ASPECTS
+from evaluator.metrics.llm.context_claims import (
     ContextPrecision,
     ContextPrecisionQuestion,
     ContextPrecisionUnranked,
@@ -40,42 +41,46 @@ from evaluator.metrics.claims_of_contexts import (
     NoiseSensitivityIrrelevant,
     NoiseSensitivityRelevant,
 )
-from evaluator.metrics.context import ContextPresent
-from evaluator.metrics.context_entities import ContextEntityRecall
-from evaluator.metrics.correctness import (
+from evaluator.metrics.llm.context_entity_recall import ContextEntityRecall
+from evaluator.metrics.llm.context_relevance_sentences import ContextRelevanceSentences
+from evaluator.metrics.llm.faithfulness_claims_apart import FaithfulnessClaimsApart
+from evaluator.metrics.llm.judged_answer import AnswerRelevanceSentences, RefusalJudged
+from evaluator.metrics.matchers.citation import EXACT, TRIMMED
+from evaluator.metrics.matchers.embedding import EMBEDDING, EmbeddingMatcher
+from evaluator.metrics.matchers.matcher import Finders
+from evaluator.metrics.matchers.statement import STATEMENT
+from evaluator.metrics.metric import Metric
+from evaluator.metrics.options import options_of
+from evaluator.metrics.retrieval.context_present import ContextPresent
+from evaluator.metrics.retrieval.context_relevance_perplexity import ContextRelevancePerplexity
+from evaluator.metrics.retrieval.context_relevance_token_precision import ContextRelevanceTokenPrecision
+from evaluator.metrics.retrieval.fact_order import FactsMrr, FactsMrrFirst, FactsNdcg
+from evaluator.metrics.retrieval.facts_longest_run import FactsLongestRun
+from evaluator.metrics.retrieval.facts_metric import FactsMetric
+from evaluator.metrics.retrieval.facts_precision_recall import FactsF1, FactsPrecision, FactsRecall
+from evaluator.metrics.retrieval.id_order import (
+    ContextCorrectness,
+    MeanAveragePrecision,
+    MeanAveragePrecisionTrec,
+    Ndcg,
+)
+from evaluator.metrics.retrieval.id_repeats import IdRepeats
+from evaluator.metrics.retrieval.id_sets import HitRate, IdF1, IdPrecision, IdRecall, RPrecision
+from evaluator.metrics.retrieval.non_llm_context import NonLlmContextPrecision, NonLlmContextRecall
+from evaluator.metrics.text.answer_correctness_tokens import (
     AnswerCorrectnessTokenF1,
     AnswerCorrectnessTokenPrecision,
     AnswerCorrectnessTokenRecall,
 )
-from evaluator.metrics.embedding_matcher import EMBEDDING, EmbeddingMatcher
-from evaluator.metrics.exact import ExactMatch, StringPresence
-from evaluator.metrics.fact_order import FactsMrr, FactsMrrFirst, FactsNdcg
-from evaluator.metrics.fact_sets import FactsF1, FactsPrecision, FactsRecall
-from evaluator.metrics.facts import FactsMetric
-from evaluator.metrics.faithfulness import FaithfulnessKPrecision
-from evaluator.metrics.faithfulness_nli import FaithfulnessNli
-from evaluator.metrics.form import AnswerLength, EmptyAnswer
-from evaluator.metrics.id_order import ContextCorrectness, MeanAveragePrecision, MeanAveragePrecisionTrec, Ndcg
-from evaluator.metrics.id_repeats import IdRepeats
-from evaluator.metrics.id_sets import HitRate, IdF1, IdPrecision, IdRecall, RPrecision
-from evaluator.metrics.judged_answer import AnswerRelevanceSentences, RefusalJudged
-from evaluator.metrics.language_match import LanguageMatch
-from evaluator.metrics.matchers import EXACT, TRIMMED
-from evaluator.metrics.matching import Finders
-from evaluator.metrics.measured import Cost, Latency
-from evaluator.metrics.metric import Metric
-from evaluator.metrics.near_misses import FactsLongestRun
-from evaluator.metrics.needed_sentences import ContextRelevanceSentences
-from evaluator.metrics.options import options_of
-from evaluator.metrics.perplexity import ContextRelevancePerplexity
-from evaluator.metrics.reference_contexts import NonLlmContextPrecision, NonLlmContextRecall
-from evaluator.metrics.refusal import Refusal
-from evaluator.metrics.relevance import ContextRelevanceTokenPrecision
-from evaluator.metrics.repeated_text import RepeatedText
-from evaluator.metrics.rouge import Rouge
-from evaluator.metrics.semantic_similarity import SemanticSimilarity
-from evaluator.metrics.similarity import StringSimilarity
-from evaluator.metrics.statement import STATEMENT
+from evaluator.metrics.text.answer_reward import AnswerReward
+from evaluator.metrics.text.bleu import Bleu
+from evaluator.metrics.text.chrf import Chrf
+from evaluator.metrics.text.exact_match import ExactMatch, StringPresence
+from evaluator.metrics.text.faithfulness_kprecision import FaithfulnessKPrecision
+from evaluator.metrics.text.faithfulness_nli import FaithfulnessNli
+from evaluator.metrics.text.rouge import Rouge
+from evaluator.metrics.text.semantic_similarity import SemanticSimilarity
+from evaluator.metrics.text.string_similarity import StringSimilarity
 from evaluator.models import Models
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from evaluator.judge_binding import JUDGE_IS_THE_MODEL, asks_judge, judge_named,
 from evaluator.judges import Spend
 from evaluator.judges.answer import NOT_FOR_GOOD, TRANSIENT
 from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, Score, Scores, needs_ground_truth
+from evaluator.metrics.llm.verdicts.judged import JUDGE_FAILED
 from evaluator.sampling import Sampling, flagged
 from evaluator.scoring.segments import segment_of
-from evaluator.verdicts.judged import JUDGE_FAILED
 from lake import SCORES, Case, CaseBook, JudgeKind, Table
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from evaluator import EvaluatorSettings
 from evaluator.judges import BoundJudge, JudgeError, Message, Request, Schema
 from evaluator.metrics import Description, OddCases, Score, registry
-from evaluator.metrics.llm_metric import LlmMetric
+from evaluator.metrics.llm.llm_metric import LlmMetric
 
 JUDGED = "addresses"
 SCHEMA: Schema = {

@@ -16,8 +16,8 @@ from typer.testing import CliRunner, Result
 from dialwatch.cli import app
 from evaluator.calibration import CalibrationError
 from lake import PARSED_LOGS, SCORES, USER_SIGNALS, Lake
-from tests.evaluator.findings.judging import answered, judging, prompt, properties
 from tests.evaluator.judges.scripted_server import Request, Send, fails, says, serving
+from tests.evaluator.metrics.llm.judging import answered, judging, prompt, properties
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -19,8 +19,8 @@ from dialwatch.reports.score_page import bars
 from evaluator.judges.counting import least
 from evaluator.models import Models
 from tests.commands import Done, dialwatch
-from tests.evaluator.findings.judging import answered, prompt
 from tests.evaluator.judges.scripted_server import Request, Send, fails, says, serving
+from tests.evaluator.metrics.llm.judging import answered, prompt
 from tests.evaluator.models.real_encoder import real_encoder
 from tests.servers import wait_for
 

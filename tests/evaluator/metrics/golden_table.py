@@ -41,8 +41,8 @@ from evaluator.metrics import (
     ragas_score,
     retrieval_columns,
 )
-from evaluator.metrics.fact_numbers import ndcg
-from evaluator.metrics.perplexity import row_value
+from evaluator.metrics.retrieval.context_relevance_perplexity import row_value
+from evaluator.metrics.retrieval.facts_formulas import ndcg
 
 Record = Mapping[str, Any]
 

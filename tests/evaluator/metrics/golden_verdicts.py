@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evaluator.verdicts import (
+from evaluator.metrics.llm.verdicts import (
     UNDECIDED,
     ClaimMatrix,
     Judged,

@@ -17,7 +17,7 @@ from evaluator.metrics import (
     metric_named,
     needs_ground_truth,
 )
-from evaluator.metrics.canonical_lines import CanonicalLines
+from evaluator.metrics.matchers.canonical_lines import CanonicalLines
 from evaluator.metrics.options import options_of
 from tests.evaluator.metrics.forms import FORMS, PLAIN
 

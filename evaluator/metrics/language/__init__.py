@@ -1,0 +1,1 @@
+"""Plain analysis of text that the metrics share: tokens, words, sentences, stems, scripts and the language."""

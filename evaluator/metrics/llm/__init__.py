@@ -1,0 +1,1 @@
+"""Metrics whose verdicts are a language model's."""

@@ -1,0 +1,50 @@
+"""What the metrics have in common that ask a judge for themselves alone."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from evaluator.judges.answer import Answer, JudgeError, Request, Spend
+from evaluator.metrics.llm.llm_metric import LlmMetric, bounds
+from evaluator.metrics.llm.verdicts import Judged
+from evaluator.metrics.llm.verdicts.judged import JUDGE_FAILED
+from evaluator.metrics.metric import Score
+
+if TYPE_CHECKING:
+    from evaluator.judges import BoundJudge
+
+Task = TypeVar("Task")
+
+
+@dataclass(frozen=True)
+class AskingMetric(LlmMetric[Task]):
+    """A metric with a prompt of its own."""
+
+    @abstractmethod
+    def requests(self, task: Task) -> Sequence[Request]:
+        """Give what is asked about a row, one request at least."""
+
+    @abstractmethod
+    def of_replies(self, task: Task, replies: Sequence[Any]) -> tuple[Judged, dict[str, Any]]:
+        """Give the value and the details from the replies to the requests, None for one that did not come."""
+
+    def score_all(self, judge: BoundJudge, tasks: Sequence[Task]) -> Iterator[Score]:
+        """Ask about rows, together."""
+        asked = [self.requests(task) for task in tasks]
+        answers = iter(judge.ask_all(chain.from_iterable(asked)))
+        for task, requests in zip(tasks, asked, strict=True):
+            yield self._of_row(task, list(islice(answers, len(requests))))
+
+    def _of_row(self, task: Task, answers: Sequence[Answer | JudgeError]) -> Score:
+        replies = [None if isinstance(answer, JudgeError) else answer.parsed for answer in answers]
+        spend = sum((answer.spend for answer in answers), Spend())
+        judged, details = self.of_replies(task, replies)
+        if judged.value is None and judged.reason == JUDGE_FAILED:
+            errors = [answer.reason for answer in answers if isinstance(answer, JudgeError)]
+            judged = replace(judged, reason=errors[0] if errors else JUDGE_FAILED)
+        limits = bounds(judged.low, judged.high) if judged.value is None else {}
+        return Score(judged.value, judged.reason, limits | details, spend)

@@ -1,0 +1,171 @@
+"""The answer's facts, each against the contexts: the first call about a row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from evaluator.judges.answer import Answer, JudgeError, Reason, Request
+from evaluator.judges.fence import fenced
+from evaluator.judges.prompts import NUMBER, TEXT, YES_OR_NO, Prompt, because, list_of, object_of
+from evaluator.judges.schema import MisfitError
+from evaluator.metrics.llm.claims.row import Row, portions, told, usual_facts
+from evaluator.metrics.llm.verdicts import Verdict
+
+VERDICT = {"type": "string", "enum": ["S", "C", "N"]}
+
+
+@dataclass(frozen=True)
+class _Prompts:
+    """For the first sentences of an answer, and for those that follow: what is said of the whole is asked once."""
+
+    first: Prompt
+    more: Prompt
+
+
+def _prompts(*, reasons: bool) -> _Prompts:
+    fact = object_of(fact=TEXT, **because(reasons), chunks=list_of(NUMBER), verdict=VERDICT)
+    sentences = list_of(object_of(sentence=NUMBER, facts=list_of(fact), addresses=YES_OR_NO))
+    whole = object_of(sentences=sentences, useful=list_of(NUMBER), refusal=YES_OR_NO)
+    return _Prompts(
+        Prompt.read("answer", whole, reasons=reasons),
+        Prompt.read("sentences", object_of(sentences=sentences), reasons=reasons),
+    )
+
+
+_PROMPTS = {reasons: _prompts(reasons=reasons) for reasons in (False, True)}
+
+
+def version(*, reasons: bool) -> str:
+    """Give the version of what is asked, with or without reasons."""
+    return f"{_PROMPTS[reasons].first.version}+{_PROMPTS[reasons].more.version}"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A fact of the answer: supported by contexts (S), contradicted (C) or neither (N), None where that is missing.
+
+    `sentence` counts from 1, `contexts` are ranks from 0, and `no_such_contexts` are those that the judge names and
+    that do not exist: where there are no others, the verdict is missing. `reason` is what the judge said for it, where
+    it was asked to.
+    """
+
+    text: str
+    sentence: int
+    contexts: tuple[int, ...]
+    no_such_contexts: tuple[int, ...]
+    verdict: Literal["S", "C", "N"] | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class AnswerFindings:
+    """The facts of an answer, and what else the judge says of it; `error` is why something is missing.
+
+    `addresses` has for each sentence whether it helps to answer the question, `useful` for each context whether it
+    does. `missing` are the sentences, from 1, of which no facts are known.
+    """
+
+    facts: tuple[Fact, ...]
+    addresses: tuple[Verdict, ...]
+    useful: tuple[Verdict, ...]
+    refusal: Verdict
+    missing: tuple[int, ...]
+    error: Reason | None
+
+
+def requests(row: Row, *, reasons: bool = False) -> list[Request]:
+    """Ask about an answer's facts, twenty sentences in a call; about the whole answer in the first one."""
+    texts = (*row.prefix, fenced("sentence", *row.answer))
+    prompts = _PROMPTS[reasons]
+    return [
+        (prompts.more if number else prompts.first).request(
+            *texts, values={"which": told("sentences", one)}, check=partial(_check, row, one), usual=_usual(row, one)
+        )
+        for number, one in enumerate(portions(len(row.answer)))
+    ]
+
+
+def _usual(row: Row, numbers: range) -> dict[str, Any]:
+    verdict = {"chunks": (), "verdict": "N"}
+    facts = {one: [{"fact": fact, **verdict} for fact in usual_facts(row.answer[one - 1])] for one in numbers}
+    sentences = [{"sentence": one, "facts": mine, "addresses": False} for one, mine in facts.items()]
+    return {"sentences": sentences, "useful": (), "refusal": False}
+
+
+def read(row: Row, answers: Sequence[Answer | JudgeError]) -> AnswerFindings:
+    """Read the replies to `requests`."""
+    facts: list[Fact] = []
+    addresses: list[Verdict] = [None] * len(row.answer)
+    missing: list[int] = []
+    for numbers, answer in zip(portions(len(row.answer)), answers, strict=True):
+        by_number = {} if isinstance(answer, JudgeError) else once_each(answer.parsed["sentences"], "sentence")
+        for number in numbers:
+            if (found := by_number.get(number)) is None:
+                missing.append(number)
+                continue
+            facts += (fact_of(row, number, one) for one in found["facts"])
+            addresses[number - 1] = found["addresses"]
+    first = answers[0]
+    whole = None if isinstance(first, JudgeError) else first.parsed
+    return AnswerFindings(
+        facts=tuple(facts),
+        addresses=tuple(addresses),
+        useful=tuple(None if whole is None else rank + 1 in whole["useful"] for rank in range(len(row.contexts))),
+        refusal=None if whole is None else whole["refusal"],
+        missing=tuple(missing),
+        error=first_error(answers),
+    )
+
+
+def once_each(items: Iterable[Mapping[str, Any]], name: str) -> dict[int, Mapping[str, Any]]:
+    """Give items by their number; of a number that comes twice it is not known which is meant, and none is taken."""
+    items = list(items)
+    times = Counter(item[name] for item in items)
+    return {item[name]: item for item in items if times[item[name]] == 1}
+
+
+def check_numbers(items: Iterable[Mapping[str, Any]], name: str, expected: range, where: str) -> None:
+    """Raise MisfitError unless the items have just the expected numbers, each once."""
+    given = Counter(item[name] for item in items)
+    if absent := [number for number in expected if number not in given]:
+        raise MisfitError(where, f"{name} {absent[0]} is missing")
+    if wrong := [number for number, times in given.items() if times > 1 or number not in expected]:
+        raise MisfitError(
+            where, f"{name} {wrong[0]} comes {given[wrong[0]]} times, and {told(name, expected)} are asked"
+        )
+
+
+def contexts_of(row: Row, numbers: Iterable[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Give the ranks from 0 of numbers from 1: of contexts that exist, and of those that do not."""
+    ranks = sorted({number - 1 for number in numbers})
+    existing = range(len(row.contexts))
+    return tuple(rank for rank in ranks if rank in existing), tuple(rank for rank in ranks if rank not in existing)
+
+
+def fact_of(row: Row, sentence: int, given: Mapping[str, Any]) -> Fact:
+    """Read a fact of a reply, which has `fact`, `chunks` and `verdict`."""
+    contexts, no_such_contexts = contexts_of(row, given["chunks"])
+    # A claim that the judge holds for true without a place to show is what it knows, not what it read.
+    unproven = not contexts and (given["verdict"] == "S" or (given["verdict"] == "C" and no_such_contexts))
+    verdict = None if unproven else given["verdict"]
+    return Fact(given["fact"], sentence, contexts, no_such_contexts, verdict, given.get("reason"))
+
+
+def first_error(answers: Iterable[Answer | JudgeError]) -> Reason | None:
+    """Give the reason of the first answer that did not come."""
+    return next((answer.reason for answer in answers if isinstance(answer, JudgeError)), None)
+
+
+def _check(row: Row, numbers: range, reply: Any) -> None:
+    check_numbers(reply["sentences"], "sentence", numbers, "sentences")
+    for i, sentence in enumerate(reply["sentences"]):
+        for j, given in enumerate(sentence["facts"]):
+            if row.contexts and fact_of(row, sentence["sentence"], given).verdict is None:
+                where = f"sentences[{i}].facts[{j}].chunks"
+                raise MisfitError(
+                    where, f"a verdict {given['verdict']} needs a chunk, of {len(row.contexts)} there are"
+                )

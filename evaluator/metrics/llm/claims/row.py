@@ -1,0 +1,72 @@
+"""What a judge is shown of a row, cut into what its verdicts are about."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from evaluator.judges.fence import fenced
+from evaluator.metrics.llm.verdicts.sentences import sentences
+
+AT_ONCE = 20
+"""Sentences or facts that are judged in one call; contexts are never split, as a fact may need two of them."""
+
+_USUAL_FACTS = 2
+
+
+@dataclass(frozen=True)
+class Row:
+    """A question, its contexts in rank order, and the sentences of the answer and of the reference answer."""
+
+    question: str
+    contexts: tuple[str, ...]
+    answer: tuple[str, ...]
+    reference: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, question: str, contexts: Sequence[str], answer: str, reference: str = "") -> Row:
+        """Cut the texts into sentences."""
+        return cls(question, tuple(contexts), sentences_of(answer), sentences_of(reference))
+
+    @cached_property
+    def prefix(self) -> tuple[str, str]:
+        """What all prompts about the row begin with, whatever the answer: the contexts, and the question."""
+        return fenced("chunk", *self.contexts), fenced("question", self.question)
+
+    @cached_property
+    def answer_key(self) -> str:
+        """A digest of question, contexts and answer."""
+        return _digest(self.question, self.contexts, self.answer)
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of all of it."""
+        return _digest(self.answer_key, self.reference)
+
+
+def portions(count: int) -> Iterator[range]:
+    """Give the numbers from 1 to `count` in portions of `AT_ONCE`; one that is empty where there are none."""
+    for first in range(1, max(count, 1) + 1, AT_ONCE):
+        yield range(first, min(first + AT_ONCE, count + 1))
+
+
+def usual_facts(sentence: str) -> tuple[str, ...]:
+    """Give facts as many and as long as a sentence usually has: two, of its length."""
+    return tuple(f"{sentence} ({number})" for number in range(1, _USUAL_FACTS + 1))
+
+
+def told(what: str, numbers: range) -> str:
+    """Give the words for some numbered things: `sentences 1 to 6`."""
+    return f"{what} {numbers[0]} to {numbers[-1]}" if numbers else f"no {what} (an empty list)"
+
+
+def sentences_of(text: str) -> tuple[str, ...]:
+    """Cut a text into sentences; what has no letter and no digit, as a ruled line, is none."""
+    return tuple(one for one in sentences(text) if any(map(str.isalnum, one)))
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -1,0 +1,93 @@
+"""Context entity recall: do the contexts name whom and what the reference answer names?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from evaluator.judges.answer import Request
+from evaluator.judges.fence import fenced
+from evaluator.judges.prompts import NUMBER, TEXT, Prompt, list_of, object_of
+from evaluator.judges.schema import MisfitError
+from evaluator.metrics.cells import texts
+from evaluator.metrics.description import Description, OddCases
+from evaluator.metrics.llm.asking_metric import AskingMetric
+from evaluator.metrics.llm.claims import Row
+from evaluator.metrics.llm.claims.answer import contexts_of
+from evaluator.metrics.llm.verdicts import Judged, Verdict
+from evaluator.metrics.llm.verdicts.judged import any_of, flag, share
+from evaluator.metrics.metric import Score
+
+_PROMPT = Prompt.read("entities", object_of(entities=list_of(object_of(entity=TEXT, chunks=list_of(NUMBER)))))
+
+
+@dataclass(frozen=True)
+class ContextEntityRecall(AskingMetric[Row]):
+    """Share of the reference answer's entities that the contexts name too, 0 to 1, higher is better.
+
+    The judge names the contexts of each entity by number; where none of them exists, the verdict is missing. Of several
+    reference answers the first is read. The details have the entities and the ranks of their contexts, from 0.
+    """
+
+    name = "context_entity_recall"
+    needs = ("contexts", "reference_answers")
+    about = Description(
+        asks="Do the contexts name the people, places and things of the reference answer?",
+        formula="distinct entities of the reference answer that a context names / distinct entities of the reference "
+        "answer",
+        source="ragas 0.4.3 (ContextEntityRecall)",
+        odd_cases=OddCases(
+            no_contexts="null with `no_contexts`",
+            duplicate_contexts="no difference",
+            no_reference="null with `no_ground_truth`; `no_entities` where it names none",
+        ),
+        disagreement="ragas lists the entities of both sides in two calls and compares them letter by letter; here the "
+        "judge says whether a context names the entity, in whichever words.",
+        aliases=("ragas_context_entity_recall",),
+    )
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """The one prompt."""
+        return (_PROMPT.version,)
+
+    def read_row(self, *cells: object) -> Row | Score:
+        """Take the contexts and the first reference answer."""
+        contexts, references = texts(cells[0], "contexts") or [], texts(cells[1], "reference_answers") or []
+        reference = next((one for one in references if one.strip()), None)
+        if reference is None:
+            return Score(None, "no_ground_truth")
+        if not any(context.strip() for context in contexts):
+            return Score(None, "no_contexts")
+        return Row.of("", contexts, "", reference)
+
+    def requests(self, task: Row) -> Sequence[Request]:
+        """Ask for the entities."""
+        texts = fenced("chunk", *task.contexts), fenced("reference", *task.reference)
+        return [_PROMPT.request(*texts, check=partial(_check, task))]
+
+    def of_replies(self, task: Row, replies: Sequence[Any]) -> tuple[Judged, dict[str, Any]]:
+        """Give the share of the distinct entities that have a context."""
+        (reply,) = replies
+        if reply is None:
+            return Judged.between(0.0, 1.0), {}
+        verdicts: dict[str, Verdict] = {}
+        told = []
+        for given in reply["entities"]:
+            contexts, no_such_contexts = contexts_of(task, given["chunks"])
+            named = None if no_such_contexts and not contexts else bool(contexts)
+            verdicts[given["entity"]] = any_of([flag(verdicts.get(given["entity"], False)), named])
+            told.append(
+                {"entity": given["entity"], "contexts": list(contexts)}
+                | ({"no_such_contexts": list(no_such_contexts)} if no_such_contexts else {})
+            )
+        return share([flag(verdict) for verdict in verdicts.values()], "no_entities"), {"entities": told}
+
+
+def _check(row: Row, reply: Any) -> None:
+    for i, given in enumerate(reply["entities"]):
+        contexts, no_such_contexts = contexts_of(row, given["chunks"])
+        if no_such_contexts and not contexts:
+            raise MisfitError(f"entities[{i}].chunks", f"there are {len(row.contexts)} chunks")

@@ -1,0 +1,47 @@
+"""Numbers of judged metrics from the verdicts of a judge: arithmetic alone, whoever gave the verdicts.
+
+A verdict is True, False, `UNDECIDED` or None where it is missing, and the result is a `Judged`: a value, or null with
+a reason and the bounds that hold whatever the missing verdicts are.
+"""
+
+from evaluator.metrics.llm.verdicts.claim_matrix import (
+    ClaimMatrix,
+    ClaimNumbers,
+    NoiseSensitivity,
+    claim_numbers,
+    noise_sensitivity,
+)
+from evaluator.metrics.llm.verdicts.claims import macro_share, micro_share, supported_share
+from evaluator.metrics.llm.verdicts.entities import context_entity_recall
+from evaluator.metrics.llm.verdicts.factual import answer_correctness, factual_f_beta, factual_f_beta_of_verdicts
+from evaluator.metrics.llm.verdicts.inference import Segment, segment_inference
+from evaluator.metrics.llm.verdicts.judged import UNDECIDED, Judged, Verdict
+from evaluator.metrics.llm.verdicts.ranked import context_precision
+from evaluator.metrics.llm.verdicts.reverse_questions import answer_relevancy
+from evaluator.metrics.llm.verdicts.sentences import context_relevance_sentences
+from evaluator.metrics.llm.verdicts.votes import aspect_critique, odd_strictness
+
+__all__ = [
+    "UNDECIDED",
+    "ClaimMatrix",
+    "ClaimNumbers",
+    "Judged",
+    "NoiseSensitivity",
+    "Segment",
+    "Verdict",
+    "answer_correctness",
+    "answer_relevancy",
+    "aspect_critique",
+    "claim_numbers",
+    "context_entity_recall",
+    "context_precision",
+    "context_relevance_sentences",
+    "factual_f_beta",
+    "factual_f_beta_of_verdicts",
+    "macro_share",
+    "micro_share",
+    "noise_sensitivity",
+    "odd_strictness",
+    "segment_inference",
+    "supported_share",
+]

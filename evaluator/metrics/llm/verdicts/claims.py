@@ -1,0 +1,55 @@
+"""Claims and the verdicts on them: the share that is supported, of one answer and of many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluator.metrics.llm.verdicts.judged import NO_CLAIMS, Judged, Verdict, flag, share
+
+
+def supported_share(verdicts: Sequence[Verdict], *, undecided_passes: bool = False) -> Judged:
+    """Share of one text's claims that another text supports, 0 to 1, from a verdict a claim.
+
+    Gives: claims faithfulness (claims of the answer, in the contexts), correctness (claims of the answer, in the
+        reference), coverage (claims of the reference, in the answer), context recall (claims of the reference, in the
+        contexts).
+    Formula: claims that are supported / claims
+    Source: RAGAS, arXiv 2309.15217 (faithfulness, context recall); Cohere (correctness, coverage); RAGChecker
+        (precision, recall); aidial-rag-eval (inference)
+    On nothing: no claims: null with `no_claims`
+    Missing verdicts: null with `judge_failed`; the bounds count them as not supported and as supported
+    Packages: without claims ragas and this one have no number, deepeval says 1 in some metrics and 0 in others,
+        RAGChecker, aidial-rag-eval and TruLens say 0. An undecided verdict is not supported here and in RAGChecker and
+        aidial-rag-eval; deepeval lets it pass in faithfulness and answer relevancy (`undecided_passes=True`).
+    """
+    return share([flag(verdict, undecided_passes=undecided_passes) for verdict in verdicts])
+
+
+def macro_share(answers: Sequence[Sequence[Verdict]], *, undecided_passes: bool = False) -> Judged:
+    """Mean over the answers of their supported shares: each answer counts the same.
+
+    Formula: Σ over answers that have claims: supported share; / such answers
+    Source: all packages' mean over a data set
+    On nothing: an answer without claims is left out; without any answer that has claims null with `no_claims`
+    Missing verdicts: null with `judge_failed`; the bounds are the means of the answers' bounds
+    Packages: where an answer without claims counts as 0 or 1 (see `supported_share`), it moves their mean.
+    """
+    shares = [supported_share(verdicts, undecided_passes=undecided_passes) for verdicts in answers if verdicts]
+    if not shares:
+        return Judged.nothing(NO_CLAIMS)
+    lows = sum(one.low for one in shares if one.low is not None)
+    highs = sum(one.high for one in shares if one.high is not None)
+    return Judged.between(lows / len(shares), highs / len(shares))
+
+
+def micro_share(answers: Sequence[Sequence[Verdict]], *, undecided_passes: bool = False) -> Judged:
+    """Supported share of all answers' claims together: each claim counts the same.
+
+    Formula: Σ over answers: claims that are supported; / Σ over answers: claims
+    Source: dialwatch, beside the mean over answers
+    On nothing: null with `no_claims`
+    Missing verdicts: null with `judge_failed`; the bounds count them as not supported and as supported
+    Packages: none has it.
+    """
+    together = [verdict for verdicts in answers for verdict in verdicts]
+    return supported_share(together, undecided_passes=undecided_passes)

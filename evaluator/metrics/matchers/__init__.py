@@ -1,0 +1,1 @@
+"""Matchers of facts: rules by which a retrieved context holds a fact of the ground truth."""

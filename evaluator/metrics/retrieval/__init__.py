@@ -1,0 +1,1 @@
+"""Metrics of what was retrieved: against facts, ids, reference contexts, and the question."""

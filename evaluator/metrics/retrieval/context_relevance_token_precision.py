@@ -1,0 +1,71 @@
+"""Context relevance by tokens: how much of the question stands in the best context?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from evaluator.metrics.cells import text, texts
+from evaluator.metrics.description import Description, OddCases
+from evaluator.metrics.language.token_overlap import Compared, overlaps
+from evaluator.metrics.language.tokens import TOKENISATION_MEANING, Tokenisation, tokenised_name
+from evaluator.metrics.metric import Score, Scores, score_together
+from evaluator.metrics.options import CUT_MEANING, checked_cut, cut_name, option
+
+
+@dataclass(frozen=True)
+class ContextRelevanceTokenPrecision:
+    """Share of the question's tokens that occur in the best single context, from 0 to 1, higher is better.
+
+    Tokens and overlap are unitxt's. Nothing retrieved (an empty list) is 0.0 with `no_contexts`, contexts that are not
+    known (a missing cell) are null with it; no question (a missing cell, or no token in it) is null with `no_question`,
+    but for an empty text, which is 0.0 with it, as in unitxt.
+    """
+
+    k: int | None = field(default=None, metadata=option(CUT_MEANING))
+    tokenisation: Tokenisation = field(default="squad", kw_only=True, metadata=option(TOKENISATION_MEANING))
+
+    version = "1"
+    needs = ("question", "contexts")
+    judge = "lexical"
+    about = Description(
+        asks="Which share of the question's words stands in the best chunk?",
+        formula="max over contexts: Σ over tokens: min(count in question, count in context) / tokens of the question",
+        source="unitxt (context_relevance.token_precision)",
+        odd_cases=OddCases(
+            no_contexts="0.0 with `no_contexts` for an empty list, null with `no_contexts` for a missing cell",
+            duplicate_contexts="no difference",
+        ),
+        disagreement="unitxt raises an exception without contexts.",
+    )
+
+    def __post_init__(self) -> None:
+        checked_cut(self.k)
+
+    @property
+    def name(self) -> str:
+        """Name in the registry, with the tokenisation and the cut."""
+        return cut_name(tokenised_name("context_relevance_token_precision", self.tokenisation), self.k)
+
+    def score(self, frame: pd.DataFrame) -> Scores:
+        """Score every row of `question` and `contexts`."""
+        return score_together(self, frame, self._read_row, self._score_all)
+
+    def _read_row(self, question_cell: object, contexts_cell: object) -> Score | Compared:
+        question, contexts = text(question_cell, "question"), texts(contexts_cell, "contexts")
+        if question is None:
+            return Score(None, "no_question")
+        if contexts is None:
+            return Score(None, "no_contexts")
+        return Compared(question, contexts[: self.k])
+
+    def _score_all(self, rows: Sequence[Compared]) -> Iterator[Score]:
+        for overlap in overlaps(rows, self.tokenisation):
+            if not overlap.total:
+                yield Score(0.0, "no_question")
+            elif not overlap.shared:
+                yield Score(0.0, "no_contexts")
+            else:
+                yield Score(max(overlap.shared) / overlap.total)

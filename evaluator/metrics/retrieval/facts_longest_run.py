@@ -1,0 +1,133 @@
+"""Near misses: how much of a fact that was not found stands in one piece in some context?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import pandas as pd
+
+from evaluator.metrics.cells import checked_size, texts
+from evaluator.metrics.description import Description
+from evaluator.metrics.language.scripts import with_spaces
+from evaluator.metrics.matchers.canonical import canonical, is_usable
+from evaluator.metrics.matchers.citation import CITATION
+from evaluator.metrics.matchers.matcher import ABSENT, Finders, FindFacts
+from evaluator.metrics.metric import Score, Scores, score_rows
+from evaluator.metrics.options import CUT_MEANING, checked_cut, cut_name, option
+from evaluator.metrics.retrieval.facts_metric import odd_cases
+
+_LONGEST_FACT = 2_000
+"""Words of a fact that are looked at; a fact is a sentence or a few, and each word costs a search."""
+
+_MOST = 200_000_000
+"""Characters that are searched for one word of a fact each, or for one fact each; some seconds."""
+
+
+@dataclass(frozen=True)
+class CommonRun:
+    """The longest run of a fact's words that stands in one context: its length, the fact's, and the context's rank.
+
+    `context` is from 0, and -1 where not even one word is shared.
+    """
+
+    words: int
+    of_words: int
+    context: int
+
+
+def longest_common_run(fact: str, contexts: Sequence[str], words: Callable[[str], str] | None = None) -> CommonRun:
+    """Give the longest run of words that a fact shares with a context; of equally long ones the fact's first.
+
+    Words are what the citation matcher leaves: letters and digits, lower case; in a script without spaces each letter
+    is one. `words` brings a text to that form, and may remember it.
+    """
+    spaced = words or spaced_words
+    # Each context on a line of its own, each word between spaces: a run crosses no border and cuts no word.
+    lines = "".join(f"\n {spaced(context)} " for context in contexts)
+    parts = spaced(fact).split()[:_LONGEST_FACT]
+    checked_size(len(parts) * len(lines), _MOST)
+    best, at = 0, -1
+    for start in range(len(parts)):
+        while start + best < len(parts):
+            position = lines.find(f" {' '.join(parts[start : start + best + 1])} ")
+            if position < 0:
+                break
+            best, at = best + 1, position
+    return CommonRun(best, len(parts), lines.count("\n", 0, at + 1) - 1 if best else -1)
+
+
+def spaced_words(text: str) -> str:
+    """Give a text's words, lower case, with one space between them."""
+    return with_spaces(canonical(text).strip())
+
+
+@dataclass(frozen=True)
+class FactsLongestRun:
+    """Mean over the facts of the share of its words that stand in one piece in some context, a found fact being 1.
+
+    From 0 to 1, higher is better, and never below `facts_recall`. A fact that a chunk's border cuts is a near miss
+    here and absent there. `missed_facts` in the details has, for each missed fact, its index, the words of the run, the
+    words of the fact, the context's rank from 0 (-1 for none), and `near_miss`: the run is at least `near_words` long
+    and at least `near_share` of the fact.
+
+    Other cases are as in `facts_recall`, with the citation matcher.
+    """
+
+    k: int | None = field(default=None, metadata=option(CUT_MEANING))
+    near_share: float = field(
+        default=0.4, kw_only=True, metadata=option("share of a fact's words that makes a run a near miss; details only")
+    )
+    near_words: int = field(
+        default=3, kw_only=True, metadata=option("number of words that makes a run a near miss; details only")
+    )
+
+    version = "1"
+    needs = ("facts", "contexts")
+    judge = "lexical"
+    about = Description(
+        asks="How much of each fact was retrieved in one piece?",
+        formula="Σ over facts: words of the longest run in some context / words of the fact, 1 if found; / |facts|",
+        source="dialwatch",
+        odd_cases=odd_cases("no difference"),
+    )
+
+    def __post_init__(self) -> None:
+        checked_cut(self.k)
+
+    @property
+    def name(self) -> str:
+        """Name in the registry, with the cut."""
+        return cut_name("facts_longest_run", self.k)
+
+    def score(self, frame: pd.DataFrame, finders: Finders | None = None) -> Scores:
+        """Score every row of `facts` and `contexts`; metrics that are given the same finders share what is found."""
+        find, words = (finders or Finders()).of(CITATION), cache(spaced_words)
+        return score_rows(self, frame, lambda facts, contexts: self._score_row(facts, contexts, find, words))
+
+    def _score_row(
+        self, facts_cell: object, contexts_cell: object, find: FindFacts, words: Callable[[str], str]
+    ) -> Score:
+        given, contexts = texts(facts_cell, "facts") or [], texts(contexts_cell, "contexts")
+        facts = [fact for fact in given if is_usable(fact)]
+        if not facts:
+            return Score(None, "no_facts")
+        if contexts is None:
+            return Score(None, "no_contexts")
+        first = contexts[: self.k]
+        missed = [index for index, rank in enumerate(find(facts, contexts).first(self.k).ranks) if rank == ABSENT]
+        checked_size(len(missed) * sum(map(len, first)), _MOST)
+        runs = {index: longest_common_run(facts[index], first, words) for index in missed}
+        details = {
+            "missed_facts": [{"fact": index, **self._told(run)} for index, run in runs.items()],
+            "ignored_facts": len(given) - len(facts),
+        }
+        shared = sum(run.words / run.of_words for run in runs.values())
+        value = (len(facts) - len(missed) + shared) / len(facts)
+        return Score(value, None if contexts else "no_contexts", details)
+
+    def _told(self, run: CommonRun) -> dict[str, Any]:
+        near = run.words >= max(self.near_words, self.near_share * run.of_words)
+        return {"words": run.words, "of_words": run.of_words, "context": run.context, "near_miss": near}

@@ -1,0 +1,94 @@
+"""Retrieval by facts: were the facts that an answer needs retrieved? It does not depend on how texts were cut."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from evaluator.metrics.cells import texts
+from evaluator.metrics.description import Description, OddCases
+from evaluator.metrics.matchers.citation import CITATION
+from evaluator.metrics.matchers.matcher import FactMatcher, FactsFound, Finders, FindFacts
+from evaluator.metrics.metric import Score, Scores, score_rows
+from evaluator.metrics.options import CUT_MEANING, checked_cut, cut_name, option, version_with
+
+MATCHER_MEANING = (
+    "who decides whether a context holds a fact: `CitationMatcher()`; `CitationMatcher(trimmed=True)` (metric name "
+    "`..._trimmed`); `ExactMatcher()` (`..._exact`); `StatementMatcher(threshold=85)` (`..._statement`); "
+    "`EmbeddingMatcher(threshold=0.75)` (`..._embedding`)"
+)
+PACKAGE = "aidial-rag-eval 0.7.0"
+
+
+def odd_cases(duplicates: str) -> OddCases:
+    """What metrics of facts give in the odd cases; they differ in what they make of repeated contexts."""
+    return OddCases(
+        no_contexts="0.0 with `no_contexts` for an empty list, null with `no_contexts` for a missing cell",
+        duplicate_contexts=duplicates,
+        no_reference="null with `no_facts`, also where no fact can be looked for; `ignored_facts` counts those",
+    )
+
+
+@dataclass(frozen=True)
+class FactsMetric(ABC):
+    """A number of what a matcher found; facts without a letter or digit are input errors and not counted.
+
+    `ignored_facts` in the details says how many there were; indexes and ranks are of the counted ones.
+
+    No facts are null with `no_facts`. Nothing retrieved (an empty list) is 0.0 with `no_contexts`; contexts that are
+    not known (a missing cell) are null with `no_contexts`. Thousands of facts in megabytes of contexts are null with
+    `too_long`.
+    """
+
+    k: int | None = field(default=None, metadata=option(CUT_MEANING))
+    matcher: FactMatcher = field(default=CITATION, kw_only=True, metadata=option(MATCHER_MEANING))
+
+    title: ClassVar[str]
+    about: ClassVar[Description]
+    needs = ("facts", "contexts")
+
+    def __post_init__(self) -> None:
+        checked_cut(self.k)
+
+    @property
+    def name(self) -> str:
+        """Name in the registry, with the matcher and the cut: `facts_recall_statement@5`."""
+        return cut_name(f"{self.title}_{self.matcher.name}".rstrip("_"), self.k)
+
+    @property
+    def judge(self) -> str:
+        """Who says whether a context holds a fact: what the matcher goes by."""
+        return self.matcher.judge
+
+    @property
+    def version(self) -> str:
+        """Version of the arithmetic and of the matcher, with the options that change them."""
+        return version_with(self, self.matcher.version, "gain")
+
+    @abstractmethod
+    def of(self, found: FactsFound) -> float:
+        """Give the value of what was found in all contexts, of which there are some."""
+
+    def details(self, found: FactsFound) -> Mapping[str, Any]:
+        """Give what the value stands on: `facts_ranks`, from 0, -1 where absent."""
+        return {"facts_ranks": list(found.first(self.k).ranks)}
+
+    def score(self, frame: pd.DataFrame, finders: Finders | None = None) -> Scores:
+        """Score every row of `facts` and `contexts`; metrics that are given the same finders share what is found."""
+        find = (finders or Finders()).of(self.matcher)
+        return score_rows(self, frame, lambda facts, contexts: self._score_row(facts, contexts, find))
+
+    def _score_row(self, facts_cell: object, contexts_cell: object, find: FindFacts) -> Score:
+        given, contexts = texts(facts_cell, "facts") or [], texts(contexts_cell, "contexts")
+        facts = [fact for fact in given if self.matcher.is_usable(fact)]
+        if not facts:
+            return Score(None, "no_facts")
+        if contexts is None:
+            return Score(None, "no_contexts")
+        found = find(facts, contexts)
+        details = {**self.details(found), "ignored_facts": len(given) - len(facts)}
+        return Score(self.of(found) if contexts else 0.0, None if contexts else "no_contexts", details)

@@ -1,0 +1,86 @@
+"""Retrieval by facts, where only the set of the first contexts matters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evaluator.metrics.description import Description
+from evaluator.metrics.matchers.matcher import FactsFound
+from evaluator.metrics.retrieval import facts_formulas
+from evaluator.metrics.retrieval.facts_metric import PACKAGE, FactsMetric, odd_cases
+
+_NO_FACTS = (
+    f"Without facts {PACKAGE} gives precision 0 and NaN for the others, so that its means are over different rows."
+)
+
+
+@dataclass(frozen=True)
+class FactsRecall(FactsMetric):
+    """Share of the facts that stand in some context, from 0 to 1, higher is better."""
+
+    title = "facts_recall"
+    about = Description(
+        asks="Which share of the facts that an answer needs was retrieved?",
+        formula="|facts that some context holds| / |facts|; at k: some of the first k contexts",
+        source=f"{PACKAGE} (recall)",
+        odd_cases=odd_cases("no difference"),
+        disagreement="A fact that a chunk's border cuts is not found, even where both halves are retrieved: "
+        "`facts_longest_run` tells such a near miss from an absent fact. There are no word boundaries, so `12` is "
+        "found in `2012`; `The sky is blue.` is not found in a chunk that ends in `the sky is blue`, but by the form "
+        "`facts_recall_trimmed`. A fact without a letter or digit is found there in any chunk with a space, and not "
+        "counted here. " + _NO_FACTS,
+        aliases=("recall",),
+    )
+
+    def of(self, found: FactsFound) -> float:
+        """Give recall."""
+        return facts_formulas.recall(found.first(self.k).ranks)
+
+
+@dataclass(frozen=True)
+class FactsPrecision(FactsMetric):
+    """Share of the contexts that hold at least one fact, from 0 to 1, higher is better.
+
+    At k, among the first k contexts, over as many as came back. `context_relevance` in the details is the number of
+    facts of each context.
+    """
+
+    title = "facts_precision"
+    about = Description(
+        asks="Which share of the retrieved chunks is of use?",
+        formula="|contexts with at least one fact| / n; at k: of the first k / min(k, n)",
+        source=f"{PACKAGE} (precision)",
+        odd_cases=odd_cases("each useful copy counts as useful"),
+        disagreement=_NO_FACTS,
+        aliases=("precision",),
+    )
+
+    def of(self, found: FactsFound) -> float:
+        """Give precision."""
+        return facts_formulas.precision(found.first(self.k).counts)
+
+    def details(self, found: FactsFound) -> Mapping[str, Any]:
+        """Give `context_relevance`."""
+        return {"context_relevance": list(found.first(self.k).counts)}
+
+
+@dataclass(frozen=True)
+class FactsF1(FactsMetric):
+    """Harmonic mean of `facts_precision` and `facts_recall`, 0 if both are 0; 0 to 1, higher is better."""
+
+    title = "facts_f1"
+    about = Description(
+        asks="Were all facts retrieved, and in no more chunks than it takes?",
+        formula="2 · precision · recall / (precision + recall); 0 if both are 0",
+        source=f"{PACKAGE} (f1)",
+        odd_cases=odd_cases("as its two parts"),
+        disagreement=_NO_FACTS,
+        aliases=("f1",),
+    )
+
+    def of(self, found: FactsFound) -> float:
+        """Give F1."""
+        first = found.first(self.k)
+        return facts_formulas.f1(facts_formulas.precision(first.counts), facts_formulas.recall(first.ranks))

@@ -1,0 +1,46 @@
+"""Highlights: a context in pieces, each with the facts that it says, as aidial-rag-eval 0.7.0 writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from json.encoder import encode_basestring_ascii as quoted
+
+from evaluator.metrics.matchers.citation import CITATION
+from evaluator.metrics.matchers.matcher import FactMatcher, Span, Spans
+
+
+def highlight(context: str, spans: Sequence[tuple[int, Span]]) -> str:
+    """Give a context in pieces as JSON: `{"match": [{"text": piece, "facts": [indexes]}, ...]}`.
+
+    `spans` are a fact's index and the characters that it covers. The pieces joined give the context back.
+    """
+    if context and not spans:
+        return f'{{"match": [{_piece(context, ())}]}}'
+    events = sorted((at, ends, fact) for fact, (start, end) in spans for at, ends in ((start, False), (end, True)))
+    pieces: list[str] = []
+    # A set, for the package writes its facts in a set's order.
+    covering: set[int] = set()
+    done = 0
+    for at, ends, fact in events:
+        if done < at:
+            pieces.append(_piece(context[done:at], covering))
+        done = at
+        (covering.remove if ends else covering.add)(fact)
+    if done < len(context):
+        pieces.append(_piece(context[done:], covering))
+    return f'{{"match": [{", ".join(pieces)}]}}'
+
+
+def _piece(text: str, facts: Collection[int]) -> str:
+    # As json.dumps writes it, without the dictionary.
+    return f'{{"text": {quoted(text)}, "facts": {list(facts)}}}'
+
+
+def highlights(facts: Sequence[str], contexts: Sequence[str], matcher: FactMatcher = CITATION) -> list[str]:
+    """Give the highlight of each context: the first place of each fact that the matcher finds in it."""
+    return highlights_of(matcher.spans(facts, contexts), contexts)
+
+
+def highlights_of(spans: Spans, contexts: Sequence[str]) -> list[str]:
+    """Give the highlight of each context where its facts have been found already."""
+    return [highlight(context, of_context) for context, of_context in zip(contexts, spans, strict=True)]

@@ -1,0 +1,1 @@
+"""Metrics of the answer's text, against the contexts, reference answers, and the question."""

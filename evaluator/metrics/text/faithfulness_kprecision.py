@@ -1,0 +1,85 @@
+"""Faithfulness as K-precision: how much of the answer stands in what was retrieved?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pandas as pd
+
+from evaluator.metrics.cells import text, texts
+from evaluator.metrics.description import Description, OddCases
+from evaluator.metrics.language.token_overlap import Compared, overlaps
+from evaluator.metrics.language.tokens import TOKENISATION_MEANING, Tokenisation, tokenised_name
+from evaluator.metrics.metric import Score, Scores, score_together
+from evaluator.metrics.options import option
+
+
+@dataclass(frozen=True)
+class FaithfulnessKPrecision:
+    """Share of the answer's tokens that occur in the contexts, from 0 to 1, higher is better.
+
+    Tokens and overlap are unitxt's ("faithfulness"). `aggregation="join"` takes all contexts as one text, as the
+    paper does (Adlakha et al., "Evaluating Correctness and Faithfulness of Instruction-Following Models"); "max" takes
+    the best single context, which is unitxt's number.
+
+    An empty answer is 0.0 with `no_answer`. Nothing retrieved (an empty list) is 0.0 with `no_contexts`, or a dead
+    retriever would lift the mean; with "max" there is no best context, and it is null. Contexts that are not known
+    (a missing cell) are null with `no_contexts`, a missing answer is null with `no_answer`.
+    """
+
+    aggregation: Literal["join", "max"] = field(
+        default="join", metadata=option("`join`: all contexts as one text; `max`: the best context, as unitxt")
+    )
+
+    tokenisation: Tokenisation = field(default="squad", metadata=option(TOKENISATION_MEANING))
+
+    needs = ("answer", "contexts")
+    judge = "lexical"
+    about = Description(
+        asks="Which share of the answer's words stands in what was retrieved?",
+        formula="Σ over tokens: min(count in the answer, count in the contexts) / tokens of the answer",
+        source="unitxt (faithfulness); Adlakha et al., Evaluating Correctness and Faithfulness of "
+        "Instruction-Following Models (K-Precision)",
+        odd_cases=OddCases(
+            empty_answer="0.0 with `no_answer`, null with it for a missing cell",
+            no_contexts="0.0 with `no_contexts` for an empty list (null with `max`, which has no best context), null "
+            "with it for a missing cell",
+            duplicate_contexts="joined, a word that comes twice in the answer is covered by two copies",
+        ),
+        disagreement="unitxt takes the best single context, the paper all as one text, as here: three one-word "
+        "contexts cover a three-word answer to 1/3 and to 1. unitxt raises an exception without contexts.",
+        aliases=("faithfulness", "faithfulness_k_precision", "k_precision", "knowledge_precision"),
+    )
+
+    @property
+    def name(self) -> str:
+        """Name in the registry, with the tokenisation."""
+        return tokenised_name("faithfulness_kprecision", self.tokenisation)
+
+    @property
+    def version(self) -> str:
+        """Version of the arithmetic; the two aggregations are not comparable."""
+        return "1" if self.aggregation == "join" else "1-max"
+
+    def score(self, frame: pd.DataFrame) -> Scores:
+        """Score every row of `answer` and `contexts`."""
+        return score_together(self, frame, self._read_row, self._score_all)
+
+    def _read_row(self, answer_cell: object, contexts_cell: object) -> Score | Compared:
+        answer, contexts = text(answer_cell, "answer"), texts(contexts_cell, "contexts")
+        if answer is None:
+            return Score(None, "no_answer")
+        if contexts is None:
+            return Score(None, "no_contexts")
+        if not contexts:
+            return Score(0.0 if self.aggregation == "join" else None, "no_contexts")
+        return Compared(answer, contexts if self.aggregation == "max" else [" ".join(contexts)])
+
+    def _score_all(self, rows: Sequence[Compared]) -> Iterator[Score]:
+        for row, overlap in zip(rows, overlaps(rows, self.tokenisation), strict=True):
+            if overlap.total:
+                yield Score(max(overlap.shared) / overlap.total)
+            else:
+                yield Score(0.0, None if row.text.strip() else "no_answer")

@@ -1,0 +1,168 @@
+"""Answers against references and contexts by their words: the worked examples, and the reference packages' numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluator.metrics import Bleu, ExactMatch, FaithfulnessKPrecision, Metric, compute, metric_named
+from evaluator.metrics.language.porter_stemmer import stem
+
+PEERS = json.loads((Path(__file__).parents[1] / "peers.json").read_text(encoding="utf-8"))
+AGAINST_REFERENCES = (
+    "answer_correctness_token_recall", "answer_correctness_token_precision", "answer_correctness_token_f1",
+    "rouge1_precision", "rouge1_recall", "rouge1_fmeasure", "rougeL_precision", "rougeL_recall", "rougeL_fmeasure",
+    "bleu", "chrf", "string_similarity_levenshtein", "string_similarity_hamming", "string_similarity_jaro",
+    "string_similarity_jaro_winkler", "exact_match", "string_presence",
+)  # fmt: skip
+TEXTS = st.text(alphabet=st.sampled_from("ab .the\n你ガ"), max_size=20)
+
+
+def value(metric: Metric | str, **row: Any) -> float:
+    named = metric_named(metric) if isinstance(metric, str) else metric
+    frame = pd.DataFrame({column: pd.Series([cell], dtype=object) for column, cell in row.items()})
+    return float(named.score(frame).values.iloc[0])
+
+
+def against(metric: Metric | str, answer: Any, *references: Any) -> float:
+    return value(metric, answer=answer, reference_answers=list(references))
+
+
+@pytest.mark.parametrize(("word", "stemmed"), PEERS["stems"].items())
+def test_a_stem_is_nltks(word: str, stemmed: str) -> None:
+    """ROUGE's reference package stems with NLTK's extensions of Porter's rules."""
+    if len(word) > 3:
+        assert stem(word) == stemmed
+
+
+@pytest.mark.parametrize("record", PEERS["texts"])
+def test_numbers_are_those_of_the_reference_packages(record: dict[str, Any]) -> None:
+    """sacrebleu and rouge_score on marks, numbers, several references, other scripts and empty sides."""
+    expected = dict(record["expected"])
+    corpus = expected.pop("bleu_corpus")
+    ours = {name: against(name, record["answer"], *record["references"]) for name in expected}
+    assert ours == pytest.approx(expected, abs=1e-12)
+    assert against(Bleu(effective_order=False), record["answer"], *record["references"]) == pytest.approx(corpus)
+
+
+@pytest.mark.parametrize(
+    ("metric", "answer", "references", "expected"),
+    [
+        ("string_similarity_levenshtein", "kitten", ["sitting"], 1 - 3 / 7),
+        ("string_similarity_levenshtein", "", [""], 1.0),
+        ("string_similarity_levenshtein", "", ["abc", ""], 1.0),
+        ("string_similarity_hamming", "Paris", ["The answer is Paris"], 0.0),
+        ("exact_match", "The cat", ["the cat"], 0.0),
+        (ExactMatch(normalised=True), "The cat!", ["dog", "cat"], 1.0),
+        ("exact_match", "", [""], 1.0),
+        ("string_presence", "It is Paris.", ["Rome", "Paris"], 1.0),
+        ("string_presence", "It is Paris.", ["", "Rome"], 0.0),
+        ("answer_correctness_token_recall", "state-of-the-art", ["state of the art"], 0.0),
+        ("answer_correctness_token_recall", "at 3.14", ["314"], 1.0),
+        ("rougeL_fmeasure", "running runners ran", ["run runner run"], 2 / 3),
+        ("rougeL_fmeasure", "你好", ["你好"], 0.0),
+        ("rougeL_fmeasure_any_script", "你好", ["你好"], 1.0),
+        ("rouge1_recall", "one two three", ["one", "one two three four five six"], 1 / 2),
+        ("rouge1_fmeasure", "cats", ["cat"], 1.0),
+        ("rouge1_fmeasure", "its", ["it"], 0.0),
+        ("bleu", "The cat sat", ["The cat sat"], 1.0),
+        (Bleu(effective_order=False), "The cat sat", ["The cat sat"], 0.0),
+        ("chrf", " ", ["abc"], 0.0),
+    ],
+)
+def test_a_worked_example(metric: Metric | str, answer: str, references: list[str], expected: float) -> None:
+    """What the packages' traps are explained with, and the option that leads to the other number."""
+    assert against(metric, answer, *references) == pytest.approx(expected)
+
+
+def test_each_token_measure_takes_its_own_best_reference() -> None:
+    """Precision and recall can be 1 by two references where no F1 is."""
+    references = "one", "one two three four five six"
+    answer = "one two three"
+    assert against("answer_correctness_token_precision", answer, *references) == 1.0
+    assert against("answer_correctness_token_recall", answer, *references) == 1.0
+    assert against("answer_correctness_token_f1", answer, *references) == pytest.approx(2 / 3)
+
+
+def test_k_precision_joins_the_contexts_and_relevance_takes_the_best() -> None:
+    """Three one-word contexts cover a three-word text to 1 together, and to 1/3 each."""
+    contexts = ["one", "two", "three"]
+    assert value("faithfulness_kprecision", answer="one two three", contexts=contexts) == 1.0
+    best = FaithfulnessKPrecision(aggregation="max")
+    assert value(best, answer="one two three", contexts=contexts) == pytest.approx(1 / 3)
+    relevance = value("context_relevance_token_precision", question="one two three", contexts=contexts)
+    assert relevance == pytest.approx(1 / 3)
+    assert value("context_relevance_token_precision@1", question="two", contexts=contexts) == 0.0
+
+
+@pytest.mark.parametrize("name", AGAINST_REFERENCES)
+@pytest.mark.parametrize(
+    ("answer", "references", "expected", "reason"),
+    [
+        ("a1", [], None, "no_ground_truth"),
+        ("a1", None, None, "no_ground_truth"),
+        (None, ["a1"], None, "no_answer"),
+        ("", ["a1"], 0.0, "no_answer"),
+        (" ", ["b1"], 0.0, "no_answer"),
+        ("a1", "a1", None, "unreadable_reference_answers"),
+        (["a1"], ["a1"], None, "unreadable_answer"),
+        ("a1 b2 c3", ["x", "a1 b2 c3"], 1.0, None),
+    ],
+)
+def test_an_empty_side_is_null_or_zero(
+    name: str, answer: Any, references: Any, expected: float | None, reason: str | None
+) -> None:
+    """No references are null, an empty answer is 0 so that silence cannot lift a mean, and both say why."""
+    cells = {"answer": answer, "reference_answers": references}
+    frame = pd.DataFrame({column: pd.Series([cell], dtype=object) for column, cell in cells.items()})
+    scores = compute(frame, [name])
+    found = scores[name].iloc[0]
+    assert scores[f"{name}_reason"].iloc[0] == reason
+    assert (None if found != found else found) == (expected if expected is None else pytest.approx(expected))
+
+
+@pytest.mark.parametrize(
+    ("question", "contexts", "expected", "reason"),
+    [
+        ("one", [], 0.0, "no_contexts"),
+        ("one", None, None, "no_contexts"),
+        (None, ["one"], None, "no_question"),
+        ("", ["one"], 0.0, "no_question"),
+        ("one", ["zero", "one"], 1.0, None),
+    ],
+)
+def test_a_question_without_contexts_is_zero(
+    question: Any, contexts: Any, expected: float | None, reason: str | None
+) -> None:
+    """Nothing retrieved covers nothing of the question; what is not known is null."""
+    name = "context_relevance_token_precision"
+    cells = {"question": question, "contexts": contexts}
+    scores = compute(pd.DataFrame({c: pd.Series([v], dtype=object) for c, v in cells.items()}), [name])
+    found = scores[name].iloc[0]
+    assert (None if found != found else found, scores[f"{name}_reason"].iloc[0]) == (expected, reason)
+
+
+@given(TEXTS, TEXTS)
+def test_a_text_is_itself_and_no_more_than_that(answer: str, reference: str) -> None:
+    """An answer is to itself what no other is more, by every measure of likeness that is symmetric."""
+    for name in ("answer_correctness_token_f1", "rougeL_fmeasure", "string_similarity_levenshtein", "exact_match"):
+        there, back = against(name, answer, reference), against(name, reference, answer)
+        assert there == pytest.approx(back)
+        assert there <= against(name, answer, answer) + 1e-12 or not answer.strip()
+
+
+@given(TEXTS, st.lists(TEXTS, min_size=1, max_size=3), st.randoms())
+def test_the_order_of_references_does_not_matter(answer: str, references: list[str], random: Any) -> None:
+    """References are a set; only of two with the same F-measure does ROUGE take the first."""
+    mixed = references[:]
+    random.shuffle(mixed)
+    for name in AGAINST_REFERENCES:
+        if not name.endswith(("_precision", "_recall")) or name.startswith("answer"):
+            expected = pytest.approx(against(name, answer, *references), nan_ok=True)
+            assert against(name, answer, *mixed) == expected
