@@ -58,10 +58,10 @@ _WRITE = """
 import sys, time, resource
 from datetime import UTC, datetime
 import msgspec
-from collector.batch import Batch
+from collector.commit.batch import Batch
 from collector.parsing import LogRecord, parse_piece
-from collector.position import Partition
-from collector.rows import Place
+from collector.commit.position import Partition
+from collector.commit.table_rows import Place
 from collector.sources.lines import read_lines
 from lake import PARSED_LOGS, Lake
 now, lake, place = datetime.now(UTC), Lake(sys.argv[1]), Place(Partition("file", "a", "a"), 1, None)
@@ -83,7 +83,7 @@ _COLLECT = """
 import sys
 import dialwatch
 from collector import Collector, CollectorSettings, FileSource
-from collector.workers import collect_with_workers
+from collector.runners.workers import collect_with_workers
 from lake import Lake, Storage
 if __name__ == "__main__":
     root, workers, keep, paths = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "keep", sys.argv[4:]

@@ -33,11 +33,11 @@ _COMMON = """
 import json, sys, time, threading
 from datetime import UTC, datetime
 from collector import Collector, CollectorSettings
-from collector.position import Piece
-from collector.sources.kafka import KafkaSource
-from collector.sources.kafka_client import connect
-from collector.sources.kafka_settings import KafkaSettings
-from collector.sources.kafka_writer import partition_of
+from collector.commit.position import Piece
+from collector.sources.kafka.source import KafkaSource
+from collector.sources.kafka.client import connect
+from collector.sources.kafka.settings import KafkaSettings
+from collector.sources.kafka.lake_writer import partition_of
 from kafka import TopicPartition
 from lake import Lake
 address, topic, count, partitions, root, values = sys.argv[1:7]

@@ -28,10 +28,10 @@ import msgspec
 import orjson
 
 from collector.parsing import LogRecord, parse_piece
-from collector.parsing.answer import read_answer_of
+from collector.parsing.answer.answer import read_answer_of
 from collector.parsing.contexts import read_contexts
-from collector.parsing.question import read_request
-from collector.parsing.typed import read_usual_call
+from collector.parsing.line.fast_path import read_usual_call
+from collector.parsing.request.request import read_request
 
 _PEER = Path(__file__).with_name("parse_peer.cpp")
 _PASSES = 5

@@ -4,16 +4,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collector.batch import Counts
-    from collector.follow import follow_files, prepare
-    from collector.pipeline import Collector
+    from collector.commit.batch import Counts
+    from collector.pipeline.collector import Collector
+    from collector.runners.follow import follow_files, prepare
+    from collector.runners.workers import WorkerError, collect_with_workers
     from collector.settings import CollectorSettings, FilesSettings, HttpSettings
     from collector.signals import ImplicitSignals
-    from collector.sources.files import FileSource
-    from collector.sources.http import create_app
-    from collector.sources.kafka import KafkaSource
-    from collector.sources.kafka_settings import KafkaSettings
-    from collector.workers import WorkerError, collect_with_workers
+    from collector.sources.files.source import FileSource
+    from collector.sources.http.app import create_app
+    from collector.sources.kafka.settings import KafkaSettings
+    from collector.sources.kafka.source import KafkaSource
 
 __all__ = [
     "Collector",
@@ -34,20 +34,20 @@ __all__ = [
 
 # Imported when they are used: a web framework and a client of Kafka take longer than a small file takes to collect.
 _MODULES = {
-    "Collector": "pipeline",
+    "Collector": "pipeline.collector",
     "CollectorSettings": "settings",
-    "Counts": "batch",
-    "FileSource": "sources.files",
+    "Counts": "commit.batch",
+    "FileSource": "sources.files.source",
     "FilesSettings": "settings",
     "HttpSettings": "settings",
     "ImplicitSignals": "signals",
-    "KafkaSettings": "sources.kafka_settings",
-    "KafkaSource": "sources.kafka",
-    "WorkerError": "workers",
-    "collect_with_workers": "workers",
-    "create_app": "sources.http",
-    "follow_files": "follow",
-    "prepare": "follow",
+    "KafkaSettings": "sources.kafka.settings",
+    "KafkaSource": "sources.kafka.source",
+    "WorkerError": "runners.workers",
+    "collect_with_workers": "runners.workers",
+    "create_app": "sources.http.app",
+    "follow_files": "runners.follow",
+    "prepare": "runners.follow",
 }
 
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, f
 
 from collector.redaction import RedactionSettings
 from collector.signals import SignalSettings
-from collector.sources.kafka_settings import KafkaSettings
+from collector.sources.kafka.settings import KafkaSettings
 from lake import KINDS, Origin, reads_hosts
 
 

@@ -4,8 +4,8 @@
 `parse_piece` does both. A rating that people did not give is just counted.
 """
 
-from collector.parsing.entries import split_entries
-from collector.parsing.origins import ProjectOrigins
+from collector.parsing.line.entries import split_entries
+from collector.parsing.line.origins import ProjectOrigins
 from collector.parsing.parse import Record, parse_entry, parse_piece
 from collector.parsing.records import REASONS, Filtered, LogRecord, Rejection, SignalRecord
 

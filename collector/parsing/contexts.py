@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from collector.parsing.bodies import objects, read_object, text_or_none
+from collector.parsing.json_text.bodies import objects, read_object, text_or_none
 
 _RETRIEVAL_RESPONSES: Final = (
     "application/x.aidial-rag.retrieval-response+json",

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from collector.parsing.answer import Answer, read_answer, read_answer_of
-from collector.parsing.call import Call, read_call
+from collector.parsing.answer.answer import Answer, read_answer, read_answer_of
 from collector.parsing.contexts import Context, read_contexts, standalone_question
-from collector.parsing.entries import split_entries
-from collector.parsing.kinds import MODES, RATE
-from collector.parsing.line import Unreadable, read_line
-from collector.parsing.members import json_text
-from collector.parsing.origins import NO_PROJECTS, ProjectOrigins, read_origin
-from collector.parsing.question import Request, read_model, read_request
+from collector.parsing.line.call import Call, read_call
+from collector.parsing.line.entries import split_entries
+from collector.parsing.line.fast_path import read_usual_call
+from collector.parsing.line.kinds import MODES, RATE
+from collector.parsing.line.line import Unreadable, read_line
+from collector.parsing.line.members import json_text
+from collector.parsing.line.origins import NO_PROJECTS, ProjectOrigins, read_origin
 from collector.parsing.rating import read_rating
 from collector.parsing.records import Filtered, LogRecord, Rejection, SignalRecord
-from collector.parsing.typed import read_usual_call
+from collector.parsing.request.request import Request, read_model, read_request
 from lake import ANSWERING_KINDS, Origin
 
 _USUAL_API = "DialOpenAI"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from collector.parsing.bodies import read_object
-from collector.parsing.call import Call
-from collector.parsing.members import json_text
+from collector.parsing.json_text.bodies import read_object
+from collector.parsing.line.call import Call
+from collector.parsing.line.members import json_text
 from collector.parsing.records import SignalRecord
 
 

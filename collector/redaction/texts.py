@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
-from collector.parsing.amount import holds_more_values
-from collector.parsing.sse import chunks, is_stream
+from collector.parsing.answer.sse import chunks, is_stream
+from collector.parsing.json_text.value_limit import holds_more_values
 from collector.redaction.scrubber import Scrubber
 from collector.redaction.views import View, views
 

@@ -22,7 +22,7 @@ from collector import (
     ImplicitSignals,
     collect_with_workers,
 )
-from collector.metrics import KafkaReader, add_metrics, metrics_app, registry_of
+from collector.metrics.prometheus import KafkaReader, add_metrics, metrics_app, registry_of
 from dialwatch.config import Settings
 from dialwatch.services.parts import Part
 from dialwatch.services.schedule import Schedule

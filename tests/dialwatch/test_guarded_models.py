@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector import Collector, CollectorSettings
-from collector.position import Partition, Piece
+from collector.commit.position import Partition, Piece
 from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, answers, with_late_contexts
 from lake import PARSED_LOGS, Lake
 from tests.collector.lines import chat_line

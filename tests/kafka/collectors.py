@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from collector import Collector, CollectorSettings
-from collector.sources.kafka import KafkaSource
-from collector.sources.kafka_settings import KafkaSettings
+from collector.sources.kafka.settings import KafkaSettings
+from collector.sources.kafka.source import KafkaSource
 from lake import BATCHES, PARSED_LOGS, Lake
 from tests.servers import wait_for
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from collector.parsing import LogRecord, Rejection, parse_piece
-from tests.collector.parsing.test_typed import readable, tolerantly
+from tests.collector.parsing.line.test_fast_path import readable, tolerantly
 
 LINES = (Path(__file__).parent / "core_018.jsonl").read_bytes().splitlines()
 AZURE, HALF_PAIR = LINES[:2]

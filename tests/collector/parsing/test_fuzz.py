@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.collector.parsing.line.test_fast_path import SEEDS
 from tests.collector.parsing.test_odd_lines import ODD_LINES
-from tests.collector.parsing.test_typed import SEEDS
 
 SECONDS = 180
 

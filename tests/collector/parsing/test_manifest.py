@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.gen_dial_logs import Meta, lines
 from collector.parsing import LogRecord, Rejection, SignalRecord, parse_entry, split_entries
-from collector.parsing.call import read_time
+from collector.parsing.line.call import read_time
 
 COUNT = 2_000
 KINDS = {"embeddings": "embedding"}

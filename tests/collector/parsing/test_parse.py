@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from collector.parsing import LogRecord, Rejection, SignalRecord, parse_entry, split_entries
-from collector.parsing.call import LONGEST_ENCODED
+from collector.parsing.line.call import LONGEST_ENCODED
 from lake import PARSED_LOGS, USER_SIGNALS
 from tests.collector.parsing.core_lines import ANSWER, REMOVED, REQUEST, SPAN, TRACE, core_line, envelope, rating_line
 

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector import Collector, CollectorSettings
+from collector.commit.position import Partition, Piece
 from collector.parsing import parse_entry, split_entries
-from collector.position import Partition, Piece
 from collector.redaction import PATTERN_NAMES, RedactionSettings, Redactor
 from lake import Lake
 from tests.collector.redaction.planting import OWN, planted_lines

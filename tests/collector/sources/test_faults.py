@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from collector import Collector, CollectorSettings, FileSource, follow_files
-from collector.position import Partition, Piece
+from collector.commit.position import Partition, Piece
 from lake import PARSED_LOGS, Lake, Storage
 from tests.collector.lines import chat_line
 from tests.servers import Bucket, free_port, wait_for, wait_for_url

@@ -93,7 +93,7 @@ def test_a_collector_over_http_recovers_where_no_sender_comes_again(
         return write(table, *values, **named)
 
     monkeypatch.setattr(Table, "write", refuse)
-    monkeypatch.setattr("collector.sources.deliveries._FIRST_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("collector.sources.http.deliveries._FIRST_WAIT_SECONDS", 0.05)
     address, part = f"127.0.0.1:{free_port()}", Part(ServicePart.COLLECTOR)
     settings = settings_for(tmp_path, http={"listen": address}, signals={"implicit": False})
     lake = settings.lake.open()

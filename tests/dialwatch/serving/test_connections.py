@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from collector import Collector, CollectorSettings, HttpSettings, create_app
-from collector.sources import bodies
+from collector.sources.http import bodies
 from dialwatch.serving import connections
 from dialwatch.serving.server import BackgroundServer, parse_address
 from lake import Lake

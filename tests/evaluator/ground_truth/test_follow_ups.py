@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from collector.parsing.question import read_request
+from collector.parsing.request.request import read_request
 from evaluator import Evaluator, EvaluatorSettings
 from lake import GROUND_TRUTH, PARSED_LOGS, Lake, Subject, erase
 

@@ -1,0 +1,1 @@
+"""The counts of one collector process, and how Prometheus reads them."""

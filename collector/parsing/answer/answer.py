@@ -1,0 +1,220 @@
+"""The answer of a log line: Core's assembled response where it is whole, else the body merged again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+import orjson
+
+from collector.parsing.answer.apis import Body, read_body, read_whole_completion
+from collector.parsing.answer.sse import all_chunks_have, chunk_id, chunks, first_model, is_ended, is_stream
+from collector.parsing.answer.streams import assemble
+from collector.parsing.json_text.bodies import CUT_MARK, read_cut_object, read_object, text_or_none, write_json
+from collector.parsing.json_text.value_limit import MOST_VALUES, may_hold_more_values
+from collector.parsing.line.call import Call
+
+_OK: Final = 200
+_LONGEST_MESSAGE: Final = 500
+_UNENDED: Final = "the stream ended without finish_reason and [DONE]: the answer may be incomplete"
+_TOO_MUCH: Final = f"response.body holds more than {MOST_VALUES} JSON values: it was not read"
+_CUT: Final = "response.body was cut by DIAL Core: the answer is incomplete"
+
+
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    """What a deployment answered.
+
+    `text` is the text of choice 0, None if there is none (a tool call, an error). `response_ids` are the
+    distinct ids of all chunks in order of appearance. `custom_content` is that of choice 0's message.
+    `assembled` is the answer's JSON text: Core's where it is used, else the one merged here. `error` is
+    None if that is a whole answer, else it says what is missing or went wrong. `extra` has what
+    `assembled` has not: the upstream's `error`; all other choices, usage and statistics are in `assembled`.
+    """
+
+    text: str | None
+    response_id: str | None
+    response_ids: tuple[str, ...]
+    finish_reason: str | None
+    model: str | None
+    custom_content: Mapping[str, Any]
+    assembled: str | None
+    error: str | None
+    extra: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One way to read the answer, with all that spoke against it."""
+
+    body: Body | None = None
+    stored: str | None = None
+    ids: tuple[str, ...] = ()
+    upstream_error: object = None
+    notes: list[str] = field(default_factory=list)
+
+
+def read_answer(assembled_response: str | None, response_body: str | None, *, status: int | None) -> Answer:
+    """Read the answer of a chat completion, completion, response or message; never raises.
+
+    `assembled_response` and `response_body` are the texts that Core logged, `status` the HTTP status.
+    """
+    assembled = text_or_none(assembled_response)
+    body = text_or_none(response_body) or assembled
+    core_value = read_object(assembled)
+    core = read_body(core_value) if core_value is not None else None
+    if core_value is not None and core is not None and not core.missing:
+        reading = _read_with_lost_text(core, body) or _read_with_core(core_value, core, body or "", assembled)
+    else:
+        reading = _read_again(body)
+        if reading.body is None and core is not None:
+            reading = _Reading(core, assembled, _id_of(core), reading.upstream_error, [*core.missing, *reading.notes])
+    return _answer(reading, status)
+
+
+def read_answer_of(call: Call) -> Answer:
+    """Read the answer of a call; never raises. A response of which nothing is needed is not unescaped."""
+    whole = _read_whole(call.assembled_response, call.raw_response, call.status)
+    return whole or read_answer(call.assembled_response, call.response_body, status=call.status)
+
+
+def _read_whole(assembled_response: str | None, raw_response: bytes | None, status: int | None) -> Answer | None:
+    """What `read_answer` gives where the assembled answer is whole and all chunks have its id, else None."""
+    if assembled_response is None or raw_response is None:
+        return None
+    core = read_whole_completion(assembled_response)
+    if core is None or core.response_id is None:
+        return None
+    if not raw_response.startswith(b'"{'):
+        if core.finish_reason is None or core.empty_text or not all_chunks_have(raw_response, core.response_id):
+            return None
+        core = _with_model(core, raw_response)
+    return _answer(_Reading(core, assembled_response, _id_of(core)), status)
+
+
+def _read_with_lost_text(core: Body, body: str | None) -> _Reading | None:
+    """The stream merged again, where it has a text and Core has none: half a surrogate pair makes Core drop it all."""
+    if not core.empty_text or body is None or not is_stream(body) or may_hold_more_values(body):
+        return None
+    again = _read_stream(body)
+    return again if again.body is not None and again.body.text else None
+
+
+def _with_model(core: Body, raw: bytes) -> Body:
+    """The body with the model that the stream names: Azure's first event says "", which Core takes for its name."""
+    return core if core.model != "" else msgspec.structs.replace(core, model=first_model(raw))
+
+
+def _read_with_core(value: Mapping[str, Any], core: Body, body: str, assembled: str | None) -> _Reading:
+    reading = _Reading(core, assembled, ids=_id_of(core), upstream_error=value.get("error"))
+    if not is_stream(body):
+        return reading
+    raw = orjson.dumps(body)
+    reading.body = _with_model(core, raw)
+    if core.finish_reason is None and not is_ended(body):
+        reading.notes.append(_UNENDED)
+    whole = core.finish_reason is not None and core.response_id is not None
+    if not (whole and all_chunks_have(raw, core.response_id or "")) and not may_hold_more_values(body):
+        decoded = [chunk for chunk in chunks(body) if chunk is not None]
+        reading.ids = _ids_of(decoded, core)
+        reading.upstream_error = reading.upstream_error or _error_of(decoded)
+    return reading
+
+
+def _read_again(body: str | None) -> _Reading:
+    if body is None or not body.strip():
+        return _Reading(notes=["no answer was logged: assembled_response and response.body are absent or empty"])
+    if may_hold_more_values(body):
+        return _Reading(notes=[_TOO_MUCH])
+    return _read_stream(body) if is_stream(body) else _read_plain(body)
+
+
+def _read_stream(body: str) -> _Reading:
+    read = list(chunks(body))
+    decoded = [chunk for chunk in read if chunk is not None]
+    value, misfits = assemble(decoded)
+    found = read_body(value)
+    reading = _Reading(found, upstream_error=_error_of(decoded), ids=_ids_of(decoded, found))
+    cut = body.endswith(CUT_MARK)
+    unreadable = len(read) - len(decoded) - cut
+    if cut:
+        reading.notes.append(_CUT)
+    elif not is_ended(body) and (found is None or found.finish_reason is None):
+        reading.notes.append(_UNENDED)
+    if unreadable > 0:
+        reading.notes.append(f"{unreadable} of {len(read)} chunks of the stream could not be read")
+    if misfits:
+        reading.notes.append(f"{misfits} values of the stream did not fit those before them and were left out")
+    if found is None:
+        reading.notes.append("the stream holds no choices")
+        return reading
+    reading.notes += found.missing
+    reading.stored = write_json(value)
+    if reading.stored is None:
+        reading.notes.append("the merged answer is nested too deep to be stored")
+    return reading
+
+
+def _read_plain(body: str) -> _Reading:
+    value = read_object(body)
+    reading = _Reading(stored=body)
+    if value is None:
+        value = read_cut_object(body)
+        reading.notes.append(_CUT if body.endswith(CUT_MARK) else "response.body is neither whole JSON nor a stream")
+        reading.stored = write_json(value)
+    if value is not None:
+        reading.upstream_error = value.get("error")
+        reading.body = read_body(value)
+    if reading.body is not None:
+        reading.ids = _id_of(reading.body)
+        reading.notes += reading.body.missing
+        return reading
+    reading.stored = None
+    if value is not None and not reading.upstream_error:
+        empty = value.get("choices") == []
+        reading.notes.append("choices is empty" if empty else "response.body has the shape of no answer")
+    return reading
+
+
+def _answer(reading: _Reading, status: int | None) -> Answer:
+    body = reading.body or Body(None, None, None, None)
+    notes = reading.notes
+    if body.finish_reason == "content_filter":
+        notes.append("the answer was stopped by a content filter")
+    if reading.upstream_error:
+        notes.insert(0, f"upstream error: {_describe(reading.upstream_error)}")
+    if status is not None and status != _OK:
+        notes.insert(0, f"status {status}")
+    return Answer(
+        text=body.text,
+        response_id=body.response_id,
+        response_ids=reading.ids,
+        finish_reason=body.finish_reason,
+        model=body.model or None,
+        custom_content=body.custom_content,
+        assembled=reading.stored,
+        error="; ".join(notes) or None,
+        extra={"error": reading.upstream_error} if reading.upstream_error else {},
+    )
+
+
+def _id_of(body: Body) -> tuple[str, ...]:
+    return (body.response_id,) if body.response_id else ()
+
+
+def _ids_of(decoded: list[dict[str, Any]], body: Body | None) -> tuple[str, ...]:
+    found = [*map(chunk_id, decoded), body.response_id if body is not None else None]
+    return tuple(dict.fromkeys(found_id for found_id in found if found_id))
+
+
+def _error_of(decoded: list[dict[str, Any]]) -> object:
+    return next((chunk["error"] for chunk in decoded if chunk.get("error")), None)
+
+
+def _describe(error: object) -> str:
+    if not isinstance(error, dict):
+        return str(error)[:_LONGEST_MESSAGE]
+    message = text_or_none(error.get("message")) or text_or_none(error.get("display_message")) or "no message"
+    kinds = ", ".join(str(error[key])[:100] for key in ("type", "code") if error.get(key))
+    return message[:_LONGEST_MESSAGE] + (f" ({kinds})" if kinds else "")

@@ -1,0 +1,95 @@
+"""Putting the chunks of a stream together to the JSON that would have come without streaming."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from collector.parsing.answer.merge import ChunkMerge
+from collector.parsing.json_text.bodies import text_or_none
+
+_FINAL_EVENTS: Final = ("response.completed", "response.incomplete", "response.failed")
+_BLOCK_DELTAS: Final = ("text", "thinking", "partial_json", "signature")
+
+
+def assemble(chunks: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], int]:
+    """Merge decoded chunks; also the number of values that fitted nowhere and were left out.
+
+    The shape is what DIAL Core 0.22.1 and later writes: choices with `index` and `message`. `id` is the last one
+    that is not empty, `model` the first. Chunks of the Responses and Messages APIs become their objects.
+    """
+    first = next((text_or_none(chunk.get("type")) for chunk in chunks if chunk.get("type") != "ping"), None) or ""
+    if first.startswith("response."):
+        return _final_response(chunks), 0
+    if first in ("message_start", "content_block_start", "content_block_delta"):
+        return _assemble_message(chunks)
+    return _assemble_completion(chunks)
+
+
+def _assemble_completion(chunks: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], int]:
+    merge = ChunkMerge()
+    whole: dict[str, Any] = {"id": None, "object": "chat.completion", "created": None, "model": None}
+    for chunk in chunks:
+        nested = {}
+        for key, value in chunk.items():
+            if key == "choices":
+                nested[key] = _indexed(value)
+            elif isinstance(value, (dict, list)):
+                nested[key] = value
+            elif key not in ("id", "model", "error"):
+                whole[key] = whole.get(key) if value is None else value
+            elif key != "error" and text_or_none(value) and not (key == "model" and whole[key]):
+                whole[key] = value
+        merge.add(nested)
+    merged = merge.result()
+    merged.pop("error", None)
+    if isinstance(choices := merged.get("choices"), list):
+        merged["choices"] = [_whole_choice(index, choice) for index, choice in enumerate(choices)]
+    if whole["object"] == "chat.completion.chunk":
+        whole["object"] = "chat.completion"
+    return whole | merged, merge.misfits
+
+
+def _indexed(choices: object) -> object:
+    """Choices with an index: one that came without takes its position."""
+    if not isinstance(choices, list):
+        return None
+    return [
+        {**choice, "index": position} if isinstance(choice, dict) and type(choice.get("index")) is not int else choice
+        for position, choice in enumerate(choices)
+    ]
+
+
+def _whole_choice(index: int, choice: object) -> object:
+    if not isinstance(choice, dict) or not choice:
+        return choice
+    renamed = {"message" if key == "delta" and "message" not in choice else key: choice[key] for key in choice}
+    return {"index": index, **renamed}
+
+
+def _final_response(chunks: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The whole object that ends the stream; without its end, the object that began it and the text so far."""
+    for chunk in reversed(chunks):
+        if chunk.get("type") in _FINAL_EVENTS and isinstance(chunk.get("response"), dict):
+            return dict(chunk["response"])
+    begun = next((response for chunk in chunks if isinstance(response := chunk.get("response"), dict)), {})
+    deltas = [chunk.get("delta") for chunk in chunks if chunk.get("type") == "response.output_text.delta"]
+    text = "".join(delta for delta in deltas if isinstance(delta, str))
+    return {**begun, "output": [{"type": "message", "content": [{"type": "output_text", "text": text}]}]}
+
+
+def _assemble_message(chunks: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], int]:
+    merge = ChunkMerge()
+    for chunk in chunks:
+        kind, index = chunk.get("type"), chunk.get("index")
+        delta = chunk.get("delta")
+        if kind == "message_start" and isinstance(chunk.get("message"), dict):
+            merge.add(chunk["message"])
+        elif kind == "content_block_start" and isinstance(chunk.get("content_block"), dict):
+            merge.add({"content": [{**chunk["content_block"], "index": index}]})
+        elif kind == "content_block_delta" and isinstance(delta, dict):
+            texts = {key: delta[key] for key in _BLOCK_DELTAS if isinstance(delta.get(key), str)}
+            merge.add({"content": [{**texts, "index": index}]})
+        elif kind == "message_delta" and isinstance(delta, dict):
+            merge.add({**delta, "usage": chunk.get("usage")})
+    return {"type": "message", "content": [], **merge.result()}, merge.misfits

@@ -1,0 +1,1 @@
+"""Tolerant reading of JSON texts, within bounds."""

@@ -1,0 +1,1 @@
+"""One line of DIAL Core: its outer JSON and the members that describe the call."""

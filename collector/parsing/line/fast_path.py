@@ -1,0 +1,235 @@
+"""A line just as Core writes it: decoded by type in one pass, or left to the tolerant reader.
+
+All members that Core is known to write have their type here. One that is unknown or of another type, and all that
+strict JSON refuses, makes the line unusual, and unusual lines are read by `line.read_line` and `call.read_call`.
+What both can read they read alike.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import lru_cache
+from typing import Annotated, Any, Final
+
+import msgspec
+import orjson
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from collector.parsing.json_text.value_limit import holds_more_values
+from collector.parsing.line.call import SPAN, TRACE, Call, Usage, decoded, event_id, read_time
+from collector.parsing.line.kinds import Target, read_target
+
+_Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_STATUSES: Final[dict[str | int, int]] = {spelled: n for n in range(100, 600) for spelled in (n, str(n))}
+_LONGEST_REMEMBERED: Final = 500
+
+
+class _Chat(Struct, forbid_unknown_fields=True, gc=False):
+    id: str | None = None
+
+
+class _Project(Struct, forbid_unknown_fields=True, gc=False):
+    id: str | None = None
+
+
+class _User(Struct, forbid_unknown_fields=True, gc=False):
+    id: str | None = None
+    title: str | None = None
+
+
+class _TokenUsage(Struct, forbid_unknown_fields=True, gc=False):
+    completion_tokens: _Whole | None = None
+    prompt_tokens: _Whole | None = None
+    total_tokens: _Whole | None = None
+    deployment_price: float | None = None
+    price: float | None = None
+    prompt_tokens_details: Raw | UnsetType = UNSET
+    prompt_token_details: Raw | UnsetType = UNSET
+    completion_tokens_details: Raw | UnsetType = UNSET
+
+
+class _Trace(Struct, forbid_unknown_fields=True, gc=False):
+    trace_id: str | None = None
+    core_span_id: str | None = None
+    core_parent_span_id: str | None = None
+
+
+class _Request(Struct, forbid_unknown_fields=True, gc=False):
+    time: str
+    protocol: str | UnsetType = UNSET
+    method: str | UnsetType = UNSET
+    uri: str | UnsetType = UNSET
+    body: str | UnsetType = UNSET
+
+
+class _Response(Struct, forbid_unknown_fields=True, gc=False):
+    status: str | int | UnsetType = UNSET
+    upstream_uri: str | UnsetType = UNSET
+    body: Raw | UnsetType = UNSET
+
+
+class _Line(Struct, forbid_unknown_fields=True, gc=False):
+    request: _Request
+    apiType: str | UnsetType = UNSET  # noqa: N815 - Core's spelling
+    chat: _Chat | UnsetType = UNSET
+    project: _Project | UnsetType = UNSET
+    user: _User | UnsetType = UNSET
+    claims: Raw | UnsetType = UNSET
+    headers: Raw | UnsetType = UNSET
+    token_usage: _TokenUsage | UnsetType = UNSET
+    usage_per_model: Raw | UnsetType = UNSET
+    deployment: str | None = None
+    parent_deployment: str | None = None
+    execution_path: list[str] | None = None
+    operation_duration_ms: _Whole | None = None
+    assembled_response: Raw | UnsetType = UNSET
+    trace: _Trace | UnsetType = UNSET
+    response: _Response | UnsetType = UNSET
+
+
+_decode = msgspec.json.Decoder(_Line).decode
+_NO_CHAT, _NO_PROJECT, _NO_USER = _Chat(), _Project(), _User()
+_NO_USAGE, _NO_TRACE, _NO_RESPONSE = _TokenUsage(), _Trace(), _Response()
+
+
+def read_usual_call(entry: bytes) -> Call | None:
+    """The call of a line that is just as Core writes it; None where the tolerant reader must look at it."""
+    if holds_more_values(entry):
+        return None
+    try:
+        line = _decode(entry)
+        call = _call(line, entry)
+        if call is not None:
+            _add_answer(call, line)
+    except (msgspec.DecodeError, orjson.JSONDecodeError, UnicodeDecodeError, _NoText, RecursionError):
+        return None
+    return call
+
+
+class _NoText(ValueError):  # noqa: N818 - it says what the value is
+    """A body is no JSON string."""
+
+
+def _add_answer(call: Call, line: _Line) -> None:
+    """The bodies of the answer; where they are the same text, as they are without streaming, it is read once."""
+    response = line.response or _NO_RESPONSE
+    body = None if response.body is UNSET else _json_string(response.body)
+    assembled = None if line.assembled_response is UNSET else _json_string(line.assembled_response)
+    if assembled is not None:
+        call.assembled_response = orjson.loads(assembled) or None
+    if body is not None and body == assembled:
+        call.logged_response = call.assembled_response
+    elif body is not None and not body.isascii():
+        body.decode()  # msgspec looks for bytes that are no UTF-8 only in what it unescapes
+    call.raw_response = body
+    call.secured = assembled is None and body is None and line.request.body is UNSET
+
+
+def _json_string(raw: Raw) -> bytes:
+    text = bytes(raw)
+    if not text.startswith(b'"'):
+        raise _NoText
+    return text
+
+
+def _call(line: _Line, entry: bytes) -> Call | None:
+    request, response, trace = line.request, line.response or _NO_RESPONSE, line.trace or _NO_TRACE
+    usage, user = line.token_usage or _NO_USAGE, line.user or _NO_USER
+    time = read_time(request.time)
+    status = None if response.status is UNSET else _STATUSES.get(response.status)
+    if time is None or (status is None and response.status is not UNSET):
+        return None
+    if not (_is_id(TRACE, trace.trace_id) and _is_id(SPAN, trace.core_span_id)):
+        return None
+    if not (_is_id(SPAN, trace.core_parent_span_id) and _is_finite(usage.price) and _is_finite(usage.deployment_price)):
+        return None
+    target = _target(request.uri or None, line.deployment or None, line.execution_path)
+    parent_deployment = line.parent_deployment or None
+    by_person = target.is_made_by_person(parent_deployment, bool(trace.core_parent_span_id))
+    trace_id, span_id = _known(trace.trace_id), _known(trace.core_span_id)
+    return Call(
+        left=_left(line, response, usage),
+        repairs=(),
+        event_id=event_id(trace_id, span_id, entry),
+        kind=target.kind,
+        deployment=target.deployment,
+        parent_deployment=None if by_person else parent_deployment,
+        is_made_by_person=by_person,
+        requested_at=time,
+        duration_ms=line.operation_duration_ms,
+        user_id=user.id or None,
+        user_title=decoded(user.title or None),
+        project_id=(line.project or _NO_PROJECT).id or None,
+        chat_id=decoded((line.chat or _NO_CHAT).id or None),
+        trace_id=trace_id,
+        span_id=span_id,
+        parent_span_id=_known(trace.core_parent_span_id),
+        execution_path=line.execution_path,
+        status=status,
+        usage=Usage(
+            usage.prompt_tokens, usage.completion_tokens, usage.total_tokens, usage.deployment_price, usage.price
+        ),
+        secured=False,
+        request_body=request.body or None,
+        assembled_response=None,
+    )
+
+
+def _left(line: _Line, response: _Response, usage: _TokenUsage) -> dict[str, Any]:
+    """What has no field of `Call`, in the order in which Core writes it."""
+    request = line.request
+    left: dict[str, Any] = {}
+    if line.apiType is not UNSET:
+        left["apiType"] = line.apiType
+    if line.claims is not UNSET and (claims := orjson.loads(bytes(line.claims))) != {}:
+        left["claims"] = claims
+    if line.headers is not UNSET and (headers := orjson.loads(bytes(line.headers))) != {}:
+        left["headers"] = headers
+    if details := _details(usage):
+        left["token_usage"] = details
+    if line.usage_per_model is not UNSET and (models := orjson.loads(bytes(line.usage_per_model))) != {}:
+        left["usage_per_model"] = models
+    asked = {"protocol": request.protocol, "method": request.method, "uri": request.uri}
+    if UNSET in asked.values():
+        asked = {key: value for key, value in asked.items() if value is not UNSET}
+    if asked:
+        left["request"] = asked
+    if response.upstream_uri is not UNSET:
+        left["response"] = {"upstream_uri": response.upstream_uri}
+    return left
+
+
+def _details(usage: _TokenUsage) -> dict[str, Any]:
+    found = {
+        "prompt_tokens_details": usage.prompt_tokens_details,
+        "prompt_token_details": usage.prompt_token_details,
+        "completion_tokens_details": usage.completion_tokens_details,
+    }
+    return {name: orjson.loads(bytes(raw)) for name, raw in found.items() if raw is not UNSET}
+
+
+@lru_cache(maxsize=1024)
+def _short_target(uri: str, deployment: str | None, last: str | None) -> Target:
+    return read_target(uri, deployment, None if last is None else [last])
+
+
+def _target(uri: str | None, deployment: str | None, execution_path: list[str] | None) -> Target:
+    """What was called; the same few addresses come again and again."""
+    last = execution_path[-1] if execution_path else None
+    if uri is None or len(uri) + len(deployment or "") + len(last or "") > _LONGEST_REMEMBERED:
+        return read_target(uri, deployment, execution_path)
+    return _short_target(uri, deployment, last)
+
+
+def _is_id(pattern: re.Pattern[str], written: str | None) -> bool:
+    return not written or pattern.fullmatch(written) is not None
+
+
+def _known(written: str | None) -> str | None:
+    """An id of OpenTelemetry; all zeros mean that there is no tracing."""
+    return written if written and written.strip("0") else None
+
+
+def _is_finite(price: float | None) -> bool:
+    return price is None or math.isfinite(price)

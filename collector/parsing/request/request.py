@@ -1,0 +1,118 @@
+"""The request of a log line: the question, its history, the documents in scope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET
+
+from collector.parsing.contexts import Context, contexts_of_prompt
+from collector.parsing.json_text.bodies import CUT_MARK, objects, read_object, text_of, text_or_none
+from collector.parsing.json_text.value_limit import MOST_VALUES, holds_more_values
+from collector.parsing.request.documents import documents_of
+from collector.parsing.request.history import History, read_history
+from collector.parsing.request.messages import Message, RequestBody, body_of, read_usual_body, value_of
+
+_NO_HISTORY: Final = History()
+
+
+class Request(msgspec.Struct, frozen=True, gc=False):
+    """What was asked.
+
+    `question` is the text of the last user message as sent. `history` tells which requests
+    repeat, follow or edit each other. `prompt_contexts` are the chunks that an application put
+    into the last user message. `configuration_type` is DIAL RAG's mode: rag, retrieval or indexing.
+    `error` says why the body could not be read; None if it could.
+    """
+
+    question: str | None = None
+    documents: tuple[str, ...] = ()
+    message_count: int | None = None
+    history: History = _NO_HISTORY
+    stream: bool | None = None
+    model: str | None = None
+    prompt_contexts: tuple[Context, ...] = ()
+    configuration_type: str | None = None
+    error: str | None = None
+
+
+def read_request(body: str | None) -> Request:
+    """Read the body of a chat completion, completion, response or message request; never raises."""
+    if not isinstance(body, str) or not body:
+        return Request(error="no request.body was logged")
+    try:
+        return _request(read_usual_body(body))
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return _read_oddly(body)
+
+
+def read_model(body: str | None) -> str | None:
+    """The model that a request's body names."""
+    value = read_object(body)
+    return None if value is None else text_or_none(value.get("model"))
+
+
+def _read_oddly(body: str) -> Request:
+    value = read_object(body)
+    if value is None:
+        return Request(error=_unreadable(body))
+    try:
+        return _request(body_of(value))
+    except TypeError:
+        return Request(error="request.body is nested too deep: the question is unknown")
+
+
+def _unreadable(body: str) -> str:
+    if body.endswith(CUT_MARK):
+        return "request.body was cut by DIAL Core: the question is unknown"
+    if holds_more_values(body):
+        return f"request.body holds more than {MOST_VALUES} JSON values: the question is unknown"
+    return "request.body is no JSON object: the question is unknown"
+
+
+def _request(body: RequestBody) -> Request:
+    messages = body.messages or []
+    attached = _take_attached(messages)
+    asked_at, asked = _asked(messages)
+    question = text_of(value_of(body.prompt) if asked_at is None else asked)
+    return Request(
+        question=question,
+        documents=documents_of(attached.values()) if attached else (),
+        message_count=None if body.messages is UNSET else len(messages),
+        history=read_history(body, attached, asked_at),
+        stream=body.stream,
+        model=body.model or None,
+        prompt_contexts=contexts_of_prompt(question) if question else (),
+        configuration_type=None if body.custom_fields is UNSET else _configuration_type(value_of(body.custom_fields)),
+    )
+
+
+def _take_attached(messages: Sequence[Message]) -> dict[int, Any]:
+    """Take the custom content out of all messages; that of user messages by their index."""
+    attached = {}
+    for index, message in enumerate(messages):
+        if message.custom_content is not UNSET:
+            if message.role == "user":
+                attached[index] = value_of(message.custom_content)
+            message.custom_content = UNSET
+    return attached
+
+
+def _asked(messages: Sequence[Message]) -> tuple[int | None, object]:
+    """Index and content of the last user message; the Messages API gives a tool's result in the name of the user."""
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if message.role == "user":
+            content = value_of(message.content)
+            parts = objects(content)
+            if not parts or any(part.get("type") != "tool_result" for part in parts):
+                return index, content
+    return None, None
+
+
+def _configuration_type(step: object) -> str | None:
+    for key in ("configuration", "request", "type"):
+        step = step.get(key) if isinstance(step, dict) else None
+    return text_or_none(step)

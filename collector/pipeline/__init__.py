@@ -1,0 +1,1 @@
+"""The pipeline from delivered lines to committed batches."""

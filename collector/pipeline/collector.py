@@ -1,0 +1,351 @@
+"""From delivered pieces to rows in the lake: split, parse, redact, drop what came before, fill in contexts, commit."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from collector.commit.background_commit import Flight
+from collector.commit.batch import Batch, Counts, Section
+from collector.commit.checkpoint import Checkpoint
+from collector.commit.committed_offsets import Books, Mark
+from collector.commit.concurrent_collectors import rejection_id
+from collector.commit.duplicates import DuplicateWindow, id_number
+from collector.commit.position import HTTP, Partition, Piece
+from collector.commit.table_rows import Place
+from collector.metrics.commit_stats import Meter
+from collector.parsing import Filtered, LogRecord, Record, Rejection, SignalRecord, parse_piece, split_entries
+from collector.pipeline.child_contexts import RecentChildren
+from collector.pipeline.new_deployments import NewDeploymentLimit, setting_of
+from collector.pipeline.warm_start import RecentIds, recent_children
+from collector.redaction import Redactor
+from collector.settings import CollectorSettings
+from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, LostRaceError
+
+logger = logging.getLogger(__name__)
+
+_BYTES_OF_A_ROW = 500
+"""A row's least weight in a batch: many small lines are not a small batch."""
+_CHILD_CALL_OUTRANKS = frozenset({"cited", "prompt", "none"})
+
+
+class Collector:
+    """One open batch, at most one on its way into the lake, and what must be remembered across batches.
+
+    Sources in several threads may share one. Where a batch that is on its way fails, the next `add`, `flush_if_due` or
+    `flush` raises the error, and the batch is tried again by the call after that. After a LostRaceError all that is
+    open is given up: read every source again from `offset()`. What `settings.redaction` names is taken out of every
+    record before anything else sees it.
+    """
+
+    def __init__(
+        self,
+        lake: Lake,
+        settings: CollectorSettings,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        monotonic: Callable[[], float] = time.monotonic,
+        *,
+        recover: bool = True,
+    ) -> None:
+        """Read from the lake what must be remembered; with `recover` false that is left to `prepare`."""
+        self.lake = lake
+        self.totals = Counts()
+        self.meter = Meter(clock(), monotonic)
+        self.books = Books(lake, read=False)
+        self._unrecovered: Exception | None = None
+        self._settings = settings
+        self._clock = clock
+        self._new_deployments = NewDeploymentLimit(
+            lake, settings.new_deployments_per_hour, settings.signals.new_deployments_per_hour
+        )
+        self._monotonic = monotonic
+        self._redact = Redactor(settings.redaction).redact if settings.redaction.enabled else None
+        self._lock = threading.RLock()
+        self._flight: Flight | None = None
+        self._failed: Batch | None = None
+        self._batch = Batch(monotonic())
+        self._is_lost = True
+        if recover:
+            self._recover()
+
+    @property
+    def settings(self) -> CollectorSettings:
+        """How lines become rows."""
+        return self._settings
+
+    @property
+    def open_batches(self) -> tuple[Batch, ...]:
+        """The batches that are not committed yet, for its metrics: they are only looked at, without a lock."""
+        flight = self._flight
+        batches = (self._batch, None if flight is None else flight.batch, self._failed)
+        return tuple(batch for batch in batches if batch is not None)
+
+    @property
+    def problem(self) -> Exception | None:
+        """What the lake answered to the last commit, or look at what is there, if it failed; without a lock."""
+        return self._unrecovered or self.meter.problem
+
+    def prepare(self) -> None:
+        """Read from the lake what must be remembered before a source is read, if that has not been done."""
+        with self._lock:
+            self._recover()
+
+    def add(self, piece: Piece) -> list[Rejection]:
+        """Take a piece into the open batch; send off what is there first if it is full or old.
+
+        Gives the rejections among what the piece became.
+        When a commit fails its error is raised and the piece is not taken, so that memory stays bounded: to the open
+        batch and the one before it. Raises LostRaceError where the piece is not the next of its partition: a batch has
+        been given up, and the source must be read again from `offset()`.
+        """
+        with self._lock:
+            self.flush_if_due()
+            self._require_next(piece.partition, piece.begin)
+            section = self._section(piece.partition)
+            section.bytes += len(piece.raw)
+            self._batch.bytes += len(piece.raw)
+            records = self._records(piece)
+            for record in records:
+                self._take(piece, record, len(piece.raw) // len(records), section)
+            section.offset = piece.offset
+            section.exhausted_size = None
+            return [record for record in records if isinstance(record, Rejection)]
+
+    def commit(self, pieces: Iterable[Piece]) -> list[list[Rejection]]:
+        """Take pieces and commit them; what becomes of other sources' lines meanwhile cannot concern them.
+
+        Gives for each piece the rejections among what it became.
+        """
+        with self._lock:
+            rejections = [self.add(piece) for piece in pieces]
+            self.flush()
+            return rejections
+
+    def offset(self, partition: Partition) -> int:
+        """Position after the last line that was taken from this partition, committed or not."""
+        with self._lock:
+            self._recover()
+            for batch in (self._batch, self._flight and self._flight.batch, self._failed):
+                if batch and partition in batch.sections:
+                    return batch.sections[partition].offset
+            return self.books.offset(partition)
+
+    def refresh(self, *partitions: Partition) -> None:
+        """Look in the lake how far these partitions are, before reading on what another collector may have read."""
+        with self._lock:
+            self._recover()
+            self.books.refresh(*partitions)
+
+    def exhausted(self, partition: Partition, end: int, size: int) -> None:
+        """Note that a file of this size was read to its end, which is the position `end`; raises as `add` does."""
+        with self._lock:
+            self._require_next(partition, end)
+            self._section(partition).exhausted_size = size
+
+    def flush_if_due(self) -> None:
+        """Send the open batch on its way if it holds enough or has waited enough.
+
+        A full batch waits until the one before it is committed.
+        """
+        with self._lock:
+            self._recover()
+            self._land_if_over()
+            if self._failed is not None:
+                self._send(self._failed)
+                self._failed = None
+            is_full = self._batch.bytes >= self._settings.flush_bytes
+            is_old = self._monotonic() - self._batch.opened_at >= self._settings.flush_seconds
+            if is_full:
+                self._land()
+            if is_full or (is_old and self._flight is None):
+                batch, self._batch = self._batch, Batch(self._monotonic())
+                self._send(batch)
+
+    def flush(self) -> Counts:
+        """Commit all that was taken and give its counts. After an error it stays, to be tried again.
+
+        Raises LostRaceError where another collector reads the same source: all is then given up, since the other one
+        has it, and the next line is read from where the lake says.
+        """
+        with self._lock:
+            self._recover()
+            counts = self._land()
+            if self._failed is not None:
+                counts += self._commit_now(self._failed)
+                self._failed = None
+            counts += self._commit_now(self._batch)
+            self._batch = Batch(self._monotonic())
+            return counts
+
+    def _commit_now(self, batch: Batch) -> Counts:
+        try:
+            self.meter.timed(self._checkpoint.commit, batch, self._clock())
+        except LostRaceError:
+            self._give_up()
+            raise
+        return self._note(batch)
+
+    def _send(self, batch: Batch) -> None:
+        checkpoint, now = self._checkpoint, self._clock()
+        self._flight = Flight(batch, lambda batch: self.meter.timed(checkpoint.commit, batch, now))
+
+    def _land_if_over(self) -> None:
+        if self._flight is not None and self._flight.is_over():
+            self._land()
+
+    def _land(self) -> Counts:
+        """Wait for the batch that is on its way, and take down what became of it."""
+        if self._flight is None:
+            return Counts()
+        error, batch = self._flight.wait(), self._flight.batch
+        self._flight = None
+        if error is None:
+            return self._note(batch)
+        if isinstance(error, LostRaceError):
+            self._give_up()
+        else:
+            self._failed = batch
+        raise error
+
+    def _note(self, batch: Batch) -> Counts:
+        """Take down that a batch is in the lake, and what other collectors were found to have there."""
+        for partition, section in batch.sections.items():
+            self.books.note(partition, Mark(section.offset, section.exhausted_size))
+        for found in self._checkpoint.landed():
+            self.books.refresh(*{partition for partition, _ in found.values()})
+            places = {number: place for number, place in found.items() if place[1] > self.books.offset(place[0])}
+            finished = [number for number in found if number not in places]
+            self._duplicates.remember(finished, self._clock(), places)
+        counts = batch.counts()
+        self.totals += counts
+        self.meter.note(batch, self._clock())
+        if counts.lines:
+            logger.info("committed a batch: %s", counts)
+        return counts
+
+    def _give_up(self) -> None:
+        self._is_lost = True
+        self._failed = None
+        self._batch = Batch(self._monotonic())
+
+    def _recover(self) -> None:
+        """Read from the lake what must be remembered, at the start and where a race was lost."""
+        if not self._is_lost:
+            return
+        try:
+            self._remember_anew()
+        except Exception as error:
+            self._unrecovered = error
+            raise
+        self._unrecovered = None
+
+    def _remember_anew(self) -> None:
+        now, window = self._clock(), timedelta(hours=self._settings.duplicate_window_hours)
+        books, duplicates, children = Books(self.lake), DuplicateWindow(window), RecentChildren()
+        recent = RecentIds(now - window, now)
+        recent.read(self.lake, books)
+        recent.fill(duplicates)
+        for child in recent_children(self.lake, books, now - window):
+            children.remember(child["trace_id"], child["parent_span_id"], child["contexts"])
+        self.books, self._duplicates, self._children = books, duplicates, children
+        self._checkpoint = Checkpoint(self.lake, recent.looks, window)
+        self._is_lost = False
+
+    def _require_next(self, partition: Partition, begin: int | None) -> None:
+        if begin is not None and begin != self.offset(partition):
+            raise LostRaceError(f"a batch with lines of {partition.name} was given up; it is read again")
+
+    def _section(self, partition: Partition) -> Section:
+        section = self._batch.sections.get(partition)
+        return section or self._batch.section(partition, self.offset(partition))
+
+    def _records(self, piece: Piece) -> list[Record]:
+        """What a piece becomes; rows of a new deployment too many are rejections with the lines that they were."""
+        if piece.problem is not None:
+            reason, message = piece.problem
+            return [Rejection(reason=reason, message=message, raw=piece.raw)]
+        if piece.record is not None:
+            read: list[Record] = [piece.record]
+        else:
+            read = parse_piece(piece.raw, self._settings.keep_raw_response, self._settings.project_origins)
+        refused = [place for place, record in enumerate(read) if not self._admits(record, piece.record is not None)]
+        if not refused:
+            return read
+        entries = [piece.raw] if len(read) == 1 else split_entries(piece.raw)
+        message = f"more new deployments came within an hour than {setting_of(piece.record is not None)} allows"
+        for place in refused:
+            deployment = _deployment_of(read[place])
+            read[place] = Rejection(
+                reason="too_many_deployments", message=message, raw=entries[place], deployment=deployment
+            )
+        return read
+
+    def _admits(self, record: Record, is_signal: bool) -> bool:
+        deployment = _deployment_of(record)
+        if deployment is None or (isinstance(record, LogRecord) and record.kind in self._settings.leave_out):
+            return True
+        return self._new_deployments.admits(deployment, is_signal=is_signal)
+
+    def _take(self, piece: Piece, record: Record, size: int, section: Section) -> None:
+        """Bring one record to where it ends: a table, or just a count."""
+        size += _BYTES_OF_A_ROW
+        section.counts.lines += 1
+        self._batch.bytes += _BYTES_OF_A_ROW
+        if isinstance(record, Filtered):
+            section.counts.filtered += 1
+            return
+        if self._redact is not None:
+            record = self._redact(record)
+        if isinstance(record, LogRecord) and record.kind in self._settings.leave_out:
+            section.counts.filtered += 1
+            return
+        place = Place(piece.partition, piece.offset, _number(record, piece))
+        if place.number is not None and self._duplicates.is_duplicate(
+            place.number, piece.partition.app_id, piece.offset, self._clock()
+        ):
+            section.counts.duplicates += 1
+        elif isinstance(record, Rejection):
+            values = (*msgspec.structs.astuple(record), self._clock().date())
+            self._batch.put(REJECTED, None, place, values, size)
+            section.counts.rejected += 1
+            section.reasons[record.reason] += 1
+        elif isinstance(record, SignalRecord):
+            self._batch.put(USER_SIGNALS, record.deployment, place, msgspec.structs.astuple(record), size)
+            section.counts.signals += 1
+        else:
+            record = self._join_children(record)
+            self._batch.put(PARSED_LOGS, record.deployment, place, msgspec.structs.astuple(record), size)
+            section.counts.stored += 1
+            if section.newest_requested_at is None or record.requested_at > section.newest_requested_at:
+                section.newest_requested_at = record.requested_at
+
+    def _join_children(self, record: LogRecord) -> LogRecord:
+        if record.contexts_origin in _CHILD_CALL_OUTRANKS and record.trace_id and record.span_id:
+            contexts = self._children.contexts_for(record.trace_id, record.span_id)
+            if contexts is not None:
+                record = msgspec.structs.replace(record, contexts=contexts, contexts_origin="child_call")
+        if record.contexts_origin == "prompt" and record.trace_id and record.parent_span_id:
+            self._children.remember(record.trace_id, record.parent_span_id, record.contexts or [])
+        return record
+
+
+def _deployment_of(record: Record) -> str | None:
+    """The deployment whose tables a record goes to; None where it goes to none, or to those of no deployment."""
+    return record.deployment if isinstance(record, LogRecord | SignalRecord) else None
+
+
+def _number(record: LogRecord | SignalRecord | Rejection, piece: Piece) -> int | None:
+    """Number of the id by which a line that comes again is known."""
+    if isinstance(record, LogRecord):
+        return id_number(record.event_id)
+    if isinstance(record, SignalRecord):
+        return id_number(record.signal_id)
+    # What has a position comes once; a sender over HTTP repeats all that it got no answer for.
+    if piece.partition.kind != HTTP:
+        return None
+    return id_number(rejection_id(record.raw))

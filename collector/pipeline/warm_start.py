@@ -1,0 +1,125 @@
+"""What a collector that starts, or has lost a race, must know of the time before: read from the lake's own rows."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from collector.commit.batch import TableKey
+from collector.commit.committed_offsets import Books
+from collector.commit.concurrent_collectors import Look, as_integers, id_columns, look, numbers_of
+from collector.commit.duplicates import DuplicateWindow, Numbers
+from collector.commit.position import HTTP, Partition
+from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Lake
+
+_PERIODS = 4
+_ROWS_AT_ONCE = 32_768
+_MOST_CHILDREN = 2_000
+
+
+class RecentIds:
+    """The ids of all rows and signals, and of rejections over HTTP, that came since a time; 24 bytes an id."""
+
+    def __init__(self, since: datetime, now: datetime) -> None:
+        self.looks: dict[TableKey, Look] = {}
+        self._since, self._now = since, now
+        self._step = max((now - since) / _PERIODS, timedelta(microseconds=1))
+        self._periods: list[list[Numbers]] = [[] for _ in range(_PERIODS)]
+        self._unfinished: dict[int, tuple[Partition, int]] = {}
+
+    def read(self, lake: Lake, books: Books) -> None:
+        """Read them from every table; `looks` then tells how much of each was seen."""
+        keys: list[TableKey] = [(REJECTED, None)]
+        for deployment in lake.deployments():
+            keys += [(PARSED_LOGS, deployment), (USER_SIGNALS, deployment)]
+        for key in keys:
+            table = lake.table(*key)
+            # Looked at before it is read: rows that come in between are then only seen twice.
+            self.looks[key] = look(table)
+            if self.looks[key].version is None:
+                continue
+            where = ds.field("ingested_at") >= self._since
+            if key[0] is REJECTED:
+                where &= ds.field("source", "kind") == HTTP
+            for batch in table.dataset().to_batches(
+                id_columns(key[0]), where, batch_size=_ROWS_AT_ONCE, batch_readahead=2, fragment_readahead=1
+            ):
+                if batch.num_rows:
+                    self._take(numbers_of(key[0], batch["id"]), batch, books)
+
+    def fill(self, window: DuplicateWindow) -> None:
+        """Hand them to a window, oldest first, and forget them."""
+        for number, parts in enumerate(self._periods):
+            if parts:
+                numbers = np.concatenate(parts)
+                parts.clear()
+                window.remember(numbers, self._since + number * self._step, {})
+        window.remember([], self._now, self._unfinished)
+
+    def _take(self, numbers: Numbers, rows: pa.RecordBatch, books: Books) -> None:
+        unfinished = _is_unfinished(rows, books)
+        times = rows["ingested_at"].cast(pa.int64()).to_numpy(zero_copy_only=False)
+        since, step = int(self._since.timestamp() * 1e6), self._step // timedelta(microseconds=1)
+        periods = np.clip((times - since) // step, 0, _PERIODS - 1)
+        for period, parts in enumerate(self._periods):
+            chosen = ~unfinished & (periods == period)
+            if chosen.any():
+                parts.append(numbers[chosen])
+        for row in np.flatnonzero(unfinished).tolist():
+            (number,) = as_integers(numbers[row : row + 1])
+            kind, name, key, offset = (rows[name][row].as_py() for name in ("kind", "name", "partition", "offset"))
+            self._unfinished[number] = (Partition(kind, name, key), offset)
+
+
+def recent_children(lake: Lake, books: Books, since: datetime) -> list[dict[str, Any]]:
+    """Give trace_id, parent_span_id and contexts of the calls that came last with chunks in their prompt.
+
+    They are at most 2,000, in the order in which they came. Calls of a batch that was cut off are not among them: their
+    lines come again.
+    """
+    is_child = (ds.field("contexts_origin") == "prompt") & (ds.field("ingested_at") >= since)
+    is_child &= ds.field("parent_span_id").is_valid() & ds.field("trace_id").is_valid()
+    tables = [lake.table(PARSED_LOGS, deployment) for deployment in lake.deployments()]
+    found = [
+        _newest(_committed(table.dataset().to_table(id_columns(PARSED_LOGS), is_child), books)) for table in tables
+    ]
+    newest = _newest(pa.concat_tables(found)) if found else None
+    if newest is None or not newest.num_rows:
+        return []
+    order = {event_id: place for place, event_id in enumerate(newest["id"].to_pylist())}
+    columns = ["event_id", "trace_id", "parent_span_id", "contexts"]
+    where = (
+        is_child & (ds.field("ingested_at") >= pc.min(newest["ingested_at"])) & ds.field("event_id").isin(list(order))
+    )
+    children = [row for table, its in zip(tables, found, strict=True) if its.num_rows
+                for row in table.read(columns, where).to_pylist()]  # fmt: skip
+    return sorted(children, key=lambda row: order[row["event_id"]])
+
+
+def _newest(rows: pa.Table) -> pa.Table:
+    in_order = rows.sort_by([("ingested_at", "ascending"), ("offset", "ascending")])
+    return in_order.slice(max(0, in_order.num_rows - _MOST_CHILDREN))
+
+
+def _committed(rows: pa.Table, books: Books) -> pa.Table:
+    batches = [batch.filter(pa.array(~_is_unfinished(batch, books))) for batch in rows.to_batches() if batch.num_rows]
+    return pa.Table.from_batches(batches, schema=rows.schema)
+
+
+def _is_unfinished(rows: pa.RecordBatch, books: Books) -> npt.NDArray[np.bool_]:
+    """Which rows are of a batch that was cut off: the books of their partition do not reach them."""
+    keys = pc.binary_join_element_wise(
+        *(rows[name].cast(pa.string()) for name in ("kind", "name", "partition")), "\0"
+    ).dictionary_encode()
+    # Only the last may hold a NUL: it can be the name of a deployment, which a client writes.
+    reached = np.array(
+        [books.offset(Partition(*key.split("\0", 2))) for key in keys.dictionary.to_pylist()], dtype=np.int64
+    )
+    offsets = rows["offset"].to_numpy(zero_copy_only=False)
+    return np.asarray(offsets > reached[keys.indices.to_numpy(zero_copy_only=False)])

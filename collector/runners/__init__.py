@@ -1,0 +1,1 @@
+"""The loops and processes that read files into a collector."""

@@ -1,0 +1,75 @@
+"""Keeps reading the files: again and again, whatever happens, until told to stop."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from collector.pipeline.collector import Collector
+from collector.sources.files.source import FileSource
+from lake import LostRaceError, log_failure
+
+logger = logging.getLogger(__name__)
+
+_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 1.0, 60.0
+
+
+def prepare(collector: Collector, stop: threading.Event) -> bool:
+    """Have a collector read what it must remember, again and again while the lake is away; False once `stop` is set.
+
+    The waits between two tries double from a second up to a minute.
+    """
+    wait = _FIRST_WAIT_SECONDS
+    while True:
+        try:
+            collector.prepare()
+        except Exception as error:
+            message = "the collector waits for the lake %s; nothing is lost, it looks again in %g s"
+            log_failure(logger, error, message, collector.lake.root, wait)
+            if stop.wait(wait):
+                return False
+            wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
+        else:
+            return True
+
+
+def follow_files(
+    source: FileSource,
+    collector: Collector,
+    poll_seconds: float,
+    stop: threading.Event,
+    report: Callable[[Exception | None], None] = lambda _: None,
+) -> None:
+    """Bring what the files gain into the collector until `stop` is set; then commit what is open.
+
+    An error (the lake is away or full, a store cannot be listed) is logged and tried again, at waits that double up to
+    a minute while it lasts: positions move only with a commit, so nothing is lost, and no more is read than one batch
+    holds. `report` is given what each poll met, None where all went well.
+    """
+    found, wait = True, poll_seconds
+    while not stop.is_set():
+        try:
+            before, found = found, source.read_into(collector, stop.is_set) > 0
+            if before and not found:
+                logger.warning("no file matches %s; looking again every %g s", list(source.paths), poll_seconds)
+            collector.flush_if_due()
+        except LostRaceError as error:
+            logger.error("%s. If another collector reads the same source, stop one of the two", error)
+            wait = poll_seconds
+        except Exception as error:
+            wait = min(2 * wait, max(poll_seconds, _LONGEST_WAIT_SECONDS))
+            message = (
+                "could not collect; nothing is lost, it is tried again in %g s: see that the lake and the logs can be "
+                "reached and that there is space"
+            )
+            log_failure(logger, error, message, wait)
+            report(error)
+        else:
+            wait = poll_seconds
+            report(None)
+        stop.wait(wait)
+    try:
+        collector.flush()
+    finally:
+        source.close()

@@ -1,0 +1,112 @@
+"""Files that are known by their content: a file that rested, and was then renamed, copied or packed, is read on.
+
+A content is the first line, the number of bytes and a checksum of all its lines. It is known by a row of `_batches`
+without a line, written when all its lines are in the lake. So it costs no table a transaction of its own, and where
+the row is missing (a crash in between) the file is read again, and its lines are duplicates.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime
+from typing import BinaryIO
+
+import pyarrow.dataset as ds
+
+from collector.commit.position import FILE, Partition
+from collector.pipeline.collector import Collector
+from collector.sources.files.identity import checksum_after, hash_of
+from collector.sources.lines import read_lines
+from lake import BATCHES, Table
+
+_NAME = "content of files"
+_COUNTS = ("bytes", "lines", "stored", "signals", "duplicates", "rejected", "filtered")
+
+Content = tuple[int, int]
+"""The number of bytes, which is a position, and the checksum of the lines up to there."""
+
+
+class KnownContents:
+    """The contents that the lake has the lines of, or that the open batches of this collector have; reads the lake."""
+
+    def __init__(self, collector: Collector) -> None:
+        self.collector = collector
+        self._written = _read(collector.lake.table(BATCHES))
+        self._waiting: dict[str, dict[Content, Partition]] = defaultdict(dict)
+
+    def begins_as_known(self, first_line: bytes) -> bool:
+        """Whether there is a content that begins with this line."""
+        begins = _begins(first_line)
+        return begins in self._written or begins in self._waiting
+
+    def find(self, stream: BinaryIO, first_line: bytes) -> int:
+        """Position up to which the lines of this stream were taken from another file; 0 where none were.
+
+        Only a stream with a known first line is read, without being parsed.
+        """
+        if not self.begins_as_known(first_line):
+            return 0
+        begins, known, so_far = _begins(first_line), 0, 0
+        stream.seek(0)
+        for line in read_lines(stream):
+            so_far = checksum_after(line, so_far)
+            if self._is_taken(begins, (line.offset, so_far)):
+                known = line.offset
+        return known
+
+    def add(self, partition: Partition, first_line: bytes, content: Content) -> None:
+        """Note the content of a file that was read up to there."""
+        begins = _begins(first_line)
+        if content not in self._written.get(begins, ()):
+            self._waiting[begins][content] = partition
+
+    def write(self, now: datetime) -> None:
+        """Write those whose lines are all committed; raises the lake's errors, and keeps them then."""
+        books = self.collector.books
+        done = [
+            (begins, content)
+            for begins, contents in self._waiting.items()
+            for content, partition in contents.items()
+            if books.offset(partition) >= content[0]
+        ]
+        if not done:
+            return
+        self.collector.lake.table(BATCHES).append(BATCHES.rows([_row(*one, now) for one in done]))
+        for begins, content in done:
+            self._written.setdefault(begins, set()).add(content)
+            del self._waiting[begins][content]
+            if not self._waiting[begins]:
+                del self._waiting[begins]
+
+    def _is_taken(self, begins: str, content: Content) -> bool:
+        if content in self._written.get(begins, ()):
+            return True
+        partition = self._waiting.get(begins, {}).get(content)
+        # Its lines may be of a batch that was given up.
+        return partition is not None and self.collector.offset(partition) >= content[0]
+
+
+def _read(table: Table) -> dict[str, set[Content]]:
+    written: dict[str, set[Content]] = {}
+    columns = {"key": ds.field("source", "partition")}
+    for batch in table.dataset().to_batches(columns=columns, filter=ds.field("source", "name") == _NAME):
+        for key in batch["key"].to_pylist():
+            _, begins, offset, checksum = key.split(":")
+            written.setdefault(begins, set()).add((int(offset), int(checksum, 16)))
+    return written
+
+
+def _row(begins: str, content: Content, now: datetime) -> dict[str, object]:
+    offset, checksum = content
+    partition = Partition(FILE, _NAME, f"content:{begins}:{offset}:{checksum:08x}")
+    return {
+        "date": now.date(),
+        "source": partition.source(offset),
+        "first_offset": offset,
+        **dict.fromkeys(_COUNTS, 0),
+        "committed_at": now,
+    }
+
+
+def _begins(first_line: bytes) -> str:
+    return hash_of(first_line.strip())

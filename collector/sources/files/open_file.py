@@ -1,0 +1,194 @@
+"""An open log file: what it is, how far it was read, and its next lines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import BinaryIO, Self, cast
+
+from collector.commit.position import Partition, Piece
+from collector.pipeline.collector import Collector
+from collector.sources.files.contents import KnownContents
+from collector.sources.files.identity import checksum_after, content_checksum, ends_a_line, file_partition
+from collector.sources.files.listing import LogFile
+from collector.sources.lines import Line, is_packed, read_lines
+from lake import Storage
+
+Inode = tuple[int, int]
+
+
+class UnreadableFileError(RuntimeError):
+    """A file that cannot be read now; the message says why and what to do."""
+
+
+@dataclass
+class OpenFile:
+    """A file and the position up to which its lines were taken.
+
+    `checksum` is that of the lines up to `offset`; None where they were not all read by this process, and for objects,
+    which nobody moves or packs.
+    """
+
+    listed: LogFile
+    stream: BinaryIO
+    first_line: Line
+    packed: bool
+    partition: Partition
+    offset: int = 0
+    checksum: int | None = None
+
+    @classmethod
+    def open(cls, file: LogFile, storage: Storage) -> Self | None:
+        """Open a file and read its first line; None where it has none yet. Raises UnreadableFileError."""
+        try:
+            stream = _open(file, storage)
+        except Exception as error:
+            raise _unreadable(file, error) from error
+        first = None
+        try:
+            packed = is_packed(stream)
+            first = next(read_lines(stream), None)
+        except Exception as error:
+            raise _unreadable(file, error) from error
+        finally:
+            if first is None:
+                stream.close()
+        if first is None:
+            return None
+        return cls(file, stream, first, packed, file_partition(file, first.raw))
+
+    def close(self) -> None:
+        """Let the file go."""
+        self.stream.close()
+
+    def status(self) -> os.stat_result | None:
+        """Size and times of a local file, wherever it is now; None for an object."""
+        return None if self.listed.modified_at is None else os.fstat(self.stream.fileno())
+
+    def inode(self) -> Inode | None:
+        """What tells a local file from all others as long as it is open; None for an object."""
+        status = self.status()
+        return status and (status.st_dev, status.st_ino)
+
+    def size(self) -> int:
+        """Bytes that it has now."""
+        status = self.status()
+        return self.listed.size if status is None else status.st_size
+
+    def size_at_end(self) -> int:
+        """Bytes that it had when its end was reached: it may have grown since it was listed, and since its end too."""
+        return self.listed.size if self.packed else max(self.listed.size, self.offset)
+
+    def modified_at(self) -> datetime | None:
+        """When it was last written to; None for an object, which cannot change."""
+        status = self.status()
+        return status and datetime.fromtimestamp(status.st_mtime, UTC)
+
+    def has_moved(self) -> bool:
+        """Whether another file, or none, has its path now."""
+        try:
+            status = Path(self.listed.path).stat()
+        except OSError:
+            return True
+        return (status.st_dev, status.st_ino) != self.inode()
+
+    def find_place(self, contents: KnownContents, same_file: OpenFile | None) -> None:
+        """Find out which lines are taken already.
+
+        `same_file` is what was held open of this very file, under this name or the one that it had before.
+        """
+        collector = contents.collector
+        if same_file is not None and same_file.first_line.raw != self.first_line.raw:
+            same_file = None
+        self._choose_generation(collector)
+        if self.offset == 0 and self.listed.modified_at is not None:
+            self.offset = same_file.offset if same_file else self._known_elsewhere(contents)
+            if self.offset:
+                collector.add(Piece(self.partition, b"", self.offset, 0))
+        if self.offset == 0:
+            self.checksum = 0
+        elif same_file is not None and same_file.offset == self.offset:
+            self.checksum = same_file.checksum
+
+    def go_to(self, offset: int) -> None:
+        """Set the position to what the collector says, where a batch was given up."""
+        if offset != self.offset:
+            self.offset, self.checksum = offset, None if offset else 0
+
+    def lines(self) -> Iterator[Line]:
+        """Give the lines behind the position, which moves on when the next one is asked for.
+
+        Raises UnreadableFileError.
+        """
+        lines = read_lines(self.stream, self.offset)
+        while True:
+            try:
+                line = next(lines, None)
+            except Exception as error:
+                raise _unreadable(self.listed, error) from error
+            if line is None:
+                return
+            yield line
+            self.offset = line.offset
+            self.checksum = None if self.checksum is None else checksum_after(line, self.checksum)
+
+    def remember_content(self, contents: KnownContents) -> None:
+        """Note what the file holds, so that it is known under another name; raises UnreadableFileError."""
+        if self.listed.modified_at is None or not self.offset:
+            return
+        try:
+            if self.checksum is None:
+                self.checksum = content_checksum(self.stream, self.offset)
+        except Exception as error:
+            raise _unreadable(self.listed, error) from error
+        self.remember_known_content(contents)
+
+    def remember_known_content(self, contents: KnownContents) -> None:
+        """Do the same for a file that was overwritten since, as far as its content is known."""
+        if self.checksum is not None and self.offset:
+            contents.add(self.partition, self.first_line.raw, (self.offset, self.checksum))
+
+    def _choose_generation(self, collector: Collector) -> None:
+        self.offset = collector.offset(self.partition)
+        for generation in count(1):
+            following = file_partition(self.listed, self.first_line.raw, generation)
+            offset = collector.offset(following)
+            if not offset and (not self.offset or self._can_have_ended_at(self.offset)):
+                return
+            self.partition, self.offset = following, offset
+
+    def _can_have_ended_at(self, offset: int) -> bool:
+        if self.packed or self.listed.modified_at is None:
+            return True
+        try:
+            return ends_a_line(self.stream, self.size(), offset)
+        except OSError as error:
+            raise _unreadable(self.listed, error) from error
+
+    def _known_elsewhere(self, contents: KnownContents) -> int:
+        try:
+            return contents.find(self.stream, self.first_line.raw)
+        except Exception as error:
+            raise _unreadable(self.listed, error) from error
+
+
+def _open(file: LogFile, storage: Storage) -> BinaryIO:
+    if file.modified_at is not None:
+        # What was listed is opened, also if somebody has put a link in its place since.
+        return os.fdopen(os.open(file.real or file.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), "rb")
+    filesystem, _ = storage.filesystem(file.uri)
+    return cast(BinaryIO, filesystem.open(file.path, "rb"))
+
+
+def _unreadable(file: LogFile, error: Exception) -> UnreadableFileError:
+    if isinstance(error, FileNotFoundError):
+        return UnreadableFileError(f"{file.uri} went away before it was read; what was read of it is kept")
+    if isinstance(error, PermissionError):
+        return UnreadableFileError(f"{file.uri} cannot be read ({error}): give the collector the right to read it")
+    return UnreadableFileError(
+        f"{file.uri} cannot be read now ({type(error).__name__}: {error}); it is tried again at the next look"
+    )

@@ -1,0 +1,210 @@
+"""Log files, local or on an S3-like store: found by globs, read from where the books say, once or again and again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import msgspec
+
+from collector.commit.position import Partition, Piece
+from collector.pipeline.collector import Collector
+from collector.sources.files.contents import KnownContents
+from collector.sources.files.listing import Listing, LogFile
+from collector.sources.files.open_file import OpenFile, UnreadableFileError
+from collector.sources.files.tails import Tails
+from collector.sources.lines import Line
+from lake import Storage
+
+logger = logging.getLogger(__name__)
+
+REST = timedelta(minutes=5)
+"""How long a local file must be unchanged until its unfinished end is taken for all that will come."""
+_FILE_CLOCK_STEP = timedelta(seconds=2)
+"""A file that changed so lately may change again and show the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    """A file as it was when it was read to its end, and the position there."""
+
+    listed: LogFile
+    partition: Partition
+    offset: int
+    rested: bool
+
+
+class FileSource:
+    """The files that some paths, folders and globs name.
+
+    `collector.sources.files.identity` says what a file is. Files that grow are held open between two looks, so that the
+    rest of one that is renamed or deleted is read. `exclude` is a folder or URI whose files are left out: the lake's
+    own, where it stands among the logs. Not safe for use by several threads at once.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        storage: Storage,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        exclude: str | None = None,
+    ) -> None:
+        self.paths = paths
+        self.unreadable: dict[str, str] = {}
+        """Files that could not be read at the last look, by URI, and why."""
+        self._storage = storage
+        self._clock = clock
+        self._exclude = exclude
+        self._listings = [Listing(path, storage, clock, exclude) for path in paths]
+        self._tails = Tails()
+        self._finished: dict[str, _Finished] = {}
+        self._contents: KnownContents | None = None
+
+    def read_into(self, collector: Collector, stop: Callable[[], bool] = lambda: False) -> int:
+        """Bring all that is new in the files into the collector, in order of their names, or until `stop` says so.
+
+        Gives the number of files that were found. A file that cannot be read is logged, costs only itself and is tried
+        again the next time. Errors of the lake are raised.
+        """
+        if self._contents is None or self._contents.collector is not collector:
+            self._contents = KnownContents(collector)
+        contents = self._contents
+        files = self.find()
+        # After the listing, so that a file which was found under a new name is known to have moved.
+        for moved in self._tails.moved():
+            self._attempt(moved.listed.uri, partial(self._read_rest, moved, contents, stop))
+        for file in files:
+            if not self._is_finished(file, collector):
+                self._attempt(file.uri, partial(self._read_file, file, contents, stop))
+            if stop():
+                break
+        self._forget_what_is_gone(files)
+        contents.write(self._clock())
+        return len(files)
+
+    def find(self) -> list[LogFile]:
+        """List the files, each once, in order of their names."""
+        found: dict[str, LogFile] = {}
+        for listing in self._listings:
+            for file in listing.find():
+                if self._exclude is None or not file.uri.startswith(f"{self._exclude}/"):
+                    found[file.uri] = file
+        return [found[uri] for uri in sorted(found)]
+
+    def close(self) -> None:
+        """Let go of the files that are held open, and write what a later run knows finished files by.
+
+        Call it after the collector's last `flush`. Raises the lake's errors.
+        """
+        self._tails.close()
+        if self._contents is not None:
+            self._contents.write(self._clock())
+
+    def _attempt(self, uri: str, read: Callable[[], None]) -> None:
+        try:
+            read()
+        except UnreadableFileError as error:
+            if self.unreadable.get(uri) != str(error):
+                logger.error("%s", error)
+            self.unreadable[uri] = str(error)
+        else:
+            self.unreadable.pop(uri, None)
+
+    def _is_finished(self, file: LogFile, collector: Collector) -> bool:
+        """Whether nothing can be new in a file, told without opening it."""
+        if file.modified_at is None and collector.books.is_finished(file.name, file.size):
+            self._finished.pop(file.uri, None)
+            return True
+        finished = self._finished.get(file.uri)
+        return (
+            finished is not None
+            and finished.listed == file
+            and (finished.rested or not self._rests(file.modified_at))
+            and collector.offset(finished.partition) == finished.offset
+        )
+
+    def _read_file(self, listed: LogFile, contents: KnownContents, stop: Callable[[], bool]) -> None:
+        collector = contents.collector
+        file = OpenFile.open(listed, self._storage)
+        if file is None:
+            return
+        try:
+            held = self._tails.get(file.inode())
+            if held is not None and (held.first_line.raw != file.first_line.raw or held.offset > file.size()):
+                # Cut short and written anew; a copy of what it held is known by its content.
+                held.remember_known_content(contents)
+                held = None
+            if not self._can_take(file.first_line, file):
+                return
+            file.find_place(contents, held)
+            if file.offset and collector.books.is_exhausted(file.partition, listed.size):
+                self._finish(file, contents)
+                return
+            at_end = self._read_on(file, collector, stop)
+            if not file.packed and not self._rests(file.modified_at()):
+                self._tails.hold(file)
+            if at_end:
+                self._finish(file, contents)
+        finally:
+            if not self._tails.holds(file):
+                file.close()
+
+    def _read_rest(self, file: OpenFile, contents: KnownContents, stop: Callable[[], bool]) -> None:
+        """Read what was written to a file before, or soon after, it left its name."""
+        collector = contents.collector
+        file.go_to(collector.offset(file.partition))
+        before = file.offset
+        if not self._read_on(file, collector, stop):
+            return
+        if file.offset != before:
+            collector.exhausted(file.partition, file.offset, file.size_at_end())
+        file.remember_content(contents)
+        if self._rests(file.modified_at()) and collector.books.offset(file.partition) == file.offset:
+            self._tails.let_go(file)
+
+    def _read_on(self, file: OpenFile, collector: Collector, stop: Callable[[], bool]) -> bool:
+        """Take the lines that are new; gives whether the file was read to its end."""
+        for line in file.lines():
+            if stop():
+                return False
+            if not self._can_take(line, file):
+                logger.debug("%s: its end before byte %d is still being written", file.listed.uri, line.offset)
+                return False
+            collector.add(Piece(file.partition, line.raw, line.offset, file.offset, line.problem))
+        return True
+
+    def _finish(self, file: OpenFile, contents: KnownContents) -> None:
+        collector, listed = contents.collector, file.listed
+        was_finished = collector.books.is_exhausted(file.partition, listed.size)
+        if not was_finished:
+            collector.exhausted(file.partition, file.offset, file.size_at_end())
+        rested = self._rests(listed.modified_at)
+        if rested and not (was_finished and contents.begins_as_known(file.first_line.raw)):
+            file.remember_content(contents)
+        if listed.modified_at is None or self._clock() - listed.modified_at >= _FILE_CLOCK_STEP:
+            self._finished[listed.uri] = _Finished(listed, file.partition, file.offset, rested)
+
+    def _rests(self, modified_at: datetime | None) -> bool:
+        return modified_at is None or self._clock() - modified_at >= REST
+
+    def _can_take(self, line: Line, file: OpenFile) -> bool:
+        """Whether a line is all there, or its file has rested so long that no more of it will come."""
+        return line.ended or self._rests(file.modified_at()) or _is_whole(line)
+
+    def _forget_what_is_gone(self, files: Sequence[LogFile]) -> None:
+        if len(self._finished) > 2 * len(files) + 1000:
+            found = {file.uri for file in files}
+            self._finished = {uri: seen for uri, seen in self._finished.items() if uri in found}
+
+
+def _is_whole(line: Line) -> bool:
+    if line.problem is not None or not line.raw.rstrip().endswith(b"}"):
+        return False
+    try:
+        msgspec.json.decode(line.raw, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""HTTP as a source: `POST /data` for log lines, `POST /signals` for signals."""

@@ -1,0 +1,162 @@
+"""What came over HTTP and waits for the lake: bounded in bytes, and many requests to a commit."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from collector.commit.position import HTTP, Partition, Piece
+from collector.parsing import Rejection, SignalRecord
+from collector.pipeline.collector import Collector
+from lake import log_failure
+
+logger = logging.getLogger(__name__)
+
+_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 1.0, 60.0
+"""Between two tries to commit what is held after a failure, where no request comes: the waits double."""
+
+
+class OverloadedError(RuntimeError):
+    """More came than the lake takes; what it was is not kept, and may be sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A line, a signal, or what cannot be read, with the reason and a message."""
+
+    raw: bytes
+    record: SignalRecord | None = None
+    problem: tuple[str, str] | None = None
+
+
+@dataclass
+class Held:
+    """Bytes of a request that are in memory."""
+
+    bytes: int = 0
+
+
+@dataclass
+class Deliveries:
+    """Requests that wait until what they brought is durable.
+
+    At most `max_bytes` of bodies are held. Two commits begin at least `commit_seconds` apart, and all that came
+    meanwhile shares the next one. A request waits `answer_seconds` at most: its rows may be stored later all the same.
+    """
+
+    collector: Collector
+    max_bytes: int
+    commit_seconds: float
+    answer_seconds: float
+    # The offset of an item is its number in this run; a run that has ended is never read on.
+    _run: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _offsets: dict[Partition, int] = field(default_factory=dict)
+    _held: int = 0
+    _waiting: list[tuple[Partition, list[Item], asyncio.Future[list[Item]]]] = field(default_factory=list)
+    _arrived: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @contextmanager
+    def hold(self) -> Iterator[Held]:
+        """Count the bytes of one request as long as the block runs."""
+        held = Held()
+        try:
+            yield held
+        finally:
+            self._held -= held.bytes
+
+    def grow(self, held: Held, size: int) -> None:
+        """Count bytes that a request brought; raises OverloadedError where they are too many in all."""
+        # One request alone may always come: its own size has a limit too.
+        if self._held > held.bytes and self._held + size > self.max_bytes:
+            raise OverloadedError(f"{self._held} bytes wait for the lake already, of {self.max_bytes} at most")
+        held.bytes += size
+        self._held += size
+
+    async def store(self, name: str, items: list[Item], held: Held) -> list[Item]:
+        """Give the items when they are durable; a signal that the collector refused has a problem then.
+
+        Raises what kept them from it, and OverloadedError after the time.
+        """
+        if not items:
+            return items
+        done: asyncio.Future[list[Item]] = asyncio.get_running_loop().create_future()
+        delivery = (Partition(HTTP, name, f"{self._run}{name}"), items, done)
+        self._waiting.append(delivery)
+        self._arrived.set()
+        try:
+            return await asyncio.wait_for(asyncio.shield(done), self.answer_seconds)
+        except TimeoutError:
+            if delivery in self._waiting:
+                self._waiting.remove(delivery)
+            else:
+                self._hold_until(done, held)
+            raise OverloadedError(f"the lake did not take the rows within {self.answer_seconds:g} s") from None
+
+    def _hold_until(self, done: asyncio.Future[list[Item]], held: Held) -> None:
+        """Count the bytes of a request that was answered until its commit, which is under way, is over."""
+        size, held.bytes = held.bytes, 0
+
+        def over(future: asyncio.Future[list[Item]]) -> None:
+            self._held -= size
+            if not future.cancelled():
+                future.exception()  # It is in the log; here nobody waits for it any more.
+
+        done.add_done_callback(over)
+
+    async def run(self) -> None:
+        """Commit what is waiting, again and again, until cancelled.
+
+        What the collector holds after a failed commit is tried again too where no sender comes again: no other source
+        may be there to do it, and the collector would be told as failing long after the lake is back.
+        """
+        wait: float | None = None
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._arrived.wait(), wait)
+            self._arrived.clear()
+            taken, self._waiting = self._waiting, []
+            pause = asyncio.create_task(asyncio.sleep(self.commit_seconds))
+            retry = _FIRST_WAIT_SECONDS if wait is None else min(2 * wait, _LONGEST_WAIT_SECONDS)
+            brought = [(partition, items) for partition, items, _ in taken]
+            outcome = await asyncio.to_thread(self._commit, brought, retry)
+            wait = retry if isinstance(outcome, Exception) else None
+            for number, (_, _, done) in enumerate(taken):
+                if done.done():
+                    continue
+                if isinstance(outcome, Exception):
+                    done.set_exception(outcome)
+                else:
+                    done.set_result(outcome[number])
+            await pause
+
+    def _commit(self, taken: list[tuple[Partition, list[Item]]], retry: float) -> list[list[Item]] | Exception:
+        """Commit what was taken and give it with the problems that the collector saw, or what kept it from that."""
+        try:
+            rejections = self.collector.commit(
+                [piece for partition, items in taken for piece in self._pieces(partition, items)]
+            )
+        except Exception as error:
+            # The sender keeps its lines and sends them again; those that were stored meanwhile are then duplicates.
+            message = (
+                "lines that came over HTTP could not be stored; senders are told to send them again, and what is "
+                "held of them is tried again in %g s"
+            )
+            log_failure(logger, error, message, retry)
+            return error
+        judged = iter(rejections)
+        return [[_judged(item, next(judged)) for item in items] for _, items in taken]
+
+    def _pieces(self, partition: Partition, items: list[Item]) -> Iterator[Piece]:
+        for item in items:
+            offset = self._offsets[partition] = self._offsets.get(partition, 0) + 1
+            yield Piece(partition, item.raw, offset, problem=item.problem, record=item.record)
+
+
+def _judged(item: Item, rejections: list[Rejection]) -> Item:
+    if item.record is None or not rejections:
+        return item
+    return Item(item.raw, problem=(rejections[0].reason, rejections[0].message))

@@ -1,0 +1,1 @@
+"""Kafka as a source: topics that a consumer group reads."""

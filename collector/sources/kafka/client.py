@@ -1,0 +1,106 @@
+"""The consumer of kafka-python, configured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+from kafka import KafkaConsumer
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.net.compat import KafkaNetClient
+from pydantic import SecretStr
+
+from collector.sources.kafka.oauth import ClientCredentials
+from collector.sources.kafka.settings import KafkaSettings
+
+_FETCH_BYTES = 16 << 20
+"""Compressed bytes of one answer of a broker; a larger batch still comes, alone."""
+_PARTITION_BYTES = 4 << 20
+_FRAME_BYTES = 256 << 20
+_MAX_POLL_SECONDS = 600
+_CONNECT_SECONDS = 10
+
+
+def connect(settings: KafkaSettings) -> KafkaConsumer:
+    """Give a consumer that knows the cluster; raises a KafkaError where no broker answers within 10 s.
+
+    It commits nothing by itself and never jumps: a position that the broker has not is an error.
+    """
+    clients: list[KafkaNetClient] = []
+
+    def client(**options: Any) -> KafkaNetClient:
+        # Its thread shares Python with the collector's own, so a slow step of it is no news to warn of.
+        clients.append(KafkaNetClient(**options, slow_task_threshold_secs=0))
+        return clients[-1]
+
+    try:
+        return KafkaConsumer(kafka_client=client, **options_of(settings))
+    except BaseException:
+        # Its thread and sockets would stay: the consumer that would close them was not made.
+        for made in clients:
+            made.close()
+        raise
+
+
+def go_on_joining(consumer: KafkaConsumer) -> None:
+    """Have the next poll finish a join that the last poll left unfinished.
+
+    kafka-python 3.0.12 forgets one that changed metadata had begun: its member then neither reads nor sends a
+    heartbeat until the broker throws it out.
+    """
+    coordinator = consumer._coordinator
+    if coordinator.rejoining:
+        coordinator.request_rejoin()
+
+
+def known_topics(consumer: KafkaConsumer) -> set[str]:
+    """Give those of its topics that the broker last told of; `consumer.topics()` would wait for a broker for ever."""
+    return set(consumer._cluster.topics())
+
+
+def options_of(settings: KafkaSettings) -> dict[str, Any]:
+    """Give the keyword arguments of KafkaConsumer."""
+    session = int(settings.session_timeout_seconds * 1000)
+    return {
+        "bootstrap_servers": settings.bootstrap_servers,
+        "client_id": settings.group_instance_id or "dialwatch-collector",
+        "group_id": settings.group_id,
+        "group_instance_id": settings.group_instance_id,
+        "enable_auto_commit": False,
+        "auto_offset_reset": "none",
+        "allow_auto_create_topics": False,
+        "isolation_level": "read_committed",
+        "partition_assignment_strategy": (RoundRobinPartitionAssignor,),
+        "session_timeout_ms": session,
+        "heartbeat_interval_ms": min(3000, session // 4),
+        "max_poll_interval_ms": max(_MAX_POLL_SECONDS * 1000, session),
+        "metadata_max_age_ms": 60_000,
+        "fetch_max_bytes": _FETCH_BYTES,
+        "max_partition_fetch_bytes": _PARTITION_BYTES,
+        "receive_message_max_bytes": _FRAME_BYTES,
+        "reconnect_backoff_max_ms": 2000,
+        "bootstrap_timeout_ms": _CONNECT_SECONDS * 1000,
+        "metrics_enabled": False,
+        **_security(settings),
+    }
+
+
+def _security(settings: KafkaSettings) -> dict[str, Any]:
+    options = {
+        "security_protocol": settings.security_protocol,
+        "ssl_cafile": settings.ssl_cafile,
+        "ssl_certfile": settings.ssl_certfile,
+        "ssl_keyfile": settings.ssl_keyfile,
+        "ssl_password": _revealed(settings.ssl_password),
+        "ssl_check_hostname": settings.ssl_check_hostname,
+        "sasl_mechanism": settings.sasl_mechanism,
+        "sasl_plain_username": settings.sasl_username,
+        "sasl_plain_password": _revealed(settings.sasl_password),
+    }
+    if settings.sasl_mechanism == "OAUTHBEARER":
+        options["sasl_oauth_token_provider"] = ClientCredentials(settings, httpx.Client())
+    return options
+
+
+def _revealed(secret: SecretStr | None) -> str | None:
+    return None if secret is None else secret.get_secret_value()

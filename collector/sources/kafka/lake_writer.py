@@ -1,0 +1,260 @@
+"""What the group's business must not wait for: taking fetched values into the collector, and its commits."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from collector.commit.committed_offsets import Mark
+from collector.commit.position import KAFKA, Partition, Piece
+from collector.pipeline.collector import Collector
+from lake import BATCHES, LostRaceError, log_failure
+
+logger = logging.getLogger(__name__)
+
+Place = tuple[str, int]
+"""Topic and number of a partition."""
+Value = tuple[int, bytes]
+"""A message's offset and value."""
+
+_IDLE_SECONDS = 0.2
+_RETRY_SECONDS = 1.0
+
+
+def partition_of(place: Place) -> Partition:
+    """Give the partition as the collector and the lake know it."""
+    return Partition(KAFKA, place[0], str(place[1]))
+
+
+@dataclass
+class _Job:
+    """Something to be done in the order of arrival; `values` are taken, `places` are located, neither is a flush."""
+
+    place: Place | None = None
+    begin: int = -1
+    values: Sequence[Value] = ()
+    bytes: int = 0
+    places: frozenset[Place] = frozenset()
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+class LakeWriter:
+    """Takes values into a collector, one after the other, in a thread of its own.
+
+    A lake that fails is tried again once a second. All methods return at once but `flush`, `drop` and `close`.
+    """
+
+    def __init__(self, collector: Collector, max_bytes: int) -> None:
+        self._collector = collector
+        self._max_bytes = max_bytes
+        self._books = collector.lake.table(BATCHES)
+        self._changed = threading.Condition()
+        self._jobs: deque[_Job] = deque()
+        self._dropped = 0
+        self._closed = False
+        self._located: dict[Place, int] = {}
+        self._lost = False
+        self._failing = False
+        self._lines_before_failure = 0
+        self._queued_bytes = 0
+        self._taken: dict[Place, deque[tuple[int, int]]] = {}
+        self._thread = threading.Thread(target=self._run, name="kafka-lake-writer", daemon=True)
+        self._thread.start()
+
+    def put(self, place: Place, begin: int, values: Sequence[Value]) -> None:
+        """Have values of one partition taken, in the order of their offsets; `begin` is the offset before them.
+
+        It is the last one that was put or located. Values that do not go on from what was taken are a loss.
+        """
+        size = sum(len(raw) for _, raw in values)
+        with self._changed:
+            self._queued_bytes += size
+            self._jobs.append(_Job(place, begin, values, size))
+            self._changed.notify_all()
+
+    def locate(self, places: Iterable[Place]) -> None:
+        """Find out how far the lake has these partitions, once what is open is committed; see `located`."""
+        with self._changed:
+            self._jobs.append(_Job(places=frozenset(places)))
+            self._changed.notify_all()
+
+    def located(self) -> dict[Place, int]:
+        """Hand over, once, the last offset that the lake has of partitions that were asked for; -1 for nothing."""
+        with self._changed:
+            located, self._located = self._located, {}
+        return located
+
+    def take_loss(self) -> bool:
+        """Whether, since the last call, a batch was given up: then all must be located, and read again from there."""
+        with self._changed:
+            lost, self._lost = self._lost, False
+        return lost
+
+    def is_full(self) -> bool:
+        """Whether as many bytes as may wait for their commit do so."""
+        return self.waiting_bytes() >= self._max_bytes
+
+    def waiting_bytes(self) -> int:
+        """Bytes of values that were put and are not yet committed."""
+        with self._changed:
+            return self._queued_bytes + sum(size for taken in self._taken.values() for _, size in taken)
+
+    def committed(self, place: Place) -> int:
+        """Give the last offset that every table has; -1 for nothing."""
+        return self._collector.books.offset(partition_of(place))
+
+    def drop(self) -> None:
+        """Forget all that was put and not taken; returns without waiting for the value that is being taken."""
+        with self._changed:
+            self._drop()
+
+    def flush(self, seconds: float) -> bool:
+        """Commit what was taken; gives whether that ended, well or not, within the time."""
+        job = _Job()
+        with self._changed:
+            self._jobs.append(job)
+            self._changed.notify_all()
+        return job.done.wait(seconds)
+
+    def close(self) -> None:
+        """Stop at the next value; what is not committed then is not."""
+        with self._changed:
+            self._closed = True
+            self._drop()
+
+    def _drop(self) -> None:
+        self._dropped += 1
+        self._located = {}
+        for job in self._jobs:
+            job.done.set()
+        self._jobs.clear()
+        self._queued_bytes = 0
+        self._changed.notify_all()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if not self._jobs and not self._closed:
+                    self._changed.wait(_IDLE_SECONDS)
+                if self._closed:
+                    return
+                job = self._jobs.popleft() if self._jobs else None
+                drop = self._dropped
+            if job is None:
+                self._idle(drop)
+            elif job.place is not None:
+                self._take(job.place, job, drop)
+            elif job.places:
+                self._find(job.places, drop)
+            else:
+                self._try(self._collector.flush)
+                job.done.set()
+            self._settle()
+
+    def _idle(self, drop: int) -> None:
+        # What is full cannot grow: nothing else would bring a commit before its time.
+        step = self._collector.flush if self.is_full() else self._collector.flush_if_due
+        if not self._try(step) or not self._try(self._require_taken):
+            self._pause(drop)
+
+    def _require_taken(self) -> None:
+        """See that what was taken is still there: a race that another source lost gives up the lines of all."""
+        for place, taken in self._taken.items():
+            if taken and self._collector.offset(partition_of(place)) < taken[-1][0]:
+                raise LostRaceError(f"lines of {place[0]}-{place[1]} were given up with those of another source")
+
+    def _take(self, place: Place, job: _Job, drop: int) -> None:
+        partition, begin, size = partition_of(place), job.begin, 0
+        for offset, raw in job.values:
+            piece = Piece(partition, raw, offset, begin)
+            if not self._until_done(lambda piece=piece: self._collector.add(piece), drop):  # type: ignore[misc]
+                break
+            begin = offset
+            size += len(raw)
+        with self._changed:
+            if drop == self._dropped:
+                self._queued_bytes -= job.bytes
+            if size:
+                self._taken.setdefault(place, deque()).append((begin, size))
+
+    def _find(self, places: frozenset[Place], drop: int) -> None:
+        # Where another collector went on from here, the tables refuse what is open, and it is given up.
+        if not self._until_done(self._collector.flush, drop):
+            return
+        located: dict[Place, int] = {}
+        if self._until_done(lambda: located.update(self._look(places)), drop):
+            with self._changed:
+                if drop == self._dropped:
+                    self._located |= located
+
+    def _look(self, places: frozenset[Place]) -> dict[Place, int]:
+        partitions = {place: partition_of(place) for place in places}
+        progress = self._books.progress(partition.app_id for partition in partitions.values())
+        for partition in partitions.values():
+            if partition.app_id in progress:
+                self._collector.books.note(partition, Mark(progress[partition.app_id], None))
+        return {place: self._collector.offset(partition) for place, partition in partitions.items()}
+
+    def _until_done(self, step: Callable[[], object], drop: int) -> bool:
+        """Try until it works; False where it need not be done any more."""
+        while not self._is_void(drop):
+            try:
+                step()
+            except LostRaceError as error:
+                self._give_up(error)
+                return False
+            except Exception as error:
+                self._fail(error)
+                self._pause(drop)
+            else:
+                self._recover()
+                return True
+        return False
+
+    def _try(self, step: Callable[[], object]) -> bool:
+        try:
+            step()
+        except LostRaceError as error:
+            self._give_up(error)
+        except Exception as error:
+            self._fail(error)
+            return False
+        self._recover()
+        return True
+
+    def _is_void(self, drop: int) -> bool:
+        with self._changed:
+            return self._closed or drop != self._dropped
+
+    def _give_up(self, error: LostRaceError) -> None:
+        logger.warning("%s: the open batch is given up, and read again from where the lake is", error)
+        with self._changed:
+            self._lost = True
+            self._taken.clear()
+            self._drop()
+
+    def _fail(self, error: Exception) -> None:
+        if not self._failing:
+            log_failure(logger, error, "the lake does not take rows; trying again every %g s", _RETRY_SECONDS)
+            self._lines_before_failure = self._collector.totals.lines
+        self._failing = True
+
+    def _recover(self) -> None:
+        # A step that went well may only have sent a batch off: it is over when lines have arrived.
+        if self._failing and self._collector.totals.lines > self._lines_before_failure:
+            logger.info("the lake takes rows again")
+            self._failing = False
+
+    def _pause(self, drop: int) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or drop != self._dropped, _RETRY_SECONDS)
+
+    def _settle(self) -> None:
+        with self._changed:
+            for place, taken in self._taken.items():
+                committed = self.committed(place)
+                while taken and taken[0][0] <= committed:
+                    taken.popleft()

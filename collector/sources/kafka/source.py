@@ -1,0 +1,289 @@
+"""Topics of Kafka: each partition is read from where the lake has it, whoever read it before."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Collection
+from typing import Any
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.consumer.subscription_state import ConsumerRebalanceListener
+from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
+from kafka.structs import OffsetAndMetadata
+
+from collector.pipeline.collector import Collector
+from collector.sources.kafka.client import connect, go_on_joining, known_topics
+from collector.sources.kafka.lake_writer import LakeWriter, Place, Value
+from collector.sources.kafka.settings import KafkaSettings
+
+logger = logging.getLogger(__name__)
+
+_POLL_MILLISECONDS = 200
+_POLL_BYTES = 4 << 20
+"""About so much is fetched at once: a poll's records are in memory before their bytes can be counted."""
+_MOST_RECORDS = 4000
+_ASK_SECONDS = 10.0
+_ANSWER_MILLISECONDS = 3000
+_RETRY_SECONDS = 2.0
+_FLUSH_SECONDS = 8.0
+_LEAVE_MILLISECONDS = 2000
+
+
+class KafkaSource:
+    """One member of the group.
+
+    The lake's own positions are the truth. Those that are committed to the broker follow them, for people who look at
+    the group's lag there.
+    """
+
+    def __init__(self, settings: KafkaSettings, collector: Collector) -> None:
+        self._settings = settings
+        self._writer = LakeWriter(collector, settings.max_fetched_bytes)
+        self._outage = _Outage(settings.bootstrap_servers)
+        self._located: set[TopicPartition] = set()
+        self._cut: set[TopicPartition] = set()
+        self._handed: dict[TopicPartition, int] = {}
+        self._reported: dict[TopicPartition, int] = {}
+        self._ends: dict[TopicPartition, int] = {}
+        self._next_question = 0.0
+        self._missing: set[str] = set()
+        self._max_records = _MOST_RECORDS // 100
+        self.missed_messages = 0
+        """Messages that the broker had deleted before they were read."""
+        self.leaving = False
+        """Whether all is committed that will be."""
+
+    @property
+    def problem(self) -> str | None:
+        """Why Kafka cannot be read, if so."""
+        return self._outage.problem
+
+    def lag(self) -> dict[Place, int]:
+        """Messages that this member's partitions hold and the lake does not, by topic and partition number."""
+        return {
+            (place.topic, place.partition): max(0, end - 1 - self._writer.committed(place))
+            for place, end in self._ends.copy().items()
+        }
+
+    def waiting_bytes(self) -> int:
+        """Bytes of values that were fetched and are not yet committed."""
+        return self._writer.waiting_bytes()
+
+    def run(self, stop: threading.Event) -> None:
+        """Read until `stop` is set; then commit what is open and leave the group, within 15 s.
+
+        A broker or a lake that is away is waited for. Several collectors share the partitions.
+        """
+        try:
+            while not stop.is_set():
+                try:
+                    consumer = connect(self._settings)
+                except Exception as error:
+                    self._outage.begin(error)
+                    stop.wait(_RETRY_SECONDS)
+                    continue
+                try:
+                    self._read(consumer, stop)
+                except Exception as error:
+                    self._outage.begin(error)
+                    stop.wait(_RETRY_SECONDS)
+                finally:
+                    self._leave(consumer)
+        finally:
+            self._writer.close()
+
+    def revoked(self, seconds: float) -> None:
+        """Commit what was taken, for `seconds` at most; of what is then not committed the tables refuse the rest."""
+        self._located.clear()
+        self._writer.drop()
+        if seconds and not self._writer.flush(seconds):
+            logger.warning(
+                "the lake took longer than %g s; what it has not is read by the partitions' new owner", seconds
+            )
+
+    def assigned(self, consumer: KafkaConsumer, places: Collection[TopicPartition]) -> None:
+        """Have these partitions located before anything is fetched from them."""
+        names = sorted(f"{place.topic}-{place.partition}" for place in places)
+        logger.info("reading %s", ", ".join(names) or "no partition for now")
+        for place in places:
+            # Any position will do, lest the consumer looks for the one that the broker remembers.
+            consumer.seek(place, 0)
+        self._ends = {}
+        self._locate(consumer, places)
+
+    def _read(self, consumer: KafkaConsumer, stop: threading.Event) -> None:
+        self.leaving = False
+        self._next_question = time.monotonic() + _ASK_SECONDS
+        listener = _Listener(self, consumer, min(_FLUSH_SECONDS, self._settings.session_timeout_seconds / 3))
+        consumer.subscribe(self._settings.topics, listener=listener)
+        while not stop.is_set():
+            try:
+                self._poll(consumer)
+            except (OffsetOutOfRangeError, LogTruncationError) as error:
+                logger.warning("the broker has not what comes next: %s", error)
+                self._locate(consumer, consumer.assignment())
+
+    def _poll(self, consumer: KafkaConsumer) -> None:
+        polled = consumer.poll(_POLL_MILLISECONDS, max_records=self._max_records)
+        go_on_joining(consumer)
+        if self._writer.take_loss():
+            self._locate(consumer, consumer.assignment())
+        elif polled:
+            self._hand_over(polled)
+            self._outage.end()
+        self._go_on(consumer, self._writer.located())
+        self._hold_back(consumer)
+        self._report(consumer)
+        self._ask(consumer)
+
+    def _hand_over(self, polled: dict[TopicPartition, list[Any]]) -> None:
+        total, count = 0, 0
+        for place, records in polled.items():
+            # A message without a value, which deletes its key in a compacted topic, holds no line.
+            values: list[Value] = [(record.offset, record.value or b"") for record in records]
+            self._writer.put(place, self._handed[place], values)
+            self._handed[place] = values[-1][0]
+            total += sum(len(raw) for _, raw in values)
+            count += len(values)
+        fitting = max(1, _POLL_BYTES * count // max(total, 1))
+        self._max_records = min(_MOST_RECORDS, fitting, self._max_records * 2)
+
+    def _locate(self, consumer: KafkaConsumer, places: Collection[TopicPartition]) -> None:
+        consumer.pause(*places)
+        self._located.difference_update(places)
+        self._writer.drop()
+        self._writer.locate(places)
+
+    def _go_on(self, consumer: KafkaConsumer, located: dict[Place, int]) -> None:
+        """Read partitions on from after what the lake has of them."""
+        places = consumer.assignment().intersection(TopicPartition(*place) for place in located)
+        if not places:
+            return
+        try:
+            first = consumer.beginning_offsets(places, timeout_ms=_ANSWER_MILLISECONDS)
+            ends = consumer.end_offsets(places, timeout_ms=_ANSWER_MILLISECONDS)
+        except KafkaError as error:
+            self._outage.begin(error)
+            self._writer.locate(places)
+            return
+        self._ends |= ends
+        for place in places:
+            if located[place] >= ends[place]:
+                self._refuse(place, located[place], ends[place])
+            else:
+                self._begin(consumer, place, located[place], first[place])
+
+    def _refuse(self, place: TopicPartition, done: int, end: int) -> None:
+        if place not in self._cut:
+            logger.error(
+                "%s-%d ends at %d, but the lake has it up to %d: the topic was made anew or cut. It is not read, since "
+                "its first messages would pass for known ones; give the new topic another name", *place, end, done
+            )  # fmt: skip
+        self._cut.add(place)
+
+    def _begin(self, consumer: KafkaConsumer, place: TopicPartition, done: int, first: int) -> None:
+        if 0 <= done < first - 1:
+            self.missed_messages += first - 1 - done
+            logger.error(
+                "%s-%d: the broker deleted messages %d to %d before they were read; going on at %d. Let the topic keep "
+                "its messages for longer (retention.ms, retention.bytes)", *place, done + 1, first - 1, first
+            )  # fmt: skip
+        consumer.seek(place, max(done + 1, first))
+        self._handed[place] = done
+        self._reported.pop(place, None)
+        self._cut.discard(place)
+        self._located.add(place)
+
+    def _hold_back(self, consumer: KafkaConsumer) -> None:
+        places = consumer.assignment()
+        if self._writer.is_full():
+            consumer.pause(*places)
+        else:
+            consumer.resume(*self._located.intersection(places))
+
+    def _report(self, consumer: KafkaConsumer) -> None:
+        offsets = {}
+        for place in self._located.intersection(consumer.assignment()):
+            done = self._writer.committed(place)
+            if done >= 0 and self._reported.get(place) != done:
+                offsets[place] = OffsetAndMetadata(done + 1, "", -1)
+                self._reported[place] = done
+        if offsets:
+            consumer.commit_async(offsets)
+
+    def _ask(self, consumer: KafkaConsumer) -> None:
+        """Ask now and then how much there is; it tells the lag, and whether the broker answers at all."""
+        if time.monotonic() < self._next_question:
+            return
+        self._next_question = time.monotonic() + _ASK_SECONDS
+        self._tell_missing(known_topics(consumer))
+        places = consumer.assignment()
+        if not places:
+            return
+        try:
+            self._ends = consumer.end_offsets(places, timeout_ms=_ANSWER_MILLISECONDS)
+            self._outage.end()
+        except KafkaError as error:
+            self._outage.begin(error)
+        if self._cut:
+            self._writer.locate(self._cut)
+
+    def _tell_missing(self, known: set[str]) -> None:
+        missing = set(self._settings.topics) - known
+        if missing - self._missing:
+            names = ", ".join(sorted(missing))
+            logger.warning("there is no topic %s yet, or this user may not see it; waiting for it", names)
+        self._missing = missing
+
+    def _leave(self, consumer: KafkaConsumer) -> None:
+        self.revoked(_FLUSH_SECONDS)
+        self.leaving = True
+        try:
+            self._located = consumer.assignment()
+            self._report(consumer)
+            self._located = set()
+            consumer.close(autocommit=False, timeout_ms=_LEAVE_MILLISECONDS)
+        except Exception as error:
+            # The group notices by itself that this member is gone, when its session ends.
+            logger.warning("could not leave the group in order: %s", error)
+
+
+class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Called in the consumer's own thread, so it must not call the broker, and its time is the heartbeat's."""
+
+    def __init__(self, source: KafkaSource, consumer: KafkaConsumer, flush_seconds: float) -> None:
+        self._source = source
+        self._consumer = consumer
+        self._flush_seconds = flush_seconds
+
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        if revoked and not self._source.leaving:
+            self._source.revoked(self._flush_seconds)
+
+    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        self._source.assigned(self._consumer, assigned)
+
+    def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
+        # Others may have them by now: what is open is committed or refused when partitions are next assigned.
+        if lost:
+            self._source.revoked(0)
+
+
+class _Outage:
+    """Says once that Kafka is away, and once that it is back."""
+
+    def __init__(self, servers: list[str]) -> None:
+        self._servers = ", ".join(servers)
+        self.problem: str | None = None
+
+    def begin(self, error: Exception) -> None:
+        if self.problem is None:
+            logger.error("Kafka at %s cannot be read: %s: %s; trying again", self._servers, type(error).__name__, error)
+        self.problem = f"Kafka at {self._servers} cannot be read: {type(error).__name__}"
+
+    def end(self) -> None:
+        if self.problem is not None:
+            logger.info("Kafka at %s can be read again", self._servers)
+        self.problem = None

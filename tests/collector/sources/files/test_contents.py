@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import time
+from pathlib import Path
+
+from collector import Collector, CollectorSettings, Counts, FileSource
+from collector.sources.files.contents import KnownContents
+from collector.sources.files.listing import LogFile
+from collector.sources.files.open_file import OpenFile
+from lake import BATCHES, PARSED_LOGS, Lake, Storage
+from tests.collector.lines import chat_line
+
+
+def body(*numbers: int) -> bytes:
+    return b"".join(chat_line(number) + b"\n" for number in numbers)
+
+
+def rested(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    os.utime(path, (time.time() - 3600, time.time() - 3600))
+
+
+def collector_of(lake: Lake) -> Collector:
+    """A collector that knows no duplicates, so that nothing hides a line that is read twice."""
+    return Collector(lake, CollectorSettings(duplicate_window_hours=0))
+
+
+def run_once(lake: Lake, logs: Path) -> Counts:
+    collector, source = collector_of(lake), FileSource([str(logs)], Storage())
+    source.read_into(collector)
+    counts = collector.flush()
+    source.close()
+    return counts
+
+
+def test_a_later_run_knows_what_was_renamed_and_packed(lake: Lake, logs: Path) -> None:
+    """Of files that one run has read, the next run reads nothing under new names, but for what is new in them."""
+    for number in range(3):
+        rested(logs / f"{number}.log", body(number, number + 10))
+    assert run_once(lake, logs).stored == 6
+    (logs / "0.log").rename(logs / "old-0.log")
+    (logs / "1.log").unlink()
+    rested(logs / "1.log.gz", gzip.compress(body(1, 11)))
+    (logs / "2.log").unlink()
+    rested(logs / "2.log.1", body(2, 12, 22))
+    assert run_once(lake, logs) == Counts(lines=1, stored=1)
+    assert run_once(lake, logs) == Counts()
+
+
+def test_a_content_costs_a_row_and_no_transaction(lake: Lake, logs: Path) -> None:
+    """However many files are finished, each is one transaction of a table, and its content a row without lines."""
+    for number in range(20):
+        rested(logs / f"{number}.log", body(number))
+    run_once(lake, logs)
+    run_once(lake, logs)
+    for table in (lake.table(BATCHES), lake.table(PARSED_LOGS, "rag-app")):
+        lines = [
+            line for path in Path(table.uri, "_delta_log").glob("*.json") for line in path.read_bytes().splitlines()
+        ]
+        transactions = [action["txn"]["appId"] for action in map(json.loads, lines) if "txn" in action]
+        assert len([app_id for app_id in transactions if app_id.startswith("file:")]) == 20
+    rows = lake.table(BATCHES).read().to_pylist()
+    assert len(rows) == 40
+    assert sum(row["lines"] for row in rows) == sum(row["stored"] for row in rows) == 20
+    assert sum(row["lines"] == 0 and row["newest_requested_at"] is None for row in rows) == 20
+
+
+def test_only_lines_that_were_taken_are_known(lake: Lake, logs: Path) -> None:
+    """A content is known while its lines are in an open batch or committed, not after the batch was given up."""
+    log = logs / "a.log"
+    rested(log, body(1, 2))
+    collector, source = collector_of(lake), FileSource([str(log)], Storage())
+    contents = KnownContents(collector)
+    file = OpenFile.open(LogFile(str(log), str(log), log.stat().st_size, source.find()[0].modified_at), Storage())
+    assert file is not None
+    file.find_place(contents, None)
+    source.read_into(collector)
+    file.offset = log.stat().st_size
+    file.checksum = None
+    file.remember_content(contents)
+    file.close()
+    packed = io.BytesIO(gzip.compress(body(1, 2, 3)))
+    assert contents.find(packed, chat_line(1)) == len(body(1, 2))
+    collector._give_up()
+    assert contents.find(packed, chat_line(1)) == 0
+    contents.write(source._clock())
+    assert lake.table(BATCHES).read().num_rows == 0
+    source.read_into(collector)
+    collector.flush()
+    contents.write(source._clock())
+    assert KnownContents(collector).find(packed, chat_line(1)) == len(body(1, 2))

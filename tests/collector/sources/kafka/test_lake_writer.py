@@ -1,0 +1,56 @@
+"""What becomes of fetched values, without a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from collector import Collector, CollectorSettings
+from collector.commit.position import Partition, Piece
+from collector.sources.kafka.lake_writer import LakeWriter
+from lake import Lake, LostRaceError
+from tests.collector.lines import chat_line
+from tests.servers import wait_for
+
+PLACE = ("topic", 0)
+FILE = Partition("file", "/logs/a.log", "a")
+
+
+@pytest.fixture
+def collector(tmp_path: Path) -> Collector:
+    return Collector(Lake(str(tmp_path / "lake")), CollectorSettings(flush_seconds=600))
+
+
+@pytest.fixture
+def writer(collector: Collector) -> Iterator[LakeWriter]:
+    made = LakeWriter(collector, 1 << 30)
+    yield made
+    made.close()
+
+
+def test_values_that_do_not_go_on_are_a_loss(writer: LakeWriter) -> None:
+    """Values after a gap are not taken: the partition is read again from after what was taken before."""
+    writer.put(PLACE, -1, [(0, chat_line(0))])
+    writer.put(PLACE, 4, [(5, chat_line(5))])
+    wait_for(writer.take_loss)
+    writer.locate([PLACE])
+    assert wait_for(writer.located) == {PLACE: 0}
+
+
+def test_a_race_that_another_source_lost_is_a_loss_here_too(writer: LakeWriter, collector: Collector) -> None:
+    """Lines that were given up with a file's are read again, also where the topic gains no more."""
+    values = [(number, chat_line(number)) for number in range(3)]
+    writer.put(PLACE, -1, values)
+    wait_for(lambda: collector.offset(Partition("kafka", *map(str, PLACE))) == 2)
+    collector.add(Piece(FILE, chat_line(7), 1, 0))
+    other = Collector(collector.lake, CollectorSettings())
+    other.commit([Piece(FILE, chat_line(number), number - 6, number - 7) for number in (7, 8)])
+    with pytest.raises(LostRaceError):
+        collector.flush()
+    wait_for(writer.take_loss)
+    assert writer.waiting_bytes() == 0
+    writer.put(PLACE, -1, values)
+    assert writer.flush(30)
+    assert (writer.committed(PLACE), collector.totals.stored) == (2, 3)
