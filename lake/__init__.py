@@ -13,7 +13,7 @@ from lake.answers.cases import USABLE_STATUS, Case, CaseBook
 from lake.answers.child_contexts import OUTRANKED_BY_CHILD, ChildContexts
 from lake.answers.frames import OTHER_CASES, answers_frame, ground_truth_frame
 from lake.answers.signals import DISLIKES, FOLD_COLUMNS, fold_signals
-from lake.erasure.erasure import BACKFILLS, PASSES, Receipt, TableReceipt, erase
+from lake.erasure.erasure import Receipt, TableReceipt, erase
 from lake.erasure.erasure_scope import Subject
 from lake.root_tables import BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
 from lake.schemas import (
@@ -37,6 +37,7 @@ from lake.service.host_names import reads_hosts
 from lake.table_spec import TableSpec
 from lake.tables.folder_names import deployment_name, folder_name
 from lake.tables.lake import Lake, check_root
+from lake.tables.pass_transaction import BACKFILLS, PASSES, PassTransaction, UncommittedPositions
 from lake.tables.positions import read_new
 from lake.tables.reading_ahead import ReadAhead, Wanted
 from lake.tables.storage import Storage, is_remote
@@ -110,6 +111,7 @@ __all__ = [
     "LostRaceError",
     "MaintenanceResult",
     "Origin",
+    "PassTransaction",
     "ReadAhead",
     "Receipt",
     "ServicePart",
@@ -120,6 +122,7 @@ __all__ = [
     "TableReceipt",
     "TableReplacedError",
     "TableSpec",
+    "UncommittedPositions",
     "Wanted",
     "age_of",
     "all_tables",

@@ -17,22 +17,10 @@ from lake.schemas import ALERTS, ANCHORS, GROUND_TRUTH, PARSED_LOGS, REPLAYS, SC
 from lake.table_spec import TableSpec
 from lake.tables.delta_log import DataFile, live_files, scan
 from lake.tables.lake import Lake
+from lake.tables.pass_transaction import BACKFILLS, PASSES, PassTransaction
 from lake.tables.rewriting import batches, replace
 from lake.tables.table import LostRaceError, Table
 from lake.upkeep.cleaning import forget_history
-
-PASSES = "passes"
-"""The `app_id` that every pass over a table carries when it appends what it made of other tables, one more each time.
-
-A pass asks for it (`Table.progress`) before it reads. An erasure moves it in `scores`, `anchors`, `ground_truth` and
-`replays` when the rows are gone, so that a pass that has read them is refused with LostRaceError.
-"""
-
-BACKFILLS = "backfills"
-"""The same for what makes rows of old ones: it goes on beside the passes over new ones and neither refuses the other.
-
-An erasure moves it wherever it moves `PASSES`.
-"""
 
 _ATTEMPTS = 20
 _MADE_OF_LOGS = (USER_SIGNALS, SCORES, ANCHORS, REPLAYS, GROUND_TRUTH, ALERTS)
@@ -182,10 +170,8 @@ class _Erasure:
 
 def _move_passes(table: Table) -> None:
     for _ in range(_ATTEMPTS):
-        committed = table.progress((PASSES, BACKFILLS))
-        ahead = {name: committed.get(name, 0) + 1 for name in (PASSES, BACKFILLS)}
         try:
-            return table.append(table.spec.schema.empty_table(), ahead)
+            return PassTransaction(table, counters=(PASSES, BACKFILLS)).append(table.spec.schema.empty_table())
         except LostRaceError:
             continue
     raise _lost(table)
