@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 from botocore.exceptions import BotoCoreError
-from deltalake.exceptions import DeltaError
 
 from collector import WorkerError
 from dialwatch.commands import (
@@ -30,7 +29,7 @@ from dialwatch.serving.server import AddressError
 from evaluator.calibration import CalibrationError
 from evaluator.datasets import DatasetError
 from evaluator.metrics import UnknownMetricError
-from lake import LostRaceError
+from lake import LostRaceError, TableError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command("demo")(demo.demo)
@@ -50,9 +49,9 @@ _MENDABLE = (
     CalibrationError,
     ConfigError,
     DatasetError,
-    DeltaError,
     LostRaceError,
     OSError,
+    TableError,
     UnknownMetricError,
     WorkerError,
 )

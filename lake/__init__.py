@@ -41,7 +41,7 @@ from lake.tables.pass_transaction import BACKFILLS, PASSES, PassTransaction, Unc
 from lake.tables.positions import read_new
 from lake.tables.reading_ahead import ReadAhead, Wanted
 from lake.tables.storage import Storage, is_remote
-from lake.tables.store_errors import in_one_line, is_store_error, log_failure, without_rows
+from lake.tables.store_errors import TableError, in_one_line, is_store_error, log_failure, without_rows
 from lake.tables.table import OVERLAP, Change, LostRaceError, Table, TableReplacedError
 from lake.upkeep.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
 from lake.upkeep.compaction import TARGET_BYTES, Compaction, compact
@@ -119,6 +119,7 @@ __all__ = [
     "Storage",
     "Subject",
     "Table",
+    "TableError",
     "TableReceipt",
     "TableReplacedError",
     "TableSpec",

@@ -16,11 +16,10 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from deltalake.exceptions import DeltaError
 
 from collector.commit.duplicates import Numbers, id_numbers
 from collector.commit.position import HTTP, Partition
-from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Table, TableReplacedError, TableSpec
+from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Table, TableError, TableReplacedError, TableSpec
 
 COLLECTORS = "collector"
 """The app_id that all collectors share."""
@@ -83,7 +82,7 @@ def _gained(table: Table, before: Look, columns: list[str], since: datetime) -> 
     recent = ds.field("ingested_at") >= since
     if before.version is not None:
         # Where what was added is not known any more, all there is may be new.
-        with suppress(DeltaError, TableReplacedError):
+        with suppress(TableError, TableReplacedError):
             return table.read_since(before.version, columns, newest=since).rows.filter(recent)
     return table.read(columns, recent)
 

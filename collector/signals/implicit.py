@@ -25,7 +25,9 @@ from lake import (
     USER_SIGNALS,
     Lake,
     LostRaceError,
+    PassTransaction,
     Table,
+    UncommittedPositions,
     log_failure,
     read_new,
 )
@@ -33,8 +35,6 @@ from lake import (
 logger = logging.getLogger(__name__)
 
 FROM_LOGS = "implicit:parsed_logs"
-_WITHOUT_SIGNALS = 100
-"""So many commits of the log without a signal are worth one that only says that they were read."""
 _IS_REQUEST = (
     ds.field("is_entry") & ds.field("kind").isin(ANSWERING_KINDS) & ds.field("chat_id").is_valid() & IS_PRODUCTION
 )
@@ -63,7 +63,7 @@ class ImplicitSignals:
         self._window = timedelta(days=settings.window_days)
         self._lexicon = Lexicon.with_file(settings.lexicon)
         self._clock = clock
-        self._done: dict[str, int] = {}
+        self._uncommitted = UncommittedPositions()
 
     def run_once(self, is_stopping: Callable[[], bool] = lambda: False) -> ImplicitResult:
         """Read what is new in every deployment's log and append what it means, once, whoever else does the same.
@@ -87,17 +87,17 @@ class ImplicitSignals:
 
     def _derive(self, deployment: str) -> Counter[str]:
         logs, signals = self._lake.table(PARSED_LOGS, deployment), self._lake.table(USER_SIGNALS, deployment)
-        committed = signals.committed(FROM_LOGS)
-        done = max(
-            (version for version in (committed, self._done.get(deployment)) if version is not None), default=None
-        )
+        transaction = PassTransaction(signals, [FROM_LOGS], counters=(), uncommitted=self._uncommitted)
+        done = transaction.positions.get(FROM_LOGS)
         change = read_new(logs, done, _NEW_COLUMNS)
         if change.version is None or change.version == done:
             return Counter()
         rows = self._signals_of(deployment, logs, signals, change.rows.filter(_IS_REQUEST))
-        if rows or change.version - (committed or 0) >= _WITHOUT_SIGNALS:
-            signals.append(USER_SIGNALS.rows(rows), progress={FROM_LOGS: change.version})
-        self._done[deployment] = change.version
+        reached = {FROM_LOGS: change.version}
+        if rows or transaction.is_far(reached, [FROM_LOGS]):
+            transaction.append(USER_SIGNALS.rows(rows), reached)
+        else:
+            transaction.remember(reached)
         return Counter(row["signal"] for row in rows)
 
     def _signals_of(self, deployment: str, logs: Table, signals: Table, new: pa.Table) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from evaluator.answers import ANSWER_COLUMNS, Answer, DeploymentTables, answers,
 from evaluator.metrics import Metric
 from evaluator.metrics.metric import Redrawable
 from evaluator.scoring import Scorer
-from lake import ANCHORS, PASSES, CaseBook, can_drift
+from lake import ANCHORS, CaseBook, PassTransaction, can_drift
 
 _AT_ONCE = 50
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -87,7 +87,7 @@ class Rescoring:
         is_stopping: Callable[[], bool],
     ) -> int:
         # Before the look at any other table: an erasure that takes rows from one moves this one.
-        passes = tables.anchors.progress((PASSES,)).get(PASSES, 0)
+        transaction = PassTransaction(tables.anchors)
         held = Held.read(tables.anchors, metric.name)
         if (held.last_scored_at(metric.version) or _EPOCH) >= due:
             return 0
@@ -107,7 +107,7 @@ class Rescoring:
                 parts.append(_as_anchors(rows, draw))
         rows = pa.concat_tables(parts)
         if rows.num_rows:
-            tables.anchors.append(rows, progress={PASSES: passes + 1})
+            transaction.append(rows)
             told = {"deployment": tables.deployment, "metric": metric.name}
             text = "scored anchors of metric %r of deployment %r again: %d rows"
             log.info(text, metric.name, tables.deployment, rows.num_rows, extra=told)

@@ -5,7 +5,6 @@ from evaluator.answers.identity import identity
 from evaluator.answers.late_contexts import Grace, wait_for_others, with_late_contexts
 from evaluator.answers.new import new_answers
 from evaluator.answers.old import Period, Place, answers_a_day, old_answers
-from evaluator.answers.positions import Uncommitted, is_far
 from evaluator.answers.tables import DeploymentTables
 
 __all__ = [
@@ -16,11 +15,9 @@ __all__ = [
     "Grace",
     "Period",
     "Place",
-    "Uncommitted",
     "answers",
     "answers_a_day",
     "identity",
-    "is_far",
     "new_answers",
     "old_answers",
     "wait_for_others",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
@@ -15,7 +15,7 @@ from evaluator.answers.answer import ANSWER_COLUMNS
 from evaluator.answers.late_contexts import waits_after
 from evaluator.answers.new import FROM_LOGS, POSITIONS, WAITED_UNTIL, new_answers
 from evaluator.answers.tables import DeploymentTables
-from lake import BACKFILLS, IS_ANSWER, PARSED_LOGS, PASSES
+from lake import BACKFILLS, IS_ANSWER, PARSED_LOGS, PASSES, PassTransaction
 
 ANSWERS_AT_ONCE = 1_000
 """So many are read, scored and committed together."""
@@ -42,37 +42,30 @@ class Period:
 
 @dataclass(frozen=True)
 class Place:
-    """How far the service and earlier backfills have come with a deployment.
+    """How far the service and earlier backfills have come with a deployment, and the pass that goes on from there.
 
-    `committed` has their positions by the names of `LOOKED_AT`. `waited_until` is the moment up to which answers have
-    waited long enough for their contexts, in microseconds since 1970.
+    `waited_until` is the moment up to which answers have waited long enough for their contexts, in microseconds since
+    1970. What `transaction` appends collides with other backfills and with erasures; before the first pass of the
+    service also with that, which scores all that is there.
     """
 
-    committed: Mapping[str, int]
+    transaction: PassTransaction
     waited_until: int
 
     @classmethod
     def of(cls, tables: DeploymentTables, now: datetime, context_grace: float) -> Place:
-        """Look; what is appended after it with `ahead` is refused where others have come between."""
-        committed = tables.scores.progress(LOOKED_AT)
+        """Begin the pass."""
+        transaction = PassTransaction(tables.scores, (*POSITIONS, WAITED_UNTIL), (BACKFILLS, PASSES))
         by_the_clock = int((now - timedelta(seconds=context_grace)).timestamp() * 1_000_000)
-        return cls(committed, committed.get(WAITED_UNTIL, by_the_clock))
+        place = cls(transaction, transaction.committed.get(WAITED_UNTIL, by_the_clock))
+        if place.is_served:
+            transaction.beside(PASSES)
+        return place
 
     @property
     def is_served(self) -> bool:
         """Whether the service has been here: then it will score all that it has not read yet."""
-        return FROM_LOGS in self.committed
-
-    def ahead(self, commits: int) -> dict[str, int]:
-        """What the commit after so many others carries: it collides with other backfills and with erasures.
-
-        Before the first pass of the service also with that, which scores all that is there.
-        """
-        names = [BACKFILLS] if self.is_served else [BACKFILLS, PASSES]
-        return {name: self.committed.get(name, 0) + commits + 1 for name in names}
-
-
-LOOKED_AT = (*POSITIONS, WAITED_UNTIL, PASSES, BACKFILLS)
+        return FROM_LOGS in self.transaction.committed
 
 
 @dataclass(frozen=True)
@@ -115,7 +108,7 @@ def old_answers(
 def _unread(tables: DeploymentTables, place: Place) -> pa.Array | None:
     if not place.is_served:
         return None
-    rows: pa.Table = new_answers(tables, place.committed, ["event_id"]).rows
+    rows: pa.Table = new_answers(tables, place.transaction.committed, ["event_id"]).rows
     return rows["event_id"].combine_chunks()
 
 

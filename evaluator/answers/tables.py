@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluator.answers.positions import Uncommitted
-from lake import ALERTS, ANCHORS, GROUND_TRUTH, PARSED_LOGS, SCORES, USER_SIGNALS, ChildContexts, Lake, Table
+from lake import (
+    ALERTS,
+    ANCHORS,
+    GROUND_TRUTH,
+    PARSED_LOGS,
+    SCORES,
+    USER_SIGNALS,
+    ChildContexts,
+    Lake,
+    Table,
+    UncommittedPositions,
+)
 
 
 @dataclass(frozen=True)
@@ -23,14 +33,18 @@ class DeploymentTables:
     anchors: Table
     alerts: Table
     children: ChildContexts
-    uncommitted: Uncommitted
+    uncommitted: UncommittedPositions
 
     @classmethod
     def of(
-        cls, lake: Lake, deployment: str, children: ChildContexts | None = None, uncommitted: Uncommitted | None = None
+        cls,
+        lake: Lake,
+        deployment: str,
+        children: ChildContexts | None = None,
+        uncommitted: UncommittedPositions | None = None,
     ) -> DeploymentTables:
         """Open the tables of a deployment; none of them need exist."""
         specs = (PARSED_LOGS, USER_SIGNALS, GROUND_TRUTH, SCORES, ANCHORS, ALERTS)
         logs, signals, truth, scores, anchors, alerts = (lake.table(spec, deployment) for spec in specs)
-        children, uncommitted = children or ChildContexts(lake), uncommitted or Uncommitted()
+        children, uncommitted = children or ChildContexts(lake), uncommitted or UncommittedPositions()
         return cls(deployment, logs, signals, truth, scores, anchors, alerts, children, uncommitted)

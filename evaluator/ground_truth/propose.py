@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from evaluator.answers import ANSWER_COLUMNS, Answer, DeploymentTables, answers, identity, is_far, with_late_contexts
+from evaluator.answers import ANSWER_COLUMNS, Answer, DeploymentTables, answers, identity, with_late_contexts
 from evaluator.ground_truth.likes import (
     CAN_MAKE_GOOD,
     IDENTITY_COLUMNS,
@@ -22,7 +22,7 @@ from evaluator.ground_truth.likes import (
     opinions_on,
 )
 from evaluator.sentences import EXTRACTOR, supporting_sentences
-from lake import GROUND_TRUTH, IS_ANSWER, PASSES, read_new
+from lake import GROUND_TRUTH, IS_ANSWER, PassTransaction, read_new
 
 FROM_LOGS = "ground_truth:parsed_logs"
 FROM_SIGNALS = "ground_truth:user_signals"
@@ -41,9 +41,8 @@ def propose_cases(tables: DeploymentTables, now: datetime) -> int:
     """
     if tables.signals.version() is None:
         return 0
-    committed = tables.truth.progress((FROM_LOGS, FROM_SIGNALS, PASSES))
-    passes = committed.get(PASSES, 0)
-    seen = tables.uncommitted.since(tables.truth, committed, passes)
+    transaction = PassTransaction(tables.truth, (FROM_LOGS, FROM_SIGNALS), uncommitted=tables.uncommitted)
+    seen = transaction.positions
     logs = read_new(tables.logs, seen.get(FROM_LOGS), IDENTITY_COLUMNS)
     signals = read_new(tables.signals, seen.get(FROM_SIGNALS), OPINION_COLUMNS)
     read = {FROM_LOGS: logs.version, FROM_SIGNALS: signals.version}
@@ -51,12 +50,10 @@ def propose_cases(tables: DeploymentTables, now: datetime) -> int:
     liked = _newly_liked(tables, logs.rows.filter(IS_ANSWER), signals.rows.filter(CAN_MAKE_GOOD))
     known = set(tables.truth.read(["case_id"])["case_id"].to_pylist()) if liked else set()
     cases = [case for like in _read_answers(tables, liked, known) for case in _cases(*like, now)]
-    if not cases and not is_far(reached, committed, [FROM_LOGS, FROM_SIGNALS]):
-        tables.uncommitted.note(tables.truth, reached, passes)
+    if not cases and not transaction.is_far(reached, [FROM_LOGS, FROM_SIGNALS]):
+        transaction.remember(reached)
         return 0
-    ahead = {name: position for name, position in reached.items() if position != committed.get(name)}
-    # The number of the pass makes any two evaluators collide here, whichever inputs each of them found new.
-    tables.truth.append(GROUND_TRUTH.rows(cases), progress=ahead | {PASSES: passes + 1})
+    transaction.append(GROUND_TRUTH.rows(cases), reached)
     return len(cases)
 
 

@@ -218,7 +218,7 @@ class DeploymentBackfill:
         place = self.look()
         held = self.held_on(day)
         cases = CaseBook.read(self.tables.truth, self.tables.logs)
-        commits, seen, left = 0, 0, 0
+        seen, left = 0, 0
         were_held = max(0, len(held) - written.total)
         known = owed_probabilities(self.tables.scores, self.metrics, self.period.requests(day))
         sampling = Sampling(self.sampling, known=known)
@@ -229,8 +229,7 @@ class DeploymentBackfill:
                     self.tables, some, self.metrics, cases, now, held=held, is_backfill=True, sampling=sampling
                 )
                 if rows.num_rows:
-                    self.tables.scores.append(rows, progress=place.ahead(commits))
-                    commits += 1
+                    place.transaction.append(rows)
                 written.add(counts)
                 if counts.is_budget_spent:
                     return were_held, left

@@ -16,7 +16,7 @@ from evaluator.judge_binding import asks_judge
 from evaluator.judges.answer import NOT_FOR_GOOD, TRANSIENT
 from evaluator.metrics import Metric
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
-from lake import IS_ANSWER, PASSES, SCORES, CaseBook, Table
+from lake import IS_ANSWER, SCORES, CaseBook, PassTransaction, Table
 
 log = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ class OwedScores:
     ) -> tuple[ScoreCounts, datetime | None]:
         """Give what came of it, and when to look again."""
         counts = ScoreCounts()
-        passes = tables.scores.progress([PASSES]).get(PASSES, 0)
+        transaction = PassTransaction(tables.scores)
         recent = _recent(now)
         held = held_score_ids(tables.scores, [metric], recent)
         debts = self._known(tables, metric, _debts(tables, metric, recent, held))
@@ -134,7 +134,7 @@ class OwedScores:
             debts.update({one: few[one].failed(now, owed.get(one)) for one in few.keys() - given})
             rest = now if given and not counts.is_budget_spent else now + _AGAIN_AFTER
         if sum(part.num_rows for part in parts):
-            tables.scores.append(pa.concat_tables(parts), progress={PASSES: passes + 1})
+            transaction.append(pa.concat_tables(parts))
         return counts, min((max(debt.due, rest) for debt in debts.values()), default=None)
 
     def _known(self, tables: DeploymentTables, metric: Metric, found: Sequence[_Debt]) -> dict[str, _Debt]:

@@ -8,12 +8,12 @@ from time import monotonic
 
 import pyarrow as pa
 
-from evaluator.answers import DeploymentTables, Grace, answers, is_far, new_answers, with_late_contexts
+from evaluator.answers import DeploymentTables, Grace, answers, new_answers, with_late_contexts
 from evaluator.answers.new import FROM_LOGS, POSITIONS, WAITED_UNTIL
 from evaluator.metrics import Metric
 from evaluator.sampling import Sampling
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
-from lake import IS_ANSWER, PASSES, SCORES, CaseBook
+from lake import IS_ANSWER, SCORES, CaseBook, PassTransaction
 
 CUT = "evaluate:cut"
 """Odd where the scores of a stretch of the log are there in part, because it took long or was cut off."""
@@ -48,22 +48,22 @@ def score_new_answers(
     counts = ScoreCounts()
     if tables.logs.version() is None:
         return counts
-    committed = tables.scores.progress((*POSITIONS, WAITED_UNTIL, CUT, PASSES))
-    passes = committed.get(PASSES, 0)
-    seen = tables.uncommitted.since(tables.scores, committed, passes)
+    transaction = PassTransaction(tables.scores, (*POSITIONS, WAITED_UNTIL, CUT), uncommitted=tables.uncommitted)
+    seen = transaction.positions
     grace = Grace.of(now, context_grace, seen.get(WAITED_UNTIL))
     ended = grace.ended(tables)
     new = new_answers(tables, seen)
     reached = {**new.reached, WAITED_UNTIL: grace.until}
     ready = grace.ready(ended, new.rows).filter(IS_ANSWER)
-    if not ready.num_rows and not is_far(reached, committed, [FROM_LOGS]):
-        tables.uncommitted.note(tables.scores, reached, passes)
+    if not ready.num_rows and not transaction.is_far(reached, [FROM_LOGS]):
+        transaction.remember(reached)
         return counts
     cases = CaseBook.read(tables.truth, tables.logs)
     # A backfill that came before the first pass may have scored some of them.
+    committed = transaction.committed
     may_be_held = FROM_LOGS not in committed or new.repeats or committed.get(CUT, 0) % 2
     held = held_score_ids(tables.scores, metrics) if may_be_held else frozenset()
-    commits = _Commits(tables, passes, committed.get(CUT, 0))
+    commits = _Commits(transaction)
     sampling = sampling_of(ready)
     for found in answers(ready, answers_at_once(metrics)):
         if is_stopping():
@@ -73,17 +73,15 @@ def score_new_answers(
         rows, of_some = scorer.rows(tables, some, metrics, cases, now, held=held, sampling=sampling)
         counts.add(of_some)
         commits.add(rows)
-    commits.end({name: position for name, position in reached.items() if position != committed.get(name)})
+    commits.end(reached)
     return counts
 
 
 class _Commits:
-    """Commits of one pass; the number of the pass makes any two evaluators collide, whatever else each has moved."""
+    """Commits of one pass: every minute what there is, marked as a part, and at the end how far the log was read."""
 
-    def __init__(self, tables: DeploymentTables, passes: int, cut: int) -> None:
-        self._scores = tables.scores
-        self._passes = passes
-        self._cut = cut
+    def __init__(self, transaction: PassTransaction) -> None:
+        self._transaction = transaction
         self._rows = [SCORES.schema.empty_table()]
         self._since = monotonic()
 
@@ -96,14 +94,20 @@ class _Commits:
     def cut(self) -> None:
         """Commit the rows, and that more of the same stretch are to come."""
         if sum(rows.num_rows for rows in self._rows):
-            self._commit({} if self._cut % 2 else {CUT: self._cut + 1})
-            self._cut += not self._cut % 2
+            self._commit({} if self._is_cut else {CUT: self._cut + 1})
 
     def end(self, reached: Mapping[str, int]) -> None:
         """Commit the rows, and how far the log was read with them."""
-        self._commit({**reached, **({CUT: self._cut + 1} if self._cut % 2 else {})})
+        self._commit({**reached, **({CUT: self._cut + 1} if self._is_cut else {})})
 
-    def _commit(self, progress: Mapping[str, int]) -> None:
-        self._passes += 1
-        self._scores.append(pa.concat_tables(self._rows), progress={**progress, PASSES: self._passes})
+    @property
+    def _cut(self) -> int:
+        return self._transaction.committed.get(CUT, 0)
+
+    @property
+    def _is_cut(self) -> bool:
+        return self._cut % 2 == 1
+
+    def _commit(self, reached: Mapping[str, int]) -> None:
+        self._transaction.append(pa.concat_tables(self._rows), reached)
         self._rows, self._since = self._rows[:1], monotonic()

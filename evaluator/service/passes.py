@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from evaluator.anchors import Rescoring
-from evaluator.answers import DeploymentTables, Uncommitted, wait_for_others
+from evaluator.answers import DeploymentTables, wait_for_others
 from evaluator.ground_truth import propose_cases
 from evaluator.metrics import Metric
 from evaluator.scoring import ScoreCounts, Scorer
@@ -16,7 +16,7 @@ from evaluator.service.judge_pool import Judges
 from evaluator.service.judge_retries import OwedScores
 from evaluator.service.new_scores import score_new_answers
 from evaluator.settings import EvaluatorSettings
-from lake import ChildContexts, ClockSteps, Lake, LostRaceError, log_failure
+from lake import ChildContexts, ClockSteps, Lake, LostRaceError, UncommittedPositions, log_failure
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class Evaluator:
         self._rescoring = Rescoring(settings.anchors, self._scorer)
         self._told_missing: set[str] = set()
         self._children = ChildContexts(lake, wait_for_others(settings.context_grace), clock)
-        self._uncommitted = Uncommitted()
+        self._uncommitted = UncommittedPositions()
         self._clock = clock
         self._steps = ClockSteps(clock, monotonic or (lambda: clock().timestamp()))
         for deployment in (None, *settings.deployments):

@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from deltalake.exceptions import DeltaError
 
 from lake.answers.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, Call, owners
 from lake.schemas import PARSED_LOGS
 from lake.table_spec import TIMESTAMP
 from lake.tables.lake import Lake
+from lake.tables.store_errors import TableError
 from lake.tables.table import Table
 
 Span = tuple[str, str]
@@ -185,7 +185,7 @@ class ChildContexts:
         """Read rows of some deployments' tables, of all where none are named, with the table that they were in."""
         try:
             return pa.concat_tables(self._read_each(columns, where, deployments))
-        except (OSError, DeltaError):
+        except (OSError, TableError):
             # A table was made anew or its files replaced since it was looked at: open all of them again.
             self._tables.clear()
             self._datasets.clear()

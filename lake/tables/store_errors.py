@@ -8,6 +8,9 @@ from collections.abc import Mapping
 
 from deltalake.exceptions import DeltaError
 
+TableError = DeltaError
+"""What a table cannot do, or its store does not answer or refuses: the errors of deltalake."""
+
 _HEAD, _TAIL = 250, 150
 _OF_S3_CLIENTS = frozenset({"botocore", "aiobotocore", "aiohttp"})
 """Packages whose errors s3fs lets through; by name, as their import takes long."""
@@ -17,7 +20,7 @@ _COLOURS = re.compile("\x1b\\[[0-9;]*m")
 
 def is_store_error(error: BaseException) -> bool:
     """Whether the store, or the way to it, said so: an error of files and networks, of deltalake, of an S3 client."""
-    if isinstance(error, OSError | DeltaError):
+    if isinstance(error, OSError | TableError):
         return True
     return any(kind.__module__.partition(".")[0] in _OF_S3_CLIENTS for kind in type(error).__mro__)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from lake import ALERTS, Lake, LostRaceError, Table, in_one_line
+from lake import ALERTS, Lake, LostRaceError, PassTransaction, Table, in_one_line
 from monitor.alerts.change import AlertChange, AlertDetails, DeliveryKind, WorstAnswer, digest, from_row, to_row
 from monitor.alerts.floor_alerts import floor_news
 from monitor.alerts.obsolete import IsWorse, resumed, withdrawn
@@ -34,18 +34,20 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class _Shelf:
-    """Alerts of one deployment, as its table has them."""
+    """Alerts of one deployment as its table has them; without a transaction they are to be read (again)."""
 
     table: Table
-    version: int = 0
     changes: list[AlertChange] = field(default_factory=list)
+    transaction: PassTransaction | None = None
 
-    def load(self) -> None:
-        before, rows, after = self.table.committed(_APP_ID), self.table.read(), self.table.committed(_APP_ID)
-        while before != after:
-            before, rows, after = after, self.table.read(), self.table.committed(_APP_ID)
-        self.version = after or 0
-        self.changes = sorted((from_row(row) for row in rows.to_pylist()), key=lambda change: change.changed_at)
+    def load(self) -> PassTransaction:
+        if self.transaction is None:
+            # Begun before the rows are read: what it appends knows all of them, or is refused.
+            transaction = PassTransaction(self.table, counters=[_APP_ID])
+            rows = self.table.read().to_pylist()
+            self.changes = sorted((from_row(row) for row in rows), key=lambda change: change.changed_at)
+            self.transaction = transaction
+        return self.transaction
 
 
 class AlertBook:
@@ -239,16 +241,15 @@ class AlertBook:
 
     def _append(self, shelf: _Shelf, news: Callable[[Sequence[AlertChange]], list[AlertChange]]) -> list[AlertChange]:
         for _ in range(_ATTEMPTS):
+            transaction = shelf.load()
             changes = news(shelf.changes)
             if not changes:
                 return []
             try:
-                rows = ALERTS.rows([to_row(change) for change in changes])
-                shelf.table.append(rows, progress={_APP_ID: shelf.version + 1})
+                transaction.append(ALERTS.rows([to_row(change) for change in changes]))
             except LostRaceError:
-                shelf.load()
+                shelf.transaction = None
                 continue
-            shelf.version += 1
             shelf.changes += changes
             return changes
         raise LostRaceError(f"{shelf.table.uri} was changed by others {_ATTEMPTS} times in a row; run fewer monitors")

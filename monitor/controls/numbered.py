@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from lake import Lake, LostRaceError, TableSpec
+from lake import Lake, LostRaceError, PassTransaction, TableSpec
 
 _ATTEMPTS = 10
 
@@ -16,9 +16,10 @@ def append_numbered(lake: Lake, spec: TableSpec, app_id: str, row: Callable[[int
     """
     table = lake.table(spec)
     for _ in range(_ATTEMPTS):
-        number = (table.committed(app_id) or 0) + 1
+        transaction = PassTransaction(table, counters=[app_id])
+        number = transaction.count(app_id) + 1
         try:
-            table.append(spec.rows([dict(row(number))]), {app_id: number})
+            transaction.append(spec.rows([dict(row(number))]))
         except LostRaceError:
             continue
         return number

@@ -224,7 +224,7 @@ def test_a_pass_without_news_adds_nothing(chats: Any) -> None:
 
 def test_a_deployment_without_signals_gets_no_table(chats: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that only applications call has nothing to say, and is not read from its beginning for ever."""
-    monkeypatch.setattr("collector.signals.implicit._WITHOUT_SIGNALS", 6)
+    monkeypatch.setattr("lake.tables.pass_transaction._VERSIONS_WITHOUT_ROWS", 6)
     signals = passes(chats.lake)
     for number in range(7):
         chats.log(chats.request(f"{number}", number, [WHO], is_entry=False))

@@ -95,7 +95,7 @@ def test_so_many_rows_without_a_score_are_worth_a_commit(
     lake: Lake, traffic: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that a new process does not read all of them again."""
-    monkeypatch.setattr("evaluator.answers.positions._WITHOUT_ROWS", 3)
+    monkeypatch.setattr("lake.tables.pass_transaction._VERSIONS_WITHOUT_ROWS", 3)
     evaluator = new_evaluator(lake)
     traffic.rate(traffic.signal("dislike", "unknown"))
     for number in range(4):

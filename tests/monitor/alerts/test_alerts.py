@@ -163,16 +163,6 @@ def test_scores_read_again_after_a_restart_are_no_news(lake: Lake) -> None:
     assert kinds(restarted.record([fired(30)], NOW)) == ["firing"]
 
 
-def test_two_books_on_one_lake_write_a_change_once(lake: Lake) -> None:
-    """Of two monitors that find the same at the same time, one writes it and the other sees that it is there."""
-    one, other = AlertBook(lake), AlertBook(lake)
-    assert kinds(one.record([fired()], NOW)) == ["firing"]
-    assert other.record([fired()], NOW) == []
-    assert kinds(other.record([resolved()], NOW)) == ["resolved"]
-    assert one.record([resolved()], NOW) == []
-    assert len(rows_of(lake)) == 2
-
-
 def test_pending_is_what_a_receiver_was_not_told(lake: Lake) -> None:
     """A delivery to one receiver, or giving it up, settles the change for that receiver alone, also after a restart."""
     book = AlertBook(lake)
