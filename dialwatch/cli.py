@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 import sys
-from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
-from botocore.exceptions import BotoCoreError
 
-from collector import WorkerError
+from dialwatch import __version__
 from dialwatch.commands import (
     collect,
     demo,
@@ -24,12 +22,7 @@ from dialwatch.commands import (
     up,
     webhook,
 )
-from dialwatch.config import ConfigError
-from dialwatch.serving.server import AddressError
-from evaluator.calibration import CalibrationError
-from evaluator.datasets import DatasetError
-from evaluator.metrics import UnknownMetricError
-from lake import LostRaceError, TableError
+from dialwatch.errors import AddressError, ConfigError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command("demo")(demo.demo)
@@ -44,22 +37,10 @@ app.add_typer(judge.app, name="judge")
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
 
-_MENDABLE = (
-    AddressError,
-    CalibrationError,
-    ConfigError,
-    DatasetError,
-    LostRaceError,
-    OSError,
-    TableError,
-    UnknownMetricError,
-    WorkerError,
-)
-
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(version("dialwatch"))
+        typer.echo(__version__)
         raise typer.Exit
 
 
@@ -83,9 +64,30 @@ def main() -> None:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
         app()
-    except _MENDABLE as error:
-        print(f"dialwatch: {error}", file=sys.stderr)
-        sys.exit(2)
-    except BotoCoreError as error:
-        print(f"dialwatch: {error}; check lake.storage and AWS_...", file=sys.stderr)
-        sys.exit(2)
+    except (AddressError, ConfigError, OSError) as error:
+        _end(error)
+    except Exception as error:
+        if (advice := _advice_on(error)) is None:
+            raise
+        _end(error, advice)
+
+
+def _end(error: Exception, advice: str = "") -> NoReturn:
+    print(f"dialwatch: {error}{advice}", file=sys.stderr)
+    sys.exit(2)
+
+
+def _advice_on(error: Exception) -> str | None:
+    """Say what a person can do about an error, beyond its own message; None for one that nobody expects."""
+    from botocore.exceptions import BotoCoreError
+
+    from collector import WorkerError
+    from evaluator.calibration import CalibrationError
+    from evaluator.datasets import DatasetError
+    from evaluator.metrics import UnknownMetricError
+    from lake import LostRaceError, TableError
+
+    if isinstance(error, BotoCoreError):
+        return "; check lake.storage and AWS_..."
+    mendable = CalibrationError | DatasetError | LostRaceError | TableError | UnknownMetricError | WorkerError
+    return "" if isinstance(error, mendable) else None

@@ -20,6 +20,7 @@ from pydantic_settings import (
 )
 
 from collector import CollectorSettings
+from dialwatch.errors import MISSING_LAKE, ConfigError
 from dialwatch.lake_access import Access, owner_to_run_as, restrict
 from evaluator import EvaluatorSettings
 from lake import Lake, LakeMaintenanceSettings, Storage, check_root, reads_hosts
@@ -27,10 +28,6 @@ from monitor import MonitorSettings
 
 PREFIX = "DIALWATCH_"
 _FILE = "_file"
-
-
-class ConfigError(ValueError):
-    """The configuration cannot be used; the message names each key, what is wrong with it, and what is known."""
 
 
 class StorageSettings(BaseModel):
@@ -239,7 +236,7 @@ def _explain(error: ValidationError, path: Path | None) -> str:
         if problem["type"] == "missing":
             message = "is missing"
             if where == "lake":
-                where, message = "lake.root", "is missing; give --lake, or write it into the file of --config"
+                where, message = MISSING_LAKE.split(": ", 1)
         if problem["type"] == "float_parsing":
             message = f"{problem['input']!r} is neither a number nor a time such as 30s, 5m, 24h or 90d"
         lines.append(f"  {where}: {message}")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialwatch.commands.options import ConfigOption, LakeOption, settings_of
-from dialwatch.config import Settings
-from dialwatch.services import running
-from dialwatch.services.collecting import collect_once
+from dialwatch.commands.options import ConfigOption, LakeOption, checked_address, settings_of
+
+if TYPE_CHECKING:
+    from dialwatch.config import Settings
 
 app = typer.Typer(no_args_is_help=True, help="Bring DIAL Core's log lines into the lake.")
 
@@ -23,12 +23,14 @@ def collect_files(
     workers: Annotated[int, typer.Option(min=1, help="Processes that share the files; not with --follow.")] = 1,
 ) -> None:
     """Read log files: what is there now and was not read before, or on and on with --follow."""
-    settings = settings_of(config, lake, {"collector": {"files": {"paths": paths}}})
     if follow and workers > 1:
         raise typer.BadParameter("--workers and --follow exclude each other: one process is enough to follow files")
+    settings = settings_of(config, lake, {"collector": {"files": {"paths": paths}}})
     if follow:
         _run_until_stopped(settings)
         return
+    from dialwatch.services.collecting import collect_once
+
     found, counts = collect_once(settings, paths, workers)
     if not found:
         raise FileNotFoundError(f"no file matches {' '.join(paths)}: check the path, and quote globs of s3:// URIs")
@@ -63,10 +65,11 @@ def collect_http(
     config: ConfigOption = None,
 ) -> None:
     """Take log lines over HTTP, as Vector's http sink sends them, and signals from other places."""
-    flags = {"listen": listen} if listen else {}
-    _run_until_stopped(settings_of(config, lake, {"collector": {"http": flags}}))
+    _run_until_stopped(settings_of(config, lake, {"collector": {"http": checked_address(listen)}}))
 
 
 def _run_until_stopped(settings: Settings) -> None:
+    from dialwatch.services import running
+
     with running.only_collector(settings):
         running.wait_for_signal()

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dialwatch.commands.options import ConfigOption, LakeOption, settings_of
-from dialwatch.services import running
+from dialwatch.commands.options import ConfigOption, LakeOption, checked_address, settings_of
 
 
 def monitor(
@@ -16,6 +15,9 @@ def monitor(
     listen: Annotated[str | None, typer.Option(help="host:port of the pages and metrics.")] = None,
 ) -> None:
     """Serve metrics and pages, find regressions, send webhooks."""
-    settings = settings_of(config, lake, {"monitor": {"listen": listen}} if listen else {})
+    address = checked_address(listen)
+    settings = settings_of(config, lake, {"monitor": address} if address else {})
+    from dialwatch.services import running
+
     with running.only_monitor(settings):
         running.wait_for_signal()

@@ -1,14 +1,21 @@
-"""Options that several commands share, and the settings that they lead to."""
+"""Options that several commands share, and how their values are read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import unicodedata
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dialwatch.config import Settings, load_settings
+from dialwatch.errors import MISSING_LAKE, ConfigError
+from dialwatch.serving.addresses import parse_address
+
+if TYPE_CHECKING:
+    from dialwatch.config import Settings
+    from monitor.notify import WebhookSettings
 
 LakeOption = Annotated[
     str | None, typer.Option("--lake", help="Folder or URI of the lake, such as s3://bucket/prefix.")
@@ -17,7 +24,73 @@ ConfigOption = Annotated[
     Path | None, typer.Option("--config", "-c", help="dialwatch.yaml; without it the environment and flags count.")
 ]
 
+NO_LAKE = "."
+"""Lake of a command that opens none, as the settings want one to be named."""
+
+_UNPRINTABLE = ("Cc", "Cs")
+"""Control characters, which may tell a terminal anything, and bytes that are no UTF-8."""
+
 
 def settings_of(config: Path | None, lake: str | None, flags: Mapping[str, Any] | None = None) -> Settings:
     """Give the settings, with the lake that `--lake` names and other `flags`, by section; raises ConfigError."""
+    if not (config or lake or any(name.upper().startswith("DIALWATCH_LAKE") for name in os.environ)):
+        raise ConfigError(f"the configuration cannot be used:\n  {MISSING_LAKE}")
+    from dialwatch.config import load_settings
+
     return load_settings(config, ({"lake": {"root": lake}} if lake else {}) | dict(flags or {}))
+
+
+def checked_address(listen: str | None) -> dict[str, Any]:
+    """Give the setting for the value of `--listen`, none where there is none; raises AddressError."""
+    if not listen:
+        return {}
+    parse_address(listen)
+    return {"listen": listen}
+
+
+def metric_names(given: Sequence[str], otherwise: str) -> list[str]:
+    """Give the names of every `--metrics`, each a list separated by commas, each name once and in their order.
+
+    Raises BadParameter where there is none; `otherwise` says what else can be done.
+    """
+    names = [name.strip() for one in given for name in one.split(",")]
+    if not any(names):
+        raise typer.BadParameter(f"--metrics: name at least one, or {otherwise}")
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def comment_of(text: str) -> str:
+    """Give what was typed for `--comment` on one line; raises BadParameter."""
+    comment = " ".join(text.split())
+    _check_text("--comment", comment)
+    return comment
+
+
+def check_name(option: str, name: str | None, advice: str) -> None:
+    """Raise BadParameter for a name that is empty, with what to do, or that a terminal must not be shown."""
+    if name is not None and not name.strip():
+        raise typer.BadParameter(f"it is empty: {advice}", param_hint=option)
+    _check_text(option, name or "")
+
+
+def receiver_of(url: str, secret_file: Path | None, prefix: str = "", **values: str) -> WebhookSettings:
+    """Give the receiver of webhooks at an address, with the secret that a file holds.
+
+    Raises OSError for the file, and ConfigError, whose message begins with `prefix`, for values that cannot be used.
+    """
+    from pydantic import SecretStr, ValidationError
+
+    from monitor.notify import WebhookSettings
+
+    secret = {} if secret_file is None else {"secret": SecretStr(secret_file.read_text().strip())}
+    try:
+        return WebhookSettings.model_validate({"url": url} | secret | values)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(map(str, problem["loc"])) or "webhook"
+        raise ConfigError(f"{prefix}{where}: {problem['msg'].removeprefix('Value error, ')}") from None
+
+
+def _check_text(option: str, text: str) -> None:
+    if any(unicodedata.category(character) in _UNPRINTABLE for character in text):
+        raise typer.BadParameter(f"{text!r} holds a control character: leave it out", param_hint=option)

@@ -1,4 +1,4 @@
-"""`dialwatch release`: say that a deployment is another one from now on, so that what follows is what is usual."""
+"""The commands `dialwatch release ...`: mark that a deployment is another one from a time on."""
 
 from __future__ import annotations
 
@@ -7,19 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dialwatch.commands.alert_options import (
-    check_name,
-    comment_of,
-    moment_of,
-    name_in_alerts,
-    print_list,
-    unknown_names,
-    written,
-)
-from dialwatch.commands.lake import open_filled
-from dialwatch.commands.options import ConfigOption, LakeOption, settings_of
-from monitor.controls.releases import mark_release, read_releases, withdraw_release
-from monitor.regression import Release
+from dialwatch.commands.options import ConfigOption, LakeOption, check_name, comment_of, settings_of
+from dialwatch.times import moment_of
 
 app = typer.Typer(no_args_is_help=True, help="Mark a release: metrics learn anew what is usual from it on.")
 
@@ -42,32 +31,20 @@ def mark(
     for option, name in (("--deployment", deployment), ("--metric", metric)):
         check_name(option, name, "give a name")
     comment = comment_of(comment)
+    since = moment_of(at, "--at") if at is not None else now
     settings = settings_of(config, lake)
-    opened = open_filled(settings)
-    metric = name_in_alerts(metric, settings)
-    for note in unknown_names(deployment, metric, settings, opened):
-        typer.echo(f"note: {note}")
-    release = Release(deployment, metric, moment_of(at, "--at") if at is not None else now, comment)
-    release_id = mark_release(opened, release, now)
-    typer.echo(f"release {release_id}: {_what(release)} learns anew what is usual, from {written(release.at)} on")
-    typer.echo(f"to take it back: dialwatch release withdraw {release_id}")
+    from dialwatch.actions import releases
+
+    releases.mark(settings, deployment, metric, since, comment, now)
 
 
 @app.command("list")
 def show(lake: LakeOption = None, config: ConfigOption = None) -> None:
     """List the marks that hold, the latest release first."""
-    valid = read_releases(open_filled(settings_of(config, lake))).valid
-    if not valid:
-        typer.echo("no release is marked")
-        return
-    latest_first = sorted(valid.items(), key=lambda pair: (pair[1].at, pair[0]), reverse=True)
-    print_list(
-        ("id", "deployment", "metric", "since", "comment"),
-        (
-            (str(number), one.deployment, one.metric or "(every)", written(one.at), one.comment)
-            for number, one in latest_first
-        ),
-    )
+    settings = settings_of(config, lake)
+    from dialwatch.actions import releases
+
+    releases.show(settings)
 
 
 @app.command("withdraw")
@@ -77,16 +54,7 @@ def withdraw(
     config: ConfigOption = None,
 ) -> None:
     """Take a mark back: scores are compared again with what was usual before it."""
-    opened = open_filled(settings_of(config, lake))
-    valid = {str(number): (number, one) for number, one in read_releases(opened).valid.items()}
-    if written_id not in valid:
-        raise typer.BadParameter(
-            f"no release {written_id!r} is marked; these are: {', '.join(valid) or 'none'}", param_hint="ID"
-        )
-    release_id, release = valid[written_id]
-    withdraw_release(opened, release_id, datetime.now(UTC))
-    typer.echo(f"release {release_id} is taken back: {_what(release)} is compared with what was usual before")
+    settings = settings_of(config, lake)
+    from dialwatch.actions import releases
 
-
-def _what(release: Release) -> str:
-    return f"{release.metric or 'every metric'} of {release.deployment}"
+    releases.withdraw(settings, written_id, datetime.now(UTC))

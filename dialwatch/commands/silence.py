@@ -1,33 +1,16 @@
-"""`dialwatch silence`: hold alerts back for a while, without a restart of the monitor."""
+"""The commands `dialwatch silence ...`: hold alerts back for a while, without a restart of the monitor."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from dialwatch.commands.alert_options import (
-    check_name,
-    comment_of,
-    moment_of,
-    name_in_alerts,
-    print_list,
-    unknown_names,
-    written,
-)
-from dialwatch.commands.lake import open_filled
-from dialwatch.commands.options import ConfigOption, LakeOption, settings_of
-from dialwatch.config import Settings
-from lake import Lake, reads_seconds
-from monitor.controls.silence import Silence
-from monitor.controls.silences import add_silence, end_silence, read_silences
-from monitor.pages.wording import duration
+from dialwatch.commands.options import ConfigOption, LakeOption, check_name, comment_of, settings_of
+from dialwatch.times import moment_after, moment_of, written
 
 app = typer.Typer(no_args_is_help=True, help="Hold alerts back for a while; a running monitor takes it in by itself.")
-
-_seconds = reads_seconds("smhd")
 
 
 @app.command("add")
@@ -49,32 +32,20 @@ def add(
     _check_filters(deployment, metric, everything)
     end, comment = _end(for_, until, now), comment_of(comment)
     settings = settings_of(config, lake)
-    opened = open_filled(settings)
-    metric = name_in_alerts(metric, settings)
-    silence = Silence(deployment=deployment, metric=metric, until=end, comment=comment)
-    for note in _notes(silence, settings, opened):
-        typer.echo(f"note: {note}")
-    silence_id = add_silence(opened, silence, now)
-    typer.echo(f"silence {silence_id} holds back alerts of {_what(silence)} until {written(end)}")
+    from dialwatch.actions import silences
+
     given = f" -c {config}" if config else ""
     given += f" --lake {lake}" if lake else ""
-    typer.echo(f"to end it before: dialwatch silence end {silence_id}{given}")
+    silences.add(settings, deployment, metric, end, comment, now, options=given)
 
 
 @app.command("list")
 def show(lake: LakeOption = None, config: ConfigOption = None) -> None:
     """List the silences that hold now, those of the configuration too; the one that ends first comes first."""
-    settings, now = settings_of(config, lake), datetime.now(UTC)
-    added = [(str(number), silence) for number, silence in read_silences(open_filled(settings)).items()]
-    holding = [one for one in (*added, *(("config", s) for s in settings.monitor.silences)) if now < one[1].until]
-    if not holding:
-        typer.echo("nothing is silenced")
-        return
-    rows = []
-    for silence_id, silence in sorted(holding, key=lambda one: one[1].until):
-        names = silence.deployment or "(every)", silence.metric or "(every)"
-        rows.append((silence_id, *names, written(silence.until), duration(silence.until - now), silence.comment))
-    print_list(("id", "deployment", "metric", "until", "left", "comment"), rows)
+    settings = settings_of(config, lake)
+    from dialwatch.actions import silences
+
+    silences.show(settings, datetime.now(UTC))
 
 
 @app.command("end")
@@ -84,19 +55,10 @@ def end(
     config: ConfigOption = None,
 ) -> None:
     """End a silence before its time: what still fires is told at the monitor's next look."""
-    opened, now = open_filled(settings_of(config, lake)), datetime.now(UTC)
-    silences = {str(number): (number, silence) for number, silence in read_silences(opened).items()}
-    if written_id not in silences:
-        holding = ", ".join(number for number, (_, one) in silences.items() if now < one.until) or "none"
-        raise typer.BadParameter(
-            f"there is no silence {written_id!r}; those that hold and can be ended: {holding}", param_hint="ID"
-        )
-    silence_id, silence = silences[written_id]
-    if silence.until <= now:
-        typer.echo(f"silence {silence_id} was over already, at {written(silence.until)}")
-        return
-    end_silence(opened, silence_id, now)
-    typer.echo(f"silence {silence_id} of {_what(silence)} is over; what still fires is told")
+    settings = settings_of(config, lake)
+    from dialwatch.actions import silences
+
+    silences.end(settings, written_id, datetime.now(UTC))
 
 
 def _check_filters(deployment: str | None, metric: str | None, everything: bool) -> None:
@@ -114,33 +76,8 @@ def _end(for_: str | None, until: str | None, now: datetime) -> datetime:
     if (for_ is None) is (until is None):
         raise typer.BadParameter("say once when it ends: --for 8h, or --until 2026-12-01T08:00:00Z")
     if for_ is not None:
-        return _after(for_, now)
+        return moment_after(for_, "--for", now)
     end = moment_of(until or "", "--until")
     if end <= now:
         raise typer.BadParameter(f"{until} is past, it is {written(now)}: give a later time", param_hint="--until")
     return end
-
-
-def _after(text: str, now: datetime) -> datetime:
-    seconds = _seconds(text)
-    try:
-        # Who says `--for 8` does not mean the seconds that a bare number has in the configuration.
-        if isinstance(seconds, float) and seconds > 0 and text.strip()[-1].isalpha():
-            return now + timedelta(seconds=seconds)
-    except OverflowError:
-        pass
-    raise typer.BadParameter(f"{text!r} is no such time: write it as 30m, 8h or 2d", param_hint="--for")
-
-
-def _notes(silence: Silence, settings: Settings, lake: Lake) -> Iterator[str]:
-    """What may not be as it was meant; the silence is taken all the same."""
-    yield from unknown_names(silence.deployment, silence.metric, settings, lake)
-    for webhook in settings.monitor.webhooks:
-        if webhook.format == "alertmanager":
-            yield f"the Alertmanager {webhook.name!r} is told as before: it has silences of its own"
-
-
-def _what(silence: Silence) -> str:
-    if silence.metric is None:
-        return silence.deployment or "everything"
-    return f"{silence.metric} of {silence.deployment or 'every deployment'}"

@@ -23,7 +23,7 @@ from dialwatch.demo.traffic import Plan, make_plan, make_traffic
 from dialwatch.services import running
 from dialwatch.services.collecting import collecting
 from dialwatch.services.parts import Parts
-from dialwatch.serving.server import free_address, is_free
+from dialwatch.serving.addresses import free_address, is_free
 from lake import Lake, ServicePart
 
 SEED = 7

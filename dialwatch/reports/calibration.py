@@ -12,7 +12,7 @@ _GOOD, _USABLE = 0.8, 0.6
 
 
 @dataclass(frozen=True)
-class Line:
+class ReportLine:
     """A number, its 95 % interval, and what it says."""
 
     name: str
@@ -22,38 +22,38 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     """Lines that belong together."""
 
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[ReportLine, ...]
 
 
 @dataclass(frozen=True)
-class Report:
+class CalibrationReport:
     """One sentence that says the most, the numbers, and what to do."""
 
     summary: str
-    sections: tuple[Section, ...]
+    sections: tuple[ReportSection, ...]
     advice: tuple[str, ...]
 
 
-def report(found: Calibration, compared_with: str | None = None, threshold: float = PASSES) -> Report:
+def report(found: Calibration, compared_with: str | None = None, threshold: float = PASSES) -> CalibrationReport:
     """Say what a calibration found; `compared_with` names the other judge where there is one.
 
     `threshold` is the least score that was taken for a yes.
     """
     by = "" if threshold == PASSES else f", a score of {threshold:g} or more being a yes"
-    sections = [Section(f"Agreement with people{by}", tuple(_agreement(found.agreement)))]
+    sections = [ReportSection(f"Agreement with people{by}", tuple(_agreement(found.agreement)))]
     if found.means is not None:
-        sections.append(Section("Mean of all answers", tuple(_means(found.means))))
-    sections.append(Section("What it depends on", tuple(_dependence(found))))
+        sections.append(ReportSection("Mean of all answers", tuple(_means(found.means))))
+    sections.append(ReportSection("What it depends on", tuple(_dependence(found))))
     if found.compared is not None and compared_with is not None:
-        sections.append(Section(f"{compared_with} instead", tuple(_comparison(found.compared))))
+        sections.append(ReportSection(f"{compared_with} instead", tuple(_comparison(found.compared))))
     if found.more_labels:
-        sections.append(Section("Width of the mean's interval with more labels", tuple(_more(found))))
+        sections.append(ReportSection("Width of the mean's interval with more labels", tuple(_more(found))))
     whole = tuple(section for section in sections if section.lines)
-    return Report(_summary(found), whole, tuple(_advice(found)))
+    return CalibrationReport(_summary(found), whole, tuple(_advice(found)))
 
 
 def _summary(found: Calibration) -> str:
@@ -66,8 +66,8 @@ def _summary(found: Calibration) -> str:
     return f"{labelled}; agreement beyond chance is {grade} (kappa {kappa:.2f})"
 
 
-def _agreement(agreed: Agreement) -> Iterator[Line]:
-    yield Line("answers", f"{agreed.answers:,}", "", f"labelled, of {agreed.questions:,} questions")
+def _agreement(agreed: Agreement) -> Iterator[ReportLine]:
+    yield ReportLine("answers", f"{agreed.answers:,}", "", f"labelled, of {agreed.questions:,} questions")
     yield _line("prevalence", agreed.prevalence, "share that people pass")
     yield _line("accuracy", agreed.accuracy, "share on which both agree")
     yield _line("kappa", agreed.kappa, "agreement beyond chance; 0.6 is usable, 0.8 good")
@@ -77,16 +77,16 @@ def _agreement(agreed: Agreement) -> Iterator[Line]:
     yield _line("AUROC", agreed.auroc, "how often a passed answer has the higher score")
 
 
-def _means(found: Means) -> Iterator[Line]:
+def _means(found: Means) -> Iterator[ReportLine]:
     yield _line("judge alone", found.judge, "its interval knows nothing of the judge's errors")
     yield _line("labels alone", found.labels, "what people say of the labelled answers")
     trust = "" if found.trust is None else f", trusting the judge by {found.trust:.2f}"
     yield _line("corrected", found.corrected, f"both together (PPI++){trust}")
     if found.rogan_gladen is not None:
-        yield Line("Rogan-Gladen", f"{found.rogan_gladen:.3f}", "", "the share of yes, corrected by TPR and TNR")
+        yield ReportLine("Rogan-Gladen", f"{found.rogan_gladen:.3f}", "", "the share of yes, corrected by TPR and TNR")
 
 
-def _dependence(found: Calibration) -> Iterator[Line]:
+def _dependence(found: Calibration) -> Iterator[ReportLine]:
     if found.length_bias.value is not None:
         yield _line("length", found.length_bias, "how much more than people it gives to the longer half", sign="+")
     if found.repeated is not None and found.repeated.draws > 1:
@@ -97,18 +97,18 @@ def _dependence(found: Calibration) -> Iterator[Line]:
         yield _line("order", found.reordered.same, meaning)
 
 
-def _comparison(compared: Difference) -> Iterator[Line]:
+def _comparison(compared: Difference) -> Iterator[ReportLine]:
     yield _line("kappa", compared.kappa, "how much more than above", sign="+")
     yield _line("TPR", compared.tpr, "how much more than above", sign="+")
     yield _line("TNR", compared.tnr, "how much more than above", sign="+")
     why = "kappa's interval above -0.03, rates within 2 points"
-    yield Line("as good", "yes" if compared.accepted else "not shown", "", why)
+    yield ReportLine("as good", "yes" if compared.accepted else "not shown", "", why)
 
 
-def _more(found: Calibration) -> Iterator[Line]:
+def _more(found: Calibration) -> Iterator[ReportLine]:
     for line in found.more_labels:
         meaning = f"{line.labels_alone:.3f} without the judge"
-        yield Line(f"{line.labels:,} labels", f"{line.corrected:.3f}", "", meaning)
+        yield ReportLine(f"{line.labels:,} labels", f"{line.corrected:.3f}", "", meaning)
 
 
 def _advice(found: Calibration) -> Iterator[str]:
@@ -133,10 +133,10 @@ def _is_off(means: Means) -> bool:
     return not corrected.low <= judge <= corrected.high
 
 
-def _line(name: str, estimate: Estimate, meaning: str, sign: str = "") -> Line:
+def _line(name: str, estimate: Estimate, meaning: str, sign: str = "") -> ReportLine:
     if estimate.value is None:
-        return Line(name, "-", "", meaning)
+        return ReportLine(name, "-", "", meaning)
     if estimate.low is None or estimate.high is None:
-        return Line(name, f"{estimate.value:{sign}.3f}", "", meaning)
+        return ReportLine(name, f"{estimate.value:{sign}.3f}", "", meaning)
     interval = f"{estimate.low:{sign}.3f} to {estimate.high:{sign}.3f}"
-    return Line(name, f"{estimate.value:{sign}.3f}", interval, meaning)
+    return ReportLine(name, f"{estimate.value:{sign}.3f}", interval, meaning)

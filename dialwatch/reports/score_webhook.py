@@ -5,24 +5,12 @@ from __future__ import annotations
 import uuid
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import orjson
-from pydantic import SecretStr, ValidationError
 
-from dialwatch.config import ConfigError
 from evaluator.datasets import Report, Summary
 from monitor.notify import Attempt, WebhookSettings, connections, deliver, signed_headers
-
-
-def webhook(url: str, secret_file: Path) -> WebhookSettings:
-    """Give a receiver, with the secret that a file holds; ConfigError where address or secret cannot be used."""
-    try:
-        return WebhookSettings.model_validate({"url": url, "secret": SecretStr(secret_file.read_text().strip())})
-    except ValidationError as error:
-        problem = error.errors()[0]
-        raise ConfigError(f"--webhook: {problem['loc'][0]}: {problem['msg'].removeprefix('Value error, ')}") from None
 
 
 def send(report: Report, receiver: WebhookSettings) -> Attempt:

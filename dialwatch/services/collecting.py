@@ -26,8 +26,9 @@ from collector.metrics.prometheus import KafkaReader, add_metrics, metrics_app, 
 from dialwatch.config import Settings
 from dialwatch.services.parts import Part
 from dialwatch.services.schedule import Schedule
+from dialwatch.serving.addresses import parse_address
 from dialwatch.serving.hosts import KnownHosts
-from dialwatch.serving.server import BackgroundServer, parse_address
+from dialwatch.serving.server import BackgroundServer
 from lake import Lake, ServicePart, log_failure
 
 logger = logging.getLogger(__name__)

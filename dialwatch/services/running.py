@@ -17,8 +17,9 @@ from dialwatch.services.collecting import collecting
 from dialwatch.services.parts import Part, Parts
 from dialwatch.services.schedule import Schedule
 from dialwatch.services.upkeep import maintaining
+from dialwatch.serving.addresses import parse_address
 from dialwatch.serving.hosts import KnownHosts
-from dialwatch.serving.server import BackgroundServer, parse_address
+from dialwatch.serving.server import BackgroundServer
 from evaluator import Evaluator
 from lake import Lake, ServicePart
 from monitor import Monitor

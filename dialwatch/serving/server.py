@@ -10,39 +10,10 @@ from types import TracebackType
 import uvicorn
 from starlette.types import ASGIApp
 
+from dialwatch.serving.addresses import parse_address
 from dialwatch.serving.connections import Lingering, PromptProtocol
 
 _START_SECONDS = 30.0
-
-
-class AddressError(ValueError):
-    """A text that should name an address to listen on does not."""
-
-
-def parse_address(listen: str) -> tuple[str, int]:
-    """Split `host:port`; the host may be empty (all addresses) or an IPv6 address in brackets.
-
-    Raises AddressError.
-    """
-    host, colon, port = listen.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
-        raise AddressError(f"{listen!r} is no address to listen on: write host:port, such as 127.0.0.1:9464")
-    return host.strip("[]"), int(port)
-
-
-def free_address() -> str:
-    """Give an address of this machine on which nothing listens yet."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return f"127.0.0.1:{listener.getsockname()[1]}"
-
-
-def is_free(listen: str) -> bool:
-    """Whether nothing listens on this address yet."""
-    try:
-        socket.create_server(parse_address(listen)).close()
-    except OSError:
-        return False
-    return True
 
 
 class BackgroundServer:

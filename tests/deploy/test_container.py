@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from dialwatch.config import Settings, load_settings
-from dialwatch.serving.server import parse_address
+from dialwatch.serving.addresses import parse_address
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialwatch.config import ConfigError, load_settings
+from dialwatch.config import load_settings
+from dialwatch.errors import ConfigError
 
 SECRET = "whsec_" + "A" * 44
 WHOLE = """

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dialwatch.config import ConfigError, LakeSettings
+from dialwatch.config import LakeSettings
+from dialwatch.errors import ConfigError
 from lake import PARSED_LOGS, SCORES, Lake
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for

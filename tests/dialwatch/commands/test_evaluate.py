@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import typer
 
-from dialwatch.commands import evaluate as command
+from dialwatch.actions.evaluation import _duration
 from dialwatch.commands.evaluate import evaluate
-from dialwatch.config import ConfigError
+from dialwatch.errors import ConfigError
 from evaluator.metrics import ModelUnavailableError
 from lake import PARSED_LOGS, SCORES, Lake
 from tests.servers import free_port
@@ -134,4 +134,4 @@ def test_a_backfill_that_a_judge_owes_scores_is_exit_code_1(
 )
 def test_how_long_is_said_as_people_do(seconds: float, said: str) -> None:
     """Rounded up, in two units at most."""
-    assert command._duration(seconds) == said
+    assert _duration(seconds) == said

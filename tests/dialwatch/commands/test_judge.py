@@ -75,6 +75,16 @@ def test_a_file_of_scores_and_labels_is_reported(option: str, tmp_path: Path) ->
     assert "The judge's own mean is outside of the corrected interval" in done.output
 
 
+def test_labels_are_read_as_tables_are_that_are_scored(tmp_path: Path) -> None:
+    """In capitals too, with a byte order mark, and with labels in words; an answer may be empty."""
+    rows = ["score,label,answer", *["0.9,True,Yes", "0.2,false,", "0.8,1,Yes", "0.1,0,"] * 10]
+    (tmp_path / "LABELS.CSV").write_text("\n".join(rows), encoding="utf-8-sig")
+    done = run(str(tmp_path / "LABELS.CSV"))
+    assert done.exit_code == 0, done.output
+    assert "40 of 40 scored answers are labelled" in done.output
+    assert re.search(r"accuracy +1\.000", done.output)
+
+
 @pytest.mark.parametrize(
     ("threshold", "tpr", "tnr"), [([], "1.000", "0.333"), (["--threshold", "0.8"], "0.667", "1.000")]
 )
@@ -122,7 +132,7 @@ def test_likes_tell_of_agreement_but_of_no_mean(lake: Lake) -> None:
         (["--likes", "--deployment", "rag", "--metric", "none"], "rag has no scores of 'none'"),
         (["labels.csv", "--deployment", "rag"], "none of the 1 labels is of an answer of rag that was scored"),
         (["labels.csv"], "no column 'score'"),
-        (["labels.txt"], "must end in .csv, .jsonl or .parquet"),
+        (["labels.txt"], "must end in .parquet, .csv, .jsonl"),
         (["whole.csv", "--compare", "other"], "no column 'other' to compare with"),
         (["nobody.csv"], "no answer has both a score and a label"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import typer
 
-from dialwatch.commands.metric_names import metric_names
+from dialwatch.commands.options import metric_names
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from standardwebhooks import Webhook
 from typer.testing import CliRunner, Result
 
 from dialwatch.cli import app
-from dialwatch.config import ConfigError
+from dialwatch.errors import ConfigError
 
 SECRET = "whsec_" + "A" * 44
 

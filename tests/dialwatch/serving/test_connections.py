@@ -14,7 +14,8 @@ import pytest
 from collector import Collector, CollectorSettings, HttpSettings, create_app
 from collector.sources.http import bodies
 from dialwatch.serving import connections
-from dialwatch.serving.server import BackgroundServer, parse_address
+from dialwatch.serving.addresses import parse_address
+from dialwatch.serving.server import BackgroundServer
 from lake import Lake
 from tests.collector.lines import chat_line
 

@@ -1,0 +1,82 @@
+"""Erasure of a person, a conversation or an answer, and of the judges' replies that may quote it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import typer
+
+from collector import CollectorSettings
+from dialwatch.actions.console import grid_of, print_result
+from dialwatch.actions.open_lake import open_filled
+from dialwatch.config import Settings
+from evaluator import forget_replies, forget_shared_replies
+from lake import Lake, Receipt, Subject, erase
+
+
+def erase_subject(settings: Settings, subject: Subject, *, dry_run: bool) -> None:
+    """Erase a subject from every table, forget what judges replied, and print a receipt.
+
+    Raises SystemExit with code 1 where files are left that may hold something of either.
+    """
+    opened = open_filled(settings)
+    receipts = [
+        erase(opened, one, datetime.now(UTC), dry_run=dry_run) for one in _as_written(subject, settings.collector)
+    ]
+    for receipt in receipts:
+        _print_receipt(receipt)
+    are_forgotten = dry_run or _forget_replies(settings, opened)
+    if not are_forgotten or not all(receipt.is_complete for receipt in receipts):
+        sys.exit(1)
+
+
+def _forget_replies(settings: Settings, lake: Lake) -> bool:
+    """Forget replies of judges, tell of it, and give whether nothing of them is left in the file."""
+    if shared := forget_shared_replies(lake):
+        typer.echo(f"{shared:,} replies of judges that workers share were forgotten: {lake.root}")
+    path = settings.evaluator.judge_calls
+    forgotten = forget_replies(path)
+    if forgotten is not None:
+        kept = f"{forgotten.replies:,} kept replies of judges, which may quote answers of anybody"
+        typer.echo(f"{kept}, were forgotten: {path}")
+        if not forgotten.is_overwritten:
+            typer.echo(
+                f"their bytes, or those of earlier ones, are still in {path} or {path}-wal, as another process reads "
+                "the file and did not end within 30 s: end what reads it (an sqlite3 shell, say) and erase again"
+            )
+            return False
+    elif settings.evaluator.judges:
+        typer.echo(
+            f"no replies of judges are kept here ({path}); where the evaluator runs on another machine, erase there "
+            "too, or they go after evaluator.judge_calls_retention"
+        )
+    return True
+
+
+def _as_written(subject: Subject, settings: CollectorSettings) -> list[Subject]:
+    """The subject, and where redaction makes another id of it, as rows have it since that was switched on."""
+    if not settings.redaction.enabled:
+        return [subject]
+    from collector.redaction import Redactor  # takes a while to load
+
+    redactor = Redactor(settings.redaction)
+    redacted = {name: redactor.redact_id(one) for name, one in vars(subject).items() if one}
+    return list(dict.fromkeys([subject, replace(subject, **redacted)]))
+
+
+def _print_receipt(receipt: Receipt) -> None:
+    given = {name: value for name, value in vars(receipt.subject).items() if value}
+    grid = grid_of("table", "rows erased", "rows changed", "files removed")
+    for table in receipt.tables:
+        if table.erased or table.changed or table.files:
+            grid.add_row(table.table, f"{table.erased:,}", f"{table.changed:,}", f"{table.files:,}")
+    typer.echo(f"Erasure of {', '.join(f'{name} {value}' for name, value in given.items())}, {receipt.at:%F %T} UTC")
+    print_result(grid, "nothing of it was found", receipt.dry_run)
+    for table in receipt.tables:
+        for path in table.young_files:
+            typer.echo(f"not removed, for it may be a writer's at work: {path} of {table.table}; erase again later")
+    typer.echo("What this cannot know:")
+    for note in receipt.cannot_know:
+        typer.echo(f"- {note}")

@@ -1,0 +1,186 @@
+"""Scores of new answers in one pass, and of old ones: the work, and what it says on the terminal."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import closing
+
+import typer
+from rich.table import Table as Grid
+
+from dialwatch.actions.console import print_grid, scoring_bar
+from dialwatch.errors import ConfigError
+from evaluator import (
+    Backfill,
+    BackfillResult,
+    Estimate,
+    Evaluator,
+    EvaluatorSettings,
+    Failure,
+    MetricEstimate,
+    Period,
+    estimate,
+)
+from lake import Lake
+
+_NUMERIC = frozenset(
+    {"answers", "scored", "there before", "answers left", "takes about", "calls", "tokens read", "written", "cost"}
+)
+
+
+def evaluate_once(lake: Lake, settings: EvaluatorSettings) -> None:
+    """Make one pass over all that is there; raises SystemExit with code 1 where something failed or could not run."""
+    _warn_if_empty(lake)
+    # Whoever asks for one pass expects all answers in it: what is there is all that will come.
+    with closing(Evaluator(lake, settings.model_copy(update={"context_grace": 0.0}))) as evaluator:
+        result = evaluator.run_once()
+    sampled = f"; {result.not_sampled:,} answers were not in the judge's sample" if result.not_sampled else ""
+    typer.echo(
+        f"{result.deployments} deployments: {result.scored} scores, without a value: {_reasons(result.unscored)}; "
+        f"{result.cases} new cases{sampled}"
+    )
+    _end(result.failures, result.left_out)
+
+
+def score_old_answers(
+    lake: Lake,
+    settings: EvaluatorSettings,
+    period: Period,
+    metrics: list[str] | None,
+    deployments: list[str] | None,
+    *,
+    dry_run: bool,
+) -> None:
+    """Score the old answers of a period, or say how many there are and how long that takes.
+
+    Raises ConfigError for a name that nothing has, SystemExit with code 1 where something is left to do.
+    """
+    _warn_if_empty(lake)
+    try:
+        prepared = Backfill(lake, settings, period, metrics, deployments)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    with closing(prepared) as backfill:
+        if dry_run:
+            _print_estimates(estimate(backfill))
+            return
+        with scoring_bar() as show_progress:
+            result = backfill.run(show_progress)
+    _print_result(result)
+
+
+def _print_result(result: BackfillResult) -> None:
+    grid = _grid("deployment", "answers", "scored", "without a value", "there before", "answers left")
+    left_out: Counter[str] = Counter()
+    for one in result.deployments:
+        left_out += one.counts.left_out
+        numbers = [f"{one.answers:,}", f"{one.counts.scored:,}", _reasons(one.counts.unscored)]
+        grid.add_row(one.deployment, *numbers, f"{one.held:,}", f"{one.left:,}")
+    print_grid(grid)
+    scored = sum(one.counts.scored for one in result.deployments)
+    typer.echo(f"{scored:,} scores, {sum(one.held for one in result.deployments):,} were there before")
+    if not_sampled := sum(one.counts.not_sampled for one in result.deployments):
+        typer.echo(f"{not_sampled:,} answers were not in the judge's sample (evaluator.sampling)")
+    _tell_left(sum(one.left for one in result.deployments))
+    owed = sum(one.counts.owed for one in result.deployments)
+    if stopped := [one.deployment for one in result.deployments if one.budget_spent]:
+        typer.echo(
+            f"stopped for {', '.join(stopped)}: the judge's budget is spent. Run the same command again in the next "
+            "hour, or day, of UTC: it goes on where it stopped, and nothing is paid twice",
+            err=True,
+        )
+    elif owed:
+        typer.echo(
+            f"{owed:,} scores are owed, as the judge gave no answer; the log says why. Run the same command again once "
+            "it does: nothing is paid twice",
+            err=True,
+        )
+    _end(result.failures, left_out)
+    if stopped or owed:
+        sys.exit(1)
+
+
+def _print_estimates(estimates: list[Estimate]) -> None:
+    grid = _grid("deployment", "metric", "answers", "takes about")
+    for metric in (metric for one in estimates for metric in one.metrics):
+        grid.add_row(metric.deployment, metric.metric, f"{metric.answers:,}", _how_long(metric))
+    print_grid(grid)
+    _print_judging([metric for one in estimates for metric in one.metrics])
+    if calls := math.ceil(sum(one.anchor_calls for one in estimates)):
+        typer.echo(
+            f"besides that, with a backfill or without one, the service makes up to {calls:,} calls a day for "
+            f"{sum(one.anchor_cost for one in estimates):,.2f} about anchors (evaluator.anchors)"
+        )
+    scores = sum(metric.answers for one in estimates for metric in one.metrics)
+    seconds = sum(one.seconds for one in estimates)
+    typer.echo(
+        f"{scores:,} scores of {sum(one.answers for one in estimates):,} answers, which takes about "
+        f"{_duration(seconds)} with the reading: an estimate from some of these answers; nothing was written"
+    )
+    _tell_left(sum(one.left for one in estimates))
+
+
+def _print_judging(metrics: list[MetricEstimate]) -> None:
+    if not any(metric.judging for metric in metrics):
+        return
+    grid = _grid("deployment", "metric", "calls", "tokens read", "written", "cost")
+    for metric in metrics:
+        if (asked := metric.judging) is not None:
+            numbers = (f"{number:,}" for number in (asked.calls, asked.prompt_tokens, asked.completion_tokens))
+            grid.add_row(metric.deployment, metric.metric, *numbers, f"{asked.cost:,.2f}")
+    print_grid(grid)
+    judgings = [metric.judging for metric in metrics if metric.judging]
+    names = ", ".join(sorted({one.judge for one in judgings}))
+    typer.echo(
+        f"{sum(one.calls for one in judgings):,} calls of judges ({names}) for "
+        f"{sum(one.cost for one in judgings):,.2f}, in the currency of their prices: what several metrics ask is "
+        "counted with the first; nobody was asked"
+    )
+
+
+def _how_long(metric: MetricEstimate) -> str:
+    return f"cannot run: {metric.problem}" if metric.seconds is None else _duration(metric.seconds)
+
+
+def _tell_left(left: int) -> None:
+    if left:
+        typer.echo(
+            f"{left:,} of the newest answers are left to the service, `dialwatch evaluate`, which has not reached them "
+            "or lets them wait for their contexts"
+        )
+
+
+def _end(failures: tuple[Failure, ...], left_out: Mapping[str, int]) -> None:
+    for failure in failures:
+        typer.echo(f"{failure.deployment}: {failure.error}", err=True)
+    for metric, number in sorted(left_out.items()):
+        typer.echo(f"{metric} could not run and left out {number:,} answers; the log says why", err=True)
+    if failures or left_out:
+        sys.exit(1)
+
+
+def _reasons(unscored: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {reason}" for reason, count in sorted(unscored.items())) or "none"
+
+
+def _grid(*columns: str) -> Grid:
+    grid = Grid()
+    for column in columns:
+        numeric = column in _NUMERIC
+        grid.add_column(column, overflow="fold", justify="right" if numeric else "left")
+    return grid
+
+
+def _duration(seconds: float) -> str:
+    whole = math.ceil(seconds)
+    hours, minutes = divmod(whole // 60, 60)
+    parts = [(hours, "h"), (minutes, "min"), (whole % 60 if whole < 3600 else 0, "s")]
+    return " ".join(f"{number} {unit}" for number, unit in parts if number) or "0 s"
+
+
+def _warn_if_empty(lake: Lake) -> None:
+    if not lake.deployments():
+        typer.echo(f"no deployment has a table under {lake.root}: is that the lake's root?", err=True)

@@ -1,0 +1,128 @@
+"""Scores of a table of answers: the work, and what it says on the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from rich.table import Table as Grid
+
+from dialwatch.actions.console import print_grid, scoring_bar
+from dialwatch.config import Settings
+from dialwatch.errors import ConfigError
+from dialwatch.reports.score_page import page_of
+from dialwatch.reports.score_webhook import send
+from evaluator import Judges
+from evaluator.datasets import Report, score_dataset
+from evaluator.judge_binding import judges_of_all
+from evaluator.judges.answer import REASONS as JUDGE_REASONS
+from evaluator.metrics import Metric
+from monitor.notify import Outcome, WebhookSettings
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Paths or URIs: tables that are read, `output`, the one that is written, and `html`, a page about it."""
+
+    answers: str
+    ground_truth: str | None
+    output: str
+    html: Path | None
+
+
+def score_tables(
+    tables: Tables,
+    names: list[str] | None,
+    settings: Settings,
+    receiver: WebhookSettings | None,
+    *,
+    workers: int,
+    details: bool,
+) -> None:
+    """Score a table by the metrics of these names, None for all that its columns allow, and send the means.
+
+    Raises SystemExit with code 1 where the table is written, but nothing was scored, a judge answered about no row, the
+    webhook was not delivered, or a metric that was asked for by its name lacks its model.
+    """
+    storage, evaluator = settings.lake.storage.storage(), settings.evaluator
+    with closing(Judges(evaluator)) as judges:
+        asked = None if names is None else _bound(judges, [evaluator.metric(name) for name in names])
+        if judged := judges_of_all(asked or ()):
+            typer.echo(f"asking judge {', '.join(judge.name for judge in judged)}", err=True)
+        with scoring_bar() as show_progress:
+            report = score_dataset(
+                tables.answers,
+                tables.ground_truth,
+                tables.output,
+                asked,
+                models=evaluator.models,
+                storage=storage,
+                workers=workers,
+                details=details,
+                on_progress=show_progress,
+            )
+        _print(report, with_ground_truth=tables.ground_truth is not None)
+        for judge, money in judges.spent_today().items():
+            typer.echo(f"judge {judge}: calls of today (UTC) for {money:,.4f}, in the currency of its prices")
+    if tables.html is not None:
+        tables.html.write_text(page_of(report, storage), encoding="utf-8")
+    if receiver is not None:
+        attempt = send(report, receiver)
+        if attempt.outcome is not Outcome.DELIVERED:
+            typer.echo(f"the webhook was not told: {attempt.reason}", err=True)
+            sys.exit(1)
+    missing = list(_unscored(report))
+    for why in missing:
+        typer.echo(f"nothing was scored{why}", err=True)
+    if missing or (names is not None and report.unavailable):
+        sys.exit(1)
+
+
+def _unscored(report: Report) -> Iterator[str]:
+    """Give what has no score at all: the whole table, or what a judge was asked and gave no answer to."""
+    summaries = list(report.summaries())
+    judged = [line for line in summaries if not line.scored and not JUDGE_REASONS.isdisjoint(line.reasons)]
+    for line in judged:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in line.reasons.items())
+        yield f" by {line.metric}: {reasons}"
+    if not judged and not any(line.scored for line in summaries):
+        yield "" if report.rows else ": there are no rows"
+
+
+def _bound(judges: Judges, metrics: list[Metric]) -> list[Metric]:
+    try:
+        return judges.bound(metrics)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+
+
+def _print(report: Report, *, with_ground_truth: bool) -> None:
+    grid = Grid()
+    grid.add_column("metric", overflow="fold")
+    for name in ("mean", "scored", "not scored"):
+        grid.add_column(name, justify="right")
+    grid.add_column("because")
+    for line in report.summaries():
+        mean = "" if line.mean is None else f"{line.mean:.4f}"
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in line.reasons.items())
+        grid.add_row(line.metric, mean, f"{line.scored:,}", f"{line.not_scored:,}", reasons)
+    print_grid(grid)
+    typer.echo(f"{report.rows:,} rows written to {report.dataset.data_path}")
+    if with_ground_truth:
+        typer.echo(
+            f"left out: {report.without_ground_truth:,} answers without ground truth, "
+            f"{report.without_answer:,} cases of ground truth without an answer"
+        )
+    if report.left_out:
+        missing = sorted({column for columns in report.left_out.values() for column in columns})
+        typer.echo(
+            f"not scored for want of {', '.join(missing)}: {', '.join(report.left_out)}; docs/metrics.md says which "
+            "metric reads which"
+        )
+    for why in dict.fromkeys(report.unavailable.values()):
+        metrics = ", ".join(metric for metric, reason in report.unavailable.items() if reason == why)
+        typer.echo(f"not scored: {metrics}: {why}", err=True)

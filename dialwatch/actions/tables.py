@@ -1,0 +1,104 @@
+"""The lake's tables: how many rows they have, and their upkeep by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import typer
+
+from dialwatch.actions.console import grid_of, print_grid, print_result
+from dialwatch.actions.open_lake import open_filled
+from dialwatch.config import Settings
+from dialwatch.errors import ConfigError
+from lake import (
+    BATCHES,
+    GROUND_TRUTH,
+    PARSED_LOGS,
+    SCORES,
+    USER_SIGNALS,
+    Lake,
+    Table,
+    all_tables,
+    clean_log,
+    compact,
+    forget_before,
+    vacuum,
+)
+
+_COUNTED = {"requests": PARSED_LOGS, "signals": USER_SIGNALS, "scores": SCORES, "cases": GROUND_TRUTH}
+"""Tables whose rows are counted, by what the rows are called."""
+
+
+def show(settings: Settings, *, as_json: bool) -> None:
+    """List the deployments and how many rows their tables have."""
+    opened = open_filled(settings)
+    counts = [
+        {"deployment": deployment}
+        | {name: opened.table(spec, deployment).read(["deployment"]).num_rows for name, spec in _COUNTED.items()}
+        for deployment in opened.deployments()
+    ]
+    batches = opened.table(BATCHES).read(["lines", "rejected"])
+    lines, rejected = (sum(batches[name].to_pylist()) for name in ("lines", "rejected"))
+    if as_json:
+        typer.echo(json.dumps({"deployments": counts, "lines": lines, "rejected": rejected}, indent=2))
+        return
+    grid = grid_of("deployment", *_COUNTED)
+    for one in counts:
+        grid.add_row(one["deployment"] or "(none)", *(f"{one[name]:,}" for name in _COUNTED))
+    print_grid(grid)
+    typer.echo(f"{lines:,} lines collected, {rejected:,} of them rejected (table _rejected)")
+
+
+def merge_files(settings: Settings, *, dry_run: bool) -> None:
+    """Merge small files into few large ones; services may go on meanwhile."""
+    opened = open_filled(settings)
+    grid = grid_of("table", "files before", "files after", "MiB rewritten", "note")
+    for name, table in _named(opened):
+        done = compact(table, dry_run=dry_run)
+        if done.files_before != done.files_after or done.lost_race:
+            note = "another one was at work: run again" if done.lost_race else ""
+            size = f"{done.rewritten_bytes / 2**20:,.1f}"
+            grid.add_row(name, f"{done.files_before:,}", f"{done.files_after:,}", size, note)
+    print_result(grid, "no table has several small files of one date", dry_run)
+
+
+def remove_files(settings: Settings, *, dry_run: bool) -> None:
+    """Remove files that were replaced or never committed, and the log's entries that nobody needs."""
+    opened, maintenance = open_filled(settings), settings.lake.maintenance
+    grid = grid_of("table", "files removed", "log entries removed")
+    for name, table in _named(opened):
+        files = vacuum(table, timedelta(seconds=maintenance.vacuum_after), dry_run=dry_run)
+        retention = timedelta(seconds=maintenance.log_retention)
+        entries = clean_log(table, datetime.now(UTC), retention, dry_run=dry_run).removed
+        if files or entries:
+            grid.add_row(name, f"{len(files):,}", f"{entries:,}")
+    print_result(grid, "nothing is old enough to be removed", dry_run)
+
+
+def drop_dates(settings: Settings, *, dry_run: bool) -> None:
+    """Drop the rows that are older than lake.maintenance.retention says."""
+    opened, maintenance = open_filled(settings), settings.lake.maintenance
+    if not maintenance.retention and not maintenance.deployments:
+        raise ConfigError("no retention is configured; write lake.maintenance.retention, such as {parsed_logs: 90d}")
+    grid = grid_of("table", "dates dropped", "files", "MiB", "note")
+    for deployment, table in all_tables(opened):
+        limit = maintenance.age_limit(table.spec, deployment)
+        if limit is None:
+            continue
+        done = forget_before(table, (datetime.now(UTC) - limit).date(), dry_run=dry_run)
+        if done.files or done.lost_race:
+            note = "another one was at work: run again" if done.lost_race else ""
+            counts = (f"{done.dates:,}", f"{done.files:,}", f"{done.bytes / 2**20:,.1f}")
+            grid.add_row(_name(deployment, table), *counts, note)
+    print_result(grid, "no row is older than it may be", dry_run)
+
+
+def _named(lake: Lake) -> Iterator[tuple[str, Table]]:
+    for deployment, table in all_tables(lake):
+        yield _name(deployment, table), table
+
+
+def _name(deployment: str | None, table: Table) -> str:
+    return f"{deployment or '(none)'} {table.spec.name}" if table.spec.per_deployment else table.spec.name

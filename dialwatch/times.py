@@ -1,0 +1,57 @@
+"""Times as people type them for an option, and as they read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import typer
+
+
+def written(at: datetime) -> str:
+    """Give a time as people read it."""
+    return f"{at.astimezone(UTC):%F %R} UTC"
+
+
+def moment_of(text: str, option: str) -> datetime:
+    """Give a time that was typed as ISO 8601 with a zone; raises BadParameter."""
+    example = "2026-12-01T08:00:00Z or 2026-12-01T09:00:00+01:00"
+    try:
+        at = datetime.fromisoformat(text.strip())
+        if at.tzinfo is not None:
+            return at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(f"{text!r} is no time: write it as {example}", param_hint=option) from None
+    raise typer.BadParameter(f"{text!r} has no zone: write it as {example}", param_hint=option)
+
+
+def past_moment(text: str, option: str, now: datetime) -> datetime:
+    """Give a time back from now, or a date or time, of UTC unless it says otherwise; raises BadParameter."""
+    ago = _seconds(text)
+    try:
+        if isinstance(ago, float):
+            return now - timedelta(seconds=ago)
+        at = datetime.fromisoformat(text)
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(
+            f"{option} {text!r} is neither a time back from now, such as 7d or 12h, nor a date or time such as "
+            "2026-11-20 or 2026-11-20T09:00"
+        ) from None
+
+
+def moment_after(text: str, option: str, now: datetime) -> datetime:
+    """Give the time that is so long from now, as in `30m` or `8h`; raises BadParameter."""
+    seconds = _seconds(text)
+    try:
+        # Who says `--for 8` does not mean the seconds that a bare number has in the configuration.
+        if isinstance(seconds, float) and seconds > 0 and text.strip()[-1].isalpha():
+            return now + timedelta(seconds=seconds)
+    except OverflowError:
+        pass
+    raise typer.BadParameter(f"{text!r} is no such time: write it as 30m, 8h or 2d", param_hint=option)
+
+
+def _seconds(text: str) -> object:
+    from lake import reads_seconds
+
+    return reads_seconds("smhd")(text)
