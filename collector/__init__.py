@@ -8,10 +8,12 @@ if TYPE_CHECKING:
     from collector.pipeline.collector import Collector
     from collector.runners.follow import follow_files, prepare
     from collector.runners.workers import WorkerError, collect_with_workers
-    from collector.settings import CollectorSettings, FilesSettings, HttpSettings
+    from collector.settings import CollectorSettings
     from collector.signals import ImplicitSignals
+    from collector.sources.files.settings import FilesSettings
     from collector.sources.files.source import FileSource
     from collector.sources.http.app import create_app
+    from collector.sources.http.settings import HttpSettings
     from collector.sources.kafka.settings import KafkaSettings
     from collector.sources.kafka.source import KafkaSource
 
@@ -38,8 +40,8 @@ _MODULES = {
     "CollectorSettings": "settings",
     "Counts": "commit.batch",
     "FileSource": "sources.files.source",
-    "FilesSettings": "settings",
-    "HttpSettings": "settings",
+    "FilesSettings": "sources.files.settings",
+    "HttpSettings": "sources.http.settings",
     "ImplicitSignals": "signals",
     "KafkaSettings": "sources.kafka.settings",
     "KafkaSource": "sources.kafka.source",

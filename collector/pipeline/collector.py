@@ -22,9 +22,9 @@ from collector.metrics.commit_stats import Meter
 from collector.parsing import Filtered, LogRecord, Record, Rejection, SignalRecord, parse_piece, split_entries
 from collector.pipeline.child_contexts import RecentChildren
 from collector.pipeline.new_deployments import NewDeploymentLimit, setting_of
+from collector.pipeline.settings import PipelineSettings
 from collector.pipeline.warm_start import RecentIds, recent_children
 from collector.redaction import Redactor
-from collector.settings import CollectorSettings
 from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, LostRaceError
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Collector:
     def __init__(
         self,
         lake: Lake,
-        settings: CollectorSettings,
+        settings: PipelineSettings,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] = time.monotonic,
         *,
@@ -74,7 +74,7 @@ class Collector:
             self._recover()
 
     @property
-    def settings(self) -> CollectorSettings:
+    def settings(self) -> PipelineSettings:
         """How lines become rows."""
         return self._settings
 

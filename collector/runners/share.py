@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from collector.commit.batch import Counts
 from collector.pipeline.collector import Collector
-from collector.settings import CollectorSettings
+from collector.pipeline.settings import PipelineSettings
 from collector.sources.files.listing import LogFile
 from collector.sources.files.source import FileSource
 from lake import Lake, LostRaceError, Storage
@@ -21,7 +21,7 @@ class Share:
 
     root: str
     lake_storage: Storage
-    settings: CollectorSettings
+    settings: PipelineSettings
     paths: Sequence[str]
     storage: Storage
     chosen: frozenset[str]

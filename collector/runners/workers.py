@@ -18,8 +18,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from collector.commit.batch import Counts
+from collector.pipeline.settings import PipelineSettings
 from collector.runners.share import Outcome, Share, collect_share
-from collector.settings import CollectorSettings
 from collector.sources.files.listing import LogFile
 from collector.sources.files.source import FileSource
 from lake import Lake, Storage
@@ -33,7 +33,7 @@ class WorkerError(RuntimeError):
 
 def collect_with_workers(
     lake: Lake,
-    settings: CollectorSettings,
+    settings: PipelineSettings,
     paths: Sequence[str],
     storage: Storage,
     workers: int,

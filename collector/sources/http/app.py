@@ -14,10 +14,10 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from starlette.requests import ClientDisconnect
 
 from collector.pipeline.collector import Collector
-from collector.settings import HttpSettings
 from collector.signals.words import Words
 from collector.sources.http.bodies import BYTES_OF_AN_ITEM, read_body, split_lines
 from collector.sources.http.deliveries import Deliveries, Held, Item, OverloadedError
+from collector.sources.http.settings import HttpSettings
 from collector.sources.http.signal_items import is_renamed, read_signals
 
 logger = logging.getLogger(__name__)

@@ -1,0 +1,14 @@
+"""Settings of the files source."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class FilesSettings(BaseModel):
+    """Log files to read: paths, folders and globs, local or on an S3-like store, plain or gzip."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    paths: list[str] = Field(min_length=1)
+    poll_seconds: float = Field(default=5.0, gt=0)
