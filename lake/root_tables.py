@@ -5,12 +5,26 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lake.table_spec import SOURCE, TIMESTAMP, TableSpec, described
+from lake.vocabulary import (
+    LineOutcome,
+    RejectionReason,
+    ReleaseEvent,
+    ServicePart,
+    ServiceState,
+    SilenceEvent,
+    one_of,
+)
 
 REJECTED = TableSpec(
     "_rejected",
     "One row a piece of input that could not be read, with its bytes.",
     described(
-        ("reason", pa.string(), "A short fixed word: empty_object, not_json, not_a_log_line, no_time ..."),
+        (
+            "reason",
+            pa.string(),
+            f"A short fixed word: {RejectionReason.EMPTY_OBJECT}, {RejectionReason.NOT_JSON}, "
+            f"{RejectionReason.NOT_A_LOG_LINE}, {RejectionReason.NO_TIME} ...",
+        ),
         ("message", pa.string(), "What was wrong, with which value."),
         ("raw", pa.binary(), "The bytes as they came."),
         ("deployment", pa.string(), "Null where it cannot be told."),
@@ -32,13 +46,13 @@ BATCHES = TableSpec(
         ("exhausted_size", pa.int64(), "Size of the file in bytes where the batch ends at its end, else null; at least "
          "`offset` unless the file is packed."),
         ("bytes", pa.int64(), "Bytes of the lines."),
-        ("lines", pa.int64(), "Entries that the source handed over: stored + signals + duplicates + rejected + "
-         "filtered."),
-        ("stored", pa.int64(), "Entries that became rows of parsed_logs."),
-        ("signals", pa.int64(), "Entries that became rows of user_signals."),
-        ("duplicates", pa.int64(), "Entries seen before."),
-        ("rejected", pa.int64(), "Entries that could not be read."),
-        ("filtered", pa.int64(), "Entries of kinds that the configuration leaves out; ratings that nobody gave."),
+        ("lines", pa.int64(), f"Entries that the source handed over: {' + '.join(LineOutcome)}."),
+        (LineOutcome.STORED, pa.int64(), "Entries that became rows of parsed_logs."),
+        (LineOutcome.SIGNALS, pa.int64(), "Entries that became rows of user_signals."),
+        (LineOutcome.DUPLICATES, pa.int64(), "Entries seen before."),
+        (LineOutcome.REJECTED, pa.int64(), "Entries that could not be read."),
+        (LineOutcome.FILTERED, pa.int64(), "Entries of kinds that the configuration leaves out; "
+         "ratings that nobody gave."),
         ("newest_requested_at", TIMESTAMP, "Latest request in the batch."),
         ("committed_at", TIMESTAMP, "When the batch was complete."),
     ),
@@ -50,7 +64,7 @@ SILENCES = TableSpec(
     "One row a silence that a person added, and one more where a person ended it before its time.",
     described(
         ("silence_id", pa.int64(), "1, 2, 3 ...; the same in both rows."),
-        ("change", pa.string(), "added or ended."),
+        ("change", pa.string(), f"{one_of(SilenceEvent)}."),
         ("changed_at", TIMESTAMP, "When the command was given."),
         ("deployment", pa.string(), "Deployment that is silenced; null for every one."),
         ("metric", pa.string(), "Metric or floor that is silenced, as in alerts; null for every one."),
@@ -67,7 +81,7 @@ RELEASES = TableSpec(
     "One row a release that a person marked, and one more where the mark was taken back.",
     described(
         ("release_id", pa.int64(), "1, 2, 3 ...; the same in both rows."),
-        ("change", pa.string(), "added or withdrawn."),
+        ("change", pa.string(), f"{one_of(ReleaseEvent)}."),
         ("changed_at", TIMESTAMP, "When the command was given."),
         ("deployment", pa.string(), "Deployment that was released."),
         ("metric", pa.string(), "Metric that learns anew, as in scores; null for every one."),
@@ -84,11 +98,16 @@ SERVICES = TableSpec(
     "One row a heartbeat of a part of dialwatch, about one a minute, and a last one when it was stopped.",
     described(
         ("date", pa.date32(), "UTC date of `heartbeat_at`. Partition."),
-        ("part", pa.string(), "collector, evaluator, upkeep, webhooks or monitor."),
+        ("part", pa.string(), f"{one_of(ServicePart)}."),
         ("host", pa.string(), "Name of the machine, or container, that it runs on."),
         ("since", TIMESTAMP, "When it began there: with part and host the name of one run."),
         ("heartbeat_at", TIMESTAMP, "When the row was written."),
-        ("state", pa.string(), "running, failing (a step failed and has not gone well since) or stopped (as asked)."),
+        (
+            "state",
+            pa.string(),
+            f"{ServiceState.RUNNING}, {ServiceState.FAILING} (a step failed and has not gone well since) or "
+            f"{ServiceState.STOPPED} (as asked).",
+        ),
         ("last_success", TIMESTAMP, "When its steps last went well; null where none has yet."),
         ("last_error", TIMESTAMP, "When one of them last failed; null where none has."),
         ("error", pa.string(), "What failed then: the store's own words, of any other error its kind alone."),

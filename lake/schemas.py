@@ -6,25 +6,25 @@ import pyarrow as pa
 
 from lake.root_tables import BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
 from lake.table_spec import CONTEXT, SOURCE, STRINGS, TIMESTAMP, TableSpec, described
-
-KINDS = (
-    "chat_completion",
-    "completion",
-    "embedding",
-    "response",
-    "message",
-    "retrieval",
-    "indexing",
-    "tokenize",
-    "truncate_prompt",
-    "mcp",
-    "route",
-    "other",
+from lake.vocabulary import (
+    FLOOR_VERSION,
+    AlertEvent,
+    CaseStatus,
+    ContextsOrigin,
+    Direction,
+    Draw,
+    FinishReason,
+    Floor,
+    JudgeKind,
+    Kind,
+    Origin,
+    Signal,
+    SignalOrigin,
+    SourceKind,
+    UnscoredReason,
+    Verdict,
+    one_of,
 )
-"""Kinds of parsed_logs."""
-
-ANSWERING_KINDS = ("chat_completion", "completion", "response", "message")
-"""Kinds of parsed_logs that hold an answer; with `is_entry` one that a person saw."""
 
 UNASSIGNED = "_unassigned"
 """Folder of rows that name no deployment, such as calls of global routes."""
@@ -40,14 +40,12 @@ PARSED_LOGS = TableSpec(
         ("date", pa.date32(), "UTC date of `requested_at`. Partition."),
         ("requested_at", TIMESTAMP, "When the request started."),
         ("duration_ms", pa.int64(), "Milliseconds from the request's start to the last byte. Null before Core 2026."),
-        ("kind", pa.string(), "chat_completion, completion, embedding, response, message, retrieval, indexing, "
-         "tokenize, truncate_prompt, mcp, route or other."),
+        ("kind", pa.string(), f"{one_of(Kind)}."),
         ("status", pa.int16(), "HTTP status that the deployment answered with."),
         ("error", pa.string(), "What is missing or went wrong; null where the line gave a whole answer."),
         ("repairs", STRINGS, "What was mended to read the line, or is missing beside the answer: replaced bytes, a cut "
          "end, a request that cannot be read. Null where nothing is; earlier versions wrote it into `error`."),
-        ("origin", pa.string(), "What made the request: production, evaluation, replay, judge or test. Null is "
-         "production."),
+        ("origin", pa.string(), f"What made the request: {one_of(Origin)}. Null is {Origin.PRODUCTION}."),
         ("user_id", pa.string(), "Core's hash of the user, or the plain claim where obfuscation is off."),
         ("user_title", pa.string(), "Job title that the client sent, percent-decoded."),
         ("project_id", pa.string(), "Project of the API key."),
@@ -72,8 +70,9 @@ PARSED_LOGS = TableSpec(
         ("answer", pa.string(), "Text of the first choice."),
         ("documents", STRINGS, "Documents in scope: url, else title, else `inline:` and a hash. First seen first."),
         ("contexts", pa.list_(CONTEXT), "Retrieved chunks in rank order."),
-        ("contexts_origin", pa.string(), "retrieval_response, retrieval_stage, child_call, cited, prompt or none."),
-        ("finish_reason", pa.string(), "Why the first choice ended: stop, length, content_filter, tool_calls ..."),
+        ("contexts_origin", pa.string(), f"{one_of(ContextsOrigin)}."),
+        ("finish_reason", pa.string(), f"Why the first choice ended: {FinishReason.STOP}, {FinishReason.LENGTH}, "
+         f"{FinishReason.CONTENT_FILTER}, {FinishReason.TOOL_CALLS} ..."),
         ("message_count", pa.int32(), "Messages in the request."),
         ("history_hash", pa.string(), "Hash of the request's messages; equal where the same was asked again."),
         ("prefix_hash", pa.string(), "The same of the messages before the last user message; equal where that "
@@ -86,8 +85,8 @@ PARSED_LOGS = TableSpec(
         ("response_body", pa.string(), "The response as Core logged it, a stream's raw text too. Null unless the "
          "collector keeps it."),
         ("extra", pa.string(), "JSON object of all that Core wrote and that has no column."),
-        ("source", SOURCE, "Where the line came from: kind (file, http, kafka), name, partition, and the offset: of "
-         "a Kafka message, else after the line."),
+        ("source", SOURCE, f"Where the line came from: kind ({SourceKind.FILE}, {SourceKind.HTTP}, "
+         f"{SourceKind.KAFKA}), name, partition, and the offset: of a Kafka message, else after the line."),
         ("ingested_at", TIMESTAMP, "When the row was written."),
     ),
     long_text=("question", "standalone_question", "answer", "contexts", "request_body",
@@ -103,10 +102,20 @@ USER_SIGNALS = TableSpec(
         ("deployment", pa.string(), "Deployment whose answer it is about."),
         ("date", pa.date32(), "UTC date of `signaled_at`. Partition."),
         ("signaled_at", TIMESTAMP, "When the person gave the signal."),
-        ("signal", pa.string(), "like, dislike, unreadable, regenerate, edit, correction ..."),
+        (
+            "signal",
+            pa.string(),
+            f"{Signal.LIKE}, {Signal.DISLIKE}, {Signal.UNREADABLE}, {Signal.REGENERATE}, {Signal.EDIT}, "
+            f"{Signal.CORRECTION} ...",
+        ),
         ("value", pa.float64(), "From -1 (bad) to 1 (good); null where the signal says neither."),
         ("confidence", pa.float64(), "From 0 to 1: how sure it is that the signal means this."),
-        ("origin", pa.string(), "explicit (the person pressed a button) or implicit (read from the traffic)."),
+        (
+            "origin",
+            pa.string(),
+            f"{SignalOrigin.EXPLICIT} (the person pressed a button) or "
+            f"{SignalOrigin.IMPLICIT} (read from the traffic).",
+        ),
         ("user_id", pa.string(), "Who gave it, as in parsed_logs."),
         ("chat_id", pa.string(), "Conversation, as in parsed_logs."),
         ("details", pa.string(), "JSON object: the rating's comment and all else that came with it."),
@@ -138,14 +147,15 @@ SCORES = TableSpec(
         (
             "reason",
             pa.string(),
-            "Why `value` is null: no_answer, no_contexts, no_ground_truth ... A judge owes it: judge_budget ...",
+            f"Why `value` is null: {UnscoredReason.NO_ANSWER}, {UnscoredReason.NO_CONTEXTS}, "
+            f"{UnscoredReason.NO_GROUND_TRUTH} ... A judge owes it: {UnscoredReason.JUDGE_BUDGET} ...",
         ),
         ("details", pa.string(), "JSON object: claims and verdicts, ranks, highlights, the case compared with."),
         (
             "judge",
             pa.string(),
-            "What judged: lexical, embedding, model, or the name of the judge that was asked; several are "
-            "joined by +, as in lexical+strict.",
+            f"What judged: {JudgeKind.LEXICAL}, {JudgeKind.EMBEDDING}, {JudgeKind.MODEL}, or the name of the judge "
+            f"that was asked; several are joined by +, as in {JudgeKind.LEXICAL}+strict.",
         ),
         ("prompt_tokens", pa.int64(), "Tokens that the judge read."),
         ("completion_tokens", pa.int64(), "Tokens that the judge wrote."),
@@ -153,7 +163,11 @@ SCORES = TableSpec(
         ("sampling_probability", pa.float64(), "How likely the response was to be scored; weight by its inverse."),
         ("scored_at", TIMESTAMP, "When the score was made."),
         ("is_backfill", pa.bool_(), "Whether a backfill made it, long after the answer; null is false."),
-        ("direction", pa.string(), "Which end of the metric's range is better: up, down or none; null is up."),
+        (
+            "direction",
+            pa.string(),
+            f"Which end of the metric's range is better: {one_of(Direction)}; null is {Direction.UP}.",
+        ),
         ("low", pa.float64(), "Lower end of its range; -inf where it has none; null is 0."),
         ("high", pa.float64(), "Upper end of its range; inf where it has none; null is 1."),
     ),
@@ -171,8 +185,9 @@ ANCHORS = TableSpec(
         ("chat_id", pa.string(), "As in parsed_logs; a conversation has one anchor of a metric at most."),
         ("metric", pa.string(), "As in scores."),
         ("metric_version", pa.string(), "As in scores; a new version scores the anchors of the one before."),
-        ("draw", pa.int64(), "Which scoring: 0 and 1 are the first two, others the time when it was due, in seconds "
-         "since 1970; -1 for an answer that was scored by two versions, once by each, and is no anchor."),
+        ("draw", pa.int64(), f"Which scoring: {Draw.FIRST} and {Draw.SECOND} are the first two, others the time when "
+         f"it was due, in seconds since 1970; {Draw.COMPARED} for an answer that was scored by two versions, once by "
+         "each, and is no anchor."),
         ("value", pa.float64(), "The score; null where it could not be computed."),
         ("reason", pa.string(), "Why `value` is null, as in scores."),
         ("judge", pa.string(), "As in scores."),
@@ -197,7 +212,7 @@ GROUND_TRUTH = TableSpec(
         ("context", STRINGS, "Chunks that the facts were taken from."),
         ("source_response_id", pa.string(), "Answer that the case was made from."),
         ("confidence", pa.float64(), "From 0 to 1: how sure it is that the answer is right."),
-        ("status", pa.string(), "proposed, accepted, rejected or stale."),
+        ("status", pa.string(), f"{one_of(CaseStatus)}."),
         ("extractor", pa.string(), "What made question and facts, with its version."),
         ("created_at", TIMESTAMP, "When the case was made."),
         ("updated_at", TIMESTAMP, "When it was last changed."),
@@ -238,14 +253,15 @@ ALERTS = TableSpec(
         (
             "metric",
             pa.string(),
-            "Metric that got worse, or the floor: errors, empty_answers, refusals, unscored, no_data.",
+            f"Metric that got worse, or the floor: {', '.join(Floor)}.",
         ),
-        ("metric_version", pa.string(), "Its version; `floor` for a floor."),
+        ("metric_version", pa.string(), f"Its version; `{FLOOR_VERSION}` for a floor."),
         ("segment", pa.string(), "JSON object of the traffic class; null for all traffic."),
         (
             "change",
             pa.string(),
-            "firing (again where an alert becomes a page), resolved, delivered, undeliverable or silenced.",
+            f"{AlertEvent.FIRING} (again where an alert becomes a page), "
+            f"{one_of(event for event in AlertEvent if event != AlertEvent.FIRING)}.",
         ),
         ("changed_at", TIMESTAMP, "When this change happened."),
         ("since", TIMESTAMP, "Since when quality is worse, as estimated."),
@@ -255,8 +271,13 @@ ALERTS = TableSpec(
         ("current_upper", pa.float64(), "Upper end of its interval."),
         ("log_evidence", pa.float64(), "Natural logarithm of the evidence at this change."),
         ("log_threshold", pa.float64(), "Natural logarithm of what it takes to fire."),
-        ("verdict", pa.string(), "What changed: system, judge, both or undecided."),
-        ("delivery_of", pa.string(), "For delivered, undeliverable and silenced: the change_id that it is about."),
+        ("verdict", pa.string(), f"What changed: {one_of(Verdict)}."),
+        (
+            "delivery_of",
+            pa.string(),
+            f"For {AlertEvent.DELIVERED}, {AlertEvent.UNDELIVERABLE} and {AlertEvent.SILENCED}: the "
+            "change_id that it is about.",
+        ),
         ("reason", pa.string(), "Why it was sent, or why not, in words."),
         ("details", pa.string(), "JSON object: the worst answers' ids, counts, the receiver."),
     ),

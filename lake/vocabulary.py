@@ -1,10 +1,40 @@
-"""Values that stand in columns and that more than one package writes or reads."""
+"""Words that stand in columns: each is written here and nowhere else, so that who writes it and who reads it agree.
+
+A member is a `str` that is stored and compared as its value. This module needs no table: whoever must know none, such
+as a metric or a detector, imports from here and not from `lake`.
+"""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Iterable
+from enum import IntEnum, StrEnum
 
-import pyarrow.dataset as ds
+
+def one_of(words: Iterable[str]) -> str:
+    """Give the words as a list in a sentence: `a, b or c`."""
+    *first, last = words
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+class Kind(StrEnum):
+    """`parsed_logs.kind`: what was called."""
+
+    CHAT_COMPLETION = "chat_completion"
+    COMPLETION = "completion"
+    EMBEDDING = "embedding"
+    RESPONSE = "response"
+    MESSAGE = "message"
+    RETRIEVAL = "retrieval"
+    INDEXING = "indexing"
+    TOKENIZE = "tokenize"
+    TRUNCATE_PROMPT = "truncate_prompt"
+    MCP = "mcp"
+    ROUTE = "route"
+    OTHER = "other"
+
+
+ANSWERING_KINDS = (Kind.CHAT_COMPLETION, Kind.COMPLETION, Kind.RESPONSE, Kind.MESSAGE)
+"""Kinds of parsed_logs that hold an answer; with `is_entry` one that a person saw."""
 
 
 class Origin(StrEnum):
@@ -17,8 +47,42 @@ class Origin(StrEnum):
     TEST = "test"
 
 
-IS_PRODUCTION = ds.field("origin").is_null() | (ds.field("origin") == Origin.PRODUCTION.value)
-"""Rows of parsed_logs that people's own use made; rows of older versions have no origin and count as such."""
+class ContextsOrigin(StrEnum):
+    """`parsed_logs.contexts_origin`: where the chunks of a row were found, the one that says most first."""
+
+    RETRIEVAL_RESPONSE = "retrieval_response"
+    RETRIEVAL_STAGE = "retrieval_stage"
+    CHILD_CALL = "child_call"
+    CITED = "cited"
+    PROMPT = "prompt"
+    NONE = "none"
+
+
+OUTRANKED_BY_CHILD = (ContextsOrigin.CITED, ContextsOrigin.PROMPT, ContextsOrigin.NONE)
+"""Origins of contexts that say less than what the application's own model call had in its prompt."""
+
+
+def tells_contexts(origin: str | None) -> bool:
+    """Say whether a row with this `contexts_origin` tells what was retrieved; null and `none` do not."""
+    return origin is not None and origin != ContextsOrigin.NONE
+
+
+class FinishReason(StrEnum):
+    """`parsed_logs.finish_reason`, of the words of OpenAI and Anthropic those that dialwatch reads; any may occur."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    CONTENT_FILTER = "content_filter"
+    TOOL_CALLS = "tool_calls"
+    FUNCTION_CALL = "function_call"
+    TOOL_USE = "tool_use"
+
+
+TOOL_CALL_FINISH_REASONS = frozenset({FinishReason.TOOL_CALLS, FinishReason.FUNCTION_CALL, FinishReason.TOOL_USE})
+"""Those of an answer that calls a tool, and so may have no text."""
+
+CUT_FINISH_REASONS = frozenset({FinishReason.LENGTH, FinishReason.CONTENT_FILTER})
+"""Those of an answer that ended before its end."""
 
 _NOTES = (
     r"invalid UTF-8 was replaced, first at byte \d+",
@@ -34,8 +98,94 @@ NO_ERROR = rf"^(?:(?:{'|'.join(_NOTES)})(?:; |$))+$"
 Newer rows say that in `repairs`. For Python and for RE2 (Arrow).
 """
 
-TOOL_CALL_FINISH_REASONS = frozenset({"tool_calls", "function_call", "tool_use"})
-"""`parsed_logs.finish_reason` of an answer that calls a tool, and so may have no text (OpenAI, Anthropic)."""
+
+class SourceKind(StrEnum):
+    """`source.kind`: what a row came from. `implicit`: it was derived from rows of `parsed_logs`."""
+
+    FILE = "file"
+    HTTP = "http"
+    KAFKA = "kafka"
+    IMPLICIT = "implicit"
+
+
+class LineOutcome(StrEnum):
+    """Columns of `_batches` that count what became of the lines: every line is counted in one of them."""
+
+    STORED = "stored"
+    SIGNALS = "signals"
+    DUPLICATES = "duplicates"
+    REJECTED = "rejected"
+    FILTERED = "filtered"
+
+
+class RejectionReason(StrEnum):
+    """`_rejected.reason`: why an entry could not be read."""
+
+    NOT_JSON = "not_json"
+    NOT_A_LOG_LINE = "not_a_log_line"
+    EMPTY_OBJECT = "empty_object"
+    TOO_DEEP = "too_deep"
+    NO_TIME = "no_time"
+    CUT = "cut"
+    PARSER_FAILURE = "parser_failure"
+    REDACTION_FAILED = "redaction_failed"
+    BROKEN_GZIP = "broken_gzip"
+    TOO_MANY_VALUES = "too_many_values"
+    TOO_MANY_DEPLOYMENTS = "too_many_deployments"
+    TOO_LONG = "too_long"
+    NOT_A_SIGNAL = "not_a_signal"
+
+
+class Signal(StrEnum):
+    """`user_signals.signal`: words with a meaning of their own; clients of `POST /signals` may bring others.
+
+    `unreadable` is a rating that cannot be read, `other` a word that was one too many.
+    """
+
+    LIKE = "like"
+    DISLIKE = "dislike"
+    REGENERATE = "regenerate"
+    EDIT = "edit"
+    CORRECTION = "correction"
+    UNREADABLE = "unreadable"
+    OTHER = "other"
+
+
+class SignalOrigin(StrEnum):
+    """`user_signals.origin`: whether the person pressed a button, or the signal was read from the traffic."""
+
+    EXPLICIT = "explicit"
+    IMPLICIT = "implicit"
+
+
+class UnscoredReason(StrEnum):
+    """`scores.reason`: why a value is null; a metric of your own may have others."""
+
+    NO_ANSWER = "no_answer"
+    NO_QUESTION = "no_question"
+    NO_CONTEXTS = "no_contexts"
+    NO_GROUND_TRUTH = "no_ground_truth"
+    NO_FACTS = "no_facts"
+    NO_CLAIMS = "no_claims"
+    NO_CLAIM_RETRIEVED = "no_claim_retrieved"
+    NO_ENTITIES = "no_entities"
+    NO_CITATIONS = "no_citations"
+    NO_DURATION = "no_duration"
+    NO_PRICE = "no_price"
+    TOO_SHORT = "too_short"
+    TOO_LONG = "too_long"
+    UNKNOWN_LANGUAGE = "unknown_language"
+    ZERO_VECTOR = "zero_vector"
+    NOT_A_NUMBER = "not_a_number"
+    JUDGE_FAILED = "judge_failed"
+    JUDGE_CUT = "judge_cut"
+    JUDGE_REFUSED = "judge_refused"
+    JUDGE_CONTENT_FILTER = "judge_content_filter"
+    JUDGE_TIMEOUT = "judge_timeout"
+    JUDGE_BUDGET = "judge_budget"
+    JUDGE_UNPRICED = "judge_unpriced"
+    JUDGE_UNAVAILABLE = "judge_unavailable"
+    JUDGE_IS_THE_MODEL = "judge_is_the_model"
 
 
 class JudgeKind(StrEnum):
@@ -51,11 +201,11 @@ class JudgeKind(StrEnum):
     RATINGS = "ratings"
 
 
-JUDGE_KINDS = frozenset(kind.value for kind in JudgeKind)
+JUDGE_KINDS = frozenset(JudgeKind)
 """Words of `scores.judge` that name no judge; a judge of the configuration has another name, without `+`."""
 
 _ASKS_NO_LLM = JUDGE_KINDS - {JudgeKind.LLM}
-_NEVER_DRIFTS = frozenset({JudgeKind.LEXICAL.value, JudgeKind.RATINGS.value})
+_NEVER_DRIFTS = frozenset({JudgeKind.LEXICAL, JudgeKind.RATINGS})
 
 
 def asks_llm(judge: str | None) -> bool:
@@ -77,6 +227,96 @@ def can_drift(judge: str | None) -> bool:
     Code does not, and ratings are people's own word; whatever else a combination has may.
     """
     return judge is None or not _NEVER_DRIFTS.issuperset(judge.split("+"))
+
+
+class Direction(StrEnum):
+    """`scores.direction`: which end of a metric's range is better."""
+
+    UP = "up"
+    DOWN = "down"
+    NONE = "none"
+
+
+class Draw(IntEnum):
+    """`anchors.draw`: the scorings that have a number of their own; any other is when it was due, in seconds."""
+
+    COMPARED = -1
+    FIRST = 0
+    SECOND = 1
+
+
+FIRST_DRAWS = (Draw.FIRST, Draw.SECOND)
+"""The scorings of an anchor that all later ones are compared with."""
+
+
+class CaseStatus(StrEnum):
+    """`ground_truth.status`: what people, or the evaluator, hold of a case."""
+
+    PROPOSED = "proposed"
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    STALE = "stale"
+
+
+USABLE_STATUS = (CaseStatus.PROPOSED, CaseStatus.ACCEPTED)
+"""Of the cases that answers are compared with."""
+
+
+class AlertEvent(StrEnum):
+    """`alerts.change`: an alert begins or ends, or it was, could not be or was not to be delivered to a receiver."""
+
+    FIRING = "firing"
+    RESOLVED = "resolved"
+    DELIVERED = "delivered"
+    UNDELIVERABLE = "undeliverable"
+    SILENCED = "silenced"
+
+
+class Tier(StrEnum):
+    """`tier` in `alerts.details`, how sure an alert is: `warn` counts false alarms a stream, `page` of the fleet."""
+
+    WARN = "warn"
+    PAGE = "page"
+
+
+class Verdict(StrEnum):
+    """`alerts.verdict`: what has changed, the application (`system`) or what judges it."""
+
+    SYSTEM = "system"
+    JUDGE = "judge"
+    BOTH = "both"
+    UNDECIDED = "undecided"
+
+
+class Floor(StrEnum):
+    """`alerts.metric` of an alert of a floor: a plain limit that was passed."""
+
+    ERRORS = "errors"
+    EMPTY_ANSWERS = "empty_answers"
+    REFUSALS = "refusals"
+    UNSCORED = "unscored"
+    NO_DATA = "no_data"
+
+
+FLOOR_VERSION = "floor"
+"""`alerts.metric_version` of an alert of a floor."""
+
+DISLIKES = "dislikes"
+"""The metric as which people's ratings are watched (1: disliked, 0: liked); no metric of `scores` may have its name."""
+
+
+class SilenceEvent(StrEnum):
+    """`_silences.change`."""
+
+    ADDED = "added"
+    ENDED = "ended"
+
+
+class ReleaseEvent(StrEnum):
+    """`_releases.change`."""
+
+    ADDED = "added"
+    WITHDRAWN = "withdrawn"
 
 
 class ServicePart(StrEnum):

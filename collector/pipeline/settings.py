@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from collector.redaction import RedactionSettings
 from collector.signals import SignalSettings
-from lake import KINDS, Origin
+from lake import Kind, Origin
 
 
 class PipelineSettings(BaseModel):
@@ -34,7 +34,7 @@ class PipelineSettings(BaseModel):
     @field_validator("leave_out")
     @classmethod
     def _are_kinds(cls, kinds: frozenset[str]) -> frozenset[str]:
-        unknown = sorted(kinds.difference(KINDS))
+        unknown = sorted(kinds.difference(Kind))
         if unknown:
-            raise ValueError(f"no kind of request is called {', '.join(unknown)}; the kinds are {', '.join(KINDS)}")
+            raise ValueError(f"no kind of request is called {', '.join(unknown)}; the kinds are {', '.join(Kind)}")
         return kinds

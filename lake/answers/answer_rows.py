@@ -8,8 +8,10 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-from lake.schemas import ANSWERING_KINDS
-from lake.vocabulary import IS_PRODUCTION, NO_ERROR, TOOL_CALL_FINISH_REASONS, Origin
+from lake.vocabulary import ANSWERING_KINDS, NO_ERROR, TOOL_CALL_FINISH_REASONS, Origin, tells_contexts
+
+IS_PRODUCTION = ds.field("origin").is_null() | (ds.field("origin") == Origin.PRODUCTION)
+"""Rows of parsed_logs that people's own use made; rows of older versions have no origin and count as such."""
 
 _IS_ANSWERED = ds.field("kind").isin(ANSWERING_KINDS) & ds.field("is_entry") & (ds.field("status") == 200)
 
@@ -59,7 +61,7 @@ def is_whole(row: Mapping[str, Any]) -> bool:
 
 def context_texts(row: Mapping[str, Any]) -> list[str] | None:
     """Give the texts of the chunks in rank order; None where the log does not tell what was retrieved."""
-    if row["contexts"] is None or row["contexts_origin"] in (None, "none"):
+    if row["contexts"] is None or not tells_contexts(row["contexts_origin"]):
         return None
     return usable_texts(row["contexts"])
 

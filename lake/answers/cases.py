@@ -13,9 +13,7 @@ import pyarrow.dataset as ds
 
 from lake.answers.answer_rows import CASE_QUESTION_COLUMNS, IS_ANSWER, case_question
 from lake.tables.table import Table
-
-USABLE_STATUS = ("proposed", "accepted")
-"""`ground_truth.status` of the cases that answers are compared with."""
+from lake.vocabulary import USABLE_STATUS, CaseStatus
 
 _COLUMNS = (
     "case_id", "question", "documents", "facts", "answer", "source_response_id", "confidence", "status", "extractor",
@@ -104,7 +102,7 @@ class CaseBook:
                 answer=row["answer"] or "",
                 source_response_id=row["source_response_id"],
                 confidence=row["confidence"] or 0.0,
-                accepted=row["status"] == "accepted",
+                accepted=row["status"] == CaseStatus.ACCEPTED,
                 took_any_question=row["extractor"] in _TOOK_ANY_QUESTION,
             )
             for row in truth.read(_COLUMNS, ds.field("status").isin(list(status))).to_pylist()

@@ -18,12 +18,10 @@ from lake.table_spec import TIMESTAMP
 from lake.tables.lake import Lake
 from lake.tables.store_errors import TableError
 from lake.tables.table import Table
+from lake.vocabulary import ContextsOrigin
 
 Span = tuple[str, str]
 """trace_id and span_id of a call."""
-
-OUTRANKED_BY_CHILD = ("cited", "prompt", "none")
-"""Origins of contexts that say less than what the application's own model call had in its prompt."""
 
 _HOUR = timedelta(hours=1)
 _MOST_ROWS = 1_000_000
@@ -32,7 +30,9 @@ _NAMES = pa.dictionary(pa.int32(), pa.string())
 _INDEX_COLUMNS = ("event_id", "trace_id", "parent_span_id", "requested_at", "parent_deployment")
 _LOST_COLUMNS = ("event_id", "execution_path", "duration_ms", "ingested_at")
 _IS_CHILD = (
-    (ds.field("contexts_origin") == "prompt") & ds.field("trace_id").is_valid() & ds.field("parent_span_id").is_valid()
+    (ds.field("contexts_origin") == ContextsOrigin.PROMPT)
+    & ds.field("trace_id").is_valid()
+    & ds.field("parent_span_id").is_valid()
 )
 
 

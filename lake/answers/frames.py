@@ -16,11 +16,11 @@ from lake.answers.answer_rows import (
     context_texts,
     usable_texts,
 )
-from lake.answers.cases import USABLE_STATUS, Case, CaseBook
-from lake.answers.child_contexts import OUTRANKED_BY_CHILD, ChildContexts, Span
+from lake.answers.cases import Case, CaseBook
+from lake.answers.child_contexts import ChildContexts, Span
 from lake.schemas import GROUND_TRUTH, PARSED_LOGS
 from lake.tables.lake import Lake
-from lake.vocabulary import Origin
+from lake.vocabulary import OUTRANKED_BY_CHILD, USABLE_STATUS, ContextsOrigin, Origin
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +109,7 @@ def _asked(row: dict[str, Any]) -> _Asked:
 def _answer(asked: _Asked, case_id: str | None) -> dict[str, Any]:
     row, context = asked.row, context_texts(asked.row)
     known = {name: row[name] for name in ("question", "response_id", "duration_ms", "price")}
-    origin = "none" if context is None else row["contexts_origin"]
+    origin = ContextsOrigin.NONE if context is None else row["contexts_origin"]
     told = {"documents": list(asked.documents), "context": context or [], "contexts_origin": origin}
     return known | told | {"answer": answer_text(row), "case_id": case_id}
 
@@ -125,7 +125,7 @@ def _add_late_contexts(lake: Lake, deployment: str, rows: Sequence[dict[str, Any
         asked = {span: row["requested_at"] for span, row in calls.items()}
         for span, contexts in children.of(asked, deployment).items():
             if usable_texts(contexts) is not None:
-                calls[span] |= {"contexts": contexts, "contexts_origin": "child_call"}
+                calls[span] |= {"contexts": contexts, "contexts_origin": ContextsOrigin.CHILD_CALL}
 
 
 def _frame(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> pd.DataFrame:

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import pyarrow as pa
 
+from lake.vocabulary import SignalOrigin
+
 if TYPE_CHECKING:
     import pandas as pd
 
 FOLD_COLUMNS = ("signal_id", "signaled_at", "signal", "value", "confidence", "origin", "user_id")
 """Columns of `user_signals` that `fold_signals` reads."""
 
-DISLIKES = "dislikes"
-"""The metric as which people's ratings are watched (1: disliked, 0: liked); no metric of `scores` may have its name."""
-
-_WEIGHTS = {"explicit": 3.0, "implicit": 1.0}
+_WEIGHTS = {SignalOrigin.EXPLICIT: 3.0, SignalOrigin.IMPLICIT: 1.0}
 
 Signals: TypeAlias = "pd.DataFrame | pa.Table | Iterable[Mapping[str, Any]]"
 
@@ -36,7 +35,7 @@ class _Opinion:
 
     @property
     def weight(self) -> float:
-        return _WEIGHTS["explicit" if self.explicit else "implicit"] * self.confidence
+        return _WEIGHTS[SignalOrigin.EXPLICIT if self.explicit else SignalOrigin.IMPLICIT] * self.confidence
 
 
 def fold_signals(signals: Signals) -> float | None:
@@ -88,7 +87,7 @@ def _opinion(row: Mapping[str, Any]) -> _Opinion | None:
         signal=row["signal"] or "",
         value=value,
         confidence=confidence,
-        explicit=row["origin"] == "explicit",
+        explicit=row["origin"] == SignalOrigin.EXPLICIT,
         user_id=row["user_id"],
     )
 

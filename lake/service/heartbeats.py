@@ -32,4 +32,4 @@ class Heartbeat:
 
     def row(self) -> dict[str, Any]:
         """Give the row."""
-        return asdict(self) | {"date": self.heartbeat_at.date(), "part": self.part.value, "state": self.state.value}
+        return asdict(self) | {"date": self.heartbeat_at.date()}

@@ -12,8 +12,9 @@ from lake.root_tables import BATCHES
 from lake.tables.delta_log import DataFile, live_files
 from lake.tables.rewriting import batches, replace
 from lake.tables.table import LostRaceError, Table
+from lake.vocabulary import LineOutcome
 
-_COUNTS = ("bytes", "lines", "stored", "signals", "duplicates", "rejected", "filtered")
+_COUNTS = ("bytes", "lines", *LineOutcome)
 
 logger = logging.getLogger(__name__)
 
