@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from lake import PARSED_LOGS, SCORES, USER_SIGNALS, Lake
+from tests.evaluator.judges.scripted_server import says, serving
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, name: str, *arguments: str) -> None:
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+
+
+def test_a_frame_is_scored(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first answer keeps to its text and the second does not; a row without a reference answer has a reason."""
+    run(monkeypatch, "score_a_dataframe.py")
+    printed = capsys.readouterr().out
+    first, second = printed.splitlines()[1:3]
+    assert first.split()[1] == "1.00"
+    assert float(second.split()[1]) < 0.5
+    assert "no_ground_truth" in second
+
+
+def test_the_lake_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Quality by day, and the worst answer with the rating that carries one of its ids."""
+    lake = Lake(str(tmp_path))
+    for number, value in enumerate((0.25, 1.0)):
+        ids = {"event_id": f"e-{number}", "response_id": f"r-{number}", "date": NOW.date(), "requested_at": NOW}
+        answer = {"question": "How long?", "answer": f"Answer {number}", "response_ids": [f"x-{number}", f"r-{number}"]}
+        score = {"metric": "faithfulness_kprecision", "value": value}
+        lake.table(PARSED_LOGS, "rag").append(PARSED_LOGS.rows([ids | answer]))
+        lake.table(SCORES, "rag").append(SCORES.rows([ids | score]))
+    rating = {"signal_id": "s", "response_id": "x-0", "date": NOW.date(), "signal": "dislike", "origin": "explicit"}
+    lake.table(USER_SIGNALS, "rag").append(USER_SIGNALS.rows([rating | {"signaled_at": NOW}]))
+    run(monkeypatch, "read_the_lake.py", str(tmp_path), "rag")
+    printed = capsys.readouterr().out
+    assert "2026-11-20" in printed
+    assert printed.index("Answer 0") < printed.index("Answer 1")
+    assert "dislike" in printed
+
+
+def test_a_metric_and_an_aspect_of_ones_own(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The metric gives 1, 0 and null; the judge is asked about the two answers that are there."""
+    with serving() as stage:
+        server = stage.fresh()
+        polite, impolite = ({"sentences": [1], "verdict": verdict} for verdict in (True, False))
+        server.follow(says(json.dumps(polite)), says(json.dumps(impolite)))
+        run(monkeypatch, "custom_metric_and_aspect.py", f"{server.url}/v1", "m")
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split()[1:] for line in printed[1:4]] == [["1.0", "None"], ["0.0", "None"], ["NaN", "no_answer"]]
+    assert "aspect_politeness" in printed[4]
+    assert sorted(line.split()[1] for line in printed[5:8]) == ["0.0", "1.0", "NaN"]
+    assert len(server.requests) == 2
