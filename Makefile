@@ -7,10 +7,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 LOCKED := $(PIP) --require-hashes --requirement
 PROJECT := $(PIP) --no-deps --no-build-isolation --editable .
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
-	--custom-compile-command 'make lock' pyproject.toml requirements.in $(ARGS)
+	--custom-compile-command 'make lock' $(ARGS)
+# The site's generator needs none of the project's packages: it reads their source.
+DOCS := .venv-docs
 PACKAGES := dialwatch collector evaluator monitor lake
 
-.PHONY: demo test test-slow lint format bench lock clean
+.PHONY: demo test test-slow lint format docs bench lock clean
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -20,6 +22,7 @@ help:
 	@echo "make test-slow   the tests that take minutes"
 	@echo "make lint        formatting, lint, types and import rules"
 	@echo "make format      rewrite the code in the project's format"
+	@echo "make docs        the site in site/, from docs/; fails on a dead link"
 	@echo "make bench       the measurements of docs/benchmarks.md"
 	@echo "make lock        requirements*.lock from pyproject.toml; ARGS=--upgrade takes newer versions"
 	@echo "make clean       remove what these commands made"
@@ -37,6 +40,11 @@ $(VENV)/.installed-dev: $(BIN)/python pyproject.toml requirements-dev.lock
 	$(LOCKED) requirements-dev.lock
 	$(PROJECT)
 	@touch $@ $(VENV)/.installed
+
+$(DOCS)/.installed: requirements-docs.lock
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --requirement requirements-docs.lock
+	@touch $@
 
 demo: $(VENV)/.installed
 	$(BIN)/dialwatch demo $(ARGS)
@@ -57,6 +65,11 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+docs: $(DOCS)/.installed
+	$(DOCS)/bin/zensical build --clean --strict
+	@! grep --recursive --extended-regexp --only-matching --include='*.html' \
+		'<(script|link|img|iframe)[^>]* (src|href)="(https?:)?//[^"]*' site || (echo "the site loads something from elsewhere" && false)
+
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.parse
 	$(BIN)/python -m benchmarks.collector
@@ -73,9 +86,10 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.calibration
 
 lock: $(VENV)/.installed-dev
-	$(LOCK) --output-file requirements.lock
-	$(LOCK) --extra dev --output-file requirements-dev.lock
+	$(LOCK) pyproject.toml requirements.in --output-file requirements.lock
+	$(LOCK) pyproject.toml requirements.in --extra dev --output-file requirements-dev.lock
+	$(LOCK) --group docs --output-file requirements-docs.lock
 
 clean:
-	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) $(DOCS) site .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

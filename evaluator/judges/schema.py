@@ -9,6 +9,7 @@ from typing import Any
 from evaluator.judges.odd_replies import plain, values_in
 
 Schema = Mapping[str, Any]
+"""A JSON Schema, as the judge gets it."""
 
 READING = "2"
 """Version of how replies are read: another one may make another value of the same reply."""

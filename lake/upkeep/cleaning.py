@@ -15,6 +15,7 @@ from lake.tables.delta_log import LOG, live_files, removed_paths
 from lake.tables.table import Table
 
 LOG_RETENTION = timedelta(days=7)
+"""How long a table's log tells what is new, by default."""
 WRITER_GRACE = timedelta(minutes=10)
 """How long a file that no commit has added may still be that of a writer at work."""
 

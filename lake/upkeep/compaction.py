@@ -13,6 +13,7 @@ from lake.tables.table import LostRaceError, Table
 from lake.tables.writing import DENSE
 
 TARGET_BYTES = 128 << 20
+"""Size of the files that a compaction makes of small ones."""
 
 logger = logging.getLogger(__name__)
 

@@ -103,8 +103,11 @@ def _find_equal(facts: Sequence[str], contexts: Sequence[str]) -> FactsFound:
 
 
 CITATION = CitationMatcher()
+"""Finds a fact where a context holds its words, whatever the case and the marks between them; the default."""
 TRIMMED = CitationMatcher(trimmed=True)
+"""The same without the outer spaces and marks of a fact."""
 EXACT = ExactMatcher()
+"""Finds a fact where it is the whole context."""
 
 
 def fact_ranks(facts: Sequence[str], contexts: Sequence[str]) -> Sequence[int]:

@@ -92,3 +92,4 @@ def _units(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
 
 
 EMBEDDING = EmbeddingMatcher()
+"""Finds a fact in other words: by the cosine with a sentence of the context."""

@@ -10,6 +10,7 @@ from typing import Protocol
 from evaluator.metrics.cells import checked_size
 
 ABSENT = -1
+"""Rank of a fact that no context holds."""
 
 _PER_CONTEXT = 500
 """Steps that finding a fact in one more context takes, however short it is; a character is one."""

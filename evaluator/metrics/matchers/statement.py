@@ -95,3 +95,4 @@ def _stripped(text: str) -> str:
 
 
 STATEMENT = StatementMatcher()
+"""Finds a fact in nearly the same words."""
