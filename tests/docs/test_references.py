@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,20 @@ import typer.main
 from typer.core import TyperGroup
 
 from dialwatch.cli import app
+from dialwatch.config import Settings
+from lake import TABLES
+from tests.docs.test_configuration import keys
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FOLDERS = "tests|benchmarks|docs|deploy|examples|lake|collector|evaluator|monitor|dialwatch"
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+SETTINGS = {key.replace(".<name>", "") for key in keys(Settings)}
+SOURCE = "\n".join(
+    path.read_text(encoding="utf-8")
+    for folder in ("collector", "evaluator", "monitor", "dialwatch", "lake")
+    for path in (ROOT / folder).rglob("*.py")
+)
 TOP: Any = typer.main.get_command(app)
 
 
@@ -111,7 +121,45 @@ def test_every_command_and_option_in_the_text_exists(page: Path) -> None:
     assert {target for piece in code(text) for target in re.findall(r"\bmake ([a-z][a-z-]*)", piece)} <= targets
 
 
-def test_the_commands_of_the_docs_are_seen() -> None:
-    """The three tests above look at something: these stand in the docs."""
+def is_setting(name: str) -> bool:
+    """Whether it is a key of dialwatch.yaml, or the beginning of one."""
+    return any(f"{key.removesuffix('_file')}.".startswith(f"{name.removesuffix('_file')}.") for key in SETTINGS)
+
+
+def is_in_python(name: str) -> bool:
+    """Whether it is a module, or something in one."""
+    module, _, attribute = name.rpartition(".")
+    if not module:
+        return find_spec(name) is not None
+    if not is_in_python(module) or find_spec(module) is None:
+        return False
+    return hasattr(import_module(module), attribute) or find_spec(name) is not None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_setting_and_python_name_in_the_text_exists(page: Path) -> None:
+    """`monitor.floors.window` is a setting, `lake.answers_frame` a name of the package, `scores.cost` a column."""
+    text = page.read_text(encoding="utf-8")
+    names = set(re.findall(r"`((?:lake|collector|evaluator|monitor)(?:\.\w+)+)`", text))
+    assert {name for name in names if not is_setting(name) and not is_in_python(name)} == set()
+    columns = set(re.findall(rf"`((?:{'|'.join(TABLES)})\.\w+)`", text))
+    assert columns <= {f"{table}.{column}" for table, spec in TABLES.items() for column in spec.schema.names}
+    variables = {name.lower().replace("__", ".") for name in re.findall(r"DIALWATCH_((?:[A-Z]+_)+_[A-Z_]+)", text)}
+    assert {name for name in variables if not is_setting(name)} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_prometheus_metric_in_the_text_exists(page: Path) -> None:
+    """A name such as `dialwatch_score` stands in the code that exports it; a counter there without `_total`."""
+    names = set(re.findall(r"`(dialwatch_[a-z_]+)", page.read_text(encoding="utf-8")))
+    assert {name for name in names if name.removesuffix("_total") not in SOURCE} == set()
+
+
+def test_the_references_of_the_docs_are_seen() -> None:
+    """The tests above look at something: these stand in the docs."""
     seen = {" ".join(words[:2]) for page in PAGES for words in commands(page.read_text(encoding="utf-8"))}
     assert {"silence add", "lake compact", "judge calibrate", "score answers.parquet"} <= seen
+    assert is_setting("monitor.floors.window")
+    assert is_in_python("evaluator.metrics.compute")
+    assert not is_setting("monitor.floors.widow")
+    assert not is_in_python("evaluator.metrics.computer")
