@@ -1,9 +1,6 @@
 """What quality is and what it was: Prometheus metrics, regressions, webhooks and pages, all from the lake."""
 
-from monitor.health.health import Health
-from monitor.pages.app import create_app
-from monitor.service import Monitor
-from monitor.settings import MonitorSettings
-from monitor.snapshot import Figures, Snapshot
+import lazy_loader
 
-__all__ = ["Figures", "Health", "Monitor", "MonitorSettings", "Snapshot", "create_app"]
+# Each name is imported when it is first used: see the stub __init__.pyi beside this file.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

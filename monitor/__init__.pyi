@@ -1,0 +1,14 @@
+from .health.health import Health
+from .pages.app import create_app
+from .service import Monitor
+from .settings import MonitorSettings
+from .snapshot import Figures, Snapshot
+
+__all__ = [
+    "Figures",
+    "Health",
+    "Monitor",
+    "MonitorSettings",
+    "Snapshot",
+    "create_app",
+]

@@ -1,0 +1,20 @@
+from .body import webhook_body
+from .deliver import Attempt, Outcome, deliver
+from .network import connections, why_internal
+from .notifier import Notifier
+from .settings import WebhookSettings
+from .sign import signed_headers
+from .trial import send_test
+
+__all__ = [
+    "Attempt",
+    "Notifier",
+    "Outcome",
+    "WebhookSettings",
+    "connections",
+    "deliver",
+    "send_test",
+    "signed_headers",
+    "webhook_body",
+    "why_internal",
+]

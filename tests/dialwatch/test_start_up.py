@@ -1,0 +1,123 @@
+"""What help and errors in the use of a command load: nothing that takes long."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from dialwatch.cli import app
+
+LIGHT = 480
+"""Modules, with Python's own; Typer, Rich and what they need are 440 of them."""
+
+HEAVY = frozenset(
+    {
+        *("aiohttp", "apscheduler", "botocore", "deltalake", "fastapi", "fsspec", "httpx", "isal", "jinja2", "kafka"),
+        *("numpy", "openai", "orjson", "pandas", "prometheus_client", "pyarrow", "pydantic_settings", "s3fs", "scipy"),
+        *("starlette", "torch", "transformers", "uvicorn", "yaml"),
+    }
+)
+
+# Runs the commands that it reads, one after the other, and writes what was loaded with each.
+CHILD = """
+import contextlib, io, json, sys
+from dialwatch.cli import main
+
+results = []
+for arguments in json.load(sys.stdin):
+    before, code, text = set(sys.modules), 0, io.StringIO()
+    sys.argv = ["dialwatch", *arguments]
+    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code
+    results.append([arguments, code, text.getvalue(), sorted(set(sys.modules) - before)])
+json.dump([results, sorted(sys.modules)], sys.stdout)
+"""
+
+WRONG_USES = [
+    [],
+    ["nonsense"],
+    ["collect", "files"],
+    ["collect", "files", "x.log", "--workers", "0"],
+    ["collect", "files", "x.log", "--workers", "many"],
+    ["collect", "files", "x.log", "--workers", "2", "--follow"],
+    ["collect", "http", "--lake", "x", "--listen", "here"],
+    ["monitor", "--lake", "x", "--listen", "here"],
+    ["evaluate", "--lake", "x", "--since", "7d"],
+    ["evaluate", "--lake", "x", "--backfill"],
+    ["evaluate", "--lake", "x", "--backfill", "--since", "soon"],
+    ["evaluate", "--lake", "x", "--backfill", "--since", "1h", "--until", "2h"],
+    ["evaluate", "--lake", "x", "--backfill", "--since", "1h", "--metrics", ","],
+    ["evaluate", "--lake", "x", "--every", "often"],
+    ["score"],
+    ["score", "a.csv"],
+    ["score", "a.csv", "-o", "b.parquet", "--metrics", ","],
+    ["score", "a.csv", "-o", "b.parquet", "--workers", "0"],
+    ["score", "a.csv", "-o", "b.parquet", "--webhook", "https://a.example/"],
+    ["score", "a.csv", "-o", "b.parquet", "--webhook", "https://a.example/", "--webhook-secret-file", "none"],
+    ["judge", "calibrate"],
+    ["judge", "calibrate", "--likes"],
+    ["judge", "calibrate", "labels.csv", "--threshold", "2"],
+    ["judge", "calibrate", "labels.csv", "--ask", "1", "--deployment", "d"],
+    ["lake", "erase", "--lake", "x"],
+    ["lake", "erase", "--lake", "x", "--user", "a", "--chat", "b"],
+    ["silence", "add", "--lake", "x", "--for", "8h"],
+    ["silence", "add", "--lake", "x", "--all"],
+    ["silence", "add", "--lake", "x", "--all", "--for", "8"],
+    ["silence", "add", "--lake", "x", "--all", "--until", "tomorrow"],
+    ["silence", "add", "--lake", "x", "--deployment", "", "--for", "8h"],
+    ["silence", "end"],
+    ["release", "mark"],
+    ["release", "mark", "--deployment", "d", "--at", "2026-12-01"],
+    ["release", "withdraw"],
+    ["webhook", "test", "https://a.example/"],
+    ["webhook", "test", "nowhere", "--format", "slack"],
+    ["webhook", "test", "https://a.example/", "--format", "pigeon"],
+]
+"""What the command line alone shows to be wrong."""
+
+
+def all_commands() -> list[list[str]]:
+    """Every command and group, by its words."""
+    found: list[tuple[list[str], object]] = [([], get_command(app))]
+    for words, command in found:
+        found += [([*words, name], one) for name, one in getattr(command, "commands", {}).items()]
+    return [words for words, _ in found]
+
+
+def loaded_by(uses: list[list[str]], folder: Path) -> tuple[list[list[object]], set[str]]:
+    """Run the commands in one new process; gives what became of each, and all modules that were loaded in the end."""
+    ended = subprocess.run(
+        [sys.executable, "-c", CHILD],
+        input=json.dumps(uses),
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=True,
+    )
+    results, modules = json.loads(ended.stdout)
+    return results, set(modules)
+
+
+@pytest.mark.parametrize("code", [0, 2], ids=["help", "errors"])
+def test_help_and_errors_in_use_load_little(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a table is read nor a model loaded to say what a command takes, or that an option is wrong."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    if code == 0:
+        uses = [["--version"], *([*words, "--help"] for words in all_commands())]
+    else:
+        unnamed = [[*words] for words in (["up"], ["monitor"], ["evaluate"], ["lake", "ls"], ["silence", "list"])]
+        uses = [*([*words, "--nonsense"] for words in all_commands()), *unnamed, *WRONG_USES]
+    results, modules = loaded_by(uses, tmp_path)
+    for arguments, ended, text, loaded in results:
+        assert ended == code, (arguments, text)
+        assert "Traceback" not in text
+        assert not HEAVY & set(loaded), arguments
+    assert len(modules) < LIGHT
