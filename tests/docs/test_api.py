@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
+from pkgutil import iter_modules
 from types import ModuleType
 
 import pytest
@@ -17,9 +18,8 @@ from lake.documentation import page
 ROOT = Path(__file__).parents[2]
 COLUMNS = ROOT / "docs" / "columns.md"
 PAGES = sorted((ROOT / "docs" / "api").glob("*.md"))
-PACKAGES = [
-    name for page in PAGES for name in re.findall(r"^::: ([\w.]+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-]
+SHOWN = {page: re.findall(r"^::: ([\w.]+)$", page.read_text(encoding="utf-8"), re.MULTILINE) for page in PAGES}
+PACKAGES = [shown[0] for shown in SHOWN.values()]
 PUBLIC = [(package, name) for package in PACKAGES for name in import_module(package).__all__]
 
 
@@ -54,6 +54,15 @@ def test_the_page_of_columns_says_what_the_tables_say_of_themselves() -> None:
     """The page is written from the tables; write it anew when a column changes."""
     command = "python -m lake.documentation docs/columns.md"
     assert COLUMNS.read_text(encoding="utf-8") == page(), f"run {command}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_functions_that_share_their_modules_name_are_shown(page: Path) -> None:
+    """The generator takes such a name for the module: so its page names the function itself."""
+    package, *others = SHOWN[page]
+    modules = {module.name for module in iter_modules(import_module(package).__path__)}
+    shared = sorted(modules & set(import_module(package).__all__))
+    assert others == [f"{package}.{name}.{name}" for name in shared]
 
 
 def test_the_site_has_the_public_packages() -> None:
