@@ -1,4 +1,4 @@
-"""The roof: command line, one-process mode, demo. Wires collector, evaluator and monitor; decides nothing."""
+"""Command line, one-process mode and demo: collector, evaluator and monitor, put together."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The command line: wires the services together, decides nothing."""
+"""The command line `dialwatch`: its commands, its log, and its messages for errors that a person can mend."""
 
 from __future__ import annotations
 

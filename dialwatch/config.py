@@ -1,4 +1,4 @@
-"""One YAML file configures all; every key has an environment variable `DIALWATCH_SECTION__KEY`, which wins."""
+"""Settings of all parts from one YAML file; an environment variable `DIALWATCH_SECTION__KEY` wins over its key."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The work of each command, once its options are read; loads what `dialwatch.commands` must not."""
+"""The work of each command, which is loaded once the options are in order."""

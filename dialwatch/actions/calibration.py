@@ -18,7 +18,7 @@ from rich.table import Table as Grid
 from dialwatch import __version__
 from dialwatch.config import Settings
 from dialwatch.lake_access import usual_permissions
-from dialwatch.reports.calibration import CalibrationReport, report
+from dialwatch.reports.calibration_report import CalibrationReport, report
 from evaluator import EvaluatorSettings, Judges
 from evaluator.calibration import (
     PASSES,

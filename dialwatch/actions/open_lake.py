@@ -1,4 +1,4 @@
-"""A lake that has tables."""
+"""The lake of a command that needs tables."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def _notes(silence: Silence, settings: Settings, lake: Lake) -> Iterator[str]:
     yield from unknown_names(silence.deployment, silence.metric, settings, lake)
     for webhook in settings.monitor.webhooks:
         if webhook.format == "alertmanager":
-            yield f"the Alertmanager {webhook.name!r} is told as before: it has silences of its own"
+            yield f"the Alertmanager {webhook.name!r} gets its alerts as before: it has silences of its own"
 
 
 def _what(silence: Silence) -> str:

@@ -26,7 +26,7 @@ def add(
 ) -> None:
     """Hold alerts back until a time, and print the id that ends it earlier.
 
-    What still fires then is told then; what is over by then is not. Alertmanagers have silences of their own.
+    What still fires then is sent then; what is over by then is not. Alertmanagers have silences of their own.
     """
     now = datetime.now(UTC)
     _check_filters(deployment, metric, everything)
@@ -54,7 +54,7 @@ def end(
     lake: LakeOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """End a silence before its time: what still fires is told at the monitor's next look."""
+    """End a silence before its time: what still fires is sent at the monitor's next look."""
     settings = settings_of(config, lake)
     from dialwatch.actions import silences
 

@@ -1,4 +1,4 @@
-"""The command `dialwatch webhook test`: whether those who are to know of regressions can be reached."""
+"""The command `dialwatch webhook test`: a test message to the receivers of alerts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import typer
 from dialwatch.commands.options import NO_LAKE, ConfigOption, receiver_of, settings_of
 from dialwatch.errors import ConfigError
 
-app = typer.Typer(no_args_is_help=True, help="Try out who is told of regressions.")
+app = typer.Typer(no_args_is_help=True, help="Try out the receivers of alerts.")
 
 
 @app.callback()
 def webhook() -> None:
-    """Try out who is told of regressions."""
+    """Try out the receivers of alerts."""
 
 
 @app.command("test")

@@ -1,4 +1,4 @@
-"""Whether the demo showed what it promises: each stage did its work, and just the planted drop was found."""
+"""Checks of the demo: each stage did its work, and just the planted drop was found."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def all_delivered(lake: Lake) -> bool:
 
 
 def _are_delivered(alerts: Sequence[Mapping[str, Any]]) -> bool:
-    told = {row["change_id"] for row in _told(alerts)}
-    return bool(told) and told <= {row["delivery_of"] for row in alerts if row["change"] == "delivered"}
+    changes = {row["change_id"] for row in _told(alerts)}
+    return bool(changes) and changes <= {row["delivery_of"] for row in alerts if row["change"] == "delivered"}
 
 
 def _regression(plan: Plan, lake: Lake, deliveries: Sequence[Delivery]) -> list[Check]:
@@ -108,8 +108,8 @@ def _regression(plan: Plan, lake: Lake, deliveries: Sequence[Delivery]) -> list[
     names = dict.fromkeys(f"{row['metric']} of {row['deployment']} {row['change']}" for row in alerts)
     found = ", ".join(names) or "none"
     planted = (plan.degraded_deployment, METRIC, "firing")
-    told = {(row["deployment"], row["metric"], row["change"]) for row in alerts}
-    kept = told == {planted} and len({row["alert_id"] for row in alerts}) == 1
+    changes = {(row["deployment"], row["metric"], row["change"]) for row in alerts}
+    kept = changes == {planted} and len({row["alert_id"] for row in alerts}) == 1
     since = alerts[0]["since"] if kept else None
     located = since is not None and abs(since - plan.drop_at) <= LOCATED_WITHIN
     verified = sum(delivery.verified for delivery in deliveries)

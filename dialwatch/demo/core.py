@@ -1,4 +1,4 @@
-"""A stand-in for DIAL Core's logger: writes the demo's traffic to a log file, a simulated day in some seconds."""
+"""Stand-in for DIAL Core's logger: writes the demo's traffic to a log file, a simulated day in some seconds."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _ESCAPES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Usage:
+class CallUsage:
     """Tokens and money of a call. `price` covers the calls below it; only models have a `deployment_price`."""
 
     prompt_tokens: int
@@ -48,7 +48,7 @@ class CoreCall:
     response_body: str = ""
     assembled_response: str = ""
     status: int = 200
-    usage: Usage | None = None
+    usage: CallUsage | None = None
     parent_span_id: str | None = None
     parent_deployment: str | None = None
     execution_path: tuple[str, ...] | None = None
@@ -102,7 +102,7 @@ def _text(value: str) -> str:
     return f'"{value}"'
 
 
-def _usage(usage: Usage) -> str:
+def _usage(usage: CallUsage) -> str:
     total = usage.prompt_tokens + usage.completion_tokens
     own = "" if usage.deployment_price is None else f'"deployment_price":{usage.deployment_price},'
     return (

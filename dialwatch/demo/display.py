@@ -1,4 +1,4 @@
-"""What the demo shows in the terminal: progress while it works, a line for every thing that happens."""
+"""Display of the demo in the terminal: progress while it works, and a line for each event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines as a log comes to hold them when something goes wrong around Core."""
+"""Malformed lines, as a log holds them when something goes wrong around Core."""
 
 from __future__ import annotations
 

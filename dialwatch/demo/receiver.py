@@ -23,7 +23,7 @@ class Delivery:
     body: dict[str, Any]
 
 
-class Receiver:
+class WebhookReceiver:
     """Take signed webhooks on a free port of 127.0.0.1 while the context is open.
 
     A request whose signature, timestamp and body hold (Standard Webhooks) is answered with 204, another with

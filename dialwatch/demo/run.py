@@ -18,11 +18,11 @@ from dialwatch.config import Settings
 from dialwatch.demo.checks import ScoredAnswers, all_delivered, check_all
 from dialwatch.demo.core import CoreLog
 from dialwatch.demo.display import Display
-from dialwatch.demo.receiver import Receiver
+from dialwatch.demo.receiver import WebhookReceiver
 from dialwatch.demo.traffic import Plan, make_plan, make_traffic
 from dialwatch.services import running
 from dialwatch.services.collecting import collecting
-from dialwatch.services.parts import Parts
+from dialwatch.services.parts import ProcessParts
 from dialwatch.serving.addresses import free_address, is_free
 from lake import Lake, ServicePart
 
@@ -55,10 +55,10 @@ def run_demo(*, once: bool, keep: Path | None) -> int:
         plan = make_plan(traffic, drop_at)
 
         secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
-        receiver = stack.enter_context(Receiver(secret, display.delivered))
+        receiver = stack.enter_context(WebhookReceiver(secret, display.delivered))
         settings = _settings(folder, receiver.url, secret)
         lake = settings.lake.open()
-        parts = Parts(lake, [part for part in ServicePart if part is not ServicePart.UPKEEP])
+        parts = ProcessParts(lake, [part for part in ServicePart if part is not ServicePart.UPKEEP])
         stack.enter_context(parts.running())
         collector = stack.enter_context(collecting(settings, lake, parts[ServicePart.COLLECTOR]))
         stack.enter_context(running.evaluating(settings, lake, part=parts[ServicePart.EVALUATOR]))

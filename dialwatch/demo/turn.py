@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from dialwatch.demo.assistant import Exchange
 from dialwatch.demo.completion import Completion
-from dialwatch.demo.core_line import CoreCall, Usage
+from dialwatch.demo.core_line import CallUsage, CoreCall
 from dialwatch.demo.rag_answer import prompt_parts, rag_deltas, text_deltas
 
 MODEL = "gpt-4o"
@@ -170,14 +170,14 @@ class Turn:
             "parent_deployment": self.deployment,
         }
 
-    def _embedding_usage(self) -> Usage:
+    def _embedding_usage(self) -> CallUsage:
         return _embedding_usage(self.exchange.question)
 
-    def _model_usage(self) -> Usage:
+    def _model_usage(self) -> CallUsage:
         texts = (INSTRUCTION, self.exchange.question, *(passage.text for passage in self.exchange.retrieved))
         prompt, completion = sum(_tokens(text) for text in texts), _tokens(self.exchange.answer)
         price = prompt * PROMPT_PRICE + completion * COMPLETION_PRICE
-        return Usage(prompt_tokens=prompt, completion_tokens=completion, price=price, deployment_price=price)
+        return CallUsage(prompt_tokens=prompt, completion_tokens=completion, price=price, deployment_price=price)
 
 
 def embeddings_call(text: str, rng: random.Random, **call: Any) -> CoreCall:
@@ -205,13 +205,13 @@ def _span(rng: random.Random) -> str:
     return f"{rng.getrandbits(64):016x}"
 
 
-def _embedding_usage(text: str) -> Usage:
+def _embedding_usage(text: str) -> CallUsage:
     price = _tokens(text) * EMBEDDING_PRICE
-    return Usage(prompt_tokens=_tokens(text), completion_tokens=0, price=price, deployment_price=price)
+    return CallUsage(prompt_tokens=_tokens(text), completion_tokens=0, price=price, deployment_price=price)
 
 
-def _sum(*usages: Usage) -> Usage:
-    return Usage(
+def _sum(*usages: CallUsage) -> CallUsage:
+    return CallUsage(
         prompt_tokens=sum(usage.prompt_tokens for usage in usages),
         completion_tokens=sum(usage.completion_tokens for usage in usages),
         price=sum((usage.price for usage in usages), Decimal(0)),

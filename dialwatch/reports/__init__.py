@@ -1,1 +1,1 @@
-"""Reports for people and programs: a calibration, the scores of a table."""
+"""Reports for people and programs: of a calibration, and of the scores of a table."""

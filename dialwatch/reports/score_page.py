@@ -1,4 +1,4 @@
-"""Scores of a table as a page of HTML in one file: means, what they are over, and how the values are distributed."""
+"""HTML page about the scores of a table: means, counts, and how the values are distributed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Line:
+class MetricLine:
     """A metric's line of the page, in words and bars."""
 
     metric: str
@@ -68,12 +68,12 @@ def page_of(report: Report, storage: Storage | None = None) -> str:
     )
 
 
-def _lines(report: Report, storage: Storage | None) -> Iterator[Line]:
+def _lines(report: Report, storage: Storage | None) -> Iterator[MetricLine]:
     for summary in report.summaries():
         about = metric_named(summary.metric).about
         values = read_column(report.dataset.data_path, summary.metric, storage)
         low, high = _range(about.low, about.high, values)
-        yield Line(
+        yield MetricLine(
             metric=summary.metric,
             asks=about.asks,
             mean="" if summary.mean is None else f"{summary.mean:.4f}",

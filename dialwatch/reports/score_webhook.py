@@ -1,4 +1,4 @@
-"""A table's means sent to a webhook: numbers and names of metrics, never a text of the table."""
+"""Webhook with the means of a table: numbers and names of metrics, never a text of the table."""
 
 from __future__ import annotations
 

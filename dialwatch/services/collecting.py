@@ -1,4 +1,4 @@
-"""The collector as a service: one collector, fed by every source that is configured."""
+"""The collector as a service: one collector that reads every configured source."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def collect_once(settings: Settings, paths: Sequence[str], workers: int) -> tupl
 def collecting(settings: Settings, lake: Lake, part: Part | None = None) -> Iterator[Collector]:
     """Read Kafka, follow the files, serve HTTP, as far as they are configured; gives the collector of all.
 
-    A lake that is away is waited for, by each source in its thread. When the block ends all are told to stop at once.
-    Raises what then kept a source from committing. `part` is told how it goes.
+    A lake that is away is waited for, by each source in its thread. When the block ends all are asked to stop at once.
+    Raises what then kept a source from committing. `part` notes how it goes.
     """
     chosen, part = settings.collector, part or Part(ServicePart.COLLECTOR)
     shared, stop = Collector(lake, chosen, recover=False), threading.Event()

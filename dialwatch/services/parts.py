@@ -1,4 +1,4 @@
-"""The parts of dialwatch that run in this process: how each is, and the heartbeats that it writes to the lake."""
+"""Health of the parts of dialwatch that run in this process, and their heartbeats in the lake."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ class Part:
                 if not self._failing:
                     self._last_success = self._clock()
                 return
-            told = without_rows(problem) if isinstance(problem, BaseException) else problem
-            self._failing[step] = told
-            self._last_error, self._error = self._clock(), told
+            text = without_rows(problem) if isinstance(problem, BaseException) else problem
+            self._failing[step] = text
+            self._last_error, self._error = self._clock(), text
 
     def watch(self, step: str, look: Callable[[], Problem]) -> None:
         """Have `look` asked how a step is whenever somebody asks for the part; it must not wait for the lake."""
@@ -97,7 +97,7 @@ class Part:
             return Heartbeat(self.name, self._host, *times, state or found, self._last_success, self._last_error, error)
 
 
-class Parts:
+class ProcessParts:
     """All parts of this process. In a `running` block each writes a row to `_services` every minute, in one commit.
 
     A lake that does not take these rows takes no others: then every part fails, and `heartbeats` says so without it.

@@ -1,4 +1,4 @@
-"""The services as context managers: each runs in threads of its own while its block does."""
+"""Context managers that run the services, each in threads of its own while its block lasts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import monitor
 from dialwatch.config import Settings
 from dialwatch.services.collecting import collecting
-from dialwatch.services.parts import Part, Parts
+from dialwatch.services.parts import Part, ProcessParts
 from dialwatch.services.schedule import Schedule
 from dialwatch.services.upkeep import maintaining
 from dialwatch.serving.addresses import parse_address
@@ -31,14 +31,14 @@ logger = logging.getLogger(__name__)
 def all_services(settings: Settings) -> Iterator[None]:
     """Run the collector, if it has a source, the evaluator, the monitor and the upkeep of the tables.
 
-    When the block ends all are told to stop at once, and what they are at is left to the next start.
+    When the block ends all are asked to stop at once, and what they are at is left to the next start.
     """
     lake, stop = settings.lake.open(), threading.Event()
     sources = settings.collector
     has_source = bool(sources.kafka or sources.files or sources.http)
     upkeep = [ServicePart.UPKEEP] if settings.lake.maintenance.every is not None else []
     collects = [ServicePart.COLLECTOR] if has_source else []
-    parts = Parts(lake, [*collects, ServicePart.EVALUATOR, *upkeep, *_parts_of_monitor(settings)])
+    parts = ProcessParts(lake, [*collects, ServicePart.EVALUATOR, *upkeep, *_parts_of_monitor(settings)])
     with ExitStack() as stack:
         stack.enter_context(parts.running())
         stack.enter_context(evaluating(settings, lake, stop, parts[ServicePart.EVALUATOR]))
@@ -58,7 +58,7 @@ def all_services(settings: Settings) -> Iterator[None]:
 def only_collector(settings: Settings) -> Iterator[None]:
     """Run the collector in a process of its own."""
     lake = settings.lake.open()
-    parts = Parts(lake, [ServicePart.COLLECTOR])
+    parts = ProcessParts(lake, [ServicePart.COLLECTOR])
     with parts.running(), collecting(settings, lake, parts[ServicePart.COLLECTOR]):
         yield
 
@@ -67,7 +67,7 @@ def only_collector(settings: Settings) -> Iterator[None]:
 def only_evaluator(settings: Settings) -> Iterator[None]:
     """Run the evaluator in a process of its own."""
     lake = settings.lake.open()
-    parts = Parts(lake, [ServicePart.EVALUATOR])
+    parts = ProcessParts(lake, [ServicePart.EVALUATOR])
     with parts.running(), evaluating(settings, lake, part=parts[ServicePart.EVALUATOR]):
         yield
 
@@ -76,7 +76,7 @@ def only_evaluator(settings: Settings) -> Iterator[None]:
 def only_monitor(settings: Settings) -> Iterator[None]:
     """Run the monitor in a process of its own."""
     lake = settings.lake.open()
-    parts = Parts(lake, _parts_of_monitor(settings))
+    parts = ProcessParts(lake, _parts_of_monitor(settings))
     with parts.running(), monitoring(settings, lake, parts=parts):
         yield
 
@@ -89,7 +89,7 @@ def _parts_of_monitor(settings: Settings) -> list[ServicePart]:
 def evaluating(
     settings: Settings, lake: Lake, stop: threading.Event | None = None, part: Part | None = None
 ) -> Iterator[None]:
-    """Score what is new, every so many seconds, until the block ends or `stop` is set. `part` is told how it goes."""
+    """Score what is new, every so many seconds, until the block ends or `stop` is set. `part` notes how it goes."""
     stop, part = stop or threading.Event(), part or Part(ServicePart.EVALUATOR)
     evaluator = Evaluator(lake, settings.evaluator, monotonic=time.monotonic)
 
@@ -109,13 +109,13 @@ def evaluating(
 
 @contextmanager
 def monitoring(
-    settings: Settings, lake: Lake, stop: threading.Event | None = None, parts: Parts | None = None
+    settings: Settings, lake: Lake, stop: threading.Event | None = None, parts: ProcessParts | None = None
 ) -> Iterator[str]:
     """Keep the figures fresh, tell people, and serve the pages, until the block ends or `stop` is set.
 
     Gives the address of the pages. `parts` are those of this process, which the monitor asks how they are.
     """
-    stop, parts = stop or threading.Event(), parts or Parts(lake, _parts_of_monitor(settings))
+    stop, parts = stop or threading.Event(), parts or ProcessParts(lake, _parts_of_monitor(settings))
     judges = settings.evaluator.judges.items()
     budgets = {name: judge.budget_per_day for name, judge in judges if judge.budget_per_day is not None}
     watch = Monitor(lake, settings.monitor, lambda: datetime.now(UTC), budgets, time.monotonic, parts.heartbeats)

@@ -1,4 +1,4 @@
-"""Passes one after the other: every so many seconds, never two at once."""
+"""Schedule of passes (APScheduler) that run every so many seconds, never two at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from lake import ClockSteps, log_failure
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _RETRY_SECONDS = 60.0
 
@@ -80,7 +80,7 @@ class Schedule:
         except Exception as error:
             failed = True
             message = "a pass of %s failed; the next one takes up its work: check that the lake is reachable"
-            log_failure(log, error, message, self._of)
+            log_failure(logger, error, message, self._of)
         wait = self._retry * 2**self._failures
         self._failures = self._failures + 1 if failed else 0
         if failed and wait < self._every and not self._stop.is_set():
@@ -100,7 +100,9 @@ class _SteadyScheduler(BackgroundScheduler):  # type: ignore[misc]
 
     def _process_jobs(self) -> float | None:
         if step := self._steps.since_last():
-            log.warning("the clock of this machine was set by %g s; the passes go on as before", step.total_seconds())
+            logger.warning(
+                "the clock of this machine was set by %g s; the passes go on as before", step.total_seconds()
+            )
             for job in self.get_jobs():
                 job.modify(next_run_time=job.next_run_time + step)
         wait_seconds: float | None = super()._process_jobs()

@@ -21,7 +21,7 @@ def maintaining(
 ) -> Iterator[None]:
     """Look after the tables in a thread of its own, every so often, until the block ends or `stop` is set.
 
-    `part` is told how it goes.
+    `part` notes how it goes.
     """
     stop, part = stop or threading.Event(), part or Part(ServicePart.UPKEEP)
     if settings.every is None:

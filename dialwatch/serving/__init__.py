@@ -1,1 +1,1 @@
-"""HTTP server in a thread: slow connections, names that it is known by, addresses."""
+"""HTTP server in a thread: addresses, limits for connections, check of host names."""

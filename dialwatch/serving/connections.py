@@ -1,4 +1,4 @@
-"""Connections that do no harm: slow ones are closed, and one that is refused can still read why.
+"""HTTP connections with time limits: slow ones are closed, and a client that is refused can still read why.
 
 uvicorn has a time-out for a connection between two requests, and none for one in the middle of a request.
 """

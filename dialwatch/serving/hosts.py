@@ -1,4 +1,4 @@
-"""Which names a browser may know this server by: a page of another site must not reach it under a name of its own.
+"""Check of the Host header: pages of other sites must not reach this server under a name of their own.
 
 A web page can make a browser send requests to any address, and a name in its owner's hands (DNS rebinding) even lets it
 read the answers. Starlette's TrustedHostMiddleware takes a list of names alone, which no service in a cluster can give.
@@ -59,11 +59,13 @@ class KnownHosts:
         asked, origin = headers.get("host", ""), headers.get("origin")
         host = _host_of(f"//{asked}")
         if host is None:
-            told = f"the Host {asked[:200]!r} is no name: send the server's address, or a name in {self._setting}"
-            return PlainTextResponse(f"{told}\n", 421)
+            refusal = f"the Host {asked[:200]!r} is no name: send the server's address, or a name in {self._setting}"
+            return PlainTextResponse(f"{refusal}\n", 421)
         if not (is_own_name(host) or host in self._own or host in self._hosts):
-            told = f"this server does not know itself as {host[:200]!r}: if that is its name, add it to {self._setting}"
-            return PlainTextResponse(f"{told}\n", 421)
+            refusal = (
+                f"this server does not know itself as {host[:200]!r}: if that is its name, add it to {self._setting}"
+            )
+            return PlainTextResponse(f"{refusal}\n", 421)
         if origin is None or origin.lower().endswith(f"://{asked.lower()}"):
             return None
         sender = _host_of(origin)

@@ -1,4 +1,4 @@
-"""Serves an ASGI application from a thread, so that several can run in one process."""
+"""Server of an ASGI application in a thread, so that several can run in one process."""
 
 from __future__ import annotations
 

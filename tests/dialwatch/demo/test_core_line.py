@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialwatch.demo.core_line import CoreCall, Usage, core_line, core_time
+from dialwatch.demo.core_line import CallUsage, CoreCall, core_line, core_time
 
 NOON = datetime(2026, 8, 3, 10, 1, 40, 120_000, UTC)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -26,7 +26,7 @@ def test_line_is_what_core_writes() -> None:
         parent_span_id="a000000000000002",
         parent_deployment="applications/b1/rag",
         execution_path=("applications/b1/rag", "text-embedding-3"),
-        usage=Usage(prompt_tokens=5, completion_tokens=0, price=Decimal("5E-7"), deployment_price=Decimal("5E-7")),
+        usage=CallUsage(prompt_tokens=5, completion_tokens=0, price=Decimal("5E-7"), deployment_price=Decimal("5E-7")),
         upstream_uri="https://aoai/embeddings",
         chat_id="c1",
         user_id="9f1c",

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from standardwebhooks import Webhook
 
-from dialwatch.demo.receiver import Delivery, Receiver
+from dialwatch.demo.receiver import Delivery, WebhookReceiver
 
 SECRET = "whsec_" + base64.b64encode(b"a secret of the demo, 32 bytes..").decode()
 BODY = json.dumps({"status": "firing", "alerts": []})
@@ -28,7 +28,7 @@ def signed(body: str, secret: str = SECRET, webhook_id: str = "change-1") -> dic
 def test_signed_webhook_is_kept_and_handed_over() -> None:
     """A webhook with a good signature is answered with success, kept, and handed to the callback at once."""
     handed: list[Delivery] = []
-    with Receiver(SECRET, handed.append) as receiver:
+    with WebhookReceiver(SECRET, handed.append) as receiver:
         status = httpx.post(receiver.url, content=BODY, headers=signed(BODY), timeout=60).status_code
     assert status == 204
     assert receiver.received == handed == [Delivery("change-1", True, json.loads(BODY))]
@@ -49,7 +49,7 @@ def test_signed_webhook_is_kept_and_handed_over() -> None:
 )
 def test_unverified_webhook_is_refused(headers: dict[str, str], content: str) -> None:
     """A webhook that cannot be verified is answered with 401 and kept without its body."""
-    with Receiver(SECRET) as receiver:
+    with WebhookReceiver(SECRET) as receiver:
         status = httpx.post(receiver.url, content=content, headers=headers, timeout=60).status_code
     assert status == 401
     assert receiver.received == [Delivery(headers.get("webhook-id", ""), False, {})]
@@ -57,7 +57,7 @@ def test_unverified_webhook_is_refused(headers: dict[str, str], content: str) ->
 
 def test_oversized_webhook_is_not_read() -> None:
     """A body that claims to be too long is refused before it is read."""
-    with Receiver(SECRET) as receiver:
+    with WebhookReceiver(SECRET) as receiver:
         connection = HTTPConnection(urlsplit(receiver.url).netloc, timeout=60)
         connection.putrequest("POST", "/webhook")
         connection.putheader("content-length", "1000001")

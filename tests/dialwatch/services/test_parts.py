@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import NoCredentialsError
 
-from dialwatch.services.parts import Part, Parts
+from dialwatch.services.parts import Part, ProcessParts
 from lake import SERVICES, Lake, ServicePart, ServiceState, Table
 from tests.servers import wait_for
 
@@ -80,7 +80,7 @@ def test_a_step_that_is_run_is_noted_whether_it_gives_a_problem_or_raises_it() -
 
 def test_signs_of_life_say_who_where_since_when_and_that_it_was_stopped(lake: Lake) -> None:
     """Each part has a row at once, one each interval, all parts of a process in one commit, and a last one."""
-    parts = Parts(lake, [COLLECTOR, EVALUATOR], every=0.05, host="host-a")
+    parts = ProcessParts(lake, [COLLECTOR, EVALUATOR], every=0.05, host="host-a")
     with parts.running():
         parts[EVALUATOR].note("pass", OSError("no judge"))
         wait_for(lambda: lake.table(SERVICES).read().num_rows >= 6)
@@ -97,7 +97,7 @@ def test_signs_of_life_say_who_where_since_when_and_that_it_was_stopped(lake: La
 
 def test_a_process_that_ends_with_an_error_was_not_stopped(lake: Lake) -> None:
     """Its last row says what it ended with."""
-    parts = Parts(lake, [COLLECTOR], every=3600)
+    parts = ProcessParts(lake, [COLLECTOR], every=3600)
     with pytest.raises(OSError, match="disk full"), parts.running():
         raise OSError("disk full")
     last = rows(lake)[-1]
@@ -118,7 +118,7 @@ def test_a_lake_that_takes_no_row_is_a_failure_of_every_part_until_it_does(
         return write(table, *values, **named)
 
     monkeypatch.setattr(Table, "write", refuse)
-    parts = Parts(lake, [COLLECTOR, EVALUATOR], every=0.05)
+    parts = ProcessParts(lake, [COLLECTOR, EVALUATOR], every=0.05)
     with caplog.at_level(logging.INFO), parts.running():
         failing = parts.heartbeats()
         assert {heartbeat.state for heartbeat in failing} == {ServiceState.FAILING}
@@ -136,5 +136,5 @@ def test_a_store_without_credentials_ends_the_start(lake: Lake, monkeypatch: pyt
         raise NoCredentialsError
 
     monkeypatch.setattr(lake, "deployments", refuse)
-    with pytest.raises(NoCredentialsError), Parts(lake, [COLLECTOR]).running():
+    with pytest.raises(NoCredentialsError), ProcessParts(lake, [COLLECTOR]).running():
         pytest.fail("it goes on")

@@ -1,4 +1,4 @@
-"""A calibration in words and numbers, for the terminal and the page."""
+"""Report of a calibration in words and numbers, for the terminal and the page."""
 
 from __future__ import annotations
 
