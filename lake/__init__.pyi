@@ -21,6 +21,7 @@ from .service.clocks import SKEW, ClockSteps, age_of
 from .service.durations import reads_seconds
 from .service.heartbeats import HEARTBEAT_SECONDS, Heartbeat
 from .service.host_names import reads_hosts
+from .service.worker_pool import Engine, WorkerDiedError, WorkerPool, engine_of
 from .table_spec import TableSpec
 from .tables.folder_names import deployment_name, folder_name
 from .tables.lake import Lake, check_root
@@ -122,6 +123,7 @@ __all__ = [
     "ContextsOrigin",
     "Direction",
     "Draw",
+    "Engine",
     "FinishReason",
     "Floor",
     "Forgotten",
@@ -158,6 +160,8 @@ __all__ = [
     "UnscoredReason",
     "Verdict",
     "Wanted",
+    "WorkerDiedError",
+    "WorkerPool",
     "age_of",
     "all_tables",
     "answer_text",
@@ -170,6 +174,7 @@ __all__ = [
     "compact",
     "context_texts",
     "deployment_name",
+    "engine_of",
     "erase",
     "fold_signals",
     "folder_name",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copyreg
 import logging
 import re
 from collections.abc import Mapping
+from typing import Any
 
+from deltalake import exceptions
 from deltalake.exceptions import DeltaError
 
 TableError = DeltaError
@@ -50,3 +53,18 @@ def log_failure(
         logger.error(f"{message}: %s", *values, in_one_line(error), extra=extra)
     else:
         logger.error(message, *values, exc_info=error, extra=extra)
+
+
+def _delta_error(name: str, arguments: tuple[Any, ...]) -> Exception:
+    error: Exception = getattr(exceptions, name)(*arguments)
+    return error
+
+
+def _reduced(error: Exception) -> tuple[Any, ...]:
+    return _delta_error, (type(error).__name__, error.args), error.__dict__
+
+
+# They name a module that cannot be imported, so pickle needs help to send them from a worker process.
+_kinds: list[type[Exception]] = [DeltaError, *DeltaError.__subclasses__()]
+for _kind in _kinds:
+    copyreg.pickle(_kind, _reduced)

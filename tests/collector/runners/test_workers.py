@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from deltalake.exceptions import DeltaError
 from benchmarks.gen_dial_logs import lines
 from collector import Collector, CollectorSettings, Counts, FileSource
 from collector.commit.committed_offsets import Books
-from collector.runners.share import Outcome
+from collector.runners.file_worker import CollectedFiles
 from collector.runners.workers import WorkerError, collect_with_workers
 from lake import PARSED_LOGS, Lake, Storage
 from tests.servers import wait_for
@@ -51,37 +52,42 @@ def test_two_workers_store_what_one_collector_does(logs: Path, tmp_path: Path) -
     settings = CollectorSettings(flush_bytes=500_000)
     found, together = collect_with_workers(lake, settings, [str(logs)], Storage(), workers=2)
     assert found == 4
-    assert together == Outcome(counts, {})
+    assert together == CollectedFiles(counts, {})
     assert event_ids(lake) == event_ids(alone)
-    assert collect_with_workers(lake, settings, [str(logs)], Storage(), workers=2) == (4, Outcome(Counts(), {}))
+    assert collect_with_workers(lake, settings, [str(logs)], Storage(), workers=2) == (4, CollectedFiles(Counts(), {}))
 
 
-def test_workers_stop_when_asked(logs: Path, tmp_path: Path) -> None:
-    """They commit what they have, end by themselves, and the next run brings the rest."""
+def test_workers_end_when_their_parent_is_interrupted(logs: Path, tmp_path: Path) -> None:
+    """Ctrl+C in a terminal: no process is left behind, and the next run brings the rest."""
+    parent = started_parent(logs, tmp_path)
+    workers = wait_for(lambda: workers_of(parent.pid))
+    parent.send_signal(signal.SIGINT)
+    assert parent.wait() != 0
+    assert not any(map(_is_alive, workers))
     lake = Lake(str(tmp_path / "lake"))
-    collect_with_workers(lake, CollectorSettings(), [str(logs)], Storage(), 2, stop=lambda: True)
+    collect_with_workers(lake, CollectorSettings(), [str(logs)], Storage(), 2)
+    assert event_ids(lake) == event_ids(collected_alone(logs, tmp_path / "alone")[0])
+
+
+def test_a_worker_that_is_killed_is_an_error(logs: Path, tmp_path: Path) -> None:
+    """The parent says so, leaves no process behind, and the next run brings the rest."""
+    lake = Lake(str(tmp_path / "lake"))
+
+    def kill_one() -> None:
+        both = wait_for(lambda: len(found := workers_of(os.getpid())) == 2 and found)
+        os.kill(both[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    with pytest.raises(WorkerError, match=r"exit code -9.*run it again"):
+        collect_with_workers(lake, CollectorSettings(), [str(logs)], Storage(), 2)
+    killer.join()
     assert workers_of(os.getpid()) == []
     collect_with_workers(lake, CollectorSettings(), [str(logs)], Storage(), 2)
     assert event_ids(lake) == event_ids(collected_alone(logs, tmp_path / "alone")[0])
 
 
-def test_a_worker_that_fails_is_an_error(logs: Path, tmp_path: Path) -> None:
-    """The parent says so, commits what it has, leaves no process behind, and the next run brings the rest."""
-    lake = Lake(str(tmp_path / "lake"))
-
-    def kill_the_other() -> bool:
-        for pid in workers_of(os.getpid()):
-            os.kill(pid, signal.SIGKILL)
-        return False
-
-    with pytest.raises(WorkerError, match=r"1 of 2 workers failed \(exit code -9\)"):
-        collect_with_workers(lake, CollectorSettings(), [str(logs)], Storage(), 2, stop=kill_the_other)
-    assert workers_of(os.getpid()) == []
-    collect_with_workers(lake, CollectorSettings(), [str(logs)], Storage(), 2)
-    assert event_ids(lake) == event_ids(collected_alone(logs, tmp_path / "alone")[0])
-
-
-def test_an_error_of_the_own_share_is_raised(logs: Path, tmp_path: Path) -> None:
+def test_an_error_in_a_worker_is_raised(logs: Path, tmp_path: Path) -> None:
     """It is the error itself, and no process is left behind."""
     (tmp_path / "lake").mkdir()
     (tmp_path / "lake" / "_batches").write_text("no folder")
@@ -95,7 +101,7 @@ def test_no_files_are_no_workers(tmp_path: Path) -> None:
     lake = Lake(str(tmp_path / "lake"))
     assert collect_with_workers(lake, CollectorSettings(), [f"{tmp_path}/*.log"], Storage(), 2) == (
         0,
-        Outcome(Counts(), {}),
+        CollectedFiles(Counts(), {}),
     )
 
 
@@ -109,12 +115,16 @@ if __name__ == "__main__":
 """
 
 
-def test_workers_end_with_their_parent(logs: Path, tmp_path: Path) -> None:
-    """When the parent is killed its workers commit and end, and the next run makes the tables whole."""
-    script = tmp_path / "parent.py"
+def started_parent(logs: Path, folder: Path) -> subprocess.Popen[bytes]:
+    script = folder / "parent.py"
     script.write_text(_PARENT)
     environment = os.environ | {"PYTHONPATH": str(Path.cwd())}
-    parent = subprocess.Popen([sys.executable, str(script), str(logs), str(tmp_path / "lake")], env=environment)
+    return subprocess.Popen([sys.executable, str(script), str(logs), str(folder / "lake")], env=environment)
+
+
+def test_workers_end_with_their_parent(logs: Path, tmp_path: Path) -> None:
+    """When the parent is killed its workers end, and the next run makes the tables whole."""
+    parent = started_parent(logs, tmp_path)
     wait_for(lambda: (tmp_path / "lake" / "_batches").exists())
     workers = workers_of(parent.pid)
     assert workers
@@ -130,7 +140,7 @@ def test_workers_end_with_their_parent(logs: Path, tmp_path: Path) -> None:
 
 def workers_of(pid: int) -> list[int]:
     children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return [child for child in children if b"collector.runners.worker" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def _is_alive(pid: int) -> bool:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
@@ -15,6 +16,16 @@ OF_STORES = [
     EndpointConnectionError(endpoint_url="http://127.0.0.1:9"),
     ClientError({"Error": {"Code": "AccessDenied"}}, "PutObject"),
 ]
+
+
+@pytest.mark.parametrize("error", OF_STORES, ids=lambda error: type(error).__name__)
+def test_an_error_of_the_store_comes_whole_from_another_process(error: Exception) -> None:
+    """Pickled and read again it is of the same kind, with its words; one of deltalake also with its notes."""
+    error.add_note("in a worker")
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again)) == (type(error), str(error))
+    if isinstance(error, DeltaError):
+        assert again.__notes__ == error.__notes__
 
 
 @pytest.mark.parametrize("error", OF_STORES, ids=lambda error: type(error).__name__)

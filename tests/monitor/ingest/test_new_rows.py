@@ -102,5 +102,5 @@ def test_a_monitor_of_many_deployments_starts_the_same_with_and_without_other_pr
         assert started() == ahead
     for executable in ("/bin/false", "/no/such/file"):
         with monkeypatch.context() as broken:
-            broken.setattr("sys.executable", executable)
+            broken.setattr("multiprocessing.spawn._python_exe", os.fsencode(executable))
             assert started() == ahead

@@ -1,0 +1,81 @@
+"""The task of one worker process: collect a share of the files that several processes read into one lake."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from collector.commit.batch import Counts
+from collector.pipeline.collector import Collector
+from collector.pipeline.settings import PipelineSettings
+from collector.sources.files.listing import LogFile
+from collector.sources.files.source import FileSource
+from lake import Lake, LostRaceError, Storage
+
+_MOST_RACES = 20
+
+
+@dataclass(frozen=True)
+class FileCollection:
+    """What every worker must know: the lake, how lines become rows, and where the files are."""
+
+    root: str
+    lake_storage: Storage
+    settings: PipelineSettings
+    paths: Sequence[str]
+    storage: Storage
+    log_level: int
+
+
+@dataclass(frozen=True)
+class CollectedFiles:
+    """What became of the lines, and the files that could not be read, by URI, with the reason."""
+
+    counts: Counts
+    unreadable: dict[str, str]
+
+
+def collect_share(collection: FileCollection, share: frozenset[str]) -> CollectedFiles:
+    """Read and commit the files with these URIs."""
+    if "pandas" not in sys.modules:
+        sys.meta_path.insert(0, _WithoutPandas())
+    logging.basicConfig(level=collection.log_level, stream=sys.stderr)
+    collector = Collector(Lake(collection.root, collection.lake_storage), collection.settings)
+    source = _Share(collection, share)
+    races = 0
+    while True:
+        try:
+            source.read_into(collector)
+            collector.flush()
+            break
+        except LostRaceError:
+            # A collector outside reads the same files: what it has committed is passed over at the next try.
+            races += 1
+            if races == _MOST_RACES:
+                raise
+    source.close()
+    return CollectedFiles(collector.totals, source.unreadable)
+
+
+class _Share(FileSource):
+    """Those of the files that this worker reads."""
+
+    def __init__(self, collection: FileCollection, share: frozenset[str]) -> None:
+        super().__init__(collection.paths, collection.storage, exclude=collection.root)
+        self._share = share
+
+    def find(self) -> list[LogFile]:
+        return [file for file in super().find() if file.uri in self._share]
+
+
+class _WithoutPandas:
+    """Import hook that finds no pandas.
+
+    pyarrow imports it as soon as it meets a list: 50 MiB and a third of a second in each worker, and nothing needs it.
+    """
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("a worker of the collector does without pandas", name=name)

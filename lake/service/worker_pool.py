@@ -1,0 +1,214 @@
+"""Engines that do one task for many items: in this process, or in worker processes of this machine.
+
+A cluster can stand behind the same interface.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from typing import Any, Final, Protocol, TypeVar
+
+S = TypeVar("S")
+T = TypeVar("T")
+R = TypeVar("R")
+
+WAITING_EACH: Final = 2
+"""Items of each worker that are taken and whose results are not given yet: enough to keep it busy, few in memory."""
+
+# Not forked: a copy of a process with threads, as Arrow's, may hang.
+_SPAWN: Final = multiprocessing.get_context("spawn")
+
+
+class Engine(Protocol):
+    """Does a task for many items."""
+
+    def map(self, task: Callable[[S, T], R], state: S, items: Iterable[T]) -> Iterator[R]:
+        """Give `task(state, item)` of every item, in the order of the items.
+
+        Each worker gets the state once. Items are taken as results are asked for, about two of each worker ahead. What
+        a task raises is raised where its result would stand, and ends the work.
+        """
+
+    def close(self) -> None:
+        """End all work; what is not done then is not done."""
+
+
+class WorkerDiedError(RuntimeError):
+    """A worker process ended in the middle of its work; `exit_code` is negative where a signal ended it."""
+
+    def __init__(self, exit_code: int | None) -> None:
+        super().__init__(
+            f"a worker process ended with exit code {exit_code}: it was killed, for want of memory perhaps (take fewer "
+            'workers), or a script asks for workers without `if __name__ == "__main__":`; what it wrote to stderr says '
+            "more"
+        )
+        self.exit_code = exit_code
+
+
+class SameProcess:
+    """Engine that does one item after the other, in this process."""
+
+    def map(self, task: Callable[[S, T], R], state: S, items: Iterable[T]) -> Iterator[R]:
+        """Give the results one after the other."""
+        return (task(state, item) for item in items)
+
+    def close(self) -> None:
+        """Nothing is under way."""
+
+
+class WorkerPool:
+    """Engine of worker processes on this machine, which end with their parent.
+
+    Task, state, items and results are pickled; the task is a function of a module. A script that asks for workers must
+    be importable: `if __name__ == "__main__":` stands before what it does. The processes of a `map` start with its
+    first items and end with it; memory grows with their number. Raises WorkerDiedError where one of them is killed,
+    which ends the others, and OSError where none can be started.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        self._runs: set[_Run] = set()
+
+    def map(self, task: Callable[[S, T], R], state: S, items: Iterable[T]) -> Iterator[R]:
+        """Give the results in the order of the items."""
+        run = _Run(self._workers, task, state)
+        self._runs.add(run)
+        try:
+            yield from run.results(items)
+        finally:
+            self._runs.discard(run)
+            run.end()
+
+    def close(self) -> None:
+        """End all processes, at once."""
+        while self._runs:
+            self._runs.pop().end()
+
+
+def engine_of(workers: int) -> Engine:
+    """An engine of so many workers; one is this process itself."""
+    return SameProcess() if workers == 1 else WorkerPool(workers)
+
+
+class _Run:
+    """One `map`: the processes, and a thread for each that hands it an item and waits for the result."""
+
+    def __init__(self, size: int, task: Callable[..., Any], state: object) -> None:
+        self._size = size
+        self._task = task
+        self._state = state
+        self._threads = ThreadPoolExecutor(size, "worker pool")
+        self._workers: list[_Worker] = []
+        self._idle: SimpleQueue[_Worker] = SimpleQueue()
+        self._death: WorkerDiedError | None = None
+
+    def results(self, items: Iterable[Any]) -> Iterator[Any]:
+        waiting: deque[Future[Any]] = deque()
+        for item in items:
+            if len(self._workers) < self._size:
+                self._workers.append(_Worker(self._task, self._state))
+                self._idle.put(self._workers[-1])
+            waiting.append(self._threads.submit(self._result, item))
+            if len(waiting) > WAITING_EACH * self._size:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+        for worker in self._workers:
+            worker.finish()
+
+    def end(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker in self._workers:
+            worker.kill()
+        self._threads.shutdown()
+
+    def _result(self, item: object) -> object:
+        worker = self._idle.get()
+        try:
+            return worker.result(item)
+        except WorkerDiedError as death:
+            if self._death is None:
+                self._death = death
+                for other in self._workers:
+                    other.kill()
+            raise self._death from None
+        finally:
+            self._idle.put(worker)
+
+
+class _Worker:
+    """A process that does the task for one item after the other."""
+
+    def __init__(self, task: Callable[..., Any], state: object) -> None:
+        self._connection, its_own = _SPAWN.Pipe()
+        self._process = _SPAWN.Process(target=_work, args=(its_own, task, state), name="worker", daemon=True)
+        try:
+            self._process.start()
+        finally:
+            # Its end is then seen here: nobody else holds the other side.
+            its_own.close()
+
+    def result(self, item: object) -> object:
+        sent = pickle.dumps(item)
+        try:
+            self._connection.send_bytes(sent)
+            answer = self._connection.recv_bytes()
+        except (EOFError, OSError):
+            self._process.join()
+            raise WorkerDiedError(self._process.exitcode) from None
+        is_result, result = pickle.loads(answer)  # noqa: S301 - from a process of our own
+        if not is_result:
+            raise result
+        return result
+
+    def finish(self) -> None:
+        """Let an idle process end by itself."""
+        self._connection.close()
+        self._process.join()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.join()
+
+
+def _work(connection: Connection, task: Callable[[Any, Any], Any], state: object) -> None:
+    # Ctrl+C reaches all of a terminal's processes; the parent ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with contextlib.suppress(EOFError):
+        while True:
+            sent = connection.recv_bytes()
+            try:
+                answer = pickle.dumps((True, task(state, pickle.loads(sent))))  # noqa: S301 - from the parent
+            except Exception as error:
+                answer = pickle.dumps((False, _sendable(error)))
+            connection.send_bytes(answer)
+
+
+def _sendable(error: Exception) -> Exception:
+    """The error with its traceback here as a note; another one where it cannot be pickled."""
+    error.add_note("In a worker process: " + "".join(traceback.format_exception(error)))
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+def _end_with_parent() -> None:
+    # A parent that is killed closes its side of the pipe, which a worker that is busy does not see.
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
