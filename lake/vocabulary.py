@@ -118,6 +118,16 @@ class LineOutcome(StrEnum):
     FILTERED = "filtered"
 
 
+OUTCOMES = {
+    "stored": LineOutcome.STORED,
+    "signal": LineOutcome.SIGNALS,
+    "duplicate": LineOutcome.DUPLICATES,
+    "rejected": LineOutcome.REJECTED,
+    "filtered": LineOutcome.FILTERED,
+}
+"""The columns by the name that the outcome of one line has in metrics."""
+
+
 class RejectionReason(StrEnum):
     """`_rejected.reason`: why an entry could not be read."""
 

@@ -10,7 +10,7 @@ from typing import Any
 from collector.commit.position import Partition
 from collector.commit.table_rows import Place, TableRows
 from collector.parsing import LogRecord, Rejection, SignalRecord
-from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, TableSpec
+from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, LineOutcome, TableSpec
 
 TableKey = tuple[TableSpec, str | None]
 
@@ -19,7 +19,7 @@ _NAMES = {
     USER_SIGNALS: SignalRecord.__struct_fields__,
     REJECTED: (*Rejection.__struct_fields__, "date"),
 }
-_COUNTED_AS = {PARSED_LOGS: "stored", USER_SIGNALS: "signals", REJECTED: "rejected"}
+_COUNTED_AS = {PARSED_LOGS: LineOutcome.STORED, USER_SIGNALS: LineOutcome.SIGNALS, REJECTED: LineOutcome.REJECTED}
 
 
 @dataclass

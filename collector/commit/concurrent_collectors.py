@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from collector.commit.duplicates import Numbers, id_numbers
-from collector.commit.position import HTTP, Partition
-from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Table, TableError, TableReplacedError, TableSpec
+from collector.commit.position import Partition
+from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, SourceKind, Table, TableError, TableReplacedError, TableSpec
 
 COLLECTORS = "collector"
 """The app_id that all collectors share."""
@@ -67,7 +67,7 @@ def stored_since(table: Table, before: Look, since: datetime) -> dict[int, tuple
     columns = [_ID_COLUMNS[table.spec], "source"]
     rows = _gained(table, before, [*columns, "ingested_at"], since)
     if table.spec is REJECTED:
-        rows = rows.filter(pc.equal(pc.struct_field(rows["source"], "kind"), HTTP))
+        rows = rows.filter(pc.equal(pc.struct_field(rows["source"], "kind"), SourceKind.HTTP))
     found: dict[int, tuple[Partition, int]] = {}
     for batch in rows.to_batches():
         sources = (

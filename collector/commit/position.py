@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from collector.parsing import SignalRecord
-
-FILE, HTTP, KAFKA = "file", "http", "kafka"
+from lake import SourceKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +23,14 @@ class Partition:
     @property
     def app_id(self) -> str:
         """Name under which tables remember how far they have this partition."""
-        if self.kind == KAFKA:
+        if self.kind == SourceKind.KAFKA:
             return f"{self.name}-{self.key}"
         return f"{self.kind}:{self.key}"
 
     @property
     def start(self) -> int:
         """Position before anything was taken. Kafka counts messages from 0, the others say where a line ends."""
-        return -1 if self.kind == KAFKA else 0
+        return -1 if self.kind == SourceKind.KAFKA else 0
 
     def source(self, offset: int) -> dict[str, str | int]:
         """Give the `source` column of a row that came from here; `offset` is its piece's."""

@@ -19,15 +19,7 @@ from prometheus_client.registry import Collector as PrometheusCollector
 
 from collector.commit.batch import Batch
 from collector.metrics.commit_stats import BOUNDS, Committed, Meter
-from lake import age_of, known_formats
-
-_OUTCOMES = {
-    "stored": "stored",
-    "signal": "signals",
-    "duplicate": "duplicates",
-    "rejected": "rejected",
-    "filtered": "filtered",
-}
+from lake import OUTCOMES, LineOutcome, age_of, known_formats
 
 
 class KafkaReader(Protocol):
@@ -116,7 +108,7 @@ def _lines(committed: Committed) -> Iterator[Metric]:
         "Log lines that this process has committed since it started, by what became of them.",
         labels=("outcome",),
     )
-    for outcome, name in _OUTCOMES.items():
+    for outcome, name in OUTCOMES.items():
         lines.add_metric((outcome,), getattr(committed.counts, name))
     yield lines
     rejected = CounterMetricFamily(
@@ -130,7 +122,7 @@ def _lines(committed: Committed) -> Iterator[Metric]:
     yield CounterMetricFamily(
         "dialwatch_collector_bytes_total", "Bytes of the lines that this process has committed.", committed.bytes
     )
-    ended = sum(getattr(committed.counts, name) for name in _OUTCOMES.values())
+    ended = sum(getattr(committed.counts, name) for name in LineOutcome)
     yield GaugeMetricFamily(
         "dialwatch_collector_unaccounted_lines",
         "Lines that came in, less those that were stored, signals, duplicates, rejected or filtered; 0 unless there is "

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from collector.parsing.json_text.bodies import objects, read_object, text_or_none
+from lake import ContextsOrigin
 
 _RETRIEVAL_RESPONSES: Final = (
     "application/x.aidial-rag.retrieval-response+json",
@@ -51,13 +52,13 @@ def read_contexts(
         custom_content = {}
     response = _of_retrieval_response(custom_content)
     if response is not None:
-        return response, "retrieval_response"
+        return response, ContextsOrigin.RETRIEVAL_RESPONSE
     if stage := _of_fused_stage(custom_content):
-        return stage, "retrieval_stage"
+        return stage, ContextsOrigin.RETRIEVAL_STAGE
     attachments = objects(custom_content.get("attachments"))
     if cited := tuple(_context(attachment) for attachment in attachments if _is_cited_chunk(attachment)):
-        return cited, "cited"
-    return (tuple(prompt_contexts), "prompt") if prompt_contexts else ((), "none")
+        return cited, ContextsOrigin.CITED
+    return (tuple(prompt_contexts), ContextsOrigin.PROMPT) if prompt_contexts else ((), ContextsOrigin.NONE)
 
 
 def standalone_question(custom_content: Mapping[str, Any]) -> str | None:

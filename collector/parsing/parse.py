@@ -16,7 +16,7 @@ from collector.parsing.line.origins import NO_PROJECTS, ProjectOrigins, read_ori
 from collector.parsing.rating import read_rating
 from collector.parsing.records import Filtered, LogRecord, Rejection, SignalRecord
 from collector.parsing.request.request import Request, read_model, read_request
-from lake import ANSWERING_KINDS, Origin
+from lake import ANSWERING_KINDS, Kind, Origin, RejectionReason
 
 _USUAL_API = "DialOpenAI"
 _FIRST_FAILURE = 400
@@ -62,7 +62,7 @@ def _guarded(entry: bytes, call: Call | None, keep_raw_response: bool, projects:
     except MemoryError:
         raise
     except Exception as error:  # one odd line must never stop the stream behind it
-        return Rejection(reason="parser_failure", message=f"{type(error).__name__}: {error}", raw=entry)
+        return Rejection(reason=RejectionReason.PARSER_FAILURE, message=f"{type(error).__name__}: {error}", raw=entry)
 
 
 def _record(call: Call, keep_raw_response: bool, projects: ProjectOrigins) -> LogRecord | SignalRecord | Filtered:
@@ -79,10 +79,10 @@ def _log_record(call: Call, origin: Origin, keep_raw_response: bool) -> LogRecor
     kind = call.kind
     if kind in ANSWERING_KINDS and not call.secured:
         request = read_request(call.readable_request)
-        if kind == "chat_completion" and request.configuration_type in MODES:
+        if kind == Kind.CHAT_COMPLETION and request.configuration_type in MODES:
             kind = request.configuration_type
         answer = read_answer_of(call)
-    elif kind == "embedding" and call.request_body:
+    elif kind == Kind.EMBEDDING and call.request_body:
         request = Request(model=read_model(call.readable_request))
     # Where nothing was merged here, whatever Core logged as the answer stands as it is.
     assembled_response = answer.assembled if answer is not None else call.assembled_response or call.response_body

@@ -8,6 +8,7 @@ from collector.parsing.json_text.bodies import read_object
 from collector.parsing.line.call import Call
 from collector.parsing.line.members import json_text
 from collector.parsing.records import SignalRecord
+from lake import Signal, SignalOrigin
 
 
 def read_rating(call: Call) -> SignalRecord:
@@ -37,10 +38,10 @@ def read_rating(call: Call) -> SignalRecord:
         deployment=call.deployment,
         date=call.requested_at.date(),
         signaled_at=call.requested_at,
-        signal="unreadable" if liked is None else "like" if liked else "dislike",
+        signal=Signal.UNREADABLE if liked is None else Signal.LIKE if liked else Signal.DISLIKE,
         value=None if liked is None else 1.0 if liked else -1.0,
         confidence=None if liked is None else 1.0,
-        origin="explicit",
+        origin=SignalOrigin.EXPLICIT,
         user_id=call.user_id,
         chat_id=call.chat_id,
         details=json_text(details) if details else None,

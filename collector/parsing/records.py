@@ -7,20 +7,25 @@ from typing import Any
 
 import msgspec
 
+from lake import RejectionReason
+
 REASONS = {
-    "not_json": "The entry is no JSON, or breaks before its end.",
-    "not_a_log_line": "The entry is JSON, but nothing that DIAL Core writes.",
-    "empty_object": "The entry is `{}`.",
-    "too_deep": "The entry nests deeper than the lake can write.",
-    "no_time": "The line does not say when the request was made, so it has no date to be stored under.",
-    "cut": "The line is cut before its deployment or its time, as Core 0.18 does where it cannot merge a stream.",
-    "parser_failure": "The parser failed on the line: a defect to report, with the entry.",
-    "redaction_failed": "The redaction failed on the row, so nothing of it is kept but this note.",
-    "broken_gzip": "The gzip stream ends early or is damaged; the lines before that are kept.",
-    "too_many_values": "The entry holds more than 2,000,000 JSON values, or the piece more than 100,000 lines.",
-    "too_many_deployments": "More deployments that the lake does not have came in an hour than are taken up.",
-    "too_long": "The line is longer than 64 MiB; its first MiB is kept.",
-    "not_a_signal": "The item of `POST /signals` is no signal that can be stored.",
+    RejectionReason.NOT_JSON: "The entry is no JSON, or breaks before its end.",
+    RejectionReason.NOT_A_LOG_LINE: "The entry is JSON, but nothing that DIAL Core writes.",
+    RejectionReason.EMPTY_OBJECT: "The entry is `{}`.",
+    RejectionReason.TOO_DEEP: "The entry nests deeper than the lake can write.",
+    RejectionReason.NO_TIME: "The line does not say when the request was made, so it has no date to be stored under.",
+    RejectionReason.CUT: "The line is cut before its deployment or its time, as Core 0.18 does where it cannot merge a "
+    "stream.",
+    RejectionReason.PARSER_FAILURE: "The parser failed on the line: a defect to report, with the entry.",
+    RejectionReason.REDACTION_FAILED: "The redaction failed on the row, so nothing of it is kept but this note.",
+    RejectionReason.BROKEN_GZIP: "The gzip stream ends early or is damaged; the lines before that are kept.",
+    RejectionReason.TOO_MANY_VALUES: "The entry holds more than 2,000,000 JSON values, or the piece more than 100,000 "
+    "lines.",
+    RejectionReason.TOO_MANY_DEPLOYMENTS: "More deployments that the lake does not have came in an hour than are taken "
+    "up.",
+    RejectionReason.TOO_LONG: "The line is longer than 64 MiB; its first MiB is kept.",
+    RejectionReason.NOT_A_SIGNAL: "The item of `POST /signals` is no signal that can be stored.",
 }
 """Every reason of a rejection, with what it means."""
 

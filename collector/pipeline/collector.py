@@ -16,7 +16,7 @@ from collector.commit.checkpoint import Checkpoint
 from collector.commit.committed_offsets import Books, Mark
 from collector.commit.concurrent_collectors import rejection_id
 from collector.commit.duplicates import DuplicateWindow, id_number
-from collector.commit.position import HTTP, Partition, Piece
+from collector.commit.position import Partition, Piece
 from collector.commit.table_rows import Place
 from collector.metrics.commit_stats import Meter
 from collector.parsing import Filtered, LogRecord, Record, Rejection, SignalRecord, parse_piece, split_entries
@@ -25,13 +25,22 @@ from collector.pipeline.new_deployments import NewDeploymentLimit, setting_of
 from collector.pipeline.settings import PipelineSettings
 from collector.pipeline.warm_start import RecentIds, recent_children
 from collector.redaction import Redactor
-from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, LostRaceError
+from lake import (
+    OUTRANKED_BY_CHILD,
+    PARSED_LOGS,
+    REJECTED,
+    USER_SIGNALS,
+    ContextsOrigin,
+    Lake,
+    LostRaceError,
+    RejectionReason,
+    SourceKind,
+)
 
 logger = logging.getLogger(__name__)
 
 _BYTES_OF_A_ROW = 500
 """A row's least weight in a batch: many small lines are not a small batch."""
-_CHILD_CALL_OUTRANKS = frozenset({"cited", "prompt", "none"})
 
 
 class Collector:
@@ -281,7 +290,7 @@ class Collector:
         for place in refused:
             deployment = _deployment_of(read[place])
             read[place] = Rejection(
-                reason="too_many_deployments", message=message, raw=entries[place], deployment=deployment
+                reason=RejectionReason.TOO_MANY_DEPLOYMENTS, message=message, raw=entries[place], deployment=deployment
             )
         return read
 
@@ -325,11 +334,11 @@ class Collector:
                 section.newest_requested_at = record.requested_at
 
     def _join_children(self, record: LogRecord) -> LogRecord:
-        if record.contexts_origin in _CHILD_CALL_OUTRANKS and record.trace_id and record.span_id:
+        if record.contexts_origin in OUTRANKED_BY_CHILD and record.trace_id and record.span_id:
             contexts = self._children.contexts_for(record.trace_id, record.span_id)
             if contexts is not None:
-                record = msgspec.structs.replace(record, contexts=contexts, contexts_origin="child_call")
-        if record.contexts_origin == "prompt" and record.trace_id and record.parent_span_id:
+                record = msgspec.structs.replace(record, contexts=contexts, contexts_origin=ContextsOrigin.CHILD_CALL)
+        if record.contexts_origin == ContextsOrigin.PROMPT and record.trace_id and record.parent_span_id:
             self._children.remember(record.trace_id, record.parent_span_id, record.contexts or [])
         return record
 
@@ -346,6 +355,6 @@ def _number(record: LogRecord | SignalRecord | Rejection, piece: Piece) -> int |
     if isinstance(record, SignalRecord):
         return id_number(record.signal_id)
     # What has a position comes once; a sender over HTTP repeats all that it got no answer for.
-    if piece.partition.kind != HTTP:
+    if piece.partition.kind != SourceKind.HTTP:
         return None
     return id_number(rejection_id(record.raw))

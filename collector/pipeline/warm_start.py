@@ -15,8 +15,8 @@ from collector.commit.batch import TableKey
 from collector.commit.committed_offsets import Books
 from collector.commit.concurrent_collectors import Look, as_integers, id_columns, look, numbers_of
 from collector.commit.duplicates import DuplicateWindow, Numbers
-from collector.commit.position import HTTP, Partition
-from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, Lake
+from collector.commit.position import Partition
+from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, ContextsOrigin, Lake, SourceKind
 
 _PERIODS = 4
 _ROWS_AT_ONCE = 32_768
@@ -46,7 +46,7 @@ class RecentIds:
                 continue
             where = ds.field("ingested_at") >= self._since
             if key[0] is REJECTED:
-                where &= ds.field("source", "kind") == HTTP
+                where &= ds.field("source", "kind") == SourceKind.HTTP
             for batch in table.dataset().to_batches(
                 id_columns(key[0]), where, batch_size=_ROWS_AT_ONCE, batch_readahead=2, fragment_readahead=1
             ):
@@ -83,7 +83,7 @@ def recent_children(lake: Lake, books: Books, since: datetime) -> list[dict[str,
     They are at most 2,000, in the order in which they came. Calls of a batch that was cut off are not among them: their
     lines come again.
     """
-    is_child = (ds.field("contexts_origin") == "prompt") & (ds.field("ingested_at") >= since)
+    is_child = (ds.field("contexts_origin") == ContextsOrigin.PROMPT) & (ds.field("ingested_at") >= since)
     is_child &= ds.field("parent_span_id").is_valid() & ds.field("trace_id").is_valid()
     tables = [lake.table(PARSED_LOGS, deployment) for deployment in lake.deployments()]
     found = [

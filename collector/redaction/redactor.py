@@ -13,6 +13,7 @@ from collector.redaction.patterns import BUILT_IN, own
 from collector.redaction.scrubber import Scrubber
 from collector.redaction.settings import RedactionSettings
 from collector.redaction.texts import redact_bytes, redact_number, redact_text
+from lake import RejectionReason
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +43,6 @@ _IDS = frozenset(
 """What rows are joined by: two that differ must differ afterwards."""
 
 _OUR_ID = re.compile(r"[0-9a-f]{32}")
-_FAILED = "redaction_failed"
 
 
 class Redactor:
@@ -118,7 +118,7 @@ def _value(name: str, value: Any, scrubber: Scrubber) -> Any:
 def _withheld(record: Record, error: Exception, scrubber: Scrubber) -> Rejection:
     whole = msgspec.msgpack.encode(record)
     return Rejection(
-        reason=_FAILED,
+        reason=RejectionReason.REDACTION_FAILED,
         message=f"the redaction failed with {type(error).__name__}; the text is withheld. Report it, or switch off "
         "the pattern that fails",
         raw=scrubber.mark("WITHHELD", whole),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-REGENERATE, EDIT, CORRECTION = "regenerate", "edit", "correction"
+from lake import Signal
 
 _SOON = timedelta(hours=1)
 _MOST_REQUESTS = 500
@@ -59,13 +59,13 @@ def candidates(chat: Iterable[Request], window: timedelta) -> Iterator[Candidate
     siblings = _grouped(requests, _place)
     for later in requests:
         if len(siblings[_place(later)]) <= _MOST_AT_ONE_PLACE:
-            yield from _pairs(REGENERATE, same[later.history_hash], later, _SOON)
+            yield from _pairs(Signal.REGENERATE, same[later.history_hash], later, _SOON)
             if later.message_count is not None:
                 others = [request for request in siblings[_place(later)] if request.history_hash != later.history_hash]
-                yield from _pairs(EDIT, others, later, _SOON)
+                yield from _pairs(Signal.EDIT, others, later, _SOON)
         followed = same.get(later.parent_history_hash, ())
         if len(followed) <= _MOST_AT_ONE_PLACE:
-            yield from _pairs(CORRECTION, followed, later, window)
+            yield from _pairs(Signal.CORRECTION, followed, later, window)
 
 
 def _place(request: Request) -> Hashable:

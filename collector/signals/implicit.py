@@ -14,7 +14,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from collector.signals.chats import REGENERATE, Candidate, Request, candidates
+from collector.signals.chats import Candidate, Request, candidates
 from collector.signals.lexicon import Lexicon
 from collector.signals.meaning import Asked, Meaning, meaning
 from collector.signals.settings import SignalSettings
@@ -26,6 +26,9 @@ from lake import (
     Lake,
     LostRaceError,
     PassTransaction,
+    Signal,
+    SignalOrigin,
+    SourceKind,
     Table,
     UncommittedPositions,
     log_failure,
@@ -108,7 +111,7 @@ class ImplicitSignals:
                 by_day[row["requested_at"].date()].append(row)
         if not by_day:
             return []
-        recent = (ds.field("origin") == "implicit") & (ds.field("date") >= pa.scalar(min(by_day)))
+        recent = (ds.field("origin") == SignalOrigin.IMPLICIT) & (ds.field("date") >= pa.scalar(min(by_day)))
         known = set(signals.read(["signal_id"], recent)["signal_id"].to_pylist())
         found = []
         for _, some in sorted(by_day.items()):
@@ -129,7 +132,7 @@ class ImplicitSignals:
             for pair in candidates(chat, self._window)
             if pair.earlier.event_id in ids or pair.later.event_id in ids
         ]
-        asked = _texts(logs, [pair for pair in pairs if pair.signal != REGENERATE])
+        asked = _texts(logs, [pair for pair in pairs if pair.signal != Signal.REGENERATE])
         for pair in pairs:
             sense = meaning(pair, asked, self._lexicon)
             if sense is not None:
@@ -195,10 +198,10 @@ def _row(deployment: str, signal_id: str, candidate: Candidate, sense: Meaning, 
         "signal": candidate.signal,
         "value": sense.value,
         "confidence": sense.confidence,
-        "origin": "implicit",
+        "origin": SignalOrigin.IMPLICIT,
         "user_id": later.user_id or earlier.user_id,
         "chat_id": later.chat_id,
         "details": orjson.dumps(details).decode(),
-        "source": {"kind": "implicit", "name": "parsed_logs", "partition": deployment, "offset": 0},
+        "source": {"kind": SourceKind.IMPLICIT, "name": PARSED_LOGS.name, "partition": deployment, "offset": 0},
         "ingested_at": now,
     }

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
-from collector.signals.chats import CORRECTION, EDIT, REGENERATE, Candidate
+from collector.signals.chats import Candidate
 from collector.signals.lexicon import Lexicon
+from lake import Signal
 
 REGENERATE_CONFIDENCE = 0.6
 EDIT_CONFIDENCE = 0.4
-_VALUES = {REGENERATE: -0.5, EDIT: -0.5, CORRECTION: -1.0}
+_VALUES: Mapping[str, float] = {Signal.REGENERATE: -0.5, Signal.EDIT: -0.5, Signal.CORRECTION: -1.0}
 _LEAST_SIMILARITY = 0.6
 _MOST_CHARACTERS = 2_000
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")
@@ -39,12 +40,12 @@ class Meaning:
 def meaning(candidate: Candidate, asked: Mapping[str, Asked], lexicon: Lexicon) -> Meaning | None:
     """Say what a candidate means; `asked` has its requests' texts by event id. None where it means nothing."""
     value = _VALUES[candidate.signal]
-    if candidate.signal == REGENERATE:
+    if candidate.signal == Signal.REGENERATE:
         return Meaning(value, REGENERATE_CONFIDENCE)
     earlier, later = asked.get(candidate.earlier.event_id), asked.get(candidate.later.event_id)
     if later is None or earlier is None:
         return None
-    if candidate.signal == EDIT:
+    if candidate.signal == Signal.EDIT:
         similarity = edit_similarity(earlier, later)
         return Meaning(value, EDIT_CONFIDENCE, {"similarity": similarity}) if similarity is not None else None
     found = lexicon.rejection(later.question)

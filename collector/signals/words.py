@@ -6,11 +6,11 @@ import logging
 import threading
 from typing import Final
 
+from lake import Signal
+
 logger = logging.getLogger(__name__)
 
-OTHER: Final = "other"
-"""The word of a signal whose own was one too many; that one is kept in its details."""
-OWN_WORDS: Final = frozenset({"like", "dislike", "regenerate", "edit", "correction", "unreadable", OTHER})
+_OWN_WORDS: Final = frozenset(Signal)
 
 
 class Words:
@@ -24,7 +24,7 @@ class Words:
 
     def stored_as(self, word: str) -> str:
         """The word under which a signal is stored."""
-        if word in OWN_WORDS or word in self._others:
+        if word in _OWN_WORDS or word in self._others:
             return word
         with self._lock:
             if len(self._others) < self._most:
@@ -37,6 +37,6 @@ class Words:
                     "the word in `details`; if they are meant, raise collector.signals.words",
                     self._most,
                     word,
-                    OTHER,
+                    Signal.OTHER.value,
                 )
-        return OTHER
+        return Signal.OTHER

@@ -8,6 +8,8 @@ from typing import BinaryIO
 
 from isal import igzip_lib
 
+from lake import RejectionReason
+
 CHUNK_BYTES = 256 << 10
 PACKED_CHUNK_BYTES = 64 << 10
 MAX_LINE_BYTES = 64 << 20
@@ -44,7 +46,7 @@ def read_lines(stream: BinaryIO, start: int = 0) -> Iterator[Line]:
         for chunk in chunks:
             yield from cutter.feed(chunk)
     except BrokenGzipError as error:
-        problem = ("broken_gzip", str(error))
+        problem = (RejectionReason.BROKEN_GZIP, str(error))
     # The end of a whole gzip stream ends its last line too: nothing can follow.
     yield from cutter.rest(ended=packed and problem is None)
     if problem is not None:
@@ -128,4 +130,4 @@ class _LineCutter:
             f"the line has {size} bytes, more than {MAX_LINE_BYTES}; its first {_KEPT_OF_TOO_LONG} are kept: "
             "lower the logger's entry limit, no line of Core needs so much"
         )
-        return Line(raw[:_KEPT_OF_TOO_LONG], self.offset, ended, ("too_long", message))
+        return Line(raw[:_KEPT_OF_TOO_LONG], self.offset, ended, (RejectionReason.TOO_LONG, message))

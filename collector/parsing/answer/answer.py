@@ -15,6 +15,7 @@ from collector.parsing.answer.streams import assemble
 from collector.parsing.json_text.bodies import CUT_MARK, read_cut_object, read_object, text_or_none, write_json
 from collector.parsing.json_text.value_limit import MOST_VALUES, may_hold_more_values
 from collector.parsing.line.call import Call
+from lake import FinishReason
 
 _OK: Final = 200
 _LONGEST_MESSAGE: Final = 500
@@ -180,7 +181,7 @@ def _read_plain(body: str) -> _Reading:
 def _answer(reading: _Reading, status: int | None) -> Answer:
     body = reading.body or Body(None, None, None, None)
     notes = reading.notes
-    if body.finish_reason == "content_filter":
+    if body.finish_reason == FinishReason.CONTENT_FILTER:
         notes.append("the answer was stopped by a content filter")
     if reading.upstream_error:
         notes.insert(0, f"upstream error: {_describe(reading.upstream_error)}")

@@ -14,6 +14,7 @@ import orjson
 from collector.parsing.line.kinds import read_target
 from collector.parsing.line.line import Line, Unreadable
 from collector.parsing.line.members import Members
+from lake import RejectionReason
 
 LONGEST_ENCODED = 64 << 10
 TRACE = re.compile(r"[0-9a-fA-F]{32}")
@@ -141,9 +142,11 @@ def _requested_at(line: Line, members: Members, deployment: str | None) -> datet
     time = read_time(written)
     if line.cut and (time is None or deployment is None):
         missing = "when the request was made" if time is None else "its deployment"
-        raise Unreadable("cut", f"{line.repairs[-1]}, before it tells {missing}", deployment)
+        raise Unreadable(RejectionReason.CUT, f"{line.repairs[-1]}, before it tells {missing}", deployment)
     if time is None:
-        raise Unreadable("no_time", f"`request.time` is {str(written)[:80]!r}, not an ISO 8601 time", deployment)
+        raise Unreadable(
+            RejectionReason.NO_TIME, f"`request.time` is {str(written)[:80]!r}, not an ISO 8601 time", deployment
+        )
     members.text("request", "time")
     return time
 

@@ -12,6 +12,7 @@ import orjson
 
 from collector.parsing.json_text.value_limit import holds_more_values, may_hold_more_values
 from collector.parsing.line.line import Unreadable
+from lake import RejectionReason
 
 BOM = b"\xef\xbb\xbf"
 MARK = '{"apiType"'
@@ -43,7 +44,9 @@ def split_entries(raw: bytes) -> list[bytes]:
     """
     entries = list(islice(_entries(raw), MOST_ENTRIES + 1))
     if len(entries) > MOST_ENTRIES:
-        raise Unreadable("too_many_values", f"more than {MOST_ENTRIES} lines came as one; send fewer at once")
+        raise Unreadable(
+            RejectionReason.TOO_MANY_VALUES, f"more than {MOST_ENTRIES} lines came as one; send fewer at once"
+        )
     return entries
 
 

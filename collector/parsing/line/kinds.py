@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from lake import Kind
+
 RATE = "rate"
 """A rating. It becomes a signal and never a row of `parsed_logs`."""
 
-MODES = frozenset({"retrieval", "indexing"})
+MODES = frozenset({Kind.RETRIEVAL, Kind.INDEXING})
 """Modes of DIAL RAG that are asked for in the body of a chat completion and answer nobody."""
 
 _INTERCEPTOR = "interceptor"
@@ -17,17 +19,17 @@ _CUSTOM = ("applications/", "toolsets/")
 _PATHS = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
-        ("chat_completion", r"openai/deployments/(?P<id>.+?)/chat/completions"),
-        ("completion", r"openai/deployments/(?P<id>.+?)/completions"),
-        ("embedding", r"openai/deployments/(?P<id>.+?)/embeddings"),
-        ("chat_completion", r"openai/(v1/)?chat/completions"),
-        ("completion", r"openai/(v1/)?completions"),
-        ("embedding", r"openai/(v1/)?embeddings"),
-        ("response", r"openai/(v1/|deployments/(?P<id>.+?)/)?responses"),
-        ("tokenize", r"v1/deployments/(?P<id>.+?)/tokenize"),
-        ("truncate_prompt", r"v1/deployments/(?P<id>.+?)/truncate_prompt"),
-        ("mcp", r"v1/(toolset|deployments)/(?P<id>.+?)/mcp"),
-        ("route", r"v1/deployments/(?P<id>.+?)/route(/.*)?"),
+        (Kind.CHAT_COMPLETION, r"openai/deployments/(?P<id>.+?)/chat/completions"),
+        (Kind.COMPLETION, r"openai/deployments/(?P<id>.+?)/completions"),
+        (Kind.EMBEDDING, r"openai/deployments/(?P<id>.+?)/embeddings"),
+        (Kind.CHAT_COMPLETION, r"openai/(v1/)?chat/completions"),
+        (Kind.COMPLETION, r"openai/(v1/)?completions"),
+        (Kind.EMBEDDING, r"openai/(v1/)?embeddings"),
+        (Kind.RESPONSE, r"openai/(v1/|deployments/(?P<id>.+?)/)?responses"),
+        (Kind.TOKENIZE, r"v1/deployments/(?P<id>.+?)/tokenize"),
+        (Kind.TRUNCATE_PROMPT, r"v1/deployments/(?P<id>.+?)/truncate_prompt"),
+        (Kind.MCP, r"v1/(toolset|deployments)/(?P<id>.+?)/mcp"),
+        (Kind.ROUTE, r"v1/deployments/(?P<id>.+?)/route(/.*)?"),
         (RATE, r"v1/(?P<id>.+?)/rate"),
     )
 )
@@ -67,8 +69,8 @@ def read_target(uri: str | None, deployment: str | None, execution_path: list[st
             named = match.groupdict().get("id")
             return Target(kind, deployment or _deployment(named, execution_path), named == _INTERCEPTOR)
     if deployment is None:
-        return Target("route" if path else "other", None)
-    return Target("message" if path.endswith("/messages") else "other", deployment)
+        return Target(Kind.ROUTE if path else Kind.OTHER, None)
+    return Target(Kind.MESSAGE if path.endswith("/messages") else Kind.OTHER, deployment)
 
 
 def _deployment(identifier: str | None, execution_path: list[str] | None) -> str | None:

@@ -12,6 +12,7 @@ import orjson
 
 from collector.parsing.json_text.cut import BrokenText, read_cut
 from collector.parsing.json_text.value_limit import MOST_VALUES, holds_more_values
+from lake import RejectionReason
 
 DEEPEST = 250
 """Levels of nesting that a line may have; orjson writes no more than 254."""
@@ -40,7 +41,7 @@ class Line:
 class Unreadable(ValueError):  # noqa: N818 - it says what the input is, not that a program failed
     """An entry that cannot become a row: `reason` is one of `records.REASONS`."""
 
-    def __init__(self, reason: str, message: str, deployment: str | None = None) -> None:
+    def __init__(self, reason: RejectionReason, message: str, deployment: str | None = None) -> None:
         super().__init__(message)
         self.reason = reason
         self.deployment = deployment
@@ -56,7 +57,9 @@ def read_line(entry: bytes) -> Line:
     would lose what follows the break.
     """
     if holds_more_values(entry):
-        raise Unreadable("too_many_values", f"the line holds more than {MOST_VALUES} JSON values: {_excerpt(entry)}")
+        raise Unreadable(
+            RejectionReason.TOO_MANY_VALUES, f"the line holds more than {MOST_VALUES} JSON values: {_excerpt(entry)}"
+        )
     try:
         line = Line(orjson.loads(entry))
     except orjson.JSONDecodeError:
@@ -67,7 +70,7 @@ def read_line(entry: bytes) -> Line:
 
 def _require_log_line(line: Line, entry: bytes) -> None:
     if not isinstance(line.members, dict):
-        raise Unreadable("not_a_log_line", f"a line of Core is a JSON object, this is {_excerpt(entry)}")
+        raise Unreadable(RejectionReason.NOT_A_LOG_LINE, f"a line of Core is a JSON object, this is {_excerpt(entry)}")
     if isinstance(line.members.get("request"), dict):
         return
     if line.cut:
@@ -75,12 +78,13 @@ def _require_log_line(line: Line, entry: bytes) -> None:
         if entry.rstrip().endswith(_FAILED_MERGE):
             message += ": DIAL Core 0.18 ends a line so, for good, where it cannot merge the stream of an answer"
         deployment = line.members.get("deployment")
-        raise Unreadable("cut", message, deployment if isinstance(deployment, str) else None)
+        raise Unreadable(RejectionReason.CUT, message, deployment if isinstance(deployment, str) else None)
     if not line.members:
-        raise Unreadable("empty_object", "the line is an empty JSON object")
+        raise Unreadable(RejectionReason.EMPTY_OBJECT, "the line is an empty JSON object")
     keys = ", ".join(sorted(line.members)[:8])
     raise Unreadable(
-        "not_a_log_line", f"the JSON object has no `request`, so Core did not write it; keys: {keys[:200]}"
+        RejectionReason.NOT_A_LOG_LINE,
+        f"the JSON object has no `request`, so Core did not write it; keys: {keys[:200]}",
     )
 
 
@@ -94,9 +98,13 @@ def _repair(entry: bytes) -> Line:
         except json.JSONDecodeError as error:
             return Line(_cut_members(text, entry, error, decoder), (*repairs, _cut_message(entry)), cut=True)
     except RecursionError:
-        raise Unreadable("too_deep", f"the line nests more than {DEEPEST} levels deep: {_excerpt(entry)}") from None
+        raise Unreadable(
+            RejectionReason.TOO_DEEP, f"the line nests more than {DEEPEST} levels deep: {_excerpt(entry)}"
+        ) from None
     if end < len(text):
-        raise Unreadable("not_json", f"text follows the JSON value that ends at character {end}: {_excerpt(entry)}")
+        raise Unreadable(
+            RejectionReason.NOT_JSON, f"text follows the JSON value that ends at character {end}: {_excerpt(entry)}"
+        )
     return Line(members, tuple(repairs))
 
 
@@ -108,7 +116,7 @@ def _cut_members(text: str, entry: bytes, error: json.JSONDecodeError, decoder: 
     try:
         return read_cut(text, decoder, _TEXTS)
     except BrokenText:
-        raise Unreadable("not_json", f"{error.msg} at character {error.pos}: {_excerpt(entry)}") from None
+        raise Unreadable(RejectionReason.NOT_JSON, f"{error.msg} at character {error.pos}: {_excerpt(entry)}") from None
 
 
 def _valid_text(entry: bytes) -> tuple[str, list[str]]:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import orjson
 
 from collector.parsing.line.line import DEEPEST, Unreadable
+from lake import RejectionReason
 
 _NUMBER = re.compile(r"\s*[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?\s*", re.ASCII)
 _Value = TypeVar("_Value")
@@ -76,7 +77,7 @@ def json_text(value: dict[str, Any] | list[Any]) -> str:
     try:
         return orjson.dumps(value).decode()
     except TypeError as error:
-        raise Unreadable("too_deep", f"the line nests more than {DEEPEST} levels deep: {error}") from None
+        raise Unreadable(RejectionReason.TOO_DEEP, f"the line nests more than {DEEPEST} levels deep: {error}") from None
 
 
 def _body(value: Any) -> str | None:

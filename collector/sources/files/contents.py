@@ -13,14 +13,14 @@ from typing import BinaryIO
 
 import pyarrow.dataset as ds
 
-from collector.commit.position import FILE, Partition
+from collector.commit.position import Partition
 from collector.pipeline.collector import Collector
 from collector.sources.files.identity import checksum_after, hash_of
 from collector.sources.lines import read_lines
-from lake import BATCHES, Table
+from lake import BATCHES, LineOutcome, SourceKind, Table
 
 _NAME = "content of files"
-_COUNTS = ("bytes", "lines", "stored", "signals", "duplicates", "rejected", "filtered")
+_COUNTS = ("bytes", "lines", *LineOutcome)
 
 Content = tuple[int, int]
 """The number of bytes, which is a position, and the checksum of the lines up to there."""
@@ -98,7 +98,7 @@ def _read(table: Table) -> dict[str, set[Content]]:
 
 def _row(begins: str, content: Content, now: datetime) -> dict[str, object]:
     offset, checksum = content
-    partition = Partition(FILE, _NAME, f"content:{begins}:{offset}:{checksum:08x}")
+    partition = Partition(SourceKind.FILE, _NAME, f"content:{begins}:{offset}:{checksum:08x}")
     return {
         "date": now.date(),
         "source": partition.source(offset),

@@ -16,15 +16,16 @@ from typing import BinaryIO
 
 from isal import isal_zlib
 
-from collector.commit.position import FILE, Partition
+from collector.commit.position import Partition
 from collector.sources.files.listing import LogFile
 from collector.sources.lines import Line, read_lines
+from lake import SourceKind
 
 
 def file_partition(file: LogFile, first_line: bytes, generation: int = 0) -> Partition:
     """Partition of the lines of the file with this name and first line."""
     told = os.fsencode(file.uri) + b"\0" + first_line.strip()
-    return Partition(FILE, file.name, hash_of(told + (b"\0%d" % generation if generation else b"")))
+    return Partition(SourceKind.FILE, file.name, hash_of(told + (b"\0%d" % generation if generation else b"")))
 
 
 def checksum_after(line: Line, before: int) -> int:

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from collector.commit.position import HTTP, Partition, Piece
+from collector.commit.position import Partition, Piece
 from collector.parsing import Rejection, SignalRecord
 from collector.pipeline.collector import Collector
-from lake import log_failure
+from lake import SourceKind, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class Deliveries:
         if not items:
             return items
         done: asyncio.Future[list[Item]] = asyncio.get_running_loop().create_future()
-        delivery = (Partition(HTTP, name, f"{self._run}{name}"), items, done)
+        delivery = (Partition(SourceKind.HTTP, name, f"{self._run}{name}"), items, done)
         self._waiting.append(delivery)
         self._arrived.set()
         try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 import orjson
@@ -15,13 +15,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from collector.parsing import SignalRecord
 from collector.parsing.line.entries import BOM
 from collector.parsing.line.line import DEEPEST
-from collector.signals.words import OTHER
 from collector.sources.http.bodies import is_json, lines_of, require_few_items, require_few_values
 from collector.sources.http.deliveries import Item
+from lake import RejectionReason, Signal, SignalOrigin
 
-NOT_A_SIGNAL = "not_a_signal"
-"""Reason of the rejection of an item that cannot be read."""
-KNOWN_VALUES = {"like": 1.0, "dislike": -1.0}
+KNOWN_VALUES: Mapping[str, float] = {Signal.LIKE: 1.0, Signal.DISLIKE: -1.0}
 """Values of the signals that say it by their name, where an item has none."""
 _SENT_WORD = "sent_signal"
 _AHEAD = timedelta(days=1)
@@ -62,7 +60,7 @@ class SignalItem(BaseModel):
     signaled_at: Annotated[datetime, AfterValidator(_in_utc)] | None = None
     user_id: Text | None = None
     chat_id: Text | None = None
-    origin: Literal["explicit", "implicit"] = "explicit"
+    origin: SignalOrigin = SignalOrigin.EXPLICIT
     details: dict[str, Any] | None = None
     signal_id: Text | None = None
 
@@ -84,7 +82,7 @@ def read_signals(
 
 def is_renamed(record: SignalRecord) -> bool:
     """Whether a signal is stored under another word than it came with, which is in its details."""
-    return record.signal == OTHER and f'"{_SENT_WORD}":' in (record.details or "")
+    return record.signal == Signal.OTHER and f'"{_SENT_WORD}":' in (record.details or "")
 
 
 def _split(body: bytes, limit: int) -> list[bytes]:
@@ -110,22 +108,25 @@ def _value(line: bytes) -> Any:
 
 def _read(value: Any, raw: bytes, now: datetime, stored_as: Callable[[str], str]) -> Item:
     if value is None:
-        return Item(raw, problem=(NOT_A_SIGNAL, "it is no JSON"))
+        return Item(raw, problem=(RejectionReason.NOT_A_SIGNAL, "it is no JSON"))
     if not isinstance(value, dict):
-        return Item(raw, problem=(NOT_A_SIGNAL, "a signal is a JSON object with deployment, response_id and signal"))
+        return Item(
+            raw,
+            problem=(RejectionReason.NOT_A_SIGNAL, "a signal is a JSON object with deployment, response_id and signal"),
+        )
     try:
         signal = SignalItem.model_validate(value)
     except ValidationError as error:
         told = "; ".join(f"{'.'.join(map(str, at['loc']))}: {at['msg']}" for at in error.errors(include_url=False)[:5])
-        return Item(raw, problem=(NOT_A_SIGNAL, told))
+        return Item(raw, problem=(RejectionReason.NOT_A_SIGNAL, told))
     at = signal.signaled_at or now
     if at > now + _AHEAD:
         told = f"signaled_at: {at.isoformat()} lies in the future; check the sender's clock"
-        return Item(raw, problem=(NOT_A_SIGNAL, told))
+        return Item(raw, problem=(RejectionReason.NOT_A_SIGNAL, told))
     try:
         return Item(raw, record=_record(signal, value, at, stored_as))
     except TypeError:  # orjson reads deeper JSON than it writes
-        return Item(raw, problem=(NOT_A_SIGNAL, f"it nests more than {DEEPEST} levels deep"))
+        return Item(raw, problem=(RejectionReason.NOT_A_SIGNAL, f"it nests more than {DEEPEST} levels deep"))
 
 
 def _record(signal: SignalItem, sent: dict[str, Any], at: datetime, stored_as: Callable[[str], str]) -> SignalRecord:

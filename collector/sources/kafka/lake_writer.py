@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from collector.commit.committed_offsets import Mark
-from collector.commit.position import KAFKA, Partition, Piece
+from collector.commit.position import Partition, Piece
 from collector.pipeline.collector import Collector
-from lake import BATCHES, LostRaceError, log_failure
+from lake import BATCHES, LostRaceError, SourceKind, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _RETRY_SECONDS = 1.0
 
 def partition_of(place: Place) -> Partition:
     """Give the partition as the collector and the lake know it."""
-    return Partition(KAFKA, place[0], str(place[1]))
+    return Partition(SourceKind.KAFKA, place[0], str(place[1]))
 
 
 @dataclass
