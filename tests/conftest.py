@@ -1,4 +1,4 @@
-"""What several test folders share: how hypothesis runs, and a real S3-speaking server."""
+"""What several test folders share: how hypothesis runs, the marks of tests that use servers, an S3-speaking server."""
 
 from __future__ import annotations
 
@@ -6,18 +6,37 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import boto3
 import pytest
 from hypothesis import HealthCheck, settings
 
 from evaluator.models import Models
-from lake import Storage
+from lake import Lake, Storage
+from tests.process_guard import ProcessGuard
 from tests.servers import Bucket, free_port, wait_for_url
+
+SERVERS = {"s3_endpoint": "s3", "kafka": "kafka", "broker": "kafka"}
+"""Fixtures that start a server for the whole run, and the group of tests that share one worker, and so one server."""
 
 # A busy machine is no reason to fail.
 settings.register_profile("dialwatch", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dialwatch")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch every test of this process."""
+    config.pluginmanager.register(ProcessGuard())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what uses a server that the whole run shares, before tests are chosen by their marks."""
+    for item in items:
+        for group in {SERVERS[name] for name in getattr(item, "fixturenames", ()) if name in SERVERS}:
+            item.add_marker("integration")
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")
@@ -46,6 +65,17 @@ def bucket(s3_endpoint: str) -> Bucket:
         aws_secret_access_key="secret",
     ).create_bucket(Bucket=name)
     return Bucket(f"s3://{name}", storage)
+
+
+@pytest.fixture(
+    params=["folder", pytest.param("bucket", marks=[pytest.mark.integration, pytest.mark.xdist_group("s3")])]
+)
+def lake_of_each_kind(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
+    """An empty lake in a folder, and one in a bucket of an S3-like store."""
+    if request.param == "folder":
+        return Lake(str(tmp_path / "lake"))
+    bucket: Bucket = request.getfixturevalue("bucket")
+    return Lake(f"{bucket.uri}/some/prefix", bucket.storage)
 
 
 @pytest.fixture(scope="session")

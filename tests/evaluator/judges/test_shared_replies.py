@@ -28,12 +28,9 @@ KEY = "ab" * 32
 REPLY = Reply('{"verdict": "\ud83d S"}', None, None, "stop", 3, 0, 2)
 
 
-@pytest.fixture(params=["folder", "bucket"])
-def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
-    if request.param == "folder":
-        return Lake(str(tmp_path / "lake"))
-    bucket: Bucket = request.getfixturevalue("bucket")
-    return Lake(f"{bucket.uri}/lake", bucket.storage)
+@pytest.fixture
+def lake(lake_of_each_kind: Lake) -> Lake:
+    return lake_of_each_kind
 
 
 @pytest.fixture

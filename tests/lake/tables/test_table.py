@@ -18,7 +18,6 @@ import pytest
 from deltalake import DeltaTable
 
 from lake import PARSED_LOGS, REJECTED, SCORES, Lake, LostRaceError, Table, TableReplacedError
-from tests.servers import Bucket
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -31,12 +30,9 @@ def names_of(rows: pa.Table) -> list[str]:
     return rows["score_id"].to_pylist()
 
 
-@pytest.fixture(params=["folder", "s3"])
-def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
-    if request.param == "folder":
-        return Lake(str(tmp_path / "lake"))
-    bucket: Bucket = request.getfixturevalue("bucket")
-    return Lake(f"{bucket.uri}/some/prefix", bucket.storage)
+@pytest.fixture
+def lake(lake_of_each_kind: Lake) -> Lake:
+    return lake_of_each_kind
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from pyarrow import fs
 
 from lake import PARSED_LOGS, SCORES, Lake, LostRaceError, Table
 from lake.tables.writing import FileWriter, remove_files
-from tests.servers import Bucket
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -34,12 +33,9 @@ def requests(*days: int, text: str = "x") -> pa.Table:
     )
 
 
-@pytest.fixture(params=["folder", "s3"])
-def table(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
-    if request.param == "folder":
-        return Lake(str(tmp_path)).table(PARSED_LOGS, "rag-app")
-    bucket: Bucket = request.getfixturevalue("bucket")
-    return Lake(bucket.uri, bucket.storage).table(PARSED_LOGS, "rag-app")
+@pytest.fixture
+def table(lake_of_each_kind: Lake) -> Table:
+    return lake_of_each_kind.table(PARSED_LOGS, "rag-app")
 
 
 def test_rows_of_several_days_come_back(table: Table) -> None:

@@ -11,17 +11,13 @@ import lake.upkeep.compaction
 from lake import PARSED_LOGS, SCORES, Lake, LostRaceError, Table, compact, forget_before
 from lake.tables.delta_log import live_files
 from lake.tables.rewriting import batches, replace
-from tests.servers import Bucket
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 
-@pytest.fixture(params=["folder", "s3"])
-def table(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
-    if request.param == "folder":
-        return Lake(str(tmp_path)).table(PARSED_LOGS, "rag-app")
-    bucket: Bucket = request.getfixturevalue("bucket")
-    return Lake(bucket.uri, bucket.storage).table(PARSED_LOGS, "rag-app")
+@pytest.fixture
+def table(lake_of_each_kind: Lake) -> Table:
+    return lake_of_each_kind.table(PARSED_LOGS, "rag-app")
 
 
 def append(table: Table, *names: str, days_ago: int = 0) -> None:
