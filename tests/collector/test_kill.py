@@ -4,52 +4,32 @@ from __future__ import annotations
 
 import itertools
 import random
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
+from unittest import mock
 
 import pyarrow as pa
 import pytest
 
 from benchmarks.gen_dial_logs import lines
-from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, Lake
+from collector import Collector, CollectorSettings, FileSource
+from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, Storage, Table
+from tests.killing import KILLED, Moment, die, kill, run, start
 
 SMALL_BATCHES = 1_500_000
-COLLECT = """
-import itertools, os, signal, sys
-from collector import Collector, CollectorSettings, FileSource
-from lake import Lake, Storage, Table
-
-logs, root, flush_bytes, kill_at, moment = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:5]), sys.argv[5]
-commit, calls = Table.commit, itertools.count(1)
-
-def commit_or_die(self, *args, **kwargs):
-    call = next(calls)  # several threads commit at once
-    if call == kill_at and moment == "before":
-        os.kill(os.getpid(), signal.SIGKILL)
-    commit(self, *args, **kwargs)
-    if call == kill_at and moment == "after":
-        os.kill(os.getpid(), signal.SIGKILL)
-
-Table.commit = commit_or_die
-collector = Collector(Lake(root), CollectorSettings(flush_bytes=flush_bytes))
-FileSource([logs], Storage()).read_into(collector)
-collector.flush()
-print(next(calls) - 1)
-"""
 KEYS = {PARSED_LOGS: "event_id", USER_SIGNALS: "signal_id", REJECTED: "raw"}
 
 
-def collect(logs: Path, root: Path, kill_at: int = 0, moment: str = "", flush_bytes: int = SMALL_BATCHES) -> int:
-    """Run a collector in a process of its own; gives its number of commits, or 0 where it was killed."""
-    command = [sys.executable, "-c", COLLECT, str(logs), str(root), str(flush_bytes), str(kill_at), moment]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
-    if kill_at and done.returncode == -signal.SIGKILL:
-        return 0
-    assert done.returncode == 0
-    return int(done.stdout)
+def collect(logs: Path, root: Path, flush_bytes: int = SMALL_BATCHES) -> None:
+    collector = Collector(Lake(str(root)), CollectorSettings(flush_bytes=flush_bytes))
+    FileSource([str(logs)], Storage()).read_into(collector)
+    collector.flush()
+
+
+def collect_and_die(logs: Path, root: Path, at: int, moment: Moment) -> None:
+    """A collector that dies around a commit; several threads commit at once."""
+    die(moment, Table, "commit", at=at)
+    collect(logs, root)
 
 
 def tables(root: Path) -> dict[str, pa.Table]:
@@ -84,8 +64,11 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def undisturbed(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """A lake that was written in one run, and the number of its commits."""
     root = tmp_path_factory.mktemp("undisturbed")
-    return root, collect(logs, root)
+    with mock.patch.object(Table, "commit", autospec=True, side_effect=Table.commit) as commit:
+        collect(logs, root)
+    return root, len(commit.call_args_list)
 
 
 def assert_same(root: Path, undisturbed: Path) -> None:
@@ -109,6 +92,7 @@ def test_the_undisturbed_run_accounts_for_every_line(undisturbed: tuple[Path, in
     )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize(
     "share", [0.0, 0.45, 1.0, pytest.param(0.2, marks=pytest.mark.slow), pytest.param(0.7, marks=pytest.mark.slow)]
@@ -119,24 +103,23 @@ def test_killed_around_a_commit(
     """Killed just before or after any table's commit, the next run leaves the same tables and books."""
     expected, appends = undisturbed
     kill_at = max(1, round(share * appends))
-    assert collect(logs, tmp_path, kill_at, moment) == 0
+    assert run(collect_and_die, logs, tmp_path, kill_at, moment) == KILLED
     # Other batches than before: what a table has must not depend on where a batch ended.
     collect(logs, tmp_path, flush_bytes=SMALL_BATCHES // 2)
     assert_same(tmp_path, expected)
 
 
+@pytest.mark.integration
 def test_killed_again_and_again_at_random_moments(logs: Path, undisturbed: tuple[Path, int], tmp_path: Path) -> None:
     """However often it is killed, inside a commit too, in the end the tables are those of an undisturbed run."""
     expected, _ = undisturbed
     pauses = random.Random(3)
-    command = [sys.executable, "-c", COLLECT, str(logs), str(tmp_path), "300000", "0", ""]
     for _ in range(6):
-        child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        child = start(collect, logs, tmp_path, SMALL_BATCHES // 5)
         deadline = time.monotonic() + 60
-        while child.poll() is None and not (tmp_path / "_batches").exists() and time.monotonic() < deadline:
+        while child.is_alive() and not (tmp_path / "_batches").exists() and time.monotonic() < deadline:
             time.sleep(0.005)
         time.sleep(pauses.uniform(0.0, 0.8))
-        child.send_signal(signal.SIGKILL)
-        child.wait()
+        kill(child)
     collect(logs, tmp_path)
     assert_same(tmp_path, expected)

@@ -11,7 +11,9 @@ import pytest
 from evaluator.metrics import registry
 from lake import GROUND_TRUTH, PARSED_LOGS, SCORES, USER_SIGNALS, Lake, TableSpec
 from tests.evaluator.judged import JUDGED, Addresses
-from tests.evaluator.judges.scripted_server import ScriptedServer, Stage, serving
+from tests.evaluator.judges.scripted_server import ScriptedServer, Stage, calls_of, serve, serving
+from tests.killing import kill, start
+from tests.servers import free_port, wait_for
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -102,6 +104,17 @@ def other_traffic(lake: Lake) -> Traffic:
 def judge_stage() -> Iterator[Stage]:
     with serving() as stage:
         yield stage
+
+
+@pytest.fixture
+def judge_url() -> Iterator[str]:
+    """A judge's endpoint in a process of its own, which sees the calls that a killed client has begun."""
+    port = free_port()
+    process = start(serve, port, 0.02)
+    url = f"http://127.0.0.1:{port}"
+    wait_for(lambda: calls_of(url) == 0)
+    yield url
+    kill(process)
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import signal
 import threading
 import time
 from collections import Counter
-from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,12 @@ from collector import Collector, CollectorSettings
 from collector.sources.kafka.settings import KafkaSettings
 from collector.sources.kafka.source import KafkaSource
 from lake import BATCHES, PARSED_LOGS, Lake
+from tests.killing import kill, start
 from tests.servers import wait_for
 
 _SESSION_SECONDS = 4
 _END_SECONDS = 60
 _STUCK_SECONDS = 60
-
-# Forked from a process that has only imported them: a start then costs no seconds of imports.
-_CONTEXT = get_context("forkserver")
-_CONTEXT.set_forkserver_preload([__name__])
 
 
 class Collectors:
@@ -48,15 +44,12 @@ class Collectors:
             "session_timeout_seconds": _SESSION_SECONDS,
         }
         log = str(self._folder / f"{number}.log")
-        process = _CONTEXT.Process(target=_run, args=(self.lake.root, settings, flush_seconds, log))
-        process.start()
-        self.running[number] = process
+        self.running[number] = start(_run, self.lake.root, settings, flush_seconds, log)
 
     def kill(self, number: int) -> None:
         process = self.running.pop(number)
         assert process.is_alive(), f"collector {number} ended by itself; see its log"
-        process.kill()
-        process.join()
+        kill(process)
 
     def kill_all(self) -> None:
         for number in list(self.running):

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,9 +14,9 @@ from hypothesis import strategies as st
 
 from collector.signals import ImplicitResult, ImplicitSignals, SignalSettings
 from lake import PARSED_LOGS, USER_SIGNALS, Lake, Table
+from tests.killing import KILLED, Moment, die, run
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-REPOSITORY = Path(__file__).parents[3]
 WHO = "Who approves the travel budget?"
 WHO_EDITED = "Who approves the travel budget in Germany?"
 
@@ -314,35 +310,18 @@ def test_a_deployment_that_fails_does_not_stop_the_others(chats: Any, caplog: py
     assert signals.run_once() == ImplicitResult({"regenerate": 1})
 
 
-CHILD = """
-import os, signal, sys
-from collector.signals import ImplicitSignals, SignalSettings
-from lake import Lake, Table
-
-root, moment = sys.argv[1:]
-append = Table.append
-
-def append_and_die(table, *args, **kwargs):
-    if moment == "after":
-        append(table, *args, **kwargs)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-Table.append = append_and_die
-ImplicitSignals(Lake(root), SignalSettings()).run_once()
-"""
+def killed_pass(root: str, moment: Moment) -> None:
+    """A pass that dies around its commit."""
+    die(moment, Table, "append")
+    ImplicitSignals(Lake(root), SignalSettings()).run_once()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_killed_pass_is_made_up_for_by_the_next(moment: str, chats: Any) -> None:
     """SIGKILL before and after the commit: each signal is there once."""
     chats.log(chats.request("a", 0, [WHO]), chats.request("b", 1, [WHO]))
-    child = subprocess.run(
-        [sys.executable, "-c", CHILD, chats.lake.root, moment],
-        cwd=REPOSITORY,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-        check=False,
-    )
-    assert child.returncode == -signal.SIGKILL
+    assert run(killed_pass, chats.lake.root, moment) == KILLED
     chats.log(chats.request("c", 2, [WHO]))
     assert passes(chats.lake).run_once().failed == ()
     assert chats.found() == {("regenerate", "a"), ("regenerate", "b")}

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,11 +16,11 @@ from evaluator import Evaluator, EvaluatorSettings
 from evaluator.judges import Spend
 from evaluator.metrics import Description, Metric, OddCases, Scores
 from evaluator.metrics.metric import Score, score_rows
-from lake import ANCHORS, PARSED_LOGS, Lake, Subject, erase, forget_before
+from lake import ANCHORS, PARSED_LOGS, Lake, Subject, Table, erase, forget_before
+from tests.killing import KILLED, Moment, die, run
 
 NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)
 DAY = timedelta(days=1)
-REPOSITORY = Path(__file__).parents[3]
 ABOUT = Description(asks="?", formula="", source="", odd_cases=OddCases())
 
 
@@ -208,39 +204,20 @@ def test_size_zero_turns_it_off(lake: Lake, traffic: Any, use: Any) -> None:
     assert lake.table(ANCHORS, "rag").version() is None
 
 
-CHILD = """
-import os, signal, sys
-from lake import Lake, Table
-from tests.evaluator.anchors.test_anchors import NOW, DAY, EvaluatorSettings, Judged, evaluate
-
-root, moment = sys.argv[1:]
-EvaluatorSettings.metrics_named = lambda *_: [Judged()]
-append = Table.append
-
-def append_and_die(table, rows, *args, **kwargs):
-    if table.spec.name == "anchors" and moment == "before":
-        os.kill(os.getpid(), signal.SIGKILL)
-    append(table, rows, *args, **kwargs)
-    if table.spec.name == "anchors":
-        os.kill(os.getpid(), signal.SIGKILL)
-
-Table.append = append_and_die
-evaluate(Lake(root), NOW + DAY)
-"""
+def scoring(root: str, moment: Moment) -> None:
+    """A scoring of the anchors that dies around its commit."""
+    die(moment, Table, "append", counts=lambda to, *_, **__: to.spec is ANCHORS)
+    EvaluatorSettings.metrics_named = lambda *_: [Judged()]  # type: ignore[method-assign]
+    evaluate(Lake(root), NOW + DAY)
 
 
+@pytest.mark.integration
 def test_a_killed_scoring_is_made_once(lake: Lake, traffic: Any, use: Any) -> None:
     """SIGKILL before and after the commit: each anchor has one row of the day, whatever is run again."""
     use(Judged())
     fill(traffic)
     evaluate(lake)
     for moment, rows in (("before", 8), ("after", 12)):
-        child = subprocess.run(
-            [sys.executable, "-c", CHILD, lake.root, moment],
-            cwd=REPOSITORY,
-            env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-            check=False,
-        )
-        assert (child.returncode, len(anchors(lake))) == (-signal.SIGKILL, rows)
+        assert (run(scoring, lake.root, moment), len(anchors(lake))) == (KILLED, rows)
     evaluate(lake, NOW + DAY)
     assert draws(lake) == {0: 4, 1: 4, due(NOW + DAY): 4}

@@ -1,8 +1,7 @@
 """A local server that speaks chat completions and follows a script, one act a request.
 
-Run as a program it serves until it is killed: `python scripted_server.py PORT SECONDS` answers every request after so
-many seconds; `GET /calls` tells how many it began and how many it answered, and `GET /calls?most=N` has all after the
-first N wait for another such word.
+`GET /calls` says how many requests it began and how many it answered, and `GET /calls?most=N` has all after the first N
+wait for another such word.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import asyncio
 import json
 import math
 import socket
-import sys
+import urllib.request
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -218,6 +217,13 @@ def serving() -> Iterator[Stage]:
         thread.join()
 
 
-if __name__ == "__main__":
-    with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as listening:
-        _server(ScriptedServer(always=later(float(sys.argv[2])))).run([listening])
+def serve(port: int, seconds: float) -> None:
+    """Serve in this process for ever, each answer so many seconds late."""
+    with socket.create_server(("127.0.0.1", port)) as listening:
+        _server(ScriptedServer(always=later(seconds))).run([listening])
+
+
+def calls_of(url: str, most: float | None = None) -> int:
+    """Calls that a server has seen; from here on it leaves those after the first `most` unanswered."""
+    with urllib.request.urlopen(f"{url}/calls" + (f"?most={most}" if most else "")) as response:
+        return int(json.load(response)[0])

@@ -1,15 +1,8 @@
 """A worker that is killed while its judge is asked."""
 
 import asyncio
-import json
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
-import urllib.request
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -17,17 +10,13 @@ import pytest
 
 from evaluator.judges import Calls, Judge, JudgeSettings, Message
 from tests.evaluator.judges.conftest import SCHEMA
-from tests.servers import free_port, wait_for_url
+from tests.evaluator.judges.scripted_server import calls_of
+from tests.killing import kill, start
 
-REPOSITORY = Path(__file__).parents[3]
+pytestmark = pytest.mark.integration
+
 QUESTIONS, AT_ONCE = 200, 8
 COST, BOUND = 0.0002, 0.04
-
-ASK_ALL = """
-import sys
-from tests.evaluator.judges.test_kill import ask_all
-ask_all(sys.argv[1], sys.argv[2])
-"""
 
 
 def ask_all(url: str, path: str) -> list[bool]:
@@ -43,43 +32,22 @@ def ask_all(url: str, path: str) -> list[bool]:
     return asyncio.run(run())
 
 
-@pytest.fixture
-def url() -> Iterator[str]:
-    """A server in a process of its own, which sees the calls that a killed client has begun."""
-    port = free_port()
-    command = [sys.executable, "-m", "tests.evaluator.judges.scripted_server", str(port), "0.02"]
-    process = subprocess.Popen(command, cwd=REPOSITORY)
-    wait_for_url(f"http://127.0.0.1:{port}/calls", process)
-    yield f"http://127.0.0.1:{port}"
-    process.kill()
-    process.wait()
-
-
-def calls_of(url: str, most: float | None = None) -> int:
-    """Calls that the server has seen; from here on it leaves those after the first `most` unanswered."""
-    with urllib.request.urlopen(f"{url}/calls" + (f"?most={most}" if most else "")) as response:
-        return int(json.load(response)[0])
-
-
 def ask_until_killed(url: str, path: Path, calls: int) -> None:
     """Kill a worker with SIGKILL once the server has seen so many more calls."""
     begun = calls_of(url) + calls
-    command = [sys.executable, "-c", ASK_ALL, url, str(path)]
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
-    worker = subprocess.Popen(command, cwd=REPOSITORY, env=environment)
-    while calls_of(url) < begun and worker.poll() is None:
+    worker = start(ask_all, url, str(path))
+    while calls_of(url) < begun and worker.is_alive():
         time.sleep(0.001)
-    worker.send_signal(signal.SIGKILL)
-    worker.wait()
+    kill(worker)
 
 
 def kill_and_count(url: str, path: Path, kills: int) -> None:
     earlier = calls_of(url)
-    for kill in range(kills):
-        ask_until_killed(url, path, calls=1 + 37 * kill % 23)
+    for number in range(kills):
+        ask_until_killed(url, path, calls=1 + 37 * number % 23)
         kept, under_way = counts(path)
         assert kept <= calls_of(url) - earlier <= kept + under_way
-        assert under_way <= AT_ONCE * (kill + 1)
+        assert under_way <= AT_ONCE * (number + 1)
         assert spent(path) == pytest.approx(costs(path))
         assert spent(path) >= kept * COST + under_way * BOUND - 1e-9
     kept, under_way = counts(path)
@@ -107,14 +75,14 @@ def rows(path: Path, query: str) -> list[tuple]:
         return database.execute(query).fetchall()
 
 
-def test_no_paid_call_is_forgotten_by_a_worker_that_is_killed(url: str, tmp_path: Path) -> None:
+def test_no_paid_call_is_forgotten_by_a_worker_that_is_killed(judge_url: str, tmp_path: Path) -> None:
     """SIGKILL three times: what was answered is kept and never asked again, what was under way counts as paid."""
-    kill_and_count(url, tmp_path / "calls.sqlite", kills=3)
+    kill_and_count(judge_url, tmp_path / "calls.sqlite", kills=3)
 
 
 @pytest.mark.slow
-def test_no_paid_call_is_forgotten_by_a_worker_that_is_killed_fifty_times(url: str, tmp_path: Path) -> None:
+def test_no_paid_call_is_forgotten_by_a_worker_that_is_killed_fifty_times(judge_url: str, tmp_path: Path) -> None:
     """The same at fifty moments, over and over the same questions."""
     for i in range(10):
         path = tmp_path / f"{i}.sqlite"
-        kill_and_count(url, path, kills=5)
+        kill_and_count(judge_url, path, kills=5)

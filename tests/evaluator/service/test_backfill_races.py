@@ -1,9 +1,5 @@
 """A backfill that is killed, and one beside the service, an erasure and another backfill."""
 
-import os
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -13,42 +9,25 @@ from typing import Any
 import pytest
 
 from evaluator import Backfill, Evaluator, EvaluatorSettings, Period
+from evaluator.answers import old
 from lake import PARSED_LOGS, SCORES, Lake, Subject, Table, erase
+from tests.killing import KILLED, Moment, die, run
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 WEEK = Period(NOW - timedelta(days=7), NOW)
-REPOSITORY = Path(__file__).parents[3]
 SETTINGS = EvaluatorSettings(metrics=["faithfulness_kprecision"])
 REFUSAL = "refusal"
-
-# The child kills itself before or after the commit of the batch that it is told.
-CHILD = """
-import os, signal, sys
-from datetime import UTC, datetime, timedelta
-from evaluator import Backfill, EvaluatorSettings, Period
-from evaluator.answers import old
-from lake import Lake, Table
-
-root, moment, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
-now = datetime(2026, 11, 21, tzinfo=UTC)
-old.ANSWERS_AT_ONCE = 4
-append, commits = Table.append, []
-
-def append_and_die(table, rows, *args, **kwargs):
-    commits.append(rows.num_rows)
-    if moment == "before" and len(commits) == number:
-        os.kill(os.getpid(), signal.SIGKILL)
-    append(table, rows, *args, **kwargs)
-    if moment == "after" and len(commits) == number:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-Table.append = append_and_die
-Backfill(Lake(root), EvaluatorSettings(), Period(now - timedelta(days=7), now), ["refusal"], clock=lambda: now).run()
-"""
 
 
 def refusal_backfill(lake: Lake) -> Backfill:
     return Backfill(lake, SETTINGS, WEEK, [REFUSAL], clock=lambda: NOW)
+
+
+def killed_backfill(root: str, moment: Moment, at: int) -> None:
+    """A backfill that dies around the commit of a batch."""
+    die(moment, Table, "append", at=at)
+    old.ANSWERS_AT_ONCE = 4
+    Backfill(Lake(root), EvaluatorSettings(), WEEK, [REFUSAL], clock=lambda: NOW).run()
 
 
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,6 +52,7 @@ def before_commit(monkeypatch: pytest.MonkeyPatch, number: int, step: Callable[[
     monkeypatch.setattr(Table, "append", late)
 
 
+@pytest.mark.integration
 def test_a_killed_backfill_is_finished_by_the_next_as_if_undisturbed(tmp_path: Path, traffic: Any) -> None:
     """SIGKILL before and after commits: what was committed stays, and the run that ends well adds the rest, once."""
     quiet = type(traffic)(Lake(str(tmp_path / "quiet")), "rag")
@@ -81,20 +61,11 @@ def test_a_killed_backfill_is_finished_by_the_next_as_if_undisturbed(tmp_path: P
         Evaluator(one.lake, SETTINGS, clock=lambda: NOW).run_once()
     refusal_backfill(quiet.lake).run()
     for moment, number, there in [("before", 2, 4), ("after", 1, 8), ("before", 1, 8), ("after", 2, 16)]:
-        assert killed(traffic, moment, number) == -signal.SIGKILL
+        assert run(killed_backfill, traffic.lake.root, moment, number) == KILLED
         assert len(traffic.values(REFUSAL)) == there
     (done,) = refusal_backfill(traffic.lake).run().deployments
     assert (done.counts.scored, done.held) == (4, 16)
     assert traffic.scores() == quiet.scores()
-
-
-def killed(traffic: Any, moment: str, number: int) -> int:
-    return subprocess.run(
-        [sys.executable, "-c", CHILD, traffic.lake.root, moment, str(number)],
-        cwd=REPOSITORY,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-        check=False,
-    ).returncode
 
 
 def test_the_service_goes_on_beside_a_backfill(lake: Lake, traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evaluator import Evaluator
+from evaluator.service import new_scores
 from lake import Lake
 from tests.evaluator import judged
-from tests.evaluator.judges.test_kill import REPOSITORY, calls_of, counts
-from tests.servers import free_port, wait_for_url
+from tests.evaluator.judges.scripted_server import calls_of
+from tests.evaluator.judges.test_kill import counts
+from tests.killing import kill, run, start
 
+pytestmark = pytest.mark.integration
 NOW = datetime(2026, 11, 20, 13, tzinfo=UTC)
 ANSWERS, AT_ONCE = 80, 4
 
 
-def run(root: str, url: str, folder: str) -> None:
-    """One pass, as a process of its own makes it, that commits after each batch of a few answers."""
-    from evaluator.service import new_scores
-
+def one_pass(root: str, url: str, folder: str) -> None:
+    """A pass that commits after each batch of a few answers."""
     new_scores._COMMIT_SECONDS = 0
     new_scores.answers_at_once = lambda metrics: 30
     judged.register()
@@ -39,47 +34,20 @@ def run(root: str, url: str, folder: str) -> None:
     evaluator.close()
 
 
-@pytest.fixture
-def url() -> Iterator[str]:
-    """A server in a process of its own, which sees the calls that a killed client has begun."""
-    port = free_port()
-    command = [sys.executable, "-m", "tests.evaluator.judges.scripted_server", str(port), "0.02"]
-    process = subprocess.Popen(command, cwd=REPOSITORY)
-    wait_for_url(f"http://127.0.0.1:{port}/calls", process)
-    yield f"http://127.0.0.1:{port}"
-    process.kill()
-    process.wait()
-
-
-def child(*arguments: str) -> BaseProcess:
-    # From a server that has imported all already: fifty times that, and little else would be done.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        ["tests.evaluator.service.test_judged_kill", "openai", "deltalake", "pandas", "evaluator.metrics"]
-    )
-    process = context.Process(target=run, args=arguments)
-    process.start()
-    return process
-
-
 def kill_and_count(traffic: Any, url: str, folder: Path, kills: int) -> None:
     arguments = (traffic.lake.root, url, str(folder))
     before = calls_of(url)
     killed = 0
-    for kill in range(kills):
-        begun = calls_of(url) + 1 + 37 * kill % 23
+    for number in range(kills):
+        begun = calls_of(url) + 1 + 37 * number % 23
         calls_of(url, most=begun + AT_ONCE)  # with all answered it might end before it is killed
-        worker = child(*arguments)
+        worker = start(one_pass, *arguments)
         while calls_of(url) < begun and worker.is_alive():
             time.sleep(0.001)
-        worker.kill()
-        worker.join()
-        killed += worker.exitcode == -signal.SIGKILL
+        killed += kill(worker)
     assert killed
     calls_of(url, most=math.inf)
-    last = child(*arguments)
-    last.join()
-    assert last.exitcode == 0
+    assert run(one_pass, *arguments) == 0
     kept, under_way = counts(folder / "calls.sqlite")
     assert kept == ANSWERS
     # A call that was under way when its process died may be begun at the server or not.
@@ -94,18 +62,18 @@ def fill(traffic: Any) -> None:
     traffic.log(*(traffic.answer(f"{i}", i % 60, answer=f"It is {i}.") for i in range(ANSWERS)))
 
 
-def test_a_pass_with_a_judge_that_is_killed_pays_no_call_twice(traffic: Any, url: str, tmp_path: Path) -> None:
+def test_a_pass_with_a_judge_that_is_killed_pays_no_call_twice(traffic: Any, judge_url: str, tmp_path: Path) -> None:
     """SIGKILL twice, then once to the end: each answer has one score, each reply is kept, and none was asked again."""
     fill(traffic)
-    kill_and_count(traffic, url, tmp_path, kills=2)
+    kill_and_count(traffic, judge_url, tmp_path, kills=2)
 
 
 @pytest.mark.slow
 def test_a_pass_with_a_judge_that_is_killed_fifty_times_pays_no_call_twice(
-    tmp_path: Path, url: str, traffic: Any
+    tmp_path: Path, judge_url: str, traffic: Any
 ) -> None:
     """The same at fifty moments, in ten lakes."""
     for i in range(10):
         each = type(traffic)(Lake(str(tmp_path / f"lake-{i}")), "rag")
         fill(each)
-        kill_and_count(each, url, tmp_path / f"{i}", kills=5)
+        kill_and_count(each, judge_url, tmp_path / f"{i}", kills=5)

@@ -1,40 +1,24 @@
 """An evaluator that is killed while it works."""
 
-import os
-import signal
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evaluator import Evaluator, EvaluatorSettings
-from lake import Lake
+import pytest
 
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
-REPOSITORY = Path(__file__).parents[3]
-
-# The child kills itself before or after its first commit of rows to the table that it is told.
-CHILD = """
-import os, signal, sys
-from datetime import UTC, datetime
 from evaluator import Evaluator, EvaluatorSettings
+from evaluator.service import new_scores
 from lake import Lake, Table
+from tests.killing import KILLED, Moment, die, run
 
-root, moment, name = sys.argv[1:]
-append = Table.append
+pytestmark = pytest.mark.integration
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
-def append_and_die(table, rows, *args, **kwargs):
-    kill = rows.num_rows and table.spec.name == name
-    if kill and moment == "before":
-        os.kill(os.getpid(), signal.SIGKILL)
-    append(table, rows, *args, **kwargs)
-    if kill:
-        os.kill(os.getpid(), signal.SIGKILL)
 
-Table.append = append_and_die
-Evaluator(Lake(root), EvaluatorSettings(), clock=lambda: datetime(2026, 11, 21, tzinfo=UTC)).run_once()
-"""
+def one_pass(root: str, moment: Moment, table: str) -> None:
+    """A pass that dies around its first commit of rows to a table."""
+    die(moment, Table, "append", counts=lambda to, rows, *_, **__: rows.num_rows and to.spec.name == table)
+    Evaluator(Lake(root), EvaluatorSettings(), clock=lambda: NOW).run_once()
 
 
 def fill(traffic: Any) -> None:
@@ -49,43 +33,19 @@ def test_a_killed_pass_is_finished_by_the_next_as_if_undisturbed(tmp_path: Path,
     Evaluator(quiet.lake, EvaluatorSettings(), clock=lambda: NOW).run_once()
     fill(traffic)
     for name, cases, scores in [("ground_truth", 1, 0), ("scores", 1, 10)]:
-        assert killed(traffic, "before", name) == -signal.SIGKILL
-        assert killed(traffic, "after", name) == -signal.SIGKILL
+        assert run(one_pass, traffic.lake.root, "before", name) == KILLED
+        assert run(one_pass, traffic.lake.root, "after", name) == KILLED
         assert (len(traffic.cases()), len(traffic.scores())) == (cases, scores)
     assert Evaluator(traffic.lake, EvaluatorSettings(), clock=lambda: NOW).run_once().failures == ()
     assert (traffic.scores(), traffic.cases()) == (quiet.scores(), quiet.cases())
 
 
-def killed(traffic: Any, moment: str, name: str) -> int:
-    return subprocess.run(
-        [sys.executable, "-c", CHILD, traffic.lake.root, moment, name],
-        cwd=REPOSITORY,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-        check=False,
-    ).returncode
-
-
-SLOW_CHILD = """
-import os, signal, sys
-from datetime import UTC, datetime
-from evaluator import Evaluator, EvaluatorSettings
-from evaluator.service import new_scores
-from lake import Lake, Table
-
-root, commits = sys.argv[1], int(sys.argv[2])
-append, made = Table.append, []
-
-def append_and_die(table, rows, *args, **kwargs):
-    append(table, rows, *args, **kwargs)
-    made.extend([1] if table.spec.name == "scores" else [])
-    if len(made) == commits:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-Table.append = append_and_die
-new_scores._COMMIT_SECONDS = 0
-new_scores.answers_at_once = lambda metrics: 1
-Evaluator(Lake(root), EvaluatorSettings(), clock=lambda: datetime(2026, 11, 21, tzinfo=UTC)).run_once()
-"""
+def long_pass(root: str) -> None:
+    """A pass that commits after each answer, and dies after the first commit."""
+    die("after", Table, "append", counts=lambda to, *_, **__: to.spec.name == "scores")
+    new_scores._COMMIT_SECONDS = 0
+    new_scores.answers_at_once = lambda metrics: 1
+    Evaluator(Lake(root), EvaluatorSettings(), clock=lambda: NOW).run_once()
 
 
 def test_a_long_pass_that_is_killed_between_its_commits_loses_none_and_repeats_none(
@@ -99,11 +59,8 @@ def test_a_long_pass_that_is_killed_between_its_commits_loses_none_and_repeats_n
         fill(each)
     Evaluator(quiet.lake, EvaluatorSettings(), clock=lambda: NOW).run_once()
     seen = [len(traffic.scores())]
-    for commits in (1, 1, 1):
-        command = [sys.executable, "-c", SLOW_CHILD, traffic.lake.root, str(commits)]
-        environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
-        ended = subprocess.run(command, cwd=REPOSITORY, env=environment, check=False)
-        assert ended.returncode == -signal.SIGKILL
+    for _ in range(3):
+        assert run(long_pass, traffic.lake.root) == KILLED
         seen.append(len(traffic.scores()))
     assert len(set(seen)) == 4
     assert Evaluator(traffic.lake, EvaluatorSettings(), clock=lambda: NOW).run_once().failures == ()

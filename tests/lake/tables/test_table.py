@@ -1,13 +1,8 @@
 from __future__ import annotations
 
-import os
+import itertools
 import shutil
-import signal
-import subprocess
-import sys
-from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
-from multiprocessing import get_context
 from pathlib import Path
 
 import pandas as pd
@@ -18,6 +13,8 @@ import pytest
 from deltalake import DeltaTable
 
 from lake import PARSED_LOGS, REJECTED, SCORES, Lake, LostRaceError, Table, TableReplacedError
+from tests.killing import kill, start
+from tests.servers import wait_for
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -200,41 +197,33 @@ def _append_many(root: str, writer: int) -> None:
         table.append(scores(f"{writer}-{number}"), progress={f"writer-{writer}": number})
 
 
+@pytest.mark.integration
 def test_writers_of_different_sources_do_not_conflict(tmp_path: Path) -> None:
     """Four processes that append to a new table at once lose nothing and repeat nothing."""
-    with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
-        list(pool.map(_append_many, [str(tmp_path)] * 4, range(4)))
+    writers = [start(_append_many, str(tmp_path), number) for number in range(4)]
+    for writer in writers:
+        writer.join()
+    assert [writer.exitcode for writer in writers] == [0] * 4
     expected = sorted(f"{writer}-{number}" for writer in range(4) for number in range(10))
     assert sorted(names_of(Lake(str(tmp_path)).table(SCORES, "rag-app").read())) == expected
 
 
+def _append_for_ever(root: str) -> None:
+    table = Lake(root).table(SCORES, "rag-app")
+    for number in itertools.count():
+        table.append(SCORES.rows([{"score_id": str(number)}]), progress={"app": number})
+
+
+@pytest.mark.integration
 def test_a_killed_writer_leaves_whole_commits(tmp_path: Path) -> None:
     """After SIGKILL the table opens, and holds just the rows up to the version that it remembers."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", _ENDLESS_WRITER, str(tmp_path)], stdout=subprocess.PIPE, cwd=Path.cwd(), text=True
-    )
-    assert child.stdout is not None
-    for _ in range(5):
-        child.stdout.readline()
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
-    child.stdout.close()
+    writer = start(_append_for_ever, str(tmp_path))
+    wait_for(lambda: (Lake(str(tmp_path)).table(SCORES, "rag-app").committed("app") or 0) > 4)
+    kill(writer)
     table = Lake(str(tmp_path)).table(SCORES, "rag-app")
     last = table.committed("app")
     assert last is not None
     assert sorted(names_of(table.read()), key=int) == [str(n) for n in range(last + 1)]
-
-
-_ENDLESS_WRITER = """
-import sys
-from lake import Lake, SCORES
-table = Lake(sys.argv[1]).table(SCORES, "rag-app")
-number = 0
-while True:
-    table.append(SCORES.rows([{"score_id": str(number)}]), progress={"app": number})
-    print(number, flush=True)
-    number += 1
-"""
 
 
 def test_tables_that_are_not_per_deployment_stand_under_the_root(tmp_path: Path) -> None:

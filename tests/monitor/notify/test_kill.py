@@ -3,59 +3,45 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
-import sys
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
 from lake import Lake
 from monitor.alerts.store import AlertBook
-from tests.servers import wait_for
-
-ROOT = Path(__file__).parents[3]
-STREAMS = 5
-
-_LIFE = """
-import sys
-from datetime import UTC, datetime, timedelta
-from lake import Lake
-from monitor.alerts.store import AlertBook
 from monitor.notify import Notifier, WebhookSettings
 from monitor.regression import StreamKey, Transition
-from tests.monitor.notify.test_kill import STREAMS
+from tests.killing import kill, start
 from tests.monitor.notify.test_notifier import reading
+from tests.servers import wait_for
 
-root, url, secret, life, base = sys.argv[1:]
-base, seen = datetime.fromisoformat(base), reading()
-print("ready", flush=True)
-sys.stdin.readline()
+pytestmark = pytest.mark.integration
+STREAMS = 5
 
-def transitions():
-    # All that was found so far, as after reading the scores again.
-    for n in range(int(life) + 1):
-        for change, number in (("firing", n), ("resolved", n - 2)):
-            at = base + timedelta(seconds=10 * number + (5 if change == "resolved" else 0))
-            for metric in ("m", "n") if number >= 0 else ():
-                yield Transition(StreamKey(f"d{number % STREAMS}", metric, "1"), change, at, seen, ())
 
-book = AlertBook(Lake(root))
-webhook = WebhookSettings.model_validate({"name": "pager", "url": url, "secret": secret})
-group = timedelta(seconds=0.2)
-notifier = Notifier([webhook], book, internal_hosts=["127.0.0.1"], group=group)
-with notifier.running():
-    book.record(list(transitions()), datetime.now(UTC))
-    notifier.wake()
-    sys.stdin.readline()
-"""
+def live(root: str, webhook: WebhookSettings, number: int, base: datetime) -> None:
+    """One life of a monitor: it records all that was found so far, as after reading the scores again, and delivers."""
+    seen = reading()
+
+    def transitions() -> Iterator[Transition]:
+        for found in range(number + 1):
+            for change, nth in (("firing", found), ("resolved", found - 2)):
+                at = base + timedelta(seconds=10 * nth + (5 if change == "resolved" else 0))
+                for metric in ("m", "n") if nth >= 0 else ():
+                    yield Transition(StreamKey(f"d{nth % STREAMS}", metric, "1"), change, at, seen, ())
+
+    book = AlertBook(Lake(root))
+    notifier = Notifier([webhook], book, internal_hosts=["127.0.0.1"], group=timedelta(seconds=0.2))
+    with notifier.running():
+        book.record(list(transitions()), datetime.now(UTC))
+        notifier.wake()
+        threading.Event().wait()
 
 
 class FailingReceiver:
@@ -116,41 +102,24 @@ def failing(generator: random.Random) -> Iterator[FailingReceiver]:
     receiver.server.server_close()
 
 
-def begin(lake: Lake, url: str, secret: str, life: int, base: datetime) -> subprocess.Popen[bytes]:
-    """Start a monitor that waits for the word to begin."""
-    command = [sys.executable, "-c", _LIFE, lake.root, url, secret, str(life), base.isoformat()]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-
-def go(process: subprocess.Popen[bytes]) -> None:
-    assert process.stdout is not None
-    assert process.stdin is not None
-    assert process.stdout.readline() == b"ready\n"
-    process.stdin.write(b"\n")
-    process.stdin.flush()
-
-
 @pytest.mark.parametrize("kills", [2, pytest.param(100, marks=pytest.mark.slow)])
 def test_every_change_arrives_under_one_id_whatever_is_killed_whenever(
     lake: Lake, failing: FailingReceiver, generator: random.Random, secret: str, kills: int
 ) -> None:
     """After kills at random moments each change has one row, was accepted, and came under one webhook-id."""
     base = datetime.now(UTC)
-    following = begin(lake, failing.url, secret, 0, base)
+    webhook = WebhookSettings.model_validate({"name": "pager", "url": failing.url, "secret": secret})
     for life in range(kills):
-        process, following = following, begin(lake, failing.url, secret, life + 1, base)
-        go(process)
+        process = start(live, lake.root, webhook, life, base)
         time.sleep(generator.uniform(0, 1.5))
-        process.kill()
-        process.communicate()
+        assert kill(process)
     failing.well = True
-    go(following)
+    last = start(live, lake.root, webhook, kills, base)
+    expected = 2 * (kills + 1) + 2 * (kills - 1)
     try:
-        expected = 2 * (kills + 1) + 2 * (kills - 1)
         wait_for(lambda: len([c for c in AlertBook(lake).changes() if c.change == "delivered"]) >= expected, 120)
     finally:
-        following.communicate(b"\n", timeout=30)
+        kill(last)
     changes = AlertBook(lake).changes()
     told = [change for change in changes if change.change in ("firing", "resolved")]
     ids = {change.change_id for change in told}

@@ -1,13 +1,8 @@
 import base64
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,10 +18,10 @@ from monitor.notify import Notifier, WebhookSettings, connections
 from monitor.notify.schedule import DELAYS
 from monitor.regression import Observation, Reading, RegressionSettings, StreamKey, Transition
 from monitor.regression.detector import Detector
+from tests.killing import KILLED, die, run
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-ROOT = Path(__file__).parents[3]
 
 
 def reading() -> Reading:
@@ -333,53 +328,36 @@ def test_two_receivers_of_one_name_are_refused(notifier: Callable[..., Notifier]
         notifier(webhook, webhook)
 
 
-_ONE_LIFE = """
-import os, signal, sys
-from datetime import UTC, datetime
-import monitor.alerts.store, monitor.notify.receiver
-from lake import Lake
-from monitor.notify import Notifier, WebhookSettings
-from tests.monitor.notify.test_notifier import transition
-
-root, url, secret, death = sys.argv[1:]
-
-def die_after(owner, name):
-    real = getattr(owner, name)
-    def last_act(*args, **options):
-        real(*args, **options)
-        os.kill(os.getpid(), signal.SIGKILL)
-    setattr(owner, name, last_act)
-
-if death == "after the row":
-    die_after(monitor.alerts.store.AlertBook, "record")
-if death == "after the delivery":
-    die_after(monitor.notify.receiver, "deliver")
-if death == "after the record of the delivery":
-    die_after(monitor.alerts.store.AlertBook, "record_deliveries")
-book = monitor.alerts.store.AlertBook(Lake(root))
-book.record([transition()], datetime.now(UTC))
-webhook = WebhookSettings.model_validate({"name": "pager", "url": url, "secret": secret})
-Notifier([webhook], book, internal_hosts=["127.0.0.1"]).run_due(datetime.now(UTC))
-"""
+STEPS = {
+    "the row": (AlertBook, "record"),
+    "the delivery": (receiver_module, "deliver"),
+    "the record of the delivery": (AlertBook, "record_deliveries"),
+}
 
 
-def live(lake: Lake, url: str, secret: str, death: str) -> int:
-    command = [sys.executable, "-c", _ONE_LIFE, lake.root, url, secret, death]
-    return subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False).returncode
+def live(root: str, url: str, secret: str, last_step: str) -> None:
+    """A monitor that finds an alert, delivers it, and dies after one of its steps."""
+    if last_step in STEPS:
+        die("after", *STEPS[last_step])
+    book = AlertBook(Lake(root))
+    book.record([transition()], datetime.now(UTC))
+    webhook = WebhookSettings.model_validate({"name": "pager", "url": url, "secret": secret})
+    Notifier([webhook], book, internal_hosts=["127.0.0.1"]).run_due(datetime.now(UTC))
 
 
+@pytest.mark.integration
 def test_a_monitor_killed_between_any_two_steps_delivers_late_but_delivers(
     lake: Lake, start_receiver: Callable[..., Any], secret: str
 ) -> None:
     """SIGKILL after the row, the message and its record: one alert, one webhook-id, at least one message."""
     receiver = start_receiver()
-    assert live(lake, receiver.url, secret, "after the row") == -signal.SIGKILL
+    assert run(live, lake.root, receiver.url, secret, "the row") == KILLED
     assert (len(AlertBook(lake).pending("pager", START)), len(receiver.requests)) == (1, 0)
-    assert live(lake, receiver.url, secret, "after the delivery") == -signal.SIGKILL
+    assert run(live, lake.root, receiver.url, secret, "the delivery") == KILLED
     assert (len(AlertBook(lake).pending("pager", START)), len(receiver.requests)) == (1, 1)
-    assert live(lake, receiver.url, secret, "after the record of the delivery") == -signal.SIGKILL
+    assert run(live, lake.root, receiver.url, secret, "the record of the delivery") == KILLED
     assert (len(AlertBook(lake).pending("pager", START)), len(receiver.requests)) == (0, 2)
-    assert live(lake, receiver.url, secret, "never") == 0
+    assert run(live, lake.root, receiver.url, secret, "none") == 0
     assert len(receiver.requests) == 2
     assert len({request.headers["webhook-id"] for request in receiver.requests}) == 1
     assert sorted(change.change for change in AlertBook(lake).changes()) == ["delivered", "firing"]
