@@ -16,6 +16,8 @@ import pytest
 from benchmarks.write_dial_logs import digest
 from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, Lake
 
+pytestmark = pytest.mark.integration
+
 GIBIBYTE_OF_KILOBYTES = 1 << 20
 Place = tuple[str, int]
 """File and position after the line."""

@@ -61,6 +61,7 @@ def test_image_runs_as_nobody_special() -> None:
     assert "[dev]" not in (DEPLOY / "Dockerfile").read_text()
 
 
+@pytest.mark.integration
 def test_image_serves_where_its_configuration_says(settings: Settings) -> None:
     """The exposed ports and the health check are those that the image's configuration listens on."""
     assert settings.collector.http
@@ -138,6 +139,7 @@ def test_vector_ships_whole_lines_to_the_collector(settings: Settings) -> None:
     assert sink["batch"]["max_bytes"] < settings.collector.http.max_body_bytes
 
 
+@pytest.mark.integration
 def test_prometheus_takes_its_configuration(promtool: str) -> None:
     """promtool finds nothing wrong with the configuration."""
     path = DEPLOY / "prometheus/prometheus.yml"

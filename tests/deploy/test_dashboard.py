@@ -141,6 +141,7 @@ def test_panels_have_their_own_place() -> None:
         taken |= cells
 
 
+@pytest.mark.integration
 def test_every_query_gives_data(scraping: Prometheus) -> None:
     """Prometheus runs the query of every panel without a complaint and finds data for each."""
     assert len(queries()) > 20
@@ -153,6 +154,7 @@ def test_every_query_gives_data(scraping: Prometheus) -> None:
             raise AssertionError(f"{title}: {expression}: {error}") from error
 
 
+@pytest.mark.integration
 def test_variables_have_choices(scraping: Prometheus) -> None:
     """The variables offer the deployments and metrics that there are."""
     for variable in json.loads(PATH.read_text())["templating"]["list"]:
@@ -162,6 +164,7 @@ def test_variables_have_choices(scraping: Prometheus) -> None:
             assert found in ([DEPLOYMENT], [METRIC])
 
 
+@pytest.mark.integration
 def test_scrape_is_clean_and_carries_the_drop(scraping: Prometheus) -> None:
     """Prometheus scrapes without a complaint and sees the regression that the scores hold."""
 

@@ -27,6 +27,7 @@ def rules(kind: str = "alert") -> list[dict[str, Any]]:
     return [rule for group in groups for rule in group["rules"] if kind in rule]
 
 
+@pytest.mark.integration
 def test_promtool_accepts_the_rules_and_the_configuration(promtool: str) -> None:
     """Prometheus's own checks have nothing to say."""
     for command in (["check", "rules", str(RULES)], ["check", "config", str(PROMETHEUS / "prometheus.yml")]):
@@ -49,6 +50,7 @@ def test_every_rule_is_tested_both_ways() -> None:
     assert {case.alert for case in CASES} == {rule["alert"] for rule in rules()}
 
 
+@pytest.mark.integration
 def test_each_rule_fires_when_it_should_and_only_then(promtool: str, tmp_path: Path) -> None:
     """Series of two hours go through the rules as Prometheus evaluates them."""
     plans = []
@@ -68,6 +70,7 @@ def cases_of(rule: dict[str, Any]) -> list[Case]:
     return [case for case in CASES if case.alert == rule["alert"] and case.severity in ("", rule["labels"]["severity"])]
 
 
+@pytest.mark.integration
 def test_a_regression_has_one_severity(promtool: str, tmp_path: Path) -> None:
     """Both rules of the name together: a page is no warning beside it, and a warning wakes nobody."""
     both = [rule for rule in rules() if rule["alert"] == "DialwatchRegression"]
@@ -107,6 +110,7 @@ def rule_test(case: Case) -> dict[str, Any]:
     }
 
 
+@pytest.mark.integration
 def test_each_recording_rule_gives_what_its_name_says(promtool: str, tmp_path: Path) -> None:
     """Each is tested, and absent, rather than 0 or nothing divided by nothing, while nothing happens."""
     assert RECORDED.keys() == {rule["record"] for rule in rules("record")}
@@ -166,6 +170,7 @@ def exporter() -> Iterator[str]:
     server.server_close()
 
 
+@pytest.mark.integration
 def test_a_real_prometheus_loads_the_rules_and_fires(prometheus: str, exporter: str, tmp_path: Path) -> None:
     """With the configuration that is deployed, but for the address, alerts fire with their texts filled in."""
     configuration = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())

@@ -67,6 +67,7 @@ def logs(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.integration
 def test_from_a_log_file_to_scores(logs: Path, tmp_path: Path) -> None:
     """`collect files`, `evaluate --once` and `lake ls` say what they did."""
     root = tmp_path / "lake"
@@ -164,6 +165,7 @@ def test_up_takes_the_lake_of_the_flag(tmp_path: Path) -> None:
         assert (done.returncode, says in done.stderr) == (2, True), done.stderr
 
 
+@pytest.mark.integration
 def test_a_mistyped_lake_is_noticed(tmp_path: Path) -> None:
     """An evaluation of a lake without a table is no error, for the first lines may be still to come, but it is said."""
     done = dialwatch("evaluate", "--once", "--lake", tmp_path / "typo")
@@ -180,6 +182,7 @@ def send(url: str, body: bytes) -> int:
     return httpx.post(url, content=body, headers={"Content-Type": "application/json"}, timeout=60).status_code
 
 
+@pytest.mark.integration
 def test_the_address_of_the_file_counts_where_no_flag_is_given(tmp_path: Path) -> None:
     """`collect http` listens where the configuration says."""
     port = free_port()
@@ -199,6 +202,7 @@ def test_the_address_of_the_file_counts_where_no_flag_is_given(tmp_path: Path) -
     assert process.returncode == 0
 
 
+@pytest.mark.integration
 def test_up_follows_scores_and_serves_until_sigterm(logs: Path, tmp_path: Path) -> None:
     """One file of settings runs all three services; SIGTERM ends them with what was read committed."""
     port, data = free_port(), free_port()

@@ -34,6 +34,7 @@ def run(*arguments: object, **options: str) -> None:
     subprocess.run(command, check=True, capture_output=True, umask=0, env=environment, timeout=120)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("access", "folder", "file"), [(None, "0700", "0600"), ("group", "0770", "0660"), ("all", "0755", "0644")]
 )
@@ -63,6 +64,7 @@ monitor: {{listen: "127.0.0.1:{free_port()}"}}
     assert (modes(tmp_path / "data") - {("file", file)}) == {("folder", folder)}
 
 
+@pytest.mark.integration
 def test_what_commands_write_may_be_read_by_its_account_alone(tmp_path: Path) -> None:
     """Collecting with two processes, scoring, marking, compacting and erasing leave nothing open."""
     root = tmp_path / "lake"
@@ -93,6 +95,7 @@ def test_root_leaves_nothing_in_a_lake_of_another_account(tmp_path: Path, monkey
         settings.open()
 
 
+@pytest.mark.integration
 def test_a_report_has_the_permissions_of_the_shell(tmp_path: Path) -> None:
     """It is no part of the lake, whoever opened the lake before."""
     script = """

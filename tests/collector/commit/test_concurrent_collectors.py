@@ -215,6 +215,7 @@ raise SystemExit(3)
 """
 
 
+@pytest.mark.integration
 def test_a_process_that_ends_lets_the_commit_finish(lake: Lake) -> None:
     """A batch that is on its way when the process ends is whole in the lake, and nothing keeps the process alive."""
     done = subprocess.run([sys.executable, "-c", _EXIT, lake.root], check=False, timeout=60, cwd=Path.cwd())

@@ -119,6 +119,7 @@ def test_the_lag_is_told_per_partition(collector: Collector) -> None:
     assert found["lag_messages", "logs,1"] == 0
 
 
+@pytest.mark.integration
 def test_promtool_has_nothing_to_say(collector: Collector) -> None:
     """Prometheus's own linter is silent, and `/metrics` serves the format that was asked for."""
     add(collector, chat_line(1))

@@ -7,6 +7,8 @@ import pytest
 from tests.collector.parsing.line.test_fast_path import SEEDS
 from tests.collector.parsing.test_odd_lines import ODD_LINES
 
+pytestmark = pytest.mark.integration
+
 SECONDS = 180
 
 

@@ -45,6 +45,7 @@ def collected_alone(logs: Path, root: Path) -> tuple[Lake, Counts]:
     return lake, collector.totals
 
 
+@pytest.mark.integration
 def test_two_workers_store_what_one_collector_does(logs: Path, tmp_path: Path) -> None:
     """The rows and the counts are those of one process, also where a line comes through both."""
     alone, counts = collected_alone(logs, tmp_path / "alone")
@@ -57,6 +58,7 @@ def test_two_workers_store_what_one_collector_does(logs: Path, tmp_path: Path) -
     assert collect_with_workers(lake, settings, [str(logs)], Storage(), workers=2) == (4, CollectedFiles(Counts(), {}))
 
 
+@pytest.mark.integration
 def test_workers_end_when_their_parent_is_interrupted(logs: Path, tmp_path: Path) -> None:
     """Ctrl+C in a terminal: no process is left behind, and the next run brings the rest."""
     parent = started_parent(logs, tmp_path)
@@ -69,6 +71,7 @@ def test_workers_end_when_their_parent_is_interrupted(logs: Path, tmp_path: Path
     assert event_ids(lake) == event_ids(collected_alone(logs, tmp_path / "alone")[0])
 
 
+@pytest.mark.integration
 def test_a_worker_that_is_killed_is_an_error(logs: Path, tmp_path: Path) -> None:
     """The parent says so, leaves no process behind, and the next run brings the rest."""
     lake = Lake(str(tmp_path / "lake"))
@@ -87,6 +90,7 @@ def test_a_worker_that_is_killed_is_an_error(logs: Path, tmp_path: Path) -> None
     assert event_ids(lake) == event_ids(collected_alone(logs, tmp_path / "alone")[0])
 
 
+@pytest.mark.integration
 def test_an_error_in_a_worker_is_raised(logs: Path, tmp_path: Path) -> None:
     """It is the error itself, and no process is left behind."""
     (tmp_path / "lake").mkdir()
@@ -115,6 +119,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.integration
 def started_parent(logs: Path, folder: Path) -> subprocess.Popen[bytes]:
     script = folder / "parent.py"
     script.write_text(_PARENT)

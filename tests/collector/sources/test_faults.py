@@ -22,6 +22,8 @@ from lake import PARSED_LOGS, Lake, Storage
 from tests.collector.lines import chat_line
 from tests.servers import Bucket, free_port, wait_for, wait_for_url
 
+pytestmark = pytest.mark.integration
+
 
 def body(*numbers: int, size: int = 0) -> bytes:
     return b"".join(chat_line(number, noise=os.urandom(size // 2).hex()) + b"\n" for number in numbers)

@@ -232,6 +232,7 @@ def configure_judge(folder: Path, url: str) -> None:
     (folder / "c.yaml").write_text(f"evaluator: {{judges: {{strict: {judge}}}, judge_calls: calls.sqlite}}\n")
 
 
+@pytest.mark.integration
 def test_claims_verdicts_and_bounds_are_written_where_details_are_asked_for(folder: Path) -> None:
     """A column of JSON beside each score, in the tables of one process and of several; without `--details` none."""
     rows = [{"question": f"{name}?", "context": ["So."], "answer": "It is so. It was so."} for name in ("good", "bad")]
@@ -297,6 +298,7 @@ def test_a_table_without_a_single_score_is_no_success(folder: Path) -> None:
         assert (ended.returncode, ended.stderr) == (1, why)
 
 
+@pytest.mark.integration
 def test_a_judge_is_asked_where_a_metric_is_named_that_asks_one(folder: Path) -> None:
     """Several processes share the file of calls; what it took is told. Without a judge nothing is scored."""
     arguments = ("answers.parquet", "-o", "out.parquet", "--metrics", "refusal_judged", "--workers", "2")
@@ -330,6 +332,7 @@ def test_a_model_of_another_kind_stops_no_other_metric(folder: Path, models: Mod
     assert pq.read_table(folder / "out.parquet")["facts_recall"].to_pylist() == [0.5, None]
 
 
+@pytest.mark.integration
 def test_processes_that_score_end_with_a_parent_that_is_killed(folder: Path) -> None:
     """SIGKILL of the command leaves no process behind."""
     rows = pq.read_table(folder / "answers.parquet")

@@ -90,6 +90,7 @@ def test_finding_nothing_breaks_the_promise(lake: Lake) -> None:
     assert "just the planted regression is found" in broken(PLAN, COUNTS, lake)
 
 
+@pytest.mark.integration
 def test_the_demo_shows_the_whole_way_and_ends_by_itself(tmp_path: Path) -> None:
     """`dialwatch demo --once` exits with 0 and shows the stages, the drop, the signed webhook and the addresses."""
     kept = tmp_path / "kept"

@@ -10,6 +10,8 @@ import pytest
 from tests.browser import excess_of_file
 from tests.commands import dialwatch
 
+pytestmark = pytest.mark.integration
+
 
 def scores(folder: Path) -> list[str]:
     row = {"question": "Q?", "documents": ["a"], "context": ["the sky is blue"], "answer": "blue sky"}

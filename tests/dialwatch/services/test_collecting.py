@@ -22,6 +22,7 @@ def settings_for(folder: Path, **sources: Any) -> Settings:
     return Settings.model_validate({"lake": {"root": f"{folder}/lake"}, "collector": sources})
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("workers", [1, 2])
 def test_files_that_cannot_be_read_are_an_exit_code(tmp_path: Path, workers: int) -> None:
     """However many processes share the files: code 1, the reason, and the lines of the others in the lake."""
@@ -34,6 +35,7 @@ def test_files_that_cannot_be_read_are_an_exit_code(tmp_path: Path, workers: int
     assert Lake(f"{tmp_path}/lake").table(PARSED_LOGS, "rag-app").read().num_rows == 4
 
 
+@pytest.mark.integration
 def test_a_last_commit_that_fails_is_raised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -18,6 +18,8 @@ from lake import PARSED_LOGS, SERVICES, Lake, Storage
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for, wait_for_url
 
+pytestmark = pytest.mark.integration
+
 KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
 JSON = {"Content-Type": "application/json"}
 Start = Callable[..., subprocess.Popen[bytes]]

@@ -6,9 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from lake import PARSED_LOGS, Lake
 from tests.collector.lines import chat_line
 from tests.servers import free_port
+
+pytestmark = pytest.mark.integration
 
 # An evaluator's pass over a hundred deployments takes minutes here, and SIGTERM comes in the middle of it.
 CHILD = """

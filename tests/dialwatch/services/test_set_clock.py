@@ -14,6 +14,8 @@ from lake import PARSED_LOGS, SCORES, SERVICES, Lake
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for
 
+pytestmark = pytest.mark.integration
+
 # The clock of all modules that ask for it goes otherwise from the signal on; the monotonic one is the machine's.
 CHILD = """
 import signal, sys

@@ -87,6 +87,7 @@ print(json.dumps({"columns": list(frame), "rows": len(frame), "metrics": dataset
 """
 
 
+@pytest.mark.integration
 def test_the_package_reads_and_scores_what_was_written_here(report: Report, tmp_path: Path) -> None:
     """The package reads a table of scores with its metadata; scored anew by it, its rows get the same numbers."""
     path = report.dataset.data_path

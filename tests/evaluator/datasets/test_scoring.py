@@ -110,6 +110,7 @@ def test_a_metric_of_a_judge_without_a_judge_is_told(tmp_path: Path) -> None:
     assert "evaluator.judges" in report.unavailable["faithfulness_claims"]
 
 
+@pytest.mark.integration
 def test_several_processes_write_the_same_table(tmp_path: Path) -> None:
     """The rows keep their order, and the metadata and means are the same."""
     rows = [ANSWER | {"question": f"Q{number}?", "answer": "blue sky " * (number % 7)} for number in range(50)]

@@ -130,6 +130,7 @@ def test_what_is_remembered_is_bounded_and_failures_not_for_long() -> None:
     assert (memo.find(0), memo.find(1)) == (None, "more")
 
 
+@pytest.mark.integration
 def test_the_metrics_are_imported_without_what_asks_a_judge() -> None:
     """As a library for lexical metrics, `evaluator.metrics` loads neither a client nor the lake."""
     code = "import sys, evaluator.metrics; print({'openai', 'httpx2', 'torch', 'lake', 'sqlite3'} & set(sys.modules))"

@@ -193,6 +193,7 @@ def test_only_its_owner_may_read_the_file(tmp_path: Path) -> None:
         os.umask(umask)
 
 
+@pytest.mark.integration
 def test_opening_the_file_again_keeps_the_locks_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A transaction of one is closed to others while the same process opens the file a second time."""
     monkeypatch.setattr("evaluator.judges.calls._WAIT_SECONDS", 0)

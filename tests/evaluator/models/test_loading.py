@@ -39,6 +39,7 @@ def test_a_folder_that_holds_no_model_is_told(tmp_path: Path) -> None:
         AnswerReward(models=Models(answer_reward=str(tmp_path))).score(FRAME)
 
 
+@pytest.mark.integration
 def test_without_torch_the_metric_says_what_to_install_and_the_others_work() -> None:
     """The library is usable without the extra for models."""
     code = """
@@ -58,6 +59,7 @@ except ModelUnavailableError as error:
     assert "pip install '.[models]' in a checkout" in ended.stdout
 
 
+@pytest.mark.integration
 def test_torch_is_imported_by_the_first_score_and_not_before() -> None:
     """Whoever uses no model does not wait for torch."""
     code = "import sys, evaluator.metrics, dialwatch.cli; print('torch' in sys.modules, 'transformers' in sys.modules)"
@@ -93,6 +95,7 @@ def test_weights_that_are_missing_are_not_made_up(models: Models, tmp_path: Path
         AnswerReward(models=Models(answer_reward=str(headless))).score(FRAME)
 
 
+@pytest.mark.integration
 def test_the_library_of_metrics_loads_nothing_of_the_service() -> None:
     """A team that wants metrics in a notebook needs no lake."""
     code = """

@@ -46,6 +46,7 @@ def test_the_weighted_mean_is_that_of_all() -> None:
     assert abs(sum(score for score, _ in taken) / len(taken) - truth) > 0.1
 
 
+@pytest.mark.integration
 def test_another_process_decides_the_same() -> None:
     """Python's own hash would not."""
     program = "from evaluator.sampling import is_sampled; print([is_sampled(f'{i}', 0.5) for i in range(64)])"

@@ -7,6 +7,8 @@ import pytest
 
 from lake import SCORES, USER_SIGNALS, Lake, ReadAhead, TableSpec, Wanted
 
+pytestmark = pytest.mark.integration
+
 COLUMNS = {SCORES: ("response_id", "value", "date"), USER_SIGNALS: ("signal_id",)}
 
 

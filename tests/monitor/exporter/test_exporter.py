@@ -314,6 +314,7 @@ def test_a_receiver_that_wants_no_more_is_shown():
     assert 'dialwatch_webhook_disabled{receiver="pager"} 0.0' in text
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("three_deployments")
 def test_promtool_has_nothing_to_say(monitor: Monitor, program: Callable[[str], str]):
     """Prometheus's own linter is silent."""

@@ -9,6 +9,8 @@ import pytest
 from monitor.pages.app import create_app
 from monitor.service import Monitor
 
+pytestmark = pytest.mark.integration
+
 
 def as_classic_text(app: Any) -> Any:
     """The same application for one who does not accept OpenMetrics; this Prometheus always asks for it."""

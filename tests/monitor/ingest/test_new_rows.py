@@ -74,6 +74,7 @@ def test_one_that_looks_too_late_is_told(rows: Any, lake: Lake):
     assert sorted(take(NewRows(lake))) == ["one", "two"]
 
 
+@pytest.mark.integration
 def test_a_monitor_of_many_deployments_starts_the_same_with_and_without_other_processes(
     rows: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ):

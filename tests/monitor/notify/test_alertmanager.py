@@ -111,6 +111,7 @@ def told(receiver: Any, status: str) -> set[tuple[str, str]]:
     return {(alert["labels"]["deployment"], alert["labels"]["metric"]) for alert in alerts}
 
 
+@pytest.mark.integration
 def test_a_real_alertmanager_groups_our_alerts_and_passes_on_that_they_are_over(
     alertmanager: tuple[Running, Any], book: AlertBook
 ) -> None:
@@ -136,6 +137,7 @@ def test_a_real_alertmanager_groups_our_alerts_and_passes_on_that_they_are_over(
     assert len(delivered(book)) == 5
 
 
+@pytest.mark.integration
 def test_silences_and_inhibitions_of_a_real_alertmanager_work_on_our_labels(
     alertmanager: tuple[Running, Any], book: AlertBook
 ) -> None:

@@ -15,6 +15,8 @@ from monitor.pages.app import create_app
 from monitor.service import Monitor
 from tests.browser import excess_on_phone, frame_of
 
+pytestmark = pytest.mark.integration
+
 
 def framed(pages: ASGIApp) -> Starlette:
     """Serve the pages, without the policy that forbids frames, and `/frame?path=`, which measures one of them."""

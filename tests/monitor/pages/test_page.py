@@ -12,6 +12,7 @@ from monitor.service import Monitor
 from tests.browser import dump
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("three_deployments")
 def test_a_real_browser_shows_the_page(
     monitor: Monitor, serve: Callable[[Any], str], tmp_path: Path, strange_name: str

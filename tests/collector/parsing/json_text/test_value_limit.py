@@ -110,6 +110,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("crumb", "whole"),
     [

@@ -21,6 +21,8 @@ from lake import BATCHES, PARSED_LOGS, Lake
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for, wait_for_url
 
+pytestmark = pytest.mark.integration
+
 CLIENTS, LINES = 8, 5
 
 

@@ -19,7 +19,10 @@ from tests.servers import free_port, wait_for_url
 MIB = 1 << 20
 LIKE = b'{"deployment":"a","response_id":"b","signal":"like"}'
 HEADERS = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
-pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="a process's peak is read from /proc")
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="a process's peak is read from /proc"),
+]
 
 
 class Endpoint:
