@@ -10,16 +10,20 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 	--custom-compile-command 'make lock' $(ARGS)
 # The site's generator needs none of the project's packages: it reads their source.
 DOCS := .venv-docs
+# aidial-rag-eval needs other versions of what the project needs.
+AIDIAL := .venv-aidial
 PACKAGES := dialwatch collector evaluator monitor lake
 
-.PHONY: demo test test-slow lint format docs bench lock clean
+.PHONY: demo test test-all aidial mutants lint format docs bench lock clean
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help:
 	@echo "make demo        watch it work on shipped questions (ARGS=--once ends by itself)"
-	@echo "make test        the whole suite but what is marked slow"
-	@echo "make test-slow   the tests that take minutes"
+	@echo "make test        the tests that start no process, in a few minutes"
+	@echo "make test-all    all tests: with processes, servers, brokers and browsers, and those that take minutes"
+	@echo "make aidial      the environment of the test in which aidial-rag-eval reads our tables"
+	@echo "make mutants     how many of 100 planted defects the tests find"
 	@echo "make lint        formatting, lint, types and import rules"
 	@echo "make format      rewrite the code in the project's format"
 	@echo "make docs        the site in site/, from docs/; fails on a dead link"
@@ -46,14 +50,26 @@ $(DOCS)/.installed: requirements-docs.lock
 	$(DOCS)/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --requirement requirements-docs.lock
 	@touch $@
 
+$(AIDIAL)/.installed: requirements-aidial.lock tests/evaluator/datasets/blank_language_model.py
+	$(PYTHON) -m venv $(AIDIAL)
+	$(AIDIAL)/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --requirement requirements-aidial.lock
+	$(AIDIAL)/bin/python tests/evaluator/datasets/blank_language_model.py
+	@touch $@
+
 demo: $(VENV)/.installed
 	$(BIN)/dialwatch demo $(ARGS)
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n auto -m 'not slow' $(ARGS)
+	$(BIN)/python -m pytest -n auto -m 'not integration and not slow' $(ARGS)
 
-test-slow: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -m slow $(ARGS)
+test-all: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
+
+aidial: $(AIDIAL)/.installed
+
+mutants: $(VENV)/.installed-dev
+	$(LOCKED) requirements-mutants.lock
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
@@ -89,7 +105,9 @@ lock: $(VENV)/.installed-dev
 	$(LOCK) pyproject.toml requirements.in --output-file requirements.lock
 	$(LOCK) pyproject.toml requirements.in --extra dev --output-file requirements-dev.lock
 	$(LOCK) --group docs --output-file requirements-docs.lock
+	$(LOCK) --group aidial --output-file requirements-aidial.lock
+	$(LOCK) --group mutants --constraint requirements-dev.lock --output-file requirements-mutants.lock
 
 clean:
-	rm -rf $(VENV) $(DOCS) site .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) $(DOCS) $(AIDIAL) site .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

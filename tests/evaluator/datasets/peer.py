@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 TABLES: dict[str, Any] = json.loads((Path(__file__).parent / "peer_tables.json").read_text("utf-8"))
+ENVIRONMENT = Path(__file__).parents[3] / ".venv-aidial" / "bin" / "python"
 COLUMNS = ("facts_ranks", "context_relevance", "context_highlight", "recall", "precision", "mrr", "f1")
 
 
@@ -25,15 +26,15 @@ def stored(name: str, folder: Path) -> str:
 
 
 def with_peer(program: str, *arguments: str) -> str:
-    """Run Python that imports aidial_rag_eval, and give what it prints; skip the test where the package is not.
+    """Run Python that imports aidial_rag_eval, and give what it prints; in CI there must be one.
 
-    DIALWATCH_AIDIAL_PYTHON names an interpreter that has it. Without a spaCy model of the name en_core_web_sm it
-    cannot be imported.
+    `make aidial` makes it; DIALWATCH_AIDIAL_PYTHON names another one.
     """
-    python = os.environ.get("DIALWATCH_AIDIAL_PYTHON", sys.executable)
+    python = os.environ.get("DIALWATCH_AIDIAL_PYTHON", str(ENVIRONMENT))
+    if shutil.which(python) is None:
+        message = "there is no Python with aidial-rag-eval: THIS TEST DID NOT RUN; `make aidial` makes one"
+        pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    if subprocess.run([python, "-c", "import aidial_rag_eval"], capture_output=True, env=environment).returncode:
-        pytest.skip("aidial_rag_eval cannot be imported: THIS TEST DID NOT RUN")
     command = [python, "-c", program, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
