@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evaluator.metrics.llm.verdicts.sentences import sentences
+from evaluator.metrics.language.prose_sentences import prose_sentences
 
 RECORDS = Path(__file__).parents[1] / "dialwatch" / "demo" / "data" / "halueval_qa.jsonl"
 CHUNK_TOKENS = 126.6
@@ -119,11 +119,11 @@ def _ragas(row: Row, text: str) -> dict[str, Any]:
 
 def _claims(records: Sequence[Mapping[str, str]]) -> Iterator[str]:
     for record in records:
-        for sentence in sentences(record["knowledge"]):
+        for sentence in prose_sentences(record["knowledge"]):
             if (
                 len(sentence.split()) in _WORDS_OF_SENTENCE
                 and '"' not in sentence
-                and len(sentences(f"It is. {sentence}")) == 2
+                and len(prose_sentences(f"It is. {sentence}")) == 2
             ):
                 yield sentence
                 break

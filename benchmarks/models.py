@@ -30,7 +30,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from torch.utils.flop_counter import FlopCounterMode
 
 from evaluator.metrics import SemanticSimilarity
-from evaluator.models import Models, PairClassifier, TargetLikelihood, pair_classifier, target_likelihood
+from evaluator.models import Models, TargetLikelihood, TextClassifier, target_likelihood, text_classifier
 from tests.evaluator.models.real_encoder import real_encoder
 
 ANSWERS = Path(__file__).parents[1] / "dialwatch" / "demo" / "data" / "halueval_qa.jsonl"
@@ -190,16 +190,16 @@ def reward(folder: Path, pairs: int) -> None:
     """The reward model, ours against one pair after the other."""
     save_deberta_large(folder)
     exact = Models(answer_reward=str(folder))
-    one = PairClassifier(pair_classifier(exact.model_copy(update={"batch_tokens": 1}), "answer_reward").loaded)
+    one = TextClassifier(text_classifier(exact.model_copy(update={"batch_tokens": 1}), "answer_reward").loaded)
 
-    def run(chosen: PairClassifier) -> Callable[[Sequence[Pair]], list[float]]:
+    def run(chosen: TextClassifier) -> Callable[[Sequence[Pair]], list[float]]:
         return lambda some: np.exp(chosen.logits(some)[0][:, 0]).tolist()
 
     reduced = exact.model_copy(update={"dtype": "bfloat16"})
     ways = {
         "one pair after the other": run(one),
-        "ours, float32": run(pair_classifier(exact, "answer_reward")),
-        "ours, bfloat16": run(pair_classifier(reduced, "answer_reward")),
+        "ours, float32": run(text_classifier(exact, "answer_reward")),
+        "ours, bfloat16": run(text_classifier(reduced, "answer_reward")),
     }
     compare("reward model", ways, distinct_pairs(pairs))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evaluator.answers import Answer
 from evaluator.metrics import Metric
 from evaluator.metrics.combination import Combination
-from evaluator.metrics.llm.ensemble import Combine, Ensemble
+from evaluator.metrics.ensemble import Combine, Ensemble
 from evaluator.metrics.llm.llm_metric import LlmMetric
 from lake import JudgeKind, asks_llm
 

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from evaluator.metrics import AspectCritique, Metric, Models, UnknownMetricError, combination, metric_named
+from evaluator.metrics import Metric, Models, UnknownMetricError, combination, metric_named
 from evaluator.metrics.description import Direction
+from evaluator.metrics.llm.aspects import AspectCritique
 from lake import DISLIKES
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")

@@ -13,7 +13,7 @@ from evaluator.anchors.settings import AnchorSettings
 from evaluator.judge_binding import asks_judge, without_prices
 from evaluator.judges import JudgeSettings
 from evaluator.metrics import Metric, Models, metric_named
-from evaluator.metrics.llm.ensemble import Combine
+from evaluator.metrics.ensemble import Combine
 from evaluator.own_metrics import Aspects, CombinationSettings, aspects_of, checked_combinations, combinations_of
 from evaluator.sampling import SamplingSettings
 from lake import JUDGE_KINDS, reads_seconds

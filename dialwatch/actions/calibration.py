@@ -34,7 +34,7 @@ from evaluator.datasets import DatasetError, read_dataset
 from evaluator.judge_binding import judges_of
 from evaluator.metrics import MissingColumnError
 from evaluator.metrics.combination import Combination
-from evaluator.metrics.llm.ensemble import Ensemble
+from evaluator.metrics.ensemble import Ensemble
 from evaluator.metrics.llm.llm_metric import LlmMetric
 from lake import Lake
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from evaluator.calibration.labelled import Floats
 from evaluator.metrics.combination import Combination
-from evaluator.metrics.llm.ensemble import Ensemble
+from evaluator.metrics.ensemble import Ensemble
 from evaluator.metrics.llm.llm_metric import LlmMetric
 from evaluator.metrics.metric import Scores
 

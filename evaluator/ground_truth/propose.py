@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from evaluator.answers import ANSWER_COLUMNS, Answer, DeploymentTables, answers, identity, with_late_contexts
+from evaluator.ground_truth.facts import EXTRACTOR, supporting_sentences
 from evaluator.ground_truth.likes import (
     CAN_MAKE_GOOD,
     IDENTITY_COLUMNS,
@@ -21,7 +22,6 @@ from evaluator.ground_truth.likes import (
     liked_answers,
     opinions_on,
 )
-from evaluator.sentences import EXTRACTOR, supporting_sentences
 from lake import GROUND_TRUTH, IS_ANSWER, PassTransaction, read_new
 
 FROM_LOGS = "ground_truth:parsed_logs"

@@ -1,4 +1,4 @@
-"""Scores of many rows as a line a metric: the mean, over how many rows, and how many have no value, by reason."""
+"""Summary of the scores of many rows: a line a metric with the mean, and how many rows have no value, by reason."""
 
 from __future__ import annotations
 

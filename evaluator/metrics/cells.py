@@ -1,4 +1,4 @@
-"""A frame's cells as texts and lists of texts; what is neither is refused with a reason."""
+"""Cells of a frame as texts, lists of texts, ids and numbers; what is none of these is refused with a reason."""
 
 from __future__ import annotations
 

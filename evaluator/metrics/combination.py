@@ -1,4 +1,4 @@
-"""A weighted combination of metrics, as a metric of its own."""
+"""Weighted combination of metrics, as a metric of its own."""
 
 from __future__ import annotations
 

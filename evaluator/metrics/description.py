@@ -1,4 +1,4 @@
-"""What is written about a metric: its formula, whose it is, its range, and what it gives in the odd cases."""
+"""Description of a metric for the documentation: formula, source, range, and what it gives in the odd cases."""
 
 from __future__ import annotations
 

@@ -1,17 +1,19 @@
-"""docs/metrics.md, written from what the metrics say of themselves: `python -m evaluator.metrics.documentation`."""
+"""Generator of docs/metrics.md from the metrics' own descriptions: `python -m evaluator.metrics.documentation`."""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import get_args
 
 from evaluator.metrics.description import NOT_READ, Description, OddCases
 from evaluator.metrics.llm.verdicts.documentation import section
 from evaluator.metrics.metric import Metric
-from evaluator.metrics.options import options_of
+from evaluator.metrics.options import Form, forms_of, options_of
 from evaluator.metrics.registry import FAMILIES
+from evaluator.models import Role
 
 _HEAD = """\
 # Metrics
@@ -64,7 +66,7 @@ Some metrics ask a local model. They need `pip install '.[models]'` in a checkou
 folder, or by its name in the cache of Hugging Face (`hf download google/flan-t5-small` fetches it once). Nothing is
 downloaded while scoring. A model is loaded once a process, by the first row that needs it; a metric whose model is
 missing raises `ModelUnavailableError`, which says what was looked for and where. The service and `dialwatch score`
-leave that metric out, tell it, and score the others.
+leave that metric out, say so, and score the others.
 
 ```python
 from evaluator.metrics import Models, SemanticSimilarity
@@ -73,7 +75,7 @@ similarity = SemanticSimilarity(models=Models(sentence_encoder="/models/all-Mini
 print(similarity.version)  # 1-all-MiniLM-L6-v2
 ```
 
-`Models` has a name or folder for each role (`question_likelihood`, `answer_reward`, `sentence_encoder`, `entailment`),
+`Models` has a name or folder for each role (@ROLES@),
 `device` (`auto`, `cpu`, `cuda`, `cuda:1`), `dtype` (`float32`, `bfloat16`) and `batch_tokens`. The model's last
 name and a reduced precision stand in the version: put other weights into a folder of another name.
 
@@ -84,6 +86,7 @@ and its reply: what was asked once is never paid again.
 
 ```python
 from pathlib import Path
+from typing import get_args
 
 from evaluator.judges import Asker, JudgeSettings
 from evaluator.metrics import metric_named
@@ -94,9 +97,10 @@ print(metric_named("faithfulness_claims", judge=asker.judge("mini")).judge_name)
 # compute(frame, ["faithfulness_claims", "context_recall"], judge=asker.judge("mini")), then asker.close()
 ```
 
-- Most of them are arithmetic on the same findings: the facts of the answer, each with the contexts that speak for it
-  and a verdict, and in a second call those of the reference answer. One call a row, two with a reference answer,
-  however many of these metrics are asked for. Longer texts take more: 20 sentences or facts a call.
+- Most of them are arithmetic on the same claims and verdicts: the claims of the answer, each with the contexts that
+  speak for it and a verdict, and in a second call those of the reference answer. One call a row, two with a reference
+  answer, however many of these metrics are asked for. Longer texts take more: 20 sentences or claims a call. Prompts,
+  replies and details call a claim a `fact`.
 - For 6 sentences, 10 contexts of together 1,266 tokens and as long a reference answer the prompts have 1,947 and 2,145
   tokens (cl100k), and the schemas, which some endpoints count, 152 and 160 more. Contexts come first and are the same
   in both, so that an endpoint's cache of prefixes serves them. [`benchmarks.md`](benchmarks.md#judges) has more rows.
@@ -114,7 +118,7 @@ print(metric_named("faithfulness_claims", judge=asker.judge("mini")).judge_name)
   row above that is 20 and 40 tokens more in the prompts, 8 and 16 in the schemas, and 96 and 192 in the replies of 293
   and 318.
 - Texts are fenced by marks that they cannot contain, the task comes last, and a reply can only be numbers, labels, the
-  facts themselves and reasons. What remains: a text can still try to talk a judge into a verdict about itself.
+  claims themselves and reasons. What remains: a text can still try to talk a judge into a verdict about itself.
 - A version has the model's name and a digest of model, temperature, prompts, schemas and how replies are read.
 - An aspect of your own, `aspect_politeness` say, is a question in `evaluator.aspects`
   ([configuration](configuration.md)), or
@@ -141,14 +145,6 @@ print(compute(frame, [retrieval]).loc[0, "retrieval"])  # 0.5
 | ending of a name | form | metrics |
 |---|---|---|
 """
-_FORMS = (
-    ("@5", "only the first 5 (or any k) of what was retrieved", "k"),
-    ("_trimmed", "facts are found without their outer spaces and marks", "matcher"),
-    ("_exact", "a fact is found where it is the whole context", "matcher"),
-    ("_statement", "a fact is found in nearly the same words (rapidfuzz, 85 percent alike)", "matcher"),
-    ("_embedding", "a fact is found in other words (cosine of 0.75 with a sentence)", "matcher"),
-    ("_any_script", "Chinese, Japanese, Thai, Lao, Khmer and Burmese are cut into small tokens", "tokenisation"),
-)
 _DIRECTIONS = {"up": "higher is better", "down": "lower is better", "none": "no end is better"}
 
 
@@ -159,10 +155,8 @@ def page() -> str:
 
 def _lines() -> Iterator[str]:
     metrics = [metric for family in FAMILIES.values() for metric in family]
-    yield _HEAD.rstrip("\n")
-    for ending, form, option in _FORMS:
-        names = ", ".join(f"`{metric.name}`" for metric in metrics if option in options_of(metric))
-        yield f"| `{ending}` | {form} | {names} |"
+    yield _HEAD.rstrip("\n").replace("@ROLES@", _names(get_args(Role)))
+    yield from _forms(metrics)
     yield from ("", "Two endings go together: `facts_recall_statement@5`.", "", "## All metrics", "")
     yield from ("| metric | question that it answers | reads |", "|---|---|---|")
     for metric in metrics:
@@ -173,6 +167,21 @@ def _lines() -> Iterator[str]:
             yield from _section(metric)
     yield ""
     yield from section()
+
+
+def _forms(metrics: Sequence[Metric]) -> Iterator[str]:
+    cut = [metric.name for metric in metrics if "k" in options_of(metric)]
+    yield f"| `@5` | only the first 5 (or any k) of what was retrieved | {_names(cut)} |"
+    having: dict[Form, list[str]] = {}
+    for metric in metrics:
+        for forms in forms_of(metric).values():
+            for form in forms:
+                having.setdefault(form, []).append(metric.name)
+    yield from (f"| `_{form.ending}` | {form.meaning} | {_names(names)} |" for form, names in having.items())
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _section(metric: Metric) -> Iterator[str]:
@@ -198,14 +207,14 @@ def _range(about: Description) -> str:
 
 
 def _odd_cases(cases: OddCases) -> Iterator[str]:
-    told = {
+    given = {
         "Empty answer": cases.empty_answer,
         "No contexts": cases.no_contexts,
         "Duplicate contexts": cases.duplicate_contexts,
         "No reference": cases.no_reference,
     }
-    yield from (f"- {case}: {given}" for case, given in told.items() if given != NOT_READ)
-    if unread := [case.lower() for case, given in told.items() if given == NOT_READ]:
+    yield from (f"- {case}: {words}" for case, words in given.items() if words != NOT_READ)
+    if unread := [case.lower() for case, words in given.items() if words == NOT_READ]:
         yield f"- Makes no difference, since it is not read: {', '.join(unread)}"
 
 

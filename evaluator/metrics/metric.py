@@ -1,9 +1,10 @@
-"""What a metric is, and what it gives back: a value a row, or null and the reason."""
+"""Metric, and what it gives: a value a row, or null and the reason."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import pandas as pd
@@ -15,6 +16,18 @@ from evaluator.metrics.description import Description
 Details = Mapping[str, Any]
 NOTHING = Spend()
 _Task = TypeVar("_Task")
+
+
+class ScoredBy(StrEnum):
+    """What gives a metric's verdict.
+
+    The words are those of `lake.JudgeKind`, written out here once more, for the library does not import the lake.
+    """
+
+    LEXICAL = "lexical"
+    EMBEDDING = "embedding"
+    MODEL = "model"
+    LLM = "llm"
 
 
 class MissingColumnError(KeyError):
@@ -75,7 +88,8 @@ def _reason(row: Score) -> str | None:
 class Metric(Protocol):
     """A measure of answers or of what was retrieved for them.
 
-    `needs` names the columns that `score` reads, `judge` what gives the verdict (lexical, embedding, model or llm).
+    `needs` names the columns that `score` reads, `judge` what gives the verdict (a `ScoredBy`, or
+    several joined by `+`).
     `version` changes whenever a row may get another value: scores of two versions are never compared. `about` is
     what the documentation says of it.
     """

@@ -1,4 +1,4 @@
-"""What metrics of local models share: the texts of a whole frame go to the model together, each once."""
+"""Base of the metrics of local models: the texts of a whole frame go to the model together, each once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import ClassVar, Generic, TypeVar
 import pandas as pd
 
 from evaluator.metrics.description import Description
-from evaluator.metrics.metric import Score, Scores, score_together
+from evaluator.metrics.metric import Score, ScoredBy, Scores, score_together
 from evaluator.metrics.options import option
 from evaluator.models import DEFAULT_MODELS, Models, Role
 
@@ -33,7 +33,7 @@ class ModelMetric(ABC, Generic[Input, Output]):
     role: ClassVar[Role]
     about: ClassVar[Description]
     needs: ClassVar[tuple[str, ...]]
-    judge = "model"
+    judge = ScoredBy.MODEL
 
     @property
     @abstractmethod
@@ -57,14 +57,14 @@ class ModelMetric(ABC, Generic[Input, Output]):
         """Give the model's outputs; raises ModelUnavailableError, also for no inputs."""
 
     @abstractmethod
-    def of_row(self, found: Sequence[tuple[Input, Output]]) -> Score:
+    def row_score(self, found: Sequence[tuple[Input, Output]]) -> Score:
         """Give the score of a row from its inputs, each with the model's output."""
 
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row; what several rows ask of the model is computed once."""
-        return score_together(self, frame, self.inputs, self._of_rows)
+        return score_together(self, frame, self.inputs, self._row_scores)
 
-    def _of_rows(self, rows: Sequence[Sequence[Input]]) -> Iterator[Score]:
+    def _row_scores(self, rows: Sequence[Sequence[Input]]) -> Iterator[Score]:
         distinct = list(dict.fromkeys(one for row in rows for one in row))
         outputs = dict(zip(distinct, self.run(distinct), strict=True))
-        return (self.of_row([(one, outputs[one]) for one in row]) for row in rows)
+        return (self.row_score([(one, outputs[one]) for one in row]) for row in rows)

@@ -1,22 +1,51 @@
-"""Options of a metric: fields of its dataclass, which say what they do and show in its version."""
+"""Options of a metric: fields of its dataclass that say what they do, show in its version, and may show in its name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
-CUT_MEANING = "score the first k only; None for all"
+
+@dataclass(frozen=True)
+class Form:
+    """A value of an option that a name can ask for: `facts_recall_exact` is `facts_recall` with the form `exact`.
+
+    `meaning` says for docs/metrics.md what is different then.
+    """
+
+    ending: str
+    value: object
+    meaning: str
 
 
-def option(meaning: str) -> Mapping[str, str]:
-    """Metadata of a field that is an option: what its values do, for docs/metrics.md."""
-    return {"meaning": meaning}
+def option(meaning: str, *forms: Form) -> Mapping[str, Any]:
+    """Give the metadata of a field that is an option: what its values do, and the forms that names can ask for."""
+    return {"meaning": meaning, "forms": forms}
+
+
+CUT = option("score the first k only; None for all")
+"""Metadata of the option `k`, which a name asks for as `id_recall@5`."""
+
+ANY_SCRIPT = Form(
+    "any_script", "any_script", "Chinese, Japanese, Thai, Lao, Khmer and Burmese are cut into small tokens"
+)
+TOKENISATION = option(
+    "`squad`: as unitxt, a text without spaces is one token; `any_script` (metric name `..._any_script`): Chinese "
+    "is cut into characters, Japanese kana, Thai, Lao, Khmer and Burmese into pairs of letters, all else as `squad`",
+    ANY_SCRIPT,
+)
+"""Metadata of the option `tokenisation` of metrics that count tokens."""
 
 
 def options_of(metric: Any) -> dict[str, str]:
     """Give the options of a metric by name, and what they do."""
     return {field.name: field.metadata["meaning"] for field in fields(metric) if "meaning" in field.metadata}
+
+
+def forms_of(metric: Any) -> dict[str, tuple[Form, ...]]:
+    """Give the forms of a metric by the name of their option."""
+    return {field.name: field.metadata["forms"] for field in fields(metric) if field.metadata.get("forms")}
 
 
 def version_with(metric: Any, base: str, *names: str) -> str:
@@ -39,3 +68,8 @@ def checked_cut(k: int | None) -> None:
 def cut_name(name: str, k: int | None) -> str:
     """Give the name of a metric that scores the first k only: `id_recall@5`."""
     return name if k is None else f"{name}@{k}"
+
+
+def tokenised_name(name: str, tokenisation: str) -> str:
+    """Give a metric's name with its tokenisation, where that is not SQuAD's."""
+    return name if tokenisation == "squad" else f"{name}_{tokenisation}"

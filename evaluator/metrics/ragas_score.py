@@ -1,4 +1,4 @@
-"""ragas_score: one number of a data set from the means of its metrics."""
+"""RAGAS score: one number of a data set from the means of its metrics."""
 
 from __future__ import annotations
 

@@ -3,10 +3,10 @@
 Importing this package does not import torch.
 """
 
-from evaluator.models.classifier import PairClassifier
+from evaluator.models.classifier import TextClassifier
 from evaluator.models.encoder import SentenceEncoder
 from evaluator.models.loading import ModelUnavailableError
-from evaluator.models.roles import pair_classifier, sentence_encoder, target_likelihood
+from evaluator.models.roles import sentence_encoder, target_likelihood, text_classifier
 from evaluator.models.seq2seq import TargetLikelihood
 from evaluator.models.settings import DEFAULT_MODELS, Models, Role
 
@@ -14,11 +14,11 @@ __all__ = [
     "DEFAULT_MODELS",
     "ModelUnavailableError",
     "Models",
-    "PairClassifier",
     "Role",
     "SentenceEncoder",
     "TargetLikelihood",
-    "pair_classifier",
+    "TextClassifier",
     "sentence_encoder",
     "target_likelihood",
+    "text_classifier",
 ]

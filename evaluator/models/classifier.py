@@ -1,4 +1,4 @@
-"""Logits of a classifier of text pairs, in batches."""
+"""Classifier of texts and of pairs of texts: logits, in batches."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _STRIDE = 64
 
 
 @dataclass(frozen=True, eq=False)
-class PairClassifier:
-    """A sequence classifier that reads pairs of texts."""
+class TextClassifier:
+    """A sequence classifier, which reads texts or pairs of texts."""
 
     loaded: LoadedModel
 
@@ -31,6 +31,12 @@ class PairClassifier:
     def labels(self) -> Mapping[str, int]:
         """The model's labels in lower case, and their columns."""
         return {str(label).lower(): int(column) for label, column in self.loaded.model.config.label2id.items()}
+
+    @property
+    def has_independent_labels(self) -> bool:
+        """Whether each label is a question of its own (sigmoid), where others share one probability (softmax)."""
+        config = self.loaded.model.config
+        return bool(config.num_labels == 1 or config.problem_type == "multi_label_classification")
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> tuple[npt.NDArray[np.float32], list[bool]]:
         """Give the logits of each pair, (pairs, labels), and whether a text of it was cut to what the model reads."""
@@ -50,19 +56,29 @@ class PairClassifier:
         A pair of more than 512 tokens, or more than the model reads, is read in windows of the first text that overlap,
         each with the second text; of that at most half a window is read.
         """
-        found, of_pair = [self._none(0)], list[int]()
-        for portion in portions([len(first) + len(second) for first, second in pairs]):
-            windows = self._windows([pairs[index] for index in portion])
-            of_pair += [portion[int(window.pop("overflow_to_sample_mapping"))] for window in windows]
-            found.append(self._run(windows))
-        return np.concatenate(found), of_pair
+        return self._window_logits(*_sides(pairs))
 
-    def _windows(self, pairs: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
-        firsts, seconds = _sides(pairs)
+    def text_window_logits(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.float32], list[int]]:
+        """Give the logits of each text's windows, (windows, labels), and which text each is of; as `window_logits`."""
+        return self._window_logits(texts, None)
+
+    def _window_logits(
+        self, firsts: Sequence[str], seconds: Sequence[str] | None
+    ) -> tuple[npt.NDArray[np.float32], list[int]]:
+        found, of_text = [self._none(0)], list[int]()
+        lengths = [len(first) + (0 if seconds is None else len(seconds[i])) for i, first in enumerate(firsts)]
+        for portion in portions(lengths):
+            of_portion = None if seconds is None else [seconds[index] for index in portion]
+            windows = self._windows([firsts[index] for index in portion], of_portion)
+            of_text += [portion[int(window.pop("overflow_to_sample_mapping"))] for window in windows]
+            found.append(self._run(windows))
+        return np.concatenate(found), of_text
+
+    def _windows(self, firsts: Sequence[str], seconds: Sequence[str] | None) -> list[dict[str, Any]]:
         most = min(_WINDOW, self.loaded.most_tokens)
         return self.loaded.tokens(
             firsts,
-            self._cut(seconds, most // 2),
+            None if seconds is None else self._cut(seconds, most // 2),
             truncation="only_first",
             max_length=most,
             stride=min(_STRIDE, most // 8),

@@ -1,4 +1,4 @@
-"""Sentence embeddings: a text as a vector, by any encoder in the layout of sentence-transformers."""
+"""Sentence encoder: a text as a vector, by any encoder in the layout of sentence-transformers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads a model and its tokeniser from a folder or the offline cache, each once a process."""
+"""Loading of a model and its tokeniser from a folder or the offline cache, each once a process."""
 
 from __future__ import annotations
 
@@ -19,12 +19,9 @@ MOST_TOKENS = 2_048
 
 _CPU_BATCH_TOKENS, _GPU_BATCH_TOKENS = 2_048, 65_536
 
-_CLASSES: Mapping[Role, str] = {
-    "question_likelihood": "AutoModelForSeq2SeqLM",
-    "answer_reward": "AutoModelForSequenceClassification",
-    "sentence_encoder": "AutoModel",
-    "entailment": "AutoModelForSequenceClassification",
-}
+_CLASSIFIER = "AutoModelForSequenceClassification"
+_CLASSES: Mapping[Role, str] = {"question_likelihood": "AutoModelForSeq2SeqLM", "sentence_encoder": "AutoModel"}
+"""Classes of transformers by role, where they are no classifiers."""
 _POSITIONS_AFTER_PADDING = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet"})
 """Kinds of models that count positions from the number of the padding token on, and so have fewer of them."""
 
@@ -105,20 +102,22 @@ def _load(role: Role, name: str, device_name: str, dtype: str, batch_tokens: int
     utils.logging.disable_progress_bar()
     folder = _folder(name, utils)
     if folder is None:
-        raise ModelUnavailableError(_told(role, name, "is not on this machine"))
+        raise ModelUnavailableError(_problem(role, name, "is not on this machine"))
     device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device_name == "auto" else device_name)
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, local_files_only=True)
-        kind = getattr(transformers, _CLASSES[role])
-        model, told = kind.from_pretrained(
+        kind = getattr(transformers, _CLASSES.get(role, _CLASSIFIER))
+        model, report = kind.from_pretrained(
             name, local_files_only=True, dtype=getattr(torch, dtype), output_loading_info=True
         )
-        if told["missing_keys"]:
-            raise ValueError(f"its files lack the weights {', '.join(sorted(told['missing_keys'])[:3])}")
+        if report["missing_keys"]:
+            raise ValueError(f"its files lack the weights {', '.join(sorted(report['missing_keys'])[:3])}")
         model = model.to(device).eval()
     except Exception as error:  # a folder may lack any file or hold any other
         cause = str(error).strip().partition("\n")[0]
-        raise ModelUnavailableError(_told(role, name, f"cannot be loaded: {type(error).__name__}: {cause}")) from error
+        raise ModelUnavailableError(
+            _problem(role, name, f"cannot be loaded: {type(error).__name__}: {cause}")
+        ) from error
     default = _GPU_BATCH_TOKENS if device.type == "cuda" else _CPU_BATCH_TOKENS
     return LoadedModel(model, tokenizer, device, batch_tokens or default, folder)
 
@@ -135,7 +134,7 @@ def _folder(name: str, utils: Any) -> Path | None:
     return None if config is None or not Path(config).is_file() else Path(config).parent
 
 
-def _told(role: Role, name: str, problem: str) -> str:
+def _problem(role: Role, name: str, problem: str) -> str:
     from huggingface_hub.constants import HF_HUB_CACHE
 
     key = f"evaluator.models.{role} or DIALWATCH_EVALUATOR__MODELS__{role.upper()}"

@@ -1,15 +1,14 @@
-"""What runs the model of each role: one a loaded model, so that what it keeps of texts is shared by all that ask."""
+"""The runner of each role's model: one a loaded model, so that what it keeps of texts is shared by all that ask."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Literal
 
-from evaluator.models.classifier import PairClassifier
+from evaluator.models.classifier import TextClassifier
 from evaluator.models.encoder import SentenceEncoder
 from evaluator.models.loading import LoadedModel, load
 from evaluator.models.seq2seq import TargetLikelihood
-from evaluator.models.settings import Models
+from evaluator.models.settings import Models, Role
 
 _likelihood_of = cache(TargetLikelihood)
 
@@ -24,9 +23,9 @@ def sentence_encoder(models: Models) -> SentenceEncoder:
     return _encoder_of(load(models, "sentence_encoder"))
 
 
-def pair_classifier(models: Models, role: Literal["answer_reward", "entailment"]) -> PairClassifier:
-    """Give the model of a role that classifies pairs of texts; raises ModelUnavailableError."""
-    return PairClassifier(load(models, role))
+def text_classifier(models: Models, role: Role) -> TextClassifier:
+    """Give the model of a role that classifies texts or pairs of texts; raises ModelUnavailableError."""
+    return TextClassifier(load(models, role))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""How likely a model finds a text, given another: teacher forcing with an encoder-decoder model."""
+"""Likelihood of a text, given another, by an encoder-decoder model: teacher forcing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which models the metrics use, where they are looked for, and how they run."""
+"""Settings of the local models: which ones, where they are looked for, and how they run."""
 
 from __future__ import annotations
 

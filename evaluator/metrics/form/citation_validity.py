@@ -10,8 +10,8 @@ import pandas as pd
 
 from evaluator.metrics.cells import text, texts
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.language.markdown_code import without_code
-from evaluator.metrics.metric import Score, Scores, score_rows
+from evaluator.metrics.language.prose import without_code
+from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 
 # A citation has three digits at most: [2023] is a year. A link says itself where it leads, and an element of an array
 # gets a value or has a method.
@@ -39,7 +39,7 @@ class CitationValidity:
     name = "citation_validity"
     version = "1"
     needs = ("answer", "contexts")
-    judge = "lexical"
+    judge = ScoredBy.LEXICAL
     about = Description(
         asks="Does each `[n]` in the answer point to a context that exists?",
         formula="citations with 1 <= n <= number of contexts / citations; `[1, 3]` is two, `[2-4]` three; code, the "
@@ -86,3 +86,6 @@ def _score_row(answer_cell: object, contexts_cell: object) -> Score:
     invalid = [number for number in cited if not 1 <= number <= len(contexts)]
     details = {"invalid": sorted(set(invalid))} if invalid else {}
     return Score(1 - len(invalid) / len(cited), None if contexts else "no_contexts", details)
+
+
+METRICS: tuple[Metric, ...] = (CitationValidity(),)

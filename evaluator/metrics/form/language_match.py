@@ -9,15 +9,15 @@ import pandas as pd
 from evaluator.metrics.cells import text
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.detection import language_of
-from evaluator.metrics.metric import Score, Scores, score_rows
+from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 
 
 @dataclass(frozen=True)
 class LanguageMatch:
     """1.0 if question and answer are in one language, 0.0 if not, higher is better.
 
-    The language is told by `language_of`. Texts in two scripts do not match, whatever their languages. A text of
-    fewer than three words is null with `too_short`, one whose language cannot be told with `unknown_language`.
+    The language is recognised by `language_of`. Texts in two scripts do not match, whatever their languages. A text of
+    fewer than three words is null with `too_short`, one whose language cannot be recognised with `unknown_language`.
 
     The details name the two languages, as far as known: `{"question": "en", "answer": "de"}`.
     """
@@ -25,16 +25,16 @@ class LanguageMatch:
     name = "language_match"
     version = "1"
     needs = ("question", "answer")
-    judge = "lexical"
+    judge = ScoredBy.LEXICAL
     about = Description(
         asks="Is the answer in the language of the question?",
-        formula="1 if the two languages are one, else 0; a language is told by its script and its most frequent "
+        formula="1 if the two languages are one, else 0; a language is recognised by its script and its most frequent "
         "words, a word of n languages being 1/n of a sign of each, where the signs are 1.3 and a tenth of the words or "
         "more, and 1.5 times those of any other language; code, addresses and file names are left out",
         source="dialwatch",
         odd_cases=OddCases(
             empty_answer="0.0 with `no_answer`, null with it for a missing cell; null with `too_short` below three "
-            "words, with `unknown_language` where it cannot be told"
+            "words, with `unknown_language` where it cannot be recognised"
         ),
         binary=True,
     )
@@ -58,3 +58,6 @@ def _score_row(question_cell: object, answer_cell: object) -> Score:
     details = {"question": asked.code or asked.script, "answer": answered.code or answered.script}
     differs = asked.differs(answered)
     return Score(None, "unknown_language", details) if differs is None else Score(float(not differs), None, details)
+
+
+METRICS: tuple[Metric, ...] = (LanguageMatch(),)

@@ -14,7 +14,7 @@ import yaml
 
 from evaluator.metrics.cells import text
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.metric import Score, Scores, score_rows
+from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 
 Phrases = Mapping[str, Mapping[str, Sequence[str]]]
 
@@ -52,7 +52,7 @@ class Refusal:
     name = "refusal"
     version = "1"
     needs = ("answer",)
-    judge = "lexical"
+    judge = ScoredBy.LEXICAL
     about = Description(
         asks="Does the answer refuse, or say that the information is missing?",
         formula="1 if one of the first three sentences begins with a phrase of the lexicon (en, de, fr, es, it, pt, "
@@ -129,3 +129,6 @@ def _folded(text: str) -> str:
     for contraction, words in _CONTRACTIONS:
         plain = contraction.sub(words, plain)
     return plain
+
+
+METRICS: tuple[Metric, ...] = (Refusal(),)

@@ -9,7 +9,7 @@ import pandas as pd
 from evaluator.metrics.cells import text
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.words import words
-from evaluator.metrics.metric import Score, Scores, score_rows
+from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import option, version_with
 
 
@@ -26,7 +26,7 @@ class RepeatedText:
 
     name = "repeated_text"
     needs = ("answer",)
-    judge = "lexical"
+    judge = ScoredBy.LEXICAL
     about = Description(
         asks="How much of the answer has the answer already said?",
         formula="1 - distinct runs of n words / runs of n words, n = 4, words in lower case",
@@ -57,3 +57,6 @@ class RepeatedText:
         said = words(answer)
         runs = list(zip(*(said[start:] for start in range(self.n)), strict=False))
         return Score(1 - len(set(runs)) / len(runs)) if runs else Score(None, "too_short")
+
+
+METRICS: tuple[Metric, ...] = (RepeatedText(),)

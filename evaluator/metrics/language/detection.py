@@ -1,4 +1,4 @@
-"""The language of a text, by its script and by words that nearly every text of a language has."""
+"""Language of a text, recognised by its script and by words that nearly every text of a language has."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib.resources import files
 
 import yaml
 
-from evaluator.metrics.language.markdown_code import without_code
+from evaluator.metrics.language.prose import prose
 
 _MOST_CHARACTERS = 20_000
 _LEAST_WORDS = 3
@@ -18,12 +18,6 @@ _LEAST_SIGNS = 1.3
 _LEAST_SHARE = 0.1
 _LEAD = 1.5
 
-# Addresses, citations, tags and file names. Each begins where a word does, or has an end, so that it is looked for in
-# time with the length of the text.
-_NO_PROSE = re.compile(
-    r"https?://\S+|www\.\S+|(?<!\S)[^\s@]{1,200}@\S+|\[\d[\d,\s-]{0,40}\]|<[^<>\n]{1,200}>"
-    r"|(?<![\w/.-])[\w/.-]{1,200}\.\w{2,4}\b(?!\.)"
-)
 _UNSPACED_LETTERS_OF_A_WORD = 2
 _SCRIPTS: Mapping[str, str] = {
     "Latin": "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff",
@@ -54,7 +48,7 @@ _WORD = re.compile(
 
 @dataclass(frozen=True)
 class Language:
-    """What is known of a text's language: its script, and the language's ISO 639-1 code where that can be told.
+    """Script of a text, and the ISO 639-1 code of its language, each as far as it can be recognised.
 
     `script` is None where the text has too few words to say anything.
     """
@@ -63,7 +57,7 @@ class Language:
     code: str | None = None
 
     def differs(self, other: Language) -> bool | None:
-        """Whether two texts are in different languages; None where that cannot be told."""
+        """Whether two texts are in different languages; None where that cannot be known."""
         if self.script is None or other.script is None:
             return None
         if self.script != other.script:
@@ -72,14 +66,14 @@ class Language:
 
 
 def language_of(text: str) -> Language:
-    """Tell the language of a text of three words or more; code, addresses, file names and citations are no words.
+    """Recognise the language of a text of three words or more; code, addresses, file names and citations are no words.
 
     The script is that of most words, two letters of a script without spaces being one. Within a script a word is a
     sign of each language that has it among its most frequent ones, or has a letter of it for itself; a sign of n
     languages counts 1/n for each. The language with most is it, where that is at least 1.3 and a tenth of the words,
     and one and a half times any other's.
     """
-    found = _words(_NO_PROSE.sub(" ", without_code(text[:_MOST_CHARACTERS])))
+    found = _words(prose(text[:_MOST_CHARACTERS]))
     amounts = {script: _amount(script, words) for script, words in found.items()}
     kana = amounts.pop("Kana", 0)
     if kana:

@@ -1,4 +1,4 @@
-"""The Porter stemmer as ROUGE's reference package uses it: NLTK's, with its extensions."""
+"""Porter stemmer as ROUGE's reference package uses it: NLTK's, with its extensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text cut into sentences."""
+"""Sentences of a chunk or an answer, among them items of lists and rows of tables."""
 
 from __future__ import annotations
 

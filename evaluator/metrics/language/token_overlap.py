@@ -1,4 +1,4 @@
-"""How many tokens texts share, of many rows at once: Arrow splits and numbers the words, numpy counts the numbers."""
+"""Number of tokens that texts share, for many rows at once: Arrow splits and numbers the words, numpy counts them."""
 
 from __future__ import annotations
 

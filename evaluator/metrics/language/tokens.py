@@ -21,11 +21,6 @@ _ARTICLE = re.compile(r"(?:a(?<!\wa)n?|t(?<!\wt)he)\b")
 TokenCounts = Mapping[str, int]
 Tokenisation = Literal["squad", "any_script"]
 
-TOKENISATION_MEANING = (
-    "`squad`: as unitxt, a text without spaces is one token; `any_script` (metric name `..._any_script`): Chinese "
-    "is cut into characters, Japanese kana, Thai, Lao, Khmer and Burmese into pairs of letters, all else as `squad`"
-)
-
 
 def tokens(text: str) -> list[str]:
     """Split a text as unitxt does for token overlap (the SQuAD rules, in this order).
@@ -57,11 +52,6 @@ def token_counter(tokenisation: Tokenisation = "squad") -> Callable[[str], Token
     """Give a function from a text to the counts of its tokens that splits each distinct text once."""
     split = tokeniser(tokenisation)
     return cache(lambda text: Counter(split(text)))
-
-
-def tokenised_name(name: str, tokenisation: Tokenisation) -> str:
-    """Give a metric's name with its tokenisation, where that is not SQuAD's."""
-    return name if tokenisation == "squad" else f"{name}_{tokenisation}"
 
 
 def shared_tokens(counted: TokenCounts, other: TokenCounts) -> int:

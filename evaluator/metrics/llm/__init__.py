@@ -1,1 +1,1 @@
-"""Metrics whose verdicts are a language model's."""
+"""Metrics that ask a language model as judge."""

@@ -1,4 +1,4 @@
-"""Answer correctness: the right facts, and the same meaning."""
+"""Answer correctness by claims: the right claims, and the same meaning."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evaluator.metrics.description import Description
-from evaluator.metrics.llm.claim_metric import ClaimMetric, odd_cases
-from evaluator.metrics.llm.claims import Findings, Row
+from evaluator.metrics.llm.claim_metric import ClaimMetric, ClaimSpecification
+from evaluator.metrics.llm.claims import RowClaims, RowTexts
 from evaluator.metrics.llm.verdicts import Judged, answer_correctness, factual_f_beta_of_verdicts
-from evaluator.metrics.metric import Score
+from evaluator.metrics.metric import Metric, Score
 from evaluator.metrics.model_metric import MODELS_MEANING
 from evaluator.metrics.options import option
 from evaluator.metrics.text.semantic_similarity import cosine
@@ -18,6 +17,24 @@ from evaluator.models import DEFAULT_MODELS, Models, sentence_encoder
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
+
+
+def _factual_f1(claims: RowClaims) -> Judged:
+    return factual_f_beta_of_verdicts(claims.matrix.answer_in_reference, claims.matrix.reference_in_answer)
+
+
+_SPECIFICATION = ClaimSpecification(
+    "answer_correctness_claims",
+    _factual_f1,
+    asks="Does the answer state the facts of the reference answer, and mean the same?",
+    formula="0.75 F + 0.25 cosine; F as in `factual_correctness`, the cosine as in `semantic_similarity`",
+    source="ragas 0.4.3 (AnswerCorrectness)",
+    reads=("answer", "reference"),
+    claims_of=("answer", "reference"),
+    low=-0.25,
+    disagreement="an answer without claims has the factual part 0, in ragas' newer interface 1.",
+    aliases=("ragas_answer_correctness",),
+)
 
 
 @dataclass(frozen=True)
@@ -28,45 +45,33 @@ class AnswerCorrectnessClaims(ClaimMetric):
     have both parts. Without a model use `factual_correctness`.
     """
 
+    specification: ClaimSpecification = _SPECIFICATION
     models: Models = field(default=DEFAULT_MODELS, kw_only=True, metadata=option(MODELS_MEANING))
-
-    name = "answer_correctness_claims"
-    reads_contexts = False
-    reads_reference = True
-    shares_of = ("answer", "reference")
-    about = Description(
-        asks="Does the answer state the facts of the reference answer, and mean the same?",
-        formula="0.75 F + 0.25 cosine; F as in `factual_correctness`, the cosine as in `semantic_similarity`",
-        source="ragas 0.4.3 (AnswerCorrectness)",
-        odd_cases=odd_cases(contexts=False, reference=True),
-        low=-0.25,
-        disagreement="an answer without claims has the factual part 0, in ragas' newer interface 1.",
-        aliases=("ragas_answer_correctness",),
-    )
 
     @property
     def version(self) -> str:
         """The version of a judged metric, and the encoder."""
         return f"{super().version}-{self.models.version('sentence_encoder')}"
 
-    def score_all(self, judge: BoundJudge, tasks: Sequence[Row]) -> Iterator[Score]:
+    def score_all(self, judge: BoundJudge, tasks: Sequence[RowTexts]) -> Iterator[Score]:
         """Embed all texts together, so that no judge is paid where there is no encoder, and ask."""
         sentence_encoder(self.models).vectors([one for row in tasks for one in _texts(row)])
         return super().score_all(judge, tasks)
 
-    def judged(self, found: Findings) -> Judged:
+    def value(self, claims: RowClaims) -> Judged:
         """Give the weighted mean."""
-        matrix = found.matrix
-        factual = factual_f_beta_of_verdicts(matrix.answer_in_reference, matrix.reference_in_answer)
-        return answer_correctness(factual, self._similarity(found.row))
+        return answer_correctness(super().value(claims), self._similarity(claims.row))
 
-    def details(self, found: Findings) -> dict[str, Any]:
-        """Give the facts, and the similarity."""
-        return super().details(found) | {"similarity": self._similarity(found.row)}
+    def details(self, claims: RowClaims) -> dict[str, Any]:
+        """Give the claims, and the similarity."""
+        return super().details(claims) | {"similarity": self._similarity(claims.row)}
 
-    def _similarity(self, row: Row) -> float | None:
+    def _similarity(self, row: RowTexts) -> float | None:
         return cosine(*sentence_encoder(self.models).vectors(_texts(row)))
 
 
-def _texts(row: Row) -> list[str]:
+def _texts(row: RowTexts) -> list[str]:
     return [" ".join(row.answer), " ".join(row.reference)]
+
+
+METRICS: tuple[Metric, ...] = (AnswerCorrectnessClaims(),)

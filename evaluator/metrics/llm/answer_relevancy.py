@@ -11,10 +11,10 @@ from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import TEXT, YES_OR_NO, Prompt, object_of
 from evaluator.metrics.cells import text
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.llm.asking_metric import AskingMetric
 from evaluator.metrics.llm.claim_metric import silence_of
+from evaluator.metrics.llm.prompt_metric import PromptMetric
 from evaluator.metrics.llm.verdicts import Judged, answer_relevancy
-from evaluator.metrics.metric import Score
+from evaluator.metrics.metric import Metric, Score
 from evaluator.metrics.model_metric import MODELS_MEANING
 from evaluator.metrics.options import option, version_with
 from evaluator.models import DEFAULT_MODELS, Models, sentence_encoder
@@ -26,7 +26,7 @@ _PROMPT = Prompt.read("question", object_of(question=TEXT, noncommittal=YES_OR_N
 
 
 @dataclass(frozen=True)
-class AnswerRelevancy(AskingMetric[tuple[str, str]]):
+class AnswerRelevancy(PromptMetric[tuple[str, str]]):
     """Mean cosine of the question and questions that a judge makes up from the answer; -1 to 1, higher is better.
 
     0 where all replies call the answer noncommittal. It says nothing about truth. Each question is a call of its own,
@@ -87,7 +87,7 @@ class AnswerRelevancy(AskingMetric[tuple[str, str]]):
         _, answer = task
         return [_PROMPT.request(fenced("sentence", answer), draw=draw) for draw in range(self.questions)]
 
-    def of_replies(self, task: tuple[str, str], replies: Sequence[Any]) -> tuple[Judged, dict[str, Any]]:
+    def read_replies(self, task: tuple[str, str], replies: Sequence[Any]) -> tuple[Judged, dict[str, Any]]:
         """Compare the questions."""
         made_up = [None if reply is None else str(reply["question"]) for reply in replies]
         known = [one for one in made_up if one is not None]
@@ -99,3 +99,6 @@ class AnswerRelevancy(AskingMetric[tuple[str, str]]):
             [None if reply is None else bool(reply["noncommittal"]) for reply in replies],
         )
         return judged, {"questions": made_up}
+
+
+METRICS: tuple[Metric, ...] = (AnswerRelevancy(),)

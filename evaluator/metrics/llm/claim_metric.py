@@ -1,107 +1,181 @@
-"""What the metrics of claims have in common: each is arithmetic on what a judge finds in a row."""
+"""Metric of claims: arithmetic on the claims and verdicts that a judge gives about a row, by a specification."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from evaluator.metrics.cells import text, texts
-from evaluator.metrics.description import NOT_READ, OddCases
+from evaluator.metrics.description import NOT_READ, Description, Direction, OddCases
 from evaluator.metrics.form.refusal import refusal_in
-from evaluator.metrics.llm.claims import Fact, Findings, ReferenceFact, Row, find, prompts, sentences_of
+from evaluator.metrics.llm.claims import (
+    Claim,
+    ReferenceClaim,
+    RowClaims,
+    RowTexts,
+    ask_claims,
+    prompts,
+    sentences_of,
+)
 from evaluator.metrics.llm.llm_metric import LlmMetric, bounds
-from evaluator.metrics.llm.verdicts import Judged, Verdict
+from evaluator.metrics.llm.verdicts import Judged
 from evaluator.metrics.llm.verdicts.judged import JUDGE_FAILED
 from evaluator.metrics.metric import Score
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
 
+Side = Literal["answer", "contexts", "reference"]
+
 _REFUSAL_SENTENCES = 3
 
 
 @dataclass(frozen=True)
-class ClaimMetric(LlmMetric[Row]):
-    """A metric on the facts that a judge finds in answer and reference answer, and their verdicts.
+class ClaimSpecification:
+    """One metric of claims: what it computes from the claims of a row, and what the documentation says of it.
+
+    `value` is the arithmetic. `reads` are the sides of a row without which it is null and nothing is asked: a metric
+    that reads the reference answer asks for the second call too. `claims_of` are those sides whose claims must all be
+    known, and which the details show; `details` gives other ones. `counts_contexts` says that repeated contexts count
+    for themselves. All else is as in `Description`.
+    """
+
+    name: str
+    value: Callable[[RowClaims], Judged]
+    asks: str
+    formula: str
+    source: str
+    reads: tuple[Side, ...]
+    claims_of: tuple[Side, ...] = ()
+    details: Callable[[RowClaims], Mapping[str, Any]] | None = None
+    counts_contexts: bool = False
+    low: float = 0.0
+    direction: Direction = "up"
+    binary: bool = False
+    disagreement: str = ""
+    aliases: tuple[str, ...] = ()
+
+    def description(self) -> Description:
+        """Give what the documentation says of the metric."""
+        return Description(
+            asks=self.asks,
+            formula=self.formula,
+            source=self.source,
+            odd_cases=self._odd_cases(),
+            low=self.low,
+            direction=self.direction,
+            binary=self.binary,
+            disagreement=self.disagreement,
+            aliases=self.aliases,
+        )
+
+    def _odd_cases(self) -> OddCases:
+        return OddCases(
+            empty_answer="null with `no_answer`, or `refusal` for a short answer that refuses; `no_claims` where it "
+            "states nothing"
+            if "answer" in self.reads
+            else NOT_READ,
+            no_contexts="null with `no_contexts`" if "contexts" in self.reads else "no difference",
+            duplicate_contexts="each counts for itself" if self.counts_contexts else "no difference",
+            no_reference="null with `no_ground_truth`" if "reference" in self.reads else NOT_READ,
+        )
+
+
+@dataclass(frozen=True)
+class ClaimMetric(LlmMetric[RowTexts]):
+    """A metric on the claims that a judge finds in answer and reference answer, and its verdicts on them.
 
     All of them ask the same of a row: one call, and a second where they compare with a reference answer, whichever of
     them are asked for. Of several reference answers the first is read. A row is null without a call where what the
     metric is about is not there: no question, no contexts, no answer, or one of at most three sentences that refuses.
 
-    A fact is supported by a context where the judge says so and names one that exists. The details have the facts and
-    the ranks of their contexts, from 0.
+    A claim is supported by a context where the judge says so and names one that exists. The details have the claims, by
+    the name `facts`, and the ranks of their contexts, from 0.
     """
 
-    reads_answer: ClassVar[bool] = True
-    reads_contexts: ClassVar[bool] = True
-    reads_reference: ClassVar[bool] = False
-    shares_of: ClassVar[tuple[str, ...]] = ()
-    """Whose facts must all be known: of the `answer`, of the `reference`."""
+    specification: ClaimSpecification
+
+    @property
+    def name(self) -> str:
+        """Name in the registry."""
+        return self.specification.name
+
+    @property
+    def about(self) -> Description:
+        """What the documentation says of it."""
+        return self.specification.description()
 
     @property
     def needs(self) -> tuple[str, ...]:
         """The columns that the prompts are made of."""
         columns = ("question", "contexts", "answer")
-        return (*columns, "reference_answers") if self.reads_reference else columns
+        return (*columns, "reference_answers") if self._reads("reference") else columns
 
     @property
     def prompts(self) -> tuple[str, ...]:
-        """Both prompts where there is a reference answer; the second shows what the first has found."""
+        """Both prompts where there is a reference answer; the second shows the claims that the first found."""
         both = prompts(reasons=self.gives_reasons)
-        return both if self.reads_reference else both[:1]
+        return both if self._reads("reference") else both[:1]
 
-    @abstractmethod
-    def judged(self, found: Findings) -> Judged:
-        """Give the value of what was found."""
+    def value(self, claims: RowClaims) -> Judged:
+        """Give the value of a row's claims."""
+        return self.specification.value(claims)
 
-    def details(self, found: Findings) -> dict[str, Any]:
+    def details(self, claims: RowClaims) -> dict[str, Any]:
         """Give what the value is made of."""
-        told: dict[str, Any] = {}
-        if "answer" in self.shares_of:
-            told["facts"] = list(_facts(found))
-        if "reference" in self.shares_of and found.reference is not None:
-            told["reference_facts"] = [_reference_fact(fact) for fact in found.reference.facts]
-        return told
+        if self.specification.details is not None:
+            return dict(self.specification.details(claims))
+        details: dict[str, Any] = {}
+        if self._has_claims_of("answer"):
+            details["facts"] = list(_answer_claims(claims))
+        if self._has_claims_of("reference") and claims.reference is not None:
+            details["reference_facts"] = [_reference_claim(claim) for claim in claims.reference.claims]
+        return details
 
-    def read_row(self, *cells: object) -> Row | Score:
+    def read_row(self, *cells: object) -> RowTexts | Score:
         """Cut the texts of a row."""
         question, contexts = text(cells[0], "question"), texts(cells[1], "contexts") or []
         answer = text(cells[2], "answer")
-        references = (texts(cells[3], "reference_answers") or []) if self.reads_reference else []
+        references = (texts(cells[3], "reference_answers") or []) if self._reads("reference") else []
         reference = next((one for one in references if one.strip()), "")
-        if self.reads_reference and not reference:
+        if self._reads("reference") and not reference:
             return Score(None, "no_ground_truth")
-        if self.reads_contexts and not any(context.strip() for context in contexts):
+        if self._reads("contexts") and not any(context.strip() for context in contexts):
             return Score(None, "no_contexts")
         silence = silence_of(answer)
-        if self.reads_answer and silence:
+        if self._reads("answer") and silence:
             return Score(None, silence)
         if question is None or not question.strip():
             return Score(None, "no_question")
-        return Row.of(question, contexts, "" if silence else answer or "", reference)
+        return RowTexts.of(question, contexts, "" if silence else answer or "", reference)
 
-    def score_all(self, judge: BoundJudge, tasks: Sequence[Row]) -> Iterator[Score]:
+    def score_all(self, judge: BoundJudge, tasks: Sequence[RowTexts]) -> Iterator[Score]:
         """Ask about rows, together."""
-        return (self.of_row(found) for found in find(judge, tasks, with_reference=self.reads_reference))
+        return map(self.row_score, ask_claims(judge, tasks, with_reference=self._reads("reference")))
 
-    def of_row(self, found: Findings) -> Score:
-        """Give the score of what was found in a row."""
-        judged = self.judged(found)
-        if self._lacks(found):
+    def row_score(self, claims: RowClaims) -> Score:
+        """Give the score of a row's claims."""
+        judged = self.value(claims)
+        if self._lacks(claims):
             judged = Judged(None, JUDGE_FAILED, self.about.low, self.about.high)
         reason = judged.reason
         if judged.value is None and reason == JUDGE_FAILED:
-            reason = found.error or reason
+            reason = claims.error or reason
         limits = bounds(judged.low, judged.high) if judged.value is None else {}
-        return Score(judged.value, reason, limits | self.details(found), found.spend)
+        return Score(judged.value, reason, limits | self.details(claims), claims.spend)
 
-    def _lacks(self, found: Findings) -> bool:
-        # How many facts a sentence states that did not come back, nobody knows.
+    def _reads(self, side: Side) -> bool:
+        return side in self.specification.reads
+
+    def _has_claims_of(self, side: Side) -> bool:
+        return side in self.specification.claims_of
+
+    def _lacks(self, claims: RowClaims) -> bool:
+        # How many claims a sentence makes that did not come back, nobody knows.
         return bool(
-            ("answer" in self.shares_of and found.answer.missing)
-            or ("reference" in self.shares_of and found.reference is not None and found.reference.missing)
+            (self._has_claims_of("answer") and claims.answer.missing)
+            or (self._has_claims_of("reference") and claims.reference is not None and claims.reference.missing)
         )
 
 
@@ -113,42 +187,26 @@ def silence_of(answer: str | None) -> str | None:
     return "refusal" if refuses else None
 
 
-def odd_cases(
-    *, answer: bool = True, contexts: bool = True, reference: bool = False, counts_contexts: bool = False
-) -> OddCases:
-    """Give what claim metrics that read these, or count contexts, give in the odd cases."""
-    return OddCases(
-        empty_answer="null with `no_answer`, or `refusal` for a short answer that refuses; `no_claims` where it states "
-        "nothing"
-        if answer
-        else NOT_READ,
-        no_contexts="null with `no_contexts`" if contexts else "no difference",
-        duplicate_contexts="each counts for itself" if counts_contexts else "no difference",
-        no_reference="null with `no_ground_truth`" if reference else NOT_READ,
-    )
-
-
-def _facts(found: Findings) -> Iterator[dict[str, Any]]:
-    if found.reference is None:
-        yield from (_fact(fact) for fact in found.answer.facts)
+def _answer_claims(claims: RowClaims) -> Iterator[dict[str, Any]]:
+    if claims.reference is None:
+        yield from (_answer_claim(claim) for claim in claims.answer.claims)
         return
-    of_reference = zip(found.reference.answer_facts, found.reference.answer_reasons, strict=True)
-    for fact, (verdict, reason) in zip(found.answer.facts, of_reference, strict=True):
+    of_reference = zip(claims.reference.answer_verdicts, claims.reference.answer_reasons, strict=True)
+    for claim, (verdict, reason) in zip(claims.answer.claims, of_reference, strict=True):
         because = {} if reason is None else {"reason_in_reference": reason}
-        yield _fact(fact) | {"in_reference": verdict} | because
+        yield _answer_claim(claim) | {"in_reference": verdict} | because
 
 
-def _fact(fact: Fact) -> dict[str, Any]:
-    return _told(fact) | {"verdict": fact.verdict}
+def _answer_claim(claim: Claim) -> dict[str, Any]:
+    return _claim(claim) | {"verdict": claim.verdict}
 
 
-def _reference_fact(fact: ReferenceFact) -> dict[str, Any]:
-    stated: Verdict = fact.stated
-    return _told(fact) | {"stated": stated}
+def _reference_claim(claim: ReferenceClaim) -> dict[str, Any]:
+    return _claim(claim) | {"stated": claim.stated}
 
 
-def _told(fact: Fact | ReferenceFact) -> dict[str, Any]:
-    told: dict[str, Any] = {"fact": fact.text, "sentence": fact.sentence, "contexts": list(fact.contexts)}
-    if fact.no_such_contexts:
-        told["no_such_contexts"] = list(fact.no_such_contexts)
-    return told | ({} if fact.reason is None else {"reason": fact.reason})
+def _claim(claim: Claim | ReferenceClaim) -> dict[str, Any]:
+    details: dict[str, Any] = {"fact": claim.text, "sentence": claim.sentence, "contexts": list(claim.contexts)}
+    if claim.no_such_contexts:
+        details["no_such_contexts"] = list(claim.no_such_contexts)
+    return details | ({} if claim.reason is None else {"reason": claim.reason})

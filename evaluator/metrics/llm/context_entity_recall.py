@@ -13,18 +13,18 @@ from evaluator.judges.prompts import NUMBER, TEXT, Prompt, list_of, object_of
 from evaluator.judges.schema import MisfitError
 from evaluator.metrics.cells import texts
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.llm.asking_metric import AskingMetric
-from evaluator.metrics.llm.claims import Row
-from evaluator.metrics.llm.claims.answer import contexts_of
+from evaluator.metrics.llm.claims import RowTexts
+from evaluator.metrics.llm.claims.answer_claims import contexts_of
+from evaluator.metrics.llm.prompt_metric import PromptMetric
 from evaluator.metrics.llm.verdicts import Judged, Verdict
 from evaluator.metrics.llm.verdicts.judged import any_of, flag, share
-from evaluator.metrics.metric import Score
+from evaluator.metrics.metric import Metric, Score
 
 _PROMPT = Prompt.read("entities", object_of(entities=list_of(object_of(entity=TEXT, chunks=list_of(NUMBER)))))
 
 
 @dataclass(frozen=True)
-class ContextEntityRecall(AskingMetric[Row]):
+class ContextEntityRecall(PromptMetric[RowTexts]):
     """Share of the reference answer's entities that the contexts name too, 0 to 1, higher is better.
 
     The judge names the contexts of each entity by number; where none of them exists, the verdict is missing. Of several
@@ -53,7 +53,7 @@ class ContextEntityRecall(AskingMetric[Row]):
         """The one prompt."""
         return (_PROMPT.version,)
 
-    def read_row(self, *cells: object) -> Row | Score:
+    def read_row(self, *cells: object) -> RowTexts | Score:
         """Take the contexts and the first reference answer."""
         contexts, references = texts(cells[0], "contexts") or [], texts(cells[1], "reference_answers") or []
         reference = next((one for one in references if one.strip()), None)
@@ -61,33 +61,36 @@ class ContextEntityRecall(AskingMetric[Row]):
             return Score(None, "no_ground_truth")
         if not any(context.strip() for context in contexts):
             return Score(None, "no_contexts")
-        return Row.of("", contexts, "", reference)
+        return RowTexts.of("", contexts, "", reference)
 
-    def requests(self, task: Row) -> Sequence[Request]:
+    def requests(self, task: RowTexts) -> Sequence[Request]:
         """Ask for the entities."""
         texts = fenced("chunk", *task.contexts), fenced("reference", *task.reference)
         return [_PROMPT.request(*texts, check=partial(_check, task))]
 
-    def of_replies(self, task: Row, replies: Sequence[Any]) -> tuple[Judged, dict[str, Any]]:
+    def read_replies(self, task: RowTexts, replies: Sequence[Any]) -> tuple[Judged, dict[str, Any]]:
         """Give the share of the distinct entities that have a context."""
         (reply,) = replies
         if reply is None:
             return Judged.between(0.0, 1.0), {}
         verdicts: dict[str, Verdict] = {}
-        told = []
+        entities = []
         for given in reply["entities"]:
             contexts, no_such_contexts = contexts_of(task, given["chunks"])
             named = None if no_such_contexts and not contexts else bool(contexts)
             verdicts[given["entity"]] = any_of([flag(verdicts.get(given["entity"], False)), named])
-            told.append(
+            entities.append(
                 {"entity": given["entity"], "contexts": list(contexts)}
                 | ({"no_such_contexts": list(no_such_contexts)} if no_such_contexts else {})
             )
-        return share([flag(verdict) for verdict in verdicts.values()], "no_entities"), {"entities": told}
+        return share([flag(verdict) for verdict in verdicts.values()], "no_entities"), {"entities": entities}
 
 
-def _check(row: Row, reply: Any) -> None:
+def _check(row: RowTexts, reply: Any) -> None:
     for i, given in enumerate(reply["entities"]):
         contexts, no_such_contexts = contexts_of(row, given["chunks"])
         if no_such_contexts and not contexts:
             raise MisfitError(f"entities[{i}].chunks", f"there are {len(row.contexts)} chunks")
+
+
+METRICS: tuple[Metric, ...] = (ContextEntityRecall(),)

@@ -13,17 +13,17 @@ from evaluator.judges.prompts import NUMBER, Prompt, list_of, object_of
 from evaluator.judges.schema import MisfitError
 from evaluator.metrics.cells import text, texts
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.llm.asking_metric import AskingMetric
+from evaluator.metrics.language.prose_sentences import prose_sentences
+from evaluator.metrics.llm.prompt_metric import PromptMetric
 from evaluator.metrics.llm.verdicts import Judged
 from evaluator.metrics.llm.verdicts.judged import share
-from evaluator.metrics.llm.verdicts.sentences import sentences
-from evaluator.metrics.metric import Score
+from evaluator.metrics.metric import Metric, Score
 
 _PROMPT = Prompt.read("needed", object_of(needed=list_of(NUMBER)))
 
 
 @dataclass(frozen=True)
-class ContextRelevanceSentences(AskingMetric[tuple[str, list[str]]]):
+class ContextRelevanceSentences(PromptMetric[tuple[str, list[str]]]):
     """Share of the contexts' sentences that are needed to answer the question, 0 to 1, higher is better.
 
     The judge names sentences by number, so that it cannot invent one. The details have the numbers, from 1, and how
@@ -54,20 +54,20 @@ class ContextRelevanceSentences(AskingMetric[tuple[str, list[str]]]):
         question, contexts = text(cells[0], "question"), texts(cells[1], "contexts")
         if contexts is None:
             return Score(None, "no_contexts")
-        told = [sentence for context in contexts for sentence in sentences(context)]
-        if not told:
+        numbered = [sentence for context in contexts for sentence in prose_sentences(context)]
+        if not numbered:
             return Score(0.0, "no_contexts")
         if question is None or not question.strip():
             return Score(None, "no_question")
-        return question, told
+        return question, numbered
 
     def requests(self, task: tuple[str, list[str]]) -> Sequence[Request]:
         """Ask for the numbers of the sentences."""
-        question, told = task
-        texts = fenced("sentence", *told), fenced("question", question)
-        return [_PROMPT.request(*texts, check=partial(_check, len(told)))]
+        question, numbered = task
+        texts = fenced("sentence", *numbered), fenced("question", question)
+        return [_PROMPT.request(*texts, check=partial(_check, len(numbered)))]
 
-    def of_replies(self, task: tuple[str, list[str]], replies: Sequence[Any]) -> tuple[Judged, dict[str, Any]]:
+    def read_replies(self, task: tuple[str, list[str]], replies: Sequence[Any]) -> tuple[Judged, dict[str, Any]]:
         """Give the share of the sentences that exist."""
         (reply,) = replies
         numbers = range(1, len(task[1]) + 1)
@@ -81,3 +81,6 @@ class ContextRelevanceSentences(AskingMetric[tuple[str, list[str]]]):
 def _check(count: int, reply: Any) -> None:
     if absent := [number for number in reply["needed"] if not 1 <= number <= count]:
         raise MisfitError("needed", f"there is no sentence {absent[0]}; there are 1 to {count}")
+
+
+METRICS: tuple[Metric, ...] = (ContextRelevanceSentences(),)

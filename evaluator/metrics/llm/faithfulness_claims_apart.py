@@ -6,14 +6,29 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evaluator.metrics.description import Description
-from evaluator.metrics.llm.claim_metric import ClaimMetric, odd_cases
-from evaluator.metrics.llm.claims import Findings, Row, find_apart, prompts_apart
+from evaluator.metrics.llm.claim_metric import ClaimMetric, ClaimSpecification
+from evaluator.metrics.llm.claims import RowClaims, RowTexts, ask_claim_by_claim, prompts_claim_by_claim
 from evaluator.metrics.llm.verdicts import Judged, supported_share
-from evaluator.metrics.metric import Score
+from evaluator.metrics.metric import Metric, Score
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
+
+
+def _grounded_share(claims: RowClaims) -> Judged:
+    return supported_share(claims.grounded)
+
+
+_SPECIFICATION = ClaimSpecification(
+    "faithfulness_claims_apart",
+    _grounded_share,
+    asks="Does what was retrieved support what the answer claims, asked claim by claim?",
+    formula="claims of the answer that the contexts support / claims of the answer",
+    source="RAGAS, arXiv 2309.15217; a call a claim, as in aidial-rag-eval a call a sentence",
+    reads=("answer", "contexts"),
+    claims_of=("answer",),
+    disagreement="the contexts are sent once for each claim; `faithfulness_claims` sends them once.",
+)
 
 
 @dataclass(frozen=True)
@@ -21,28 +36,19 @@ class FaithfulnessClaimsApart(ClaimMetric):
     """Share of the answer's claims that the contexts support, each checked in a call of its own, 0 to 1.
 
     One call for the claims, which does not show the contexts, and one for each of them. `dialwatch judge calibrate
-    --compare` tells whether `faithfulness_claims`, which asks all at once, is as good on your labels.
+    --compare` says whether `faithfulness_claims`, which asks all at once, is as good on your labels.
     """
 
-    name = "faithfulness_claims_apart"
-    shares_of = ("answer",)
-    about = Description(
-        asks="Does what was retrieved support what the answer claims, asked claim by claim?",
-        formula="claims of the answer that the contexts support / claims of the answer",
-        source="RAGAS, arXiv 2309.15217; a call a claim, as in aidial-rag-eval a call a sentence",
-        odd_cases=odd_cases(),
-        disagreement="the contexts are sent once for each claim; `faithfulness_claims` sends them once.",
-    )
+    specification: ClaimSpecification = _SPECIFICATION
 
     @property
     def prompts(self) -> tuple[str, ...]:
         """Those of both steps."""
-        return prompts_apart(reasons=self.gives_reasons)
+        return prompts_claim_by_claim(reasons=self.gives_reasons)
 
-    def judged(self, found: Findings) -> Judged:
-        """Give the supported share."""
-        return supported_share(found.grounded)
-
-    def score_all(self, judge: BoundJudge, tasks: Sequence[Row]) -> Iterator[Score]:
+    def score_all(self, judge: BoundJudge, tasks: Sequence[RowTexts]) -> Iterator[Score]:
         """Ask about rows, together."""
-        return map(self.of_row, find_apart(judge, tasks))
+        return map(self.row_score, ask_claim_by_claim(judge, tasks))
+
+
+METRICS: tuple[Metric, ...] = (FaithfulnessClaimsApart(),)

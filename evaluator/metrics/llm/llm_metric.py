@@ -1,4 +1,4 @@
-"""What the metrics that ask a judge have in common."""
+"""Base of the metrics that ask a judge."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pandas as pd
 
 from evaluator.judges.schema import READING
 from evaluator.metrics.description import Description
-from evaluator.metrics.metric import Score, Scores, score_together
+from evaluator.metrics.metric import Score, ScoredBy, Scores, score_together
 from evaluator.metrics.options import option
 from evaluator.models import ModelUnavailableError
 
@@ -42,7 +42,7 @@ class LlmMetric(ABC, Generic[Task]):
     judged_by: BoundJudge | None = field(default=None, kw_only=True, metadata=option(JUDGE_MEANING))
 
     base_version: ClassVar[str] = "1"
-    judge = "llm"
+    judge = ScoredBy.LLM
 
     @property
     @abstractmethod

@@ -1,4 +1,4 @@
-"""The form in which the citation matcher of aidial-rag-eval 0.7.0 compares facts and chunks."""
+"""Canonical form of a text, in which the citation matcher of aidial-rag-eval 0.7.0 compares facts and chunks."""
 
 from __future__ import annotations
 

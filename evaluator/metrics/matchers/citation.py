@@ -1,4 +1,4 @@
-"""The citation matcher and the exact matcher: a fact as a part of a chunk, or as the whole of it."""
+"""Citation matcher: a context holds a fact if it contains it, letter by letter, marks and case aside."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from evaluator.metrics.matchers.canonical import canonical, is_usable
 from evaluator.metrics.matchers.canonical_lines import CanonicalLines
 from evaluator.metrics.matchers.matcher import FactsFound, FindFacts, Span, Spans, checked_work
+from evaluator.metrics.metric import ScoredBy
 
 _MOST = 1_000_000_000  # Steps; some seconds, and a thousand times what the largest rows of a deployment take.
 
@@ -25,7 +26,7 @@ class CitationMatcher:
 
     trimmed: bool = False
 
-    judge = "lexical"
+    judge = ScoredBy.LEXICAL
 
     @property
     def name(self) -> str:
@@ -69,45 +70,10 @@ class CitationMatcher:
         return canonical(fact).strip() if self.trimmed else canonical(fact)
 
 
-@dataclass(frozen=True)
-class ExactMatcher:
-    """A fact is held by a context that is the same string: for page names and ids (aidial-rag-eval 0.7.0)."""
-
-    judge = "lexical"
-
-    @property
-    def name(self) -> str:
-        """`exact`."""
-        return "exact"
-
-    @property
-    def version(self) -> str:
-        """Version of the rule."""
-        return "1"
-
-    def finder(self) -> FindFacts:
-        """Give a function that compares strings."""
-        return _find_equal
-
-    def spans(self, facts: Sequence[str], contexts: Sequence[str]) -> Spans:
-        """Give the whole of each context that is a fact."""
-        return [[(i, (0, len(context))) for i, fact in enumerate(facts) if fact == context] for context in contexts]
-
-    def is_usable(self, fact: str) -> bool:
-        """Whether it is not empty; a page may be called by a mark."""
-        return bool(fact)
-
-
-def _find_equal(facts: Sequence[str], contexts: Sequence[str]) -> FactsFound:
-    return FactsFound.of([[i for i, fact in enumerate(facts) if fact == context] for context in contexts], len(facts))
-
-
 CITATION = CitationMatcher()
 """Finds a fact where a context holds its words, whatever the case and the marks between them; the default."""
 TRIMMED = CitationMatcher(trimmed=True)
 """The same without the outer spaces and marks of a fact."""
-EXACT = ExactMatcher()
-"""Finds a fact where it is the whole context."""
 
 
 def fact_ranks(facts: Sequence[str], contexts: Sequence[str]) -> Sequence[int]:

@@ -1,4 +1,4 @@
-"""The embedding matcher: a fact in other words."""
+"""Embedding matcher: a context holds a fact if a sentence of it says the fact in other words."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from evaluator.metrics.cells import checked_size
 from evaluator.metrics.language.sentences import sentences
 from evaluator.metrics.matchers.canonical import is_usable
 from evaluator.metrics.matchers.matcher import FactsFound, FindFacts, Span, Spans, checked_work
+from evaluator.metrics.metric import ScoredBy
 from evaluator.models import DEFAULT_MODELS, Models, sentence_encoder
 
 DEFAULT_THRESHOLD = 0.75
@@ -34,7 +35,7 @@ class EmbeddingMatcher:
     threshold: float = DEFAULT_THRESHOLD
     models: Models = DEFAULT_MODELS
 
-    judge = "embedding"
+    judge = ScoredBy.EMBEDDING
 
     def __post_init__(self) -> None:
         if not 0 < self.threshold <= 1:
@@ -53,7 +54,7 @@ class EmbeddingMatcher:
 
     def finder(self) -> FindFacts:
         """Give a function that compares the facts with each sentence of each context."""
-        sentence_encoder(self.models)  # A missing model is told before the first row, not as that row's error.
+        sentence_encoder(self.models)  # A missing model is reported before the first row, not as that row's error.
         return lambda facts, contexts: FactsFound.of(
             [[index for index, _ in of_context] for of_context in self.spans(facts, contexts)], len(facts)
         )

@@ -1,11 +1,14 @@
-"""What a matcher of facts is, and what it finds: where each fact stands, and how many facts each context holds."""
+"""Matcher of facts, and what it finds: where each fact stands, and how many facts each context holds."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
+
+import pandas as pd
 
 from evaluator.metrics.cells import checked_size
 
@@ -91,10 +94,7 @@ def checked_work(facts: Sequence[str], contexts: Sequence[str], most: int) -> No
 
 
 class Finders:
-    """The finder of each matcher, for metrics that score the same rows: the facts of a row are looked for once.
-
-    It holds what was found, so make one for a slice of a frame and let it go.
-    """
+    """The finder of each matcher, for metrics that score the same rows: the facts of a row are looked for once."""
 
     def __init__(self) -> None:
         self._finders: dict[FactMatcher, FindFacts] = {}
@@ -106,3 +106,15 @@ class Finders:
             found = cache(lambda facts, contexts: find(facts, contexts))
             self._finders[matcher] = lambda facts, contexts: found(tuple(facts), tuple(contexts))
         return self._finders[matcher]
+
+
+_FINDERS: dict[int, Finders] = {}
+
+
+def finders_of(frame: pd.DataFrame) -> Finders:
+    """Give the finders that all metrics share which score this very frame; they are forgotten with it."""
+    finders = _FINDERS.get(id(frame))
+    if finders is None:
+        finders = _FINDERS[id(frame)] = Finders()
+        weakref.finalize(frame, _FINDERS.pop, id(frame), None)
+    return finders

@@ -1,4 +1,4 @@
-"""The statement matcher: a fact in nearly the same words."""
+"""Statement matcher: a context holds a fact if it says it in nearly the same words."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rapidfuzz import fuzz
 
 from evaluator.metrics.matchers.canonical import canonical, canonical_origins, is_usable
 from evaluator.metrics.matchers.matcher import FactsFound, FindFacts, Span, Spans, checked_work
+from evaluator.metrics.metric import ScoredBy
 
 DEFAULT_THRESHOLD = 85.0
 _LONGEST = 500
@@ -31,7 +32,7 @@ class StatementMatcher:
 
     threshold: float = DEFAULT_THRESHOLD
 
-    judge = "lexical"
+    judge = ScoredBy.LEXICAL
 
     def __post_init__(self) -> None:
         if not 0 < self.threshold <= 100:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from evaluator.metrics.cells import texts
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.metric import Score, Scores, score_rows
+from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class ContextPresent:
     name = "context_present"
     version = "1"
     needs = ("contexts",)
-    judge = "lexical"
+    judge = ScoredBy.LEXICAL
     about = Description(
         asks="Did anything come back that an answer can stand on?",
         formula="1 if some context holds a letter or digit, else 0",
@@ -35,3 +35,6 @@ class ContextPresent:
 def _score_row(cell: object) -> Score:
     contexts = texts(cell, "contexts") or []
     return Score(float(any(character.isalnum() for context in contexts for character in context)))
+
+
+METRICS: tuple[Metric, ...] = (ContextPresent(),)

@@ -9,9 +9,9 @@ from typing import Literal
 
 from evaluator.metrics.cells import checked_size, text, texts
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.metric import Score
+from evaluator.metrics.metric import Metric, Score
 from evaluator.metrics.model_metric import ModelMetric
-from evaluator.metrics.options import CUT_MEANING, checked_cut, cut_name, option
+from evaluator.metrics.options import CUT, checked_cut, cut_name, option
 from evaluator.models import target_likelihood
 
 PROMPT = "Generate a question based on the given content: "
@@ -44,7 +44,7 @@ class ContextRelevancePerplexity(ModelMetric[tuple[str, str], tuple[float, bool]
     as 500 at least and 10,000 at most, is null with `too_long`.
     """
 
-    k: int | None = field(default=None, metadata=option(CUT_MEANING))
+    k: int | None = field(default=None, metadata=CUT)
     aggregation: Aggregation = field(
         default="max",
         kw_only=True,
@@ -91,9 +91,15 @@ class ContextRelevancePerplexity(ModelMetric[tuple[str, str], tuple[float, bool]
         """Give the geometric mean of each pair, and whether its context was cut."""
         return list(zip(*target_likelihood(self.models).geometric_means(inputs), strict=True))
 
-    def of_row(self, found: Sequence[tuple[tuple[str, str], tuple[float, bool]]]) -> Score:
+    def row_score(self, found: Sequence[tuple[tuple[str, str], tuple[float, bool]]]) -> Score:
         """Give the best context's value, or the mean."""
         means = [mean for _, (mean, _) in found]
         cut = sum(is_cut for _, (_, is_cut) in found)
         details = {"context_values": means, **({"cut_contexts": cut} if cut else {})}
         return Score(row_value(means, self.aggregation), None, details)
+
+
+METRICS: tuple[Metric, ...] = (
+    ContextRelevancePerplexity(),
+    ContextRelevancePerplexity(aggregation="mean"),
+)

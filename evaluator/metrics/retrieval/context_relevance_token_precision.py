@@ -10,9 +10,9 @@ import pandas as pd
 from evaluator.metrics.cells import text, texts
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.token_overlap import Compared, overlaps
-from evaluator.metrics.language.tokens import TOKENISATION_MEANING, Tokenisation, tokenised_name
-from evaluator.metrics.metric import Score, Scores, score_together
-from evaluator.metrics.options import CUT_MEANING, checked_cut, cut_name, option
+from evaluator.metrics.language.tokens import Tokenisation
+from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_together
+from evaluator.metrics.options import CUT, TOKENISATION, checked_cut, cut_name, tokenised_name
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class ContextRelevanceTokenPrecision:
     but for an empty text, which is 0.0 with it, as in unitxt.
     """
 
-    k: int | None = field(default=None, metadata=option(CUT_MEANING))
-    tokenisation: Tokenisation = field(default="squad", kw_only=True, metadata=option(TOKENISATION_MEANING))
+    k: int | None = field(default=None, metadata=CUT)
+    tokenisation: Tokenisation = field(default="squad", kw_only=True, metadata=TOKENISATION)
 
     version = "1"
     needs = ("question", "contexts")
-    judge = "lexical"
+    judge = ScoredBy.LEXICAL
     about = Description(
         asks="Which share of the question's words stands in the best chunk?",
         formula="max over contexts: Σ over tokens: min(count in question, count in context) / tokens of the question",
@@ -69,3 +69,6 @@ class ContextRelevanceTokenPrecision:
                 yield Score(0.0, "no_contexts")
             else:
                 yield Score(max(overlap.shared) / overlap.total)
+
+
+METRICS: tuple[Metric, ...] = (ContextRelevanceTokenPrecision(),)

@@ -1,4 +1,4 @@
-"""The discount of a gain by its rank, as NDCG has it."""
+"""Discounted cumulative gain."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from collections.abc import Sequence
 from math import log2
 
 
-def discounted(gains: Sequence[float]) -> float:
+def dcg(gains: Sequence[float]) -> float:
     """Sum of gains by rank, each divided by log2(rank + 1), rank from 1."""
     return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, 1) if gain)

@@ -1,4 +1,4 @@
-"""The arithmetic of found facts, as aidial-rag-eval 0.7.0 does it, to the last bit."""
+"""Formulas of retrieval by facts, to the last bit those of aidial-rag-eval 0.7.0."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from evaluator.metrics.matchers.matcher import ABSENT
-from evaluator.metrics.retrieval.dcg import discounted
+from evaluator.metrics.retrieval.dcg import dcg
 
 Gain = Literal["linear", "exponential"]
 
@@ -49,7 +49,7 @@ def ndcg(counts: Sequence[int], k: int | None = None, gain: Gain = "linear") -> 
     if not any(counts):
         return 0.0
     gains = _gains(counts, gain)
-    return discounted(gains[:k]) / discounted(sorted(gains, reverse=True)[:k])
+    return dcg(gains[:k]) / dcg(sorted(gains, reverse=True)[:k])
 
 
 def _gains(counts: Sequence[int], gain: Gain) -> list[float]:

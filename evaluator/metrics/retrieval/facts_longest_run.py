@@ -1,4 +1,4 @@
-"""Near misses: how much of a fact that was not found stands in one piece in some context?"""
+"""Longest run: how much of a fact that was not found stands in one piece in some context?"""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from evaluator.metrics.description import Description
 from evaluator.metrics.language.scripts import with_spaces
 from evaluator.metrics.matchers.canonical import canonical, is_usable
 from evaluator.metrics.matchers.citation import CITATION
-from evaluator.metrics.matchers.matcher import ABSENT, Finders, FindFacts
-from evaluator.metrics.metric import Score, Scores, score_rows
-from evaluator.metrics.options import CUT_MEANING, checked_cut, cut_name, option
+from evaluator.metrics.matchers.matcher import ABSENT, FindFacts, finders_of
+from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
+from evaluator.metrics.options import CUT, checked_cut, cut_name, option
 from evaluator.metrics.retrieval.facts_metric import odd_cases
 
 _LONGEST_FACT = 2_000
@@ -76,7 +76,7 @@ class FactsLongestRun:
     Other cases are as in `facts_recall`, with the citation matcher.
     """
 
-    k: int | None = field(default=None, metadata=option(CUT_MEANING))
+    k: int | None = field(default=None, metadata=CUT)
     near_share: float = field(
         default=0.4, kw_only=True, metadata=option("share of a fact's words that makes a run a near miss; details only")
     )
@@ -86,7 +86,7 @@ class FactsLongestRun:
 
     version = "1"
     needs = ("facts", "contexts")
-    judge = "lexical"
+    judge = ScoredBy.LEXICAL
     about = Description(
         asks="How much of each fact was retrieved in one piece?",
         formula="Σ over facts: words of the longest run in some context / words of the fact, 1 if found; / |facts|",
@@ -102,9 +102,9 @@ class FactsLongestRun:
         """Name in the registry, with the cut."""
         return cut_name("facts_longest_run", self.k)
 
-    def score(self, frame: pd.DataFrame, finders: Finders | None = None) -> Scores:
-        """Score every row of `facts` and `contexts`; metrics that are given the same finders share what is found."""
-        find, words = (finders or Finders()).of(CITATION), cache(spaced_words)
+    def score(self, frame: pd.DataFrame) -> Scores:
+        """Score every row of `facts` and `contexts`; metrics that score the same frame share what is found."""
+        find, words = finders_of(frame).of(CITATION), cache(spaced_words)
         return score_rows(self, frame, lambda facts, contexts: self._score_row(facts, contexts, find, words))
 
     def _score_row(
@@ -121,13 +121,16 @@ class FactsLongestRun:
         checked_size(len(missed) * sum(map(len, first)), _MOST)
         runs = {index: longest_common_run(facts[index], first, words) for index in missed}
         details = {
-            "missed_facts": [{"fact": index, **self._told(run)} for index, run in runs.items()],
+            "missed_facts": [{"fact": index, **self._details(run)} for index, run in runs.items()],
             "ignored_facts": len(given) - len(facts),
         }
         shared = sum(run.words / run.of_words for run in runs.values())
         value = (len(facts) - len(missed) + shared) / len(facts)
         return Score(value, None if contexts else "no_contexts", details)
 
-    def _told(self, run: CommonRun) -> dict[str, Any]:
+    def _details(self, run: CommonRun) -> dict[str, Any]:
         near = run.words >= max(self.near_words, self.near_share * run.of_words)
         return {"words": run.words, "of_words": run.of_words, "context": run.context, "near_miss": near}
+
+
+METRICS: tuple[Metric, ...] = (FactsLongestRun(),)

@@ -1,4 +1,4 @@
-"""Retrieval by facts: were the facts that an answer needs retrieved? It does not depend on how texts were cut."""
+"""Base of the metrics of retrieval by facts, which do not depend on how texts were cut into chunks."""
 
 from __future__ import annotations
 
@@ -11,15 +11,24 @@ import pandas as pd
 
 from evaluator.metrics.cells import texts
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.matchers.citation import CITATION
-from evaluator.metrics.matchers.matcher import FactMatcher, FactsFound, Finders, FindFacts
+from evaluator.metrics.matchers.citation import CITATION, TRIMMED
+from evaluator.metrics.matchers.embedding import EMBEDDING
+from evaluator.metrics.matchers.exact import EXACT
+from evaluator.metrics.matchers.matcher import FactMatcher, FactsFound, FindFacts, finders_of
+from evaluator.metrics.matchers.statement import STATEMENT
 from evaluator.metrics.metric import Score, Scores, score_rows
-from evaluator.metrics.options import CUT_MEANING, checked_cut, cut_name, option, version_with
+from evaluator.metrics.options import CUT, Form, checked_cut, cut_name, option, version_with
 
 MATCHER_MEANING = (
     "who decides whether a context holds a fact: `CitationMatcher()`; `CitationMatcher(trimmed=True)` (metric name "
     "`..._trimmed`); `ExactMatcher()` (`..._exact`); `StatementMatcher(threshold=85)` (`..._statement`); "
     "`EmbeddingMatcher(threshold=0.75)` (`..._embedding`)"
+)
+_MATCHERS = (
+    Form("trimmed", TRIMMED, "facts are found without their outer spaces and marks"),
+    Form("exact", EXACT, "a fact is found where it is the whole context"),
+    Form("statement", STATEMENT, "a fact is found in nearly the same words (rapidfuzz, 85 percent alike)"),
+    Form("embedding", EMBEDDING, "a fact is found in other words (cosine of 0.75 with a sentence)"),
 )
 PACKAGE = "aidial-rag-eval 0.7.0"
 
@@ -44,8 +53,8 @@ class FactsMetric(ABC):
     `too_long`.
     """
 
-    k: int | None = field(default=None, metadata=option(CUT_MEANING))
-    matcher: FactMatcher = field(default=CITATION, kw_only=True, metadata=option(MATCHER_MEANING))
+    k: int | None = field(default=None, metadata=CUT)
+    matcher: FactMatcher = field(default=CITATION, kw_only=True, metadata=option(MATCHER_MEANING, *_MATCHERS))
 
     title: ClassVar[str]
     about: ClassVar[Description]
@@ -70,16 +79,16 @@ class FactsMetric(ABC):
         return version_with(self, self.matcher.version, "gain")
 
     @abstractmethod
-    def of(self, found: FactsFound) -> float:
+    def value(self, found: FactsFound) -> float:
         """Give the value of what was found in all contexts, of which there are some."""
 
     def details(self, found: FactsFound) -> Mapping[str, Any]:
         """Give what the value stands on: `facts_ranks`, from 0, -1 where absent."""
         return {"facts_ranks": list(found.first(self.k).ranks)}
 
-    def score(self, frame: pd.DataFrame, finders: Finders | None = None) -> Scores:
-        """Score every row of `facts` and `contexts`; metrics that are given the same finders share what is found."""
-        find = (finders or Finders()).of(self.matcher)
+    def score(self, frame: pd.DataFrame) -> Scores:
+        """Score every row of `facts` and `contexts`; metrics that score the same frame share what is found."""
+        find = finders_of(frame).of(self.matcher)
         return score_rows(self, frame, lambda facts, contexts: self._score_row(facts, contexts, find))
 
     def _score_row(self, facts_cell: object, contexts_cell: object, find: FindFacts) -> Score:
@@ -91,4 +100,4 @@ class FactsMetric(ABC):
             return Score(None, "no_contexts")
         found = find(facts, contexts)
         details = {**self.details(found), "ignored_facts": len(given) - len(facts)}
-        return Score(self.of(found) if contexts else 0.0, None if contexts else "no_contexts", details)
+        return Score(self.value(found) if contexts else 0.0, None if contexts else "no_contexts", details)

@@ -1,4 +1,4 @@
-"""Retrieval by facts, where only the set of the first contexts matters."""
+"""Precision, recall and F1 of retrieved facts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from evaluator.metrics.description import Description
 from evaluator.metrics.matchers.matcher import FactsFound
+from evaluator.metrics.metric import Metric
 from evaluator.metrics.retrieval import facts_formulas
 from evaluator.metrics.retrieval.facts_metric import PACKAGE, FactsMetric, odd_cases
 
@@ -34,7 +35,7 @@ class FactsRecall(FactsMetric):
         aliases=("recall",),
     )
 
-    def of(self, found: FactsFound) -> float:
+    def value(self, found: FactsFound) -> float:
         """Give recall."""
         return facts_formulas.recall(found.first(self.k).ranks)
 
@@ -57,7 +58,7 @@ class FactsPrecision(FactsMetric):
         aliases=("precision",),
     )
 
-    def of(self, found: FactsFound) -> float:
+    def value(self, found: FactsFound) -> float:
         """Give precision."""
         return facts_formulas.precision(found.first(self.k).counts)
 
@@ -80,7 +81,14 @@ class FactsF1(FactsMetric):
         aliases=("f1",),
     )
 
-    def of(self, found: FactsFound) -> float:
+    def value(self, found: FactsFound) -> float:
         """Give F1."""
         first = found.first(self.k)
         return facts_formulas.f1(facts_formulas.precision(first.counts), facts_formulas.recall(first.ranks))
+
+
+METRICS: tuple[Metric, ...] = (
+    FactsRecall(),
+    FactsPrecision(),
+    FactsF1(),
+)

@@ -1,4 +1,4 @@
-"""Retrieval by ids: what the metrics that compare retrieved ids with gold ids have in common."""
+"""Base of the metrics of retrieval by ids: retrieved ids against gold ids."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pandas as pd
 
 from evaluator.metrics.cells import ids
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.metric import Score, Scores, score_rows
-from evaluator.metrics.options import CUT_MEANING, checked_cut, cut_name, option, version_with
+from evaluator.metrics.metric import Score, ScoredBy, Scores, score_rows
+from evaluator.metrics.options import CUT, checked_cut, cut_name, option, version_with
 from evaluator.metrics.retrieval.id_ranking import IdRanking
 
 NOTHING_RETRIEVED = (
@@ -46,7 +46,7 @@ class IdMetric(ABC):
     title: ClassVar[str]
     about: ClassVar[Description]
     needs = ("context_ids", "reference_context_ids")
-    judge = "lexical"
+    judge = ScoredBy.LEXICAL
 
     @property
     def name(self) -> str:
@@ -59,7 +59,7 @@ class IdMetric(ABC):
         return version_with(self, "1", "nothing_retrieved", "repeats", "denominator", "granular", "ideal")
 
     @abstractmethod
-    def of(self, ranking: IdRanking) -> float:
+    def value(self, ranking: IdRanking) -> float:
         """Give the value of a ranking that has gold ids and retrieved ones."""
 
     def score(self, frame: pd.DataFrame) -> Scores:
@@ -75,14 +75,14 @@ class IdMetric(ABC):
             return Score(None, "no_contexts")
         if not retrieved:
             return Score(0.0 if self.nothing_retrieved == "zero" else None, "no_contexts")
-        return Score(self.of(ranking))
+        return Score(self.value(ranking))
 
 
 @dataclass(frozen=True)
 class CutIdMetric(IdMetric, ABC):
     """An `IdMetric` that can be cut after the first k retrieved ids."""
 
-    k: int | None = field(default=None, metadata=option(CUT_MEANING))
+    k: int | None = field(default=None, metadata=CUT)
 
     def __post_init__(self) -> None:
         checked_cut(self.k)

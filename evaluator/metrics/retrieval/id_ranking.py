@@ -1,4 +1,4 @@
-"""One question's retrieved ids against its gold ids, in rank order."""
+"""Ranking of one question's retrieved ids against its gold ids."""
 
 from __future__ import annotations
 

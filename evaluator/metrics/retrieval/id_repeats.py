@@ -8,7 +8,7 @@ import pandas as pd
 
 from evaluator.metrics.cells import ids
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.metric import Score, Scores, score_rows
+from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class IdRepeats:
     name = "id_repeats"
     version = "1"
     needs = ("context_ids",)
-    judge = "lexical"
+    judge = ScoredBy.LEXICAL
     about = Description(
         asks="Which share of what was retrieved is a repeat?",
         formula="|ranks whose id stands higher up| / n",
@@ -42,3 +42,6 @@ def _score_row(cell: object) -> Score:
         return Score(None, "no_contexts")
     named = [identifier for identifier in retrieved if identifier]
     return Score((len(named) - len(set(named))) / len(retrieved))
+
+
+METRICS: tuple[Metric, ...] = (IdRepeats(),)

@@ -1,4 +1,4 @@
-"""Retrieval against reference contexts by string similarity: for chunks that were cut by the same splitter."""
+"""Context precision and recall by string similarity to reference contexts, for chunks of one splitter."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pandas as pd
 
 from evaluator.metrics.cells import texts
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.metric import Score, Scores, score_rows
-from evaluator.metrics.options import CUT_MEANING, checked_cut, cut_name, option, version_with
+from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
+from evaluator.metrics.options import CUT, checked_cut, cut_name, option, version_with
 from evaluator.metrics.text.string_similarity import similarity
 
 _ODD_CASES = OddCases(
@@ -29,7 +29,7 @@ class ReferenceContextsMetric(ABC):
     Alike is a Levenshtein similarity of at least `threshold`. A short reference inside a long chunk is not alike to it.
     """
 
-    k: int | None = field(default=None, metadata=option(CUT_MEANING))
+    k: int | None = field(default=None, metadata=CUT)
     threshold: float = field(default=0.5, kw_only=True, metadata=option("similarity from which two contexts are alike"))
     strict: bool = field(
         default=False, kw_only=True, metadata=option("`True`: the similarity must be over the threshold, not at it")
@@ -38,7 +38,7 @@ class ReferenceContextsMetric(ABC):
     title: ClassVar[str]
     about: ClassVar[Description]
     needs = ("contexts", "reference_contexts")
-    judge = "lexical"
+    judge = ScoredBy.LEXICAL
 
     def __post_init__(self) -> None:
         checked_cut(self.k)
@@ -54,7 +54,7 @@ class ReferenceContextsMetric(ABC):
         return version_with(self, "1", "threshold", "strict")
 
     @abstractmethod
-    def of(self, contexts: Sequence[str], references: Sequence[str]) -> float:
+    def value(self, contexts: Sequence[str], references: Sequence[str]) -> float:
         """Give the value of contexts and references, of which there are some."""
 
     def alike(self, context: str, reference: str) -> bool:
@@ -74,7 +74,7 @@ class ReferenceContextsMetric(ABC):
             return Score(None, "no_contexts")
         if not contexts:
             return Score(0.0, "no_contexts")
-        return Score(self.of(contexts[: self.k], references))
+        return Score(self.value(contexts[: self.k], references))
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class NonLlmContextRecall(ReferenceContextsMetric):
         "an exception where nothing was retrieved.",
     )
 
-    def of(self, contexts: Sequence[str], references: Sequence[str]) -> float:
+    def value(self, contexts: Sequence[str], references: Sequence[str]) -> float:
         """Give recall."""
         found = sum(any(self.alike(context, reference) for context in contexts) for reference in references)
         return found / len(references)
@@ -113,8 +113,14 @@ class NonLlmContextPrecision(ReferenceContextsMetric):
         disagreement="ragas adds 1e-10 to the denominator, so that a perfect value is .9999999999 there.",
     )
 
-    def of(self, contexts: Sequence[str], references: Sequence[str]) -> float:
+    def value(self, contexts: Sequence[str], references: Sequence[str]) -> float:
         """Give the average precision."""
         useful = [any(self.alike(context, reference) for reference in references) for context in contexts]
         ranks = [rank for rank, is_useful in enumerate(useful, 1) if is_useful]
         return sum(count / rank for count, rank in enumerate(ranks, 1)) / len(ranks) if ranks else 0.0
+
+
+METRICS: tuple[Metric, ...] = (
+    NonLlmContextRecall(),
+    NonLlmContextPrecision(),
+)

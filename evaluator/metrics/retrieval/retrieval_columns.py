@@ -1,4 +1,4 @@
-"""The columns that aidial-rag-eval 0.7.0 writes about retrieval, with its arithmetic: for tables to be exchanged."""
+"""Columns that aidial-rag-eval 0.7.0 writes about retrieval, with its arithmetic, for tables to be exchanged."""
 
 from __future__ import annotations
 

@@ -9,14 +9,13 @@ from typing import ClassVar
 
 from evaluator.metrics.description import Description
 from evaluator.metrics.language.tokens import (
-    TOKENISATION_MEANING,
     TokenCounts,
     Tokenisation,
     shared_tokens,
     token_counter,
-    tokenised_name,
 )
-from evaluator.metrics.options import option
+from evaluator.metrics.metric import Metric
+from evaluator.metrics.options import TOKENISATION, tokenised_name
 from evaluator.metrics.text.reference_metric import Compare, ReferenceMetric, odd_cases
 
 _SOURCE = "unitxt (token overlap), after SQuAD's evaluation script"
@@ -33,7 +32,7 @@ class TokenOverlap(ReferenceMetric, ABC):
     Tokens and overlap are unitxt's. Where nothing is shared, or a side has no token, it is 0.0, even if both have none.
     """
 
-    tokenisation: Tokenisation = field(default="squad", metadata=option(TOKENISATION_MEANING))
+    tokenisation: Tokenisation = field(default="squad", metadata=TOKENISATION)
 
     title: ClassVar[str]
     version = "1"
@@ -51,10 +50,10 @@ class TokenOverlap(ReferenceMetric, ABC):
     def _overlap(self, answer: str, reference: str, count: Callable[[str], TokenCounts]) -> float:
         said, expected = count(answer), count(reference)
         shared = shared_tokens(expected, said)
-        return self.of(shared, sum(said.values()), sum(expected.values())) if shared else 0.0
+        return self.value(shared, sum(said.values()), sum(expected.values())) if shared else 0.0
 
     @abstractmethod
-    def of(self, shared: int, said: int, expected: int) -> float:
+    def value(self, shared: int, said: int, expected: int) -> float:
         """Give the value from the numbers of tokens: shared, of the answer, of the reference."""
 
 
@@ -75,7 +74,7 @@ class AnswerCorrectnessTokenRecall(TokenOverlap):
         aliases=("answer_correctness", "token_recall"),
     )
 
-    def of(self, shared: int, said: int, expected: int) -> float:  # noqa: ARG002
+    def value(self, shared: int, said: int, expected: int) -> float:  # noqa: ARG002
         """Give recall."""
         return shared / expected
 
@@ -94,7 +93,7 @@ class AnswerCorrectnessTokenPrecision(TokenOverlap):
         aliases=("token_precision",),
     )
 
-    def of(self, shared: int, said: int, expected: int) -> float:  # noqa: ARG002
+    def value(self, shared: int, said: int, expected: int) -> float:  # noqa: ARG002
         """Give precision."""
         return shared / said
 
@@ -113,6 +112,13 @@ class AnswerCorrectnessTokenF1(TokenOverlap):
         aliases=("token_f1", "squad_f1"),
     )
 
-    def of(self, shared: int, said: int, expected: int) -> float:
+    def value(self, shared: int, said: int, expected: int) -> float:
         """Give F1."""
         return 2 * shared / (said + expected)
+
+
+METRICS: tuple[Metric, ...] = (
+    AnswerCorrectnessTokenRecall(),
+    AnswerCorrectnessTokenPrecision(),
+    AnswerCorrectnessTokenF1(),
+)

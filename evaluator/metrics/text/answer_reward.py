@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from evaluator.metrics.cells import text
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.metric import Score
+from evaluator.metrics.metric import Metric, Score
 from evaluator.metrics.model_metric import ModelMetric
-from evaluator.models import ModelUnavailableError, pair_classifier
+from evaluator.models import ModelUnavailableError, text_classifier
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class AnswerReward(ModelMetric[tuple[str, str], tuple[float, bool]]):
 
     def run(self, inputs: Sequence[tuple[str, str]]) -> Sequence[tuple[float, bool]]:
         """Give the sigmoid for each pair, and whether it was cut."""
-        classifier = pair_classifier(self.models, "answer_reward")
+        classifier = text_classifier(self.models, "answer_reward")
         if len(classifier.labels) != 1:
             raise ModelUnavailableError(
                 f"model {self.models.answer_reward!r} is no reward model: it has {len(classifier.labels)} outputs, not "
@@ -49,7 +49,7 @@ class AnswerReward(ModelMetric[tuple[str, str], tuple[float, bool]]):
         logits, cut = classifier.logits(inputs)
         return [(_sigmoid(float(logit)), is_cut) for logit, is_cut in zip(logits[:, 0], cut, strict=True)]
 
-    def of_row(self, found: Sequence[tuple[tuple[str, str], tuple[float, bool]]]) -> Score:
+    def row_score(self, found: Sequence[tuple[tuple[str, str], tuple[float, bool]]]) -> Score:
         """Give the one pair's value."""
         ((_, answer), (value, is_cut)) = found[0]
         return Score(value, None if answer.strip() else "no_answer", {"cut": True} if is_cut else {})
@@ -58,3 +58,6 @@ class AnswerReward(ModelMetric[tuple[str, str], tuple[float, bool]]):
 def _sigmoid(logit: float) -> float:
     # exp of a large number overflows, of a small one it does not.
     return 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))
+
+
+METRICS: tuple[Metric, ...] = (AnswerReward(),)

@@ -10,6 +10,7 @@ from functools import cache
 from math import exp, log
 
 from evaluator.metrics.description import Description
+from evaluator.metrics.metric import Metric
 from evaluator.metrics.options import option, version_with
 from evaluator.metrics.text.reference_metric import Compare, ReferenceMetric, odd_cases
 
@@ -104,3 +105,6 @@ def tokens_13a(text: str) -> list[str]:
     for pattern, replacement in _SPLITS:
         line = pattern.sub(replacement, line)
     return line.split()
+
+
+METRICS: tuple[Metric, ...] = (Bleu(),)

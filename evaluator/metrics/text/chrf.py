@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from evaluator.metrics.description import Description
+from evaluator.metrics.metric import Metric
 from evaluator.metrics.text.reference_metric import Compare, ReferenceMetric, odd_cases
 
 _LONGEST = 6
@@ -57,3 +58,6 @@ def _chrf(answer: Counts, reference: Counts) -> float:
         return 0.0
     precision, recall = sum(precisions) / len(precisions), sum(recalls) / len(recalls)
     return (1 + _RECALL_WEIGHT) * precision * recall / (_RECALL_WEIGHT * precision + recall)
+
+
+METRICS: tuple[Metric, ...] = (Chrf(),)

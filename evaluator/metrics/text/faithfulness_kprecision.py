@@ -11,9 +11,9 @@ import pandas as pd
 from evaluator.metrics.cells import text, texts
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.token_overlap import Compared, overlaps
-from evaluator.metrics.language.tokens import TOKENISATION_MEANING, Tokenisation, tokenised_name
-from evaluator.metrics.metric import Score, Scores, score_together
-from evaluator.metrics.options import option
+from evaluator.metrics.language.tokens import Tokenisation
+from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_together
+from evaluator.metrics.options import TOKENISATION, option, tokenised_name
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class FaithfulnessKPrecision:
         default="join", metadata=option("`join`: all contexts as one text; `max`: the best context, as unitxt")
     )
 
-    tokenisation: Tokenisation = field(default="squad", metadata=option(TOKENISATION_MEANING))
+    tokenisation: Tokenisation = field(default="squad", metadata=TOKENISATION)
 
     needs = ("answer", "contexts")
-    judge = "lexical"
+    judge = ScoredBy.LEXICAL
     about = Description(
         asks="Which share of the answer's words stands in what was retrieved?",
         formula="Σ over tokens: min(count in the answer, count in the contexts) / tokens of the answer",
@@ -83,3 +83,6 @@ class FaithfulnessKPrecision:
                 yield Score(max(overlap.shared) / overlap.total)
             else:
                 yield Score(0.0, None if row.text.strip() else "no_answer")
+
+
+METRICS: tuple[Metric, ...] = (FaithfulnessKPrecision(),)

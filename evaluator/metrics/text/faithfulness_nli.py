@@ -12,9 +12,9 @@ import numpy as np
 from evaluator.metrics.cells import checked_size, text, texts
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.sentences import sentences
-from evaluator.metrics.metric import Score
+from evaluator.metrics.metric import Metric, Score
 from evaluator.metrics.model_metric import ModelMetric
-from evaluator.models import ModelUnavailableError, PairClassifier, pair_classifier
+from evaluator.models import ModelUnavailableError, TextClassifier, text_classifier
 
 _MOST_CHARACTERS = 1_000_000
 """Characters of contexts, times sentences, that a row may ask for; more would hold up all others for minutes."""
@@ -65,7 +65,7 @@ class FaithfulnessNli(ModelMetric[tuple[str, str], float]):
 
     def run(self, inputs: Sequence[tuple[str, str]]) -> Sequence[float]:
         """Give the probability of entailment for each pair, over the windows of its context the greatest."""
-        classifier = pair_classifier(self.models, "entailment")
+        classifier = text_classifier(self.models, "entailment")
         column = self._entailment(classifier)
         logits, of_pair = classifier.window_logits(inputs)
         powers = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True, initial=-np.inf))
@@ -74,16 +74,16 @@ class FaithfulnessNli(ModelMetric[tuple[str, str], float]):
         found: list[float] = best.tolist()
         return found
 
-    def of_row(self, found: Sequence[tuple[tuple[str, str], float]]) -> Score:
+    def row_score(self, found: Sequence[tuple[tuple[str, str], float]]) -> Score:
         """Give the mean of the sentences' best probabilities."""
-        told = []
+        said = []
         for claim, pairs in groupby(found, key=lambda pair: pair[0][1]):
             values = [value for _, value in pairs]
             best = max(values)
-            told.append({"sentence": claim, "probability": best, "context": values.index(best)})
-        return Score(fmean(one["probability"] for one in told), None, {"sentences": told})
+            said.append({"sentence": claim, "probability": best, "context": values.index(best)})
+        return Score(fmean(one["probability"] for one in said), None, {"sentences": said})
 
-    def _entailment(self, classifier: PairClassifier) -> int:
+    def _entailment(self, classifier: TextClassifier) -> int:
         columns = [column for label, column in classifier.labels.items() if label.startswith("entail")]
         if len(columns) != 1:
             raise ModelUnavailableError(
@@ -91,3 +91,6 @@ class FaithfulnessNli(ModelMetric[tuple[str, str], float]):
                 "evaluator.models.entailment to a model of natural language inference"
             )
         return columns[0]
+
+
+METRICS: tuple[Metric, ...] = (FaithfulnessNli(),)

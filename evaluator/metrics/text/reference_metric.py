@@ -1,4 +1,4 @@
-"""What the metrics that compare an answer with reference answers have in common."""
+"""Base of the metrics that compare an answer with reference answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from evaluator.metrics.cells import text, texts
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.metric import Score, Scores, score_rows
+from evaluator.metrics.metric import Score, ScoredBy, Scores, score_rows
 
 Compare = Callable[[str, Sequence[str]], float]
 """From an answer and its references, of which there is at least one, to a value."""
@@ -30,7 +30,7 @@ class ReferenceMetric(ABC):
     """
 
     needs = ("answer", "reference_answers")
-    judge = "lexical"
+    judge = ScoredBy.LEXICAL
 
     @property
     @abstractmethod

@@ -14,8 +14,9 @@ from rapidfuzz.distance import LCSseq
 from evaluator.metrics.cells import checked_size
 from evaluator.metrics.description import Description
 from evaluator.metrics.language.porter_stemmer import stem
-from evaluator.metrics.language.tokens import shared_tokens, tokenised_name, tokens_of_any_script
-from evaluator.metrics.options import option
+from evaluator.metrics.language.tokens import shared_tokens, tokens_of_any_script
+from evaluator.metrics.metric import Metric
+from evaluator.metrics.options import ANY_SCRIPT, option, tokenised_name
 from evaluator.metrics.text.reference_metric import Compare, ReferenceMetric, odd_cases
 
 Measure = Literal["precision", "recall", "fmeasure"]
@@ -51,7 +52,8 @@ class Rouge(ReferenceMetric):
         default="porter",
         metadata=option(
             "`porter`: ASCII words, stemmed, as rouge_score; `any_script` (metric name `..._any_script`): the tokens "
-            "of any script that the token metrics have, not stemmed"
+            "of any script that the token metrics have, not stemmed",
+            ANY_SCRIPT,
         ),
     )
 
@@ -111,3 +113,13 @@ def _common(answer: Sequence[str], reference: Sequence[str]) -> int:
 def _in_order(answer: Sequence[str], reference: Sequence[str]) -> int:
     checked_size(len(answer) * len(reference), _MOST)
     return int(LCSseq.similarity(answer, reference))
+
+
+METRICS: tuple[Metric, ...] = (
+    Rouge("rouge1", "precision"),
+    Rouge("rouge1", "recall"),
+    Rouge("rouge1", "fmeasure"),
+    Rouge("rougeL", "precision"),
+    Rouge("rougeL", "recall"),
+    Rouge("rougeL", "fmeasure"),
+)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from evaluator.metrics.cells import text, texts
 from evaluator.metrics.description import Description
-from evaluator.metrics.metric import Score
+from evaluator.metrics.metric import Metric, Score, ScoredBy
 from evaluator.metrics.model_metric import ModelMetric
 from evaluator.metrics.text.reference_metric import odd_cases
 from evaluator.models import sentence_encoder
@@ -34,7 +34,7 @@ class SemanticSimilarity(ModelMetric[tuple[str, str], float | None]):
     role = "sentence_encoder"
     name = "semantic_similarity"
     needs = ("answer", "reference_answers")
-    judge = "embedding"
+    judge = ScoredBy.EMBEDDING
     about = Description(
         asks="Does the answer mean what a reference answer means?",
         formula="max over references: e(answer) · e(reference) / (|e(answer)| |e(reference)|)",
@@ -61,7 +61,10 @@ class SemanticSimilarity(ModelMetric[tuple[str, str], float | None]):
         vectors = dict(zip(distinct, encoder.vectors(distinct), strict=True))
         return [cosine(vectors[one], vectors[other]) for one, other in inputs]
 
-    def of_row(self, found: Sequence[tuple[tuple[str, str], float | None]]) -> Score:
+    def row_score(self, found: Sequence[tuple[tuple[str, str], float | None]]) -> Score:
         """Give the best cosine."""
         known = [value for _, value in found if value is not None]
         return Score(max(known)) if known else Score(None, "zero_vector")
+
+
+METRICS: tuple[Metric, ...] = (SemanticSimilarity(),)

@@ -10,6 +10,7 @@ from rapidfuzz.distance import Hamming, Jaro, JaroWinkler, Levenshtein
 
 from evaluator.metrics.cells import checked_size
 from evaluator.metrics.description import Description
+from evaluator.metrics.metric import Metric
 from evaluator.metrics.text.reference_metric import Compare, ReferenceMetric, odd_cases
 
 _MOST = 20_000_000_000
@@ -67,3 +68,11 @@ def similarity(one: str, other: str, distance: Distance = "levenshtein") -> floa
     """Give 1 - normalised distance of two texts. Raises UnscorableRowError with `too_long` for two giant ones."""
     checked_size(len(one) * len(other), _MOST)
     return _SIMILARITIES[distance](one, other)
+
+
+METRICS: tuple[Metric, ...] = (
+    StringSimilarity("levenshtein"),
+    StringSimilarity("hamming"),
+    StringSimilarity("jaro"),
+    StringSimilarity("jaro_winkler"),
+)

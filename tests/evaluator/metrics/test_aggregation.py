@@ -8,7 +8,7 @@ import pytest
 
 from evaluator.metrics import MissingColumnError, aggregate, compute
 from evaluator.metrics.aggregation import Aggregation
-from evaluator.metrics.registry import SLICE_ROWS
+from evaluator.metrics.compute import SLICE_ROWS
 
 FRAME = pd.DataFrame(
     {

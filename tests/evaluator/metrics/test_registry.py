@@ -1,6 +1,14 @@
 """What holds for every metric, and several of them on one frame."""
 
-from typing import Any
+import gc
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from inspect import isabstract
+from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -8,17 +16,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluator import metrics
 from evaluator.metrics import (
     REGISTRY,
     FaithfulnessKPrecision,
     MissingColumnError,
     UnknownMetricError,
     compute,
+    form,
+    llm,
     metric_named,
     needs_ground_truth,
+    registry,
+    retrieval,
+    text,
 )
+from evaluator.metrics.matchers import matcher
 from evaluator.metrics.matchers.canonical_lines import CanonicalLines
+from evaluator.metrics.metric import ScoredBy
 from evaluator.metrics.options import options_of
+from evaluator.metrics.registry import CLASSES, FAMILIES
+from lake import JUDGE_KINDS, Direction, JudgeKind
 from tests.evaluator.metrics.forms import FORMS, PLAIN
 
 GOOD: dict[str, Any] = {
@@ -84,6 +102,7 @@ EXPECTED = {
     "latency": 0.25,
     "cost": 0.5,
 }
+"""Values of the good row by the metrics that score plain strings and numbers; a new metric's stand in its own tests."""
 REASONS = {"citation_validity": "no_citations"}
 """A plain row cites nothing."""
 ODD_CELLS = [
@@ -98,11 +117,59 @@ def frame(*rows: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame({column: pd.Series([row[column] for row in rows], dtype=object) for column in GOOD})
 
 
+FAMILY_PACKAGES = (retrieval, text, form, llm)
+
+
+def classes_of(family: ModuleType) -> Iterator[type]:
+    """The concrete classes in a family's modules that have what a metric has."""
+    for module in iter_modules(family.__path__, f"{family.__name__}."):
+        for one in vars(import_module(module.name)).values():
+            if (
+                isinstance(one, type)
+                and one.__module__ == module.name
+                and hasattr(one, "score")
+                and not isabstract(one)
+            ):
+                yield one
+
+
+@pytest.mark.parametrize("family", FAMILY_PACKAGES, ids=lambda family: str(family.__name__))
+def test_a_metric_of_a_family_is_in_the_registry_and_public(family: ModuleType) -> None:
+    """A class that its module forgets in `METRICS` is found here; those of the registry are public by their names."""
+    classes = list(classes_of(family))
+    assert classes
+    assert {one.__name__ for one in classes} <= set(CLASSES)
+    assert all(getattr(metrics, one.__name__) is one for one in classes)
+    assert set(metrics.__all__) >= set(CLASSES)
+    assert not hasattr(metrics, "NoSuchMetric")
+
+
+def test_a_new_module_of_a_family_is_enough_for_a_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else names it: the registry takes what the module lists in `METRICS`."""
+    (tmp_path / "zz_new.py").write_text(
+        "from evaluator.metrics.form.empty_answer import EmptyAnswer\n"
+        "class NewMetric(EmptyAnswer):\n    name = 'new_metric'\n"
+        "METRICS = (NewMetric(),)\n"
+    )
+    monkeypatch.setattr(form, "__path__", [*form.__path__, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "evaluator.metrics.form.zz_new", raising=False)
+    found = {metric.name for metric in registry._metrics_of(form)}
+    sys.modules.pop("evaluator.metrics.form.zz_new")
+    assert found == {metric.name for metric in FAMILIES["Form and behaviour"]} | {"new_metric"}
+
+
+def test_words_that_the_service_writes_into_columns_are_those_of_the_lake() -> None:
+    """The library does not import the lake, so it has words of its own, which are the same."""
+    assert {one.value for one in ScoredBy} == JUDGE_KINDS - {JudgeKind.RATINGS}
+    assert set(get_args(metrics.description.Direction)) == {one.value for one in Direction}
+
+
 def test_every_metric_scores_a_good_row() -> None:
     """The registry's metrics are known by their own names, and their values on a plain row are worked out by hand."""
     scores = compute(frame(GOOD), PLAIN)
-    assert {name: scores[name].iloc[0] for name in PLAIN} == pytest.approx(EXPECTED, abs=1e-12, nan_ok=True)
-    assert {name: scores[f"{name}_reason"].iloc[0] for name in PLAIN} == dict.fromkeys(PLAIN) | REASONS
+    assert {name: scores[name].iloc[0] for name in EXPECTED} == pytest.approx(EXPECTED, abs=1e-12, nan_ok=True)
+    assert {name: scores[f"{name}_reason"].iloc[0] for name in EXPECTED} == dict.fromkeys(EXPECTED) | REASONS
+    assert all((scores[name].notna() | scores[f"{name}_reason"].notna()).all() for name in PLAIN)
     assert all(metric.name == name for name, metric in REGISTRY.items())
 
 
@@ -110,9 +177,9 @@ def test_every_metric_scores_a_good_row() -> None:
 def test_an_odd_cell_costs_at_most_its_own_row(column: str) -> None:
     """Whatever a cell holds: its row has a value or a reason, and its neighbours have their values."""
     rows = [row for cell in ODD_CELLS for row in (GOOD | {column: cell}, GOOD)]
-    scores = compute(frame(*rows), PLAIN)
+    scores, alone = compute(frame(*rows), PLAIN), compute(frame(GOOD), PLAIN).iloc[0]
     for name in PLAIN:
-        neighbours = pytest.approx([EXPECTED[name]] * len(ODD_CELLS), abs=1e-12, nan_ok=True)
+        neighbours = pytest.approx([alone[name]] * len(ODD_CELLS), abs=1e-12, nan_ok=True)
         assert scores[name].iloc[1::2].to_list() == neighbours
         odd, reasons = scores[name].iloc[::2], scores[f"{name}_reason"].iloc[::2]
         about = REGISTRY[name].about
@@ -194,8 +261,11 @@ def test_a_frame_keeps_its_index_even_with_repeats_and_without_rows() -> None:
 
 
 def test_metrics_that_compare_with_ground_truth_are_told_apart() -> None:
-    """The service scores these only where it has a case."""
-    assert {name for name, metric in REGISTRY.items() if not needs_ground_truth(metric)} == {
+    """The service scores these only where it has a case: those that read a column that no log holds."""
+    logged = {"question", "answer", "contexts", "context_ids", "duration_ms", "price", "deployment_price"}
+    free = {name for name, metric in REGISTRY.items() if not needs_ground_truth(metric)}
+    assert free == {name for name, metric in REGISTRY.items() if logged.issuperset(metric.needs)}
+    assert free >= {
         "context_present",
         "id_repeats",
         "context_relevance_token_precision",
@@ -300,11 +370,15 @@ def test_metrics_with_one_matcher_look_for_facts_once(monkeypatch: pytest.Monkey
     names = [name for name in REGISTRY if name.startswith("facts_")]
     rows = frame(GOOD, GOOD | {"contexts": ["Snow is white"]})
     alone = pd.concat([compute(rows, [name]) for name in [*names, "facts_recall@1"]], axis=1)
+    gc.collect()
+    held = len(matcher._FINDERS)
     made: list[Any] = []
     of = CanonicalLines.of
     monkeypatch.setattr(CanonicalLines, "of", lambda contexts: made.append(contexts) or of(contexts))
     assert compute(rows, [*names, "facts_recall@1"]).equals(alone)
     assert len(made) == len(rows)
+    gc.collect()
+    assert len(matcher._FINDERS) == held, "what was found is forgotten with the frame"
 
 
 @pytest.mark.parametrize(

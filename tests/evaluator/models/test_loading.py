@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from evaluator.metrics import AnswerReward, ModelUnavailableError, SemanticSimilarity, metric_named
-from evaluator.models import Models, pair_classifier, sentence_encoder, target_likelihood
+from evaluator.models import Models, sentence_encoder, target_likelihood, text_classifier
 
 FRAME = pd.DataFrame({"question": ["q"], "answer": ["a"], "reference_answers": [["r"]], "contexts": [["c"]]})
 
@@ -72,7 +72,7 @@ def test_a_model_is_loaded_once_a_process(models: Models) -> None:
     again = models.model_copy()
     assert target_likelihood(models) is target_likelihood(again)
     assert sentence_encoder(models) is sentence_encoder(again)
-    assert pair_classifier(models, "entailment").loaded is pair_classifier(again, "entailment").loaded
+    assert text_classifier(models, "entailment").loaded is text_classifier(again, "entailment").loaded
 
 
 def test_a_copy_in_a_folder_is_the_same_version_as_the_model_by_its_name() -> None:

@@ -1,25 +1,24 @@
-"""What a judge finds in one row: the facts of answer and reference answer, with verdicts and contexts.
+"""Claims of answer and reference answer with a judge's verdicts on them, from which the claim metrics are computed.
 
-All metrics of claims are arithmetic on these findings. They take one call a row, and a second one where there is a
-reference answer.
+They take one call a row, and a second one where there is a reference answer.
 """
 
-from evaluator.metrics.llm.claims.answer import AnswerFindings, Fact
-from evaluator.metrics.llm.claims.asking import Findings, find, prompts
-from evaluator.metrics.llm.claims.claim_by_claim import find_apart, prompts_apart
-from evaluator.metrics.llm.claims.reference import ReferenceFact, ReferenceFindings
-from evaluator.metrics.llm.claims.row import Row, sentences_of
+from evaluator.metrics.llm.claims.answer_claims import AnswerClaims, Claim
+from evaluator.metrics.llm.claims.claim_by_claim import ask_claim_by_claim, prompts_claim_by_claim
+from evaluator.metrics.llm.claims.reference_claims import ReferenceClaim, ReferenceClaims
+from evaluator.metrics.llm.claims.row_claims import RowClaims, ask_claims, prompts
+from evaluator.metrics.llm.claims.row_texts import RowTexts, sentences_of
 
 __all__ = [
-    "AnswerFindings",
-    "Fact",
-    "Findings",
-    "ReferenceFact",
-    "ReferenceFindings",
-    "Row",
-    "find",
-    "find_apart",
+    "AnswerClaims",
+    "Claim",
+    "ReferenceClaim",
+    "ReferenceClaims",
+    "RowClaims",
+    "RowTexts",
+    "ask_claim_by_claim",
+    "ask_claims",
     "prompts",
-    "prompts_apart",
+    "prompts_claim_by_claim",
     "sentences_of",
 ]

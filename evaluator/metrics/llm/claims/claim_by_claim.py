@@ -1,4 +1,4 @@
-"""The answer's facts, each checked in a call of its own: what joint calls can be compared with."""
+"""Claims of the answer, each checked in a call of its own: what joint calls can be compared with."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from evaluator.judges.answer import Answer, JudgeError, Request, Spend
 from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import NUMBER, TEXT, Prompt, because, list_of, object_of
 from evaluator.judges.schema import MisfitError
-from evaluator.metrics.llm.claims.answer import (
+from evaluator.metrics.llm.claims.answer_claims import (
     VERDICT,
-    AnswerFindings,
-    Fact,
+    AnswerClaims,
+    Claim,
     check_numbers,
+    claim_of,
     contexts_of,
-    fact_of,
     first_error,
     once_each,
 )
-from evaluator.metrics.llm.claims.asking import Findings
-from evaluator.metrics.llm.claims.row import Row, portions, told, usual_facts
+from evaluator.metrics.llm.claims.row_claims import RowClaims
+from evaluator.metrics.llm.claims.row_texts import RowTexts, numbered, portions, usual_claims
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
@@ -38,84 +38,84 @@ _FACT = {
 Replies = Sequence[Answer | JudgeError]
 
 
-def prompts_apart(*, reasons: bool) -> tuple[str, str]:
+def prompts_claim_by_claim(*, reasons: bool) -> tuple[str, str]:
     """Give the versions of both prompts, the second with or without reasons."""
     return _FACTS.version, _FACT[reasons].version
 
 
-def find_apart(judge: BoundJudge, rows: Sequence[Row]) -> list[Findings]:
-    """Ask for the facts of each answer without showing its contexts, then about each fact beside the contexts.
+def ask_claim_by_claim(judge: BoundJudge, rows: Sequence[RowTexts]) -> list[RowClaims]:
+    """Ask for the claims of each answer without showing its contexts, then about each claim beside the contexts.
 
-    That is one call a row and one a fact. What only joint calls tell, which contexts are useful and which sentences
+    That is one call a row and one a claim. What only joint calls tell, which contexts are useful and which sentences
     address the question, is missing.
     """
-    first = _asked(judge, [_for_facts(row) for row in rows])
-    facts = [list(_facts(row, replies)) for row, replies in zip(rows, first, strict=True)]
+    first = _asked(judge, [_for_claims(row) for row in rows])
+    claims = [list(_claims(row, replies)) for row, replies in zip(rows, first, strict=True)]
     reasons = judge.settings.reasons
-    about = [[_about(row, text, reasons=reasons) for _, text in mine] for row, mine in zip(rows, facts, strict=True)]
+    about = [[_about(row, text, reasons=reasons) for _, text in given] for row, given in zip(rows, claims, strict=True)]
     second = _asked(judge, about)
-    return [_findings(*each) for each in zip(rows, first, facts, second, strict=True)]
+    return [_row_claims(*each) for each in zip(rows, first, claims, second, strict=True)]
 
 
 def _asked(judge: BoundJudge, requests: Sequence[Sequence[Request]]) -> list[Replies]:
     answers = iter(judge.ask_all(chain.from_iterable(requests)))
-    return [list(islice(answers, len(mine))) for mine in requests]
+    return [list(islice(answers, len(of_row))) for of_row in requests]
 
 
-def _for_facts(row: Row) -> list[Request]:
+def _for_claims(row: RowTexts) -> list[Request]:
     texts = fenced("question", row.question), fenced("sentence", *row.answer)
     return [
         _FACTS.request(
             *texts,
-            values={"which": told("sentences", numbers)},
-            check=partial(_check_facts, numbers),
-            usual={"sentences": [{"sentence": one, "facts": usual_facts(row.answer[one - 1])} for one in numbers]},
+            values={"which": numbered("sentences", numbers)},
+            check=partial(_check_claims, numbers),
+            usual={"sentences": [{"sentence": one, "facts": usual_claims(row.answer[one - 1])} for one in numbers]},
         )
         for numbers in portions(len(row.answer))
     ]
 
 
-def _about(row: Row, fact: str, *, reasons: bool) -> Request:
-    return _FACT[reasons].request(*row.prefix, fenced("fact", fact), check=partial(_check_fact, row, fact))
+def _about(row: RowTexts, claim: str, *, reasons: bool) -> Request:
+    return _FACT[reasons].request(*row.prefix, fenced("fact", claim), check=partial(_check_claim, row, claim))
 
 
-def _facts(row: Row, replies: Replies) -> Iterator[tuple[int, str]]:
+def _claims(row: RowTexts, replies: Replies) -> Iterator[tuple[int, str]]:
     for numbers, reply in zip(portions(len(row.answer)), replies, strict=True):
         if not isinstance(reply, JudgeError):
             found = once_each(reply.parsed["sentences"], "sentence")
             yield from ((number, text) for number in numbers if number in found for text in found[number]["facts"])
 
 
-def _findings(row: Row, first: Replies, facts: Sequence[tuple[int, str]], second: Replies) -> Findings:
+def _row_claims(row: RowTexts, first: Replies, claims: Sequence[tuple[int, str]], second: Replies) -> RowClaims:
     known = {
         number
         for numbers, reply in zip(portions(len(row.answer)), first, strict=True)
         if not isinstance(reply, JudgeError)
         for number in set(numbers) & once_each(reply.parsed["sentences"], "sentence").keys()
     }
-    found = AnswerFindings(
-        facts=tuple(_fact(row, *fact, reply) for fact, reply in zip(facts, second, strict=True)),
+    found = AnswerClaims(
+        claims=tuple(_claim(row, *claim, reply) for claim, reply in zip(claims, second, strict=True)),
         addresses=(None,) * len(row.answer),
         useful=(None,) * len(row.contexts),
         refusal=None,
         missing=tuple(number for number in range(1, len(row.answer) + 1) if number not in known),
         error=first_error([*first, *second]),
     )
-    return Findings(row, found, None, sum((reply.spend for reply in (*first, *second)), Spend()))
+    return RowClaims(row, found, None, sum((reply.spend for reply in (*first, *second)), Spend()))
 
 
-def _fact(row: Row, sentence: int, text: str, reply: Answer | JudgeError) -> Fact:
+def _claim(row: RowTexts, sentence: int, text: str, reply: Answer | JudgeError) -> Claim:
     if isinstance(reply, JudgeError):
-        return Fact(text, sentence, (), (), None)
-    return fact_of(row, sentence, {"fact": text, **reply.parsed})
+        return Claim(text, sentence, (), (), None)
+    return claim_of(row, sentence, {"fact": text, **reply.parsed})
 
 
-def _check_facts(numbers: range, reply: Any) -> None:
+def _check_claims(numbers: range, reply: Any) -> None:
     check_numbers(reply["sentences"], "sentence", numbers, "sentences")
 
 
-def _check_fact(row: Row, text: str, reply: Any) -> None:
-    if fact_of(row, 1, {"fact": text, **reply}).verdict is None:
+def _check_claim(row: RowTexts, text: str, reply: Any) -> None:
+    if claim_of(row, 1, {"fact": text, **reply}).verdict is None:
         missing = contexts_of(row, reply["chunks"])[1]
         why = f"there is no chunk {missing[0] + 1}" if missing else f"a verdict {reply['verdict']} needs a chunk"
         raise MisfitError("chunks", f"{why}; there are {len(row.contexts)}")

@@ -4,6 +4,8 @@ A verdict is True, False, `UNDECIDED` or None where it is missing, and the resul
 a reason and the bounds that hold whatever the missing verdicts are.
 """
 
+from evaluator.metrics.llm.verdicts.answer_relevancy import answer_relevancy
+from evaluator.metrics.llm.verdicts.aspect_critique import aspect_critique, odd_strictness
 from evaluator.metrics.llm.verdicts.claim_matrix import (
     ClaimMatrix,
     ClaimNumbers,
@@ -11,15 +13,13 @@ from evaluator.metrics.llm.verdicts.claim_matrix import (
     claim_numbers,
     noise_sensitivity,
 )
-from evaluator.metrics.llm.verdicts.claims import macro_share, micro_share, supported_share
-from evaluator.metrics.llm.verdicts.entities import context_entity_recall
-from evaluator.metrics.llm.verdicts.factual import answer_correctness, factual_f_beta, factual_f_beta_of_verdicts
-from evaluator.metrics.llm.verdicts.inference import Segment, segment_inference
+from evaluator.metrics.llm.verdicts.context_entity_recall import context_entity_recall
+from evaluator.metrics.llm.verdicts.context_precision import context_precision
+from evaluator.metrics.llm.verdicts.context_relevance_sentences import context_relevance_sentences
+from evaluator.metrics.llm.verdicts.factual_f_beta import answer_correctness, factual_f_beta, factual_f_beta_of_verdicts
 from evaluator.metrics.llm.verdicts.judged import UNDECIDED, Judged, Verdict
-from evaluator.metrics.llm.verdicts.ranked import context_precision
-from evaluator.metrics.llm.verdicts.reverse_questions import answer_relevancy
-from evaluator.metrics.llm.verdicts.sentences import context_relevance_sentences
-from evaluator.metrics.llm.verdicts.votes import aspect_critique, odd_strictness
+from evaluator.metrics.llm.verdicts.segment_inference import Segment, segment_inference
+from evaluator.metrics.llm.verdicts.supported_share import macro_share, micro_share, supported_share
 
 __all__ = [
     "UNDECIDED",

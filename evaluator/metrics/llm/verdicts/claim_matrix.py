@@ -1,4 +1,4 @@
-"""Claims of answer and reference against each other and against each context: RAGChecker's eleven numbers."""
+"""RAGChecker's eleven numbers: claims of answer and reference against each other and against each context."""
 
 from __future__ import annotations
 

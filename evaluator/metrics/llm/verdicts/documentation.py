@@ -1,4 +1,4 @@
-"""The section on verdicts of docs/metrics.md, written from the functions' docstrings."""
+"""Section on verdicts of docs/metrics.md, made from the functions' docstrings."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def section() -> Iterator[str]:
         yield f"| [`{name}`](#{name}) | {_doc(function).splitlines()[0]} |"
     for name, function in functions().items():
         yield from ("", f"### {name}", "", _doc(function).splitlines()[0], "", f"- Call: `{_call(name, function)}`")
-        for topic, told in told_of(function).items():
-            yield f"- {_LABELS.get(topic, topic)}: {told}"
+        for topic, words in topics_of(function).items():
+            yield f"- {_LABELS.get(topic, topic)}: {words}"
 
 
-def told_of(function: Callable[..., Any]) -> Mapping[str, str]:
+def topics_of(function: Callable[..., Any]) -> Mapping[str, str]:
     """Give what a function's docstring says of each topic."""
     paragraph = re.compile(rf"^({'|'.join(TOPICS)}): (.*(?:\n    .*)*)", re.MULTILINE)
-    return {topic: re.sub(r"\s+", " ", told) for topic, told in paragraph.findall(_doc(function))}
+    return {topic: re.sub(r"\s+", " ", words) for topic, words in paragraph.findall(_doc(function))}
 
 
 def _call(name: str, function: Callable[..., Any]) -> str:

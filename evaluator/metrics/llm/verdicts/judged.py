@@ -1,4 +1,4 @@
-"""A number worked out from verdicts, and what is known of it where verdicts are missing."""
+"""Number computed from verdicts, with its bounds where verdicts are missing."""
 
 from __future__ import annotations
 

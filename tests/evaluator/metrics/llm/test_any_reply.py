@@ -10,7 +10,7 @@ from evaluator.judges import Answer, JudgeError, Spend
 from evaluator.judges.schema import MisfitError
 from evaluator.metrics import REGISTRY
 from evaluator.metrics.llm.claim_metric import ClaimMetric
-from evaluator.metrics.llm.claims import Findings, Row, answer, reference
+from evaluator.metrics.llm.claims import RowClaims, RowTexts, answer_claims, reference_claims
 from evaluator.metrics.options import options_of
 from tests.evaluator.metrics.llm.judging import answered, compared
 
@@ -45,7 +45,7 @@ def whole_replies(draw: st.DrawFn) -> tuple[Any, Any]:
     return first, json.loads(compared([draw(STATED), draw(STATED)], "".join(verdicts)))
 
 
-ROW = Row.of("Is it so?", ["One.", "Two."], "It is so. It was so. It will be.", "It is. It was.")
+ROW = RowTexts.of("Is it so?", ["One.", "Two."], "It is so. It was so. It will be.", "It is. It was.")
 
 
 def reply(parsed: Any) -> Answer | JudgeError:
@@ -63,11 +63,11 @@ def misfits(request: Any, parsed: Any) -> bool:
 @given(st.none() | REPLY, st.none() | COMPARISON)
 def test_every_value_is_in_its_bounds_and_every_null_has_a_reason(first: Any, second: Any) -> None:
     """No reply makes a metric fail, and what is null is so for missing verdicts, errors, or nothing to judge."""
-    of_answer = answer.read(ROW, [reply(first)])
-    of_reference = reference.read(ROW, of_answer, [reply(second)])
-    found = Findings(ROW, of_answer, of_reference, Spend())
+    of_answer = answer_claims.read(ROW, [reply(first)])
+    of_reference = reference_claims.read(ROW, of_answer, [reply(second)])
+    found = RowClaims(ROW, of_answer, of_reference, Spend())
     for metric in METRICS:
-        score = metric.of_row(found)
+        score = metric.row_score(found)
         json.dumps(score.details)
         if score.value is not None:
             assert 0 <= score.value <= 1
@@ -80,15 +80,15 @@ def test_every_value_is_in_its_bounds_and_every_null_has_a_reason(first: Any, se
 def test_a_reply_that_is_not_complained_of_lacks_nothing(replies: tuple[Any, Any]) -> None:
     """What `check` lets through gives a value to every metric, unless there is nothing to judge."""
     first, second = replies
-    of_answer = answer.read(ROW, [reply(first)])
-    is_whole = not misfits(answer.requests(ROW)[0], first)
+    of_answer = answer_claims.read(ROW, [reply(first)])
+    is_whole = not misfits(answer_claims.requests(ROW)[0], first)
     assert is_whole == (
         not of_answer.missing
         and {one["sentence"] for one in first["sentences"]} <= {1, 2, 3}
-        and all(fact.verdict for fact in of_answer.facts)
+        and all(claim.verdict for claim in of_answer.claims)
     )
-    of_reference = reference.read(ROW, of_answer, [reply(second)])
-    if is_whole and not misfits(reference.requests(ROW, of_answer)[0], second):
-        found = Findings(ROW, of_answer, of_reference, Spend())
-        reasons = {metric.of_row(found).reason for metric in METRICS}
+    of_reference = reference_claims.read(ROW, of_answer, [reply(second)])
+    if is_whole and not misfits(reference_claims.requests(ROW, of_answer)[0], second):
+        found = RowClaims(ROW, of_answer, of_reference, Spend())
+        reasons = {metric.row_score(found).reason for metric in METRICS}
         assert reasons <= {None, "no_claims", "no_claim_retrieved"}

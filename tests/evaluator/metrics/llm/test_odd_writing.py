@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evaluator.judges import MisfitError
 from evaluator.judges.schema import read
-from evaluator.metrics.llm.claims import answer, reference
+from evaluator.metrics.llm.claims import answer_claims, reference_claims
 from tests.evaluator.judges.conftest import Bench
 from tests.evaluator.judges.scripted_server import ScriptedServer
 from tests.evaluator.metrics.llm.judging import answered, judging, scored
@@ -52,13 +52,13 @@ def written(draw: st.DrawFn, strict: Any) -> str:
 def test_odd_writing_gives_the_same_findings(data: st.DataObject, replies: tuple[Any, Any]) -> None:
     """Whatever mix of prose, thoughts, extra keys, words and numbers: the findings are those of the strict reply."""
     of_answer, of_odd_answer = (
-        answer.read(ROW, [reply(read(text, answer.requests(ROW)[0].schema))])
+        answer_claims.read(ROW, [reply(read(text, answer_claims.requests(ROW)[0].schema))])
         for text in (json.dumps(replies[0]), data.draw(written(replies[0])))
     )
     assert of_odd_answer == of_answer
-    schema = reference.requests(ROW, of_answer)[0].schema
+    schema = reference_claims.requests(ROW, of_answer)[0].schema
     of_reference, of_odd_reference = (
-        reference.read(ROW, of_answer, [reply(read(text, schema))])
+        reference_claims.read(ROW, of_answer, [reply(read(text, schema))])
         for text in (json.dumps(replies[1]), data.draw(written(replies[1])))
     )
     assert of_odd_reference == of_reference
@@ -74,7 +74,7 @@ def test_a_reply_that_lacks_a_part_is_refused_in_any_writing(
 ) -> None:
     """Odd writing is forgiven, a missing part is not."""
     with pytest.raises(MisfitError):
-        read(data.draw(written(without(replies[0], name))), answer.requests(ROW)[0].schema)
+        read(data.draw(written(without(replies[0], name))), answer_claims.requests(ROW)[0].schema)
 
 
 @pytest.mark.parametrize(

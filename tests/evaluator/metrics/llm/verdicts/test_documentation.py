@@ -1,7 +1,7 @@
 import inspect
 
 from evaluator.metrics.llm import verdicts
-from evaluator.metrics.llm.verdicts.documentation import TOPICS, functions, told_of
+from evaluator.metrics.llm.verdicts.documentation import TOPICS, functions, topics_of
 
 
 def test_every_public_function_says_what_its_number_is() -> None:
@@ -9,4 +9,4 @@ def test_every_public_function_says_what_its_number_is() -> None:
     public = {name for name in verdicts.__all__ if inspect.isfunction(getattr(verdicts, name))}
     assert public - set(functions()) == {"odd_strictness"}
     for name, function in functions().items():
-        assert set(TOPICS) - set(told_of(function)) <= {"Gives"}, name
+        assert set(TOPICS) - set(topics_of(function)) <= {"Gives"}, name

@@ -1,4 +1,4 @@
-"""What an answer took: time and money, as the log measured them."""
+"""Cost: what did the answer cost, by DIAL's price table?"""
 
 from __future__ import annotations
 
@@ -10,38 +10,8 @@ import pandas as pd
 
 from evaluator.metrics.cells import amount
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.metric import Score, Scores, score_rows
+from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import option
-
-MEASURED_COLUMNS = frozenset({"duration_ms", "price", "deployment_price"})
-"""Columns that were measured from outside: they say something even where the answer itself is not known."""
-
-
-@dataclass(frozen=True)
-class Latency:
-    """Seconds from the request to the last byte of its answer, 0 or more, lower is better."""
-
-    name = "latency"
-    version = "1"
-    needs = ("duration_ms",)
-    judge = "lexical"
-    about = Description(
-        asks="How many seconds did the answer take?",
-        formula="duration_ms / 1000",
-        source="dialwatch; DIAL Core measures it from the request's start to the last byte",
-        odd_cases=OddCases(),
-        high=math.inf,
-        direction="down",
-    )
-
-    def score(self, frame: pd.DataFrame) -> Scores:
-        """Score every row of `duration_ms`; a missing one is null with `no_duration`."""
-        return score_rows(self, frame, _seconds)
-
-
-def _seconds(cell: object) -> Score:
-    milliseconds = amount(cell, "duration_ms")
-    return Score(None, "no_duration") if milliseconds is None else Score(milliseconds / 1000)
 
 
 @dataclass(frozen=True)
@@ -57,7 +27,7 @@ class Cost:
     )
 
     name = "cost"
-    judge = "lexical"
+    judge = ScoredBy.LEXICAL
     about = Description(
         asks="What did the answer cost?",
         formula="price of the call and all that it called",
@@ -84,3 +54,6 @@ class Cost:
     def _score_row(self, cell: object) -> Score:
         price = amount(cell, self.column)
         return Score(None, "no_price") if price is None else Score(price)
+
+
+METRICS: tuple[Metric, ...] = (Cost(),)

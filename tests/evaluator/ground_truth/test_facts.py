@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.metrics import ABSENT, fact_ranks
-from evaluator.sentences import sentences, supporting_sentences
+from evaluator.ground_truth.facts import supporting_sentences
+from evaluator.metrics import ABSENT, fact_ranks, sentences
 
 CHUNK = "Arthur's Magazine (1844–1846) was a periodical.First for Women is a woman's magazine. It is sold in the USA."
 

@@ -1,4 +1,4 @@
-"""Contexts and the verdicts on them, in rank order: do the useful ones stand above the others?"""
+"""Ranked precision of contexts by verdicts: do the useful ones stand above the others?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows asked about: at most two calls each, and none for a row that was asked about a short while ago."""
+"""All claims of a row with their verdicts: at most two calls a row, and none for one that was asked about just now."""
 
 from __future__ import annotations
 
@@ -9,28 +9,31 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from evaluator.judges.answer import Answer, JudgeError, Reason, Request, Spend
-from evaluator.metrics.llm.claims import answer, reference
-from evaluator.metrics.llm.claims.answer import AnswerFindings
-from evaluator.metrics.llm.claims.reference import ReferenceFindings
-from evaluator.metrics.llm.claims.row import Row
+from evaluator.metrics.llm.claims import answer_claims, reference_claims
+from evaluator.metrics.llm.claims.answer_claims import AnswerClaims
+from evaluator.metrics.llm.claims.reference_claims import ReferenceClaims
+from evaluator.metrics.llm.claims.row_texts import RowTexts
 from evaluator.metrics.llm.verdicts import UNDECIDED, ClaimMatrix, Verdict
 from evaluator.metrics.llm.verdicts.judged import any_of, flag
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
 
-_Found = TypeVar("_Found", AnswerFindings, ReferenceFindings)
+_Claims = TypeVar("_Claims", AnswerClaims, ReferenceClaims)
 _SUPPORTED: Mapping[str | None, Verdict] = {"S": True, "C": False, "N": UNDECIDED, None: None}
-_UNSAID = AnswerFindings((), (), (), refusal=None, missing=(), error=None)
+_NOT_ASKED = AnswerClaims((), (), (), refusal=None, missing=(), error=None)
 
 
 @dataclass(frozen=True)
-class Findings:
-    """What the judge found in a row, and what that took now. `reference` is None where it was not asked for."""
+class RowClaims:
+    """The claims of a row with the judge's verdicts, and what they took now.
 
-    row: Row
-    answer: AnswerFindings
-    reference: ReferenceFindings | None
+    `reference` is None where it was not asked for.
+    """
+
+    row: RowTexts
+    answer: AnswerClaims
+    reference: ReferenceClaims | None
     spend: Spend
 
     @property
@@ -40,67 +43,67 @@ class Findings:
 
     @property
     def grounded(self) -> list[Verdict]:
-        """Whether the contexts support each fact of the answer."""
-        return [_SUPPORTED[fact.verdict] for fact in self.answer.facts]
+        """Whether the contexts support each claim of the answer."""
+        return [_SUPPORTED[claim.verdict] for claim in self.answer.claims]
 
     @property
     def useful_for_answer(self) -> list[Verdict]:
-        """Whether each context supports a fact of the answer."""
+        """Whether each context supports a claim of the answer."""
         return _columns(self._answer_in_contexts(), len(self.row.contexts))
 
     @property
     def useful_for_reference(self) -> list[Verdict]:
-        """Whether each context supports a fact of the reference answer."""
+        """Whether each context supports a claim of the reference answer."""
         return _columns(self.matrix.reference_in_contexts, len(self.row.contexts))
 
     @property
     def matrix(self) -> ClaimMatrix:
-        """All verdicts on facts; raises ValueError where there is no comparison with a reference answer."""
+        """All verdicts on claims; raises ValueError where there is no comparison with a reference answer."""
         if self.reference is None:
-            raise ValueError("this row was not compared with a reference answer; find(..., with_reference=True)")
-        facts, ranks = self.reference.facts, range(len(self.row.contexts))
+            raise ValueError("this row was not compared with a reference answer; ask_claims(..., with_reference=True)")
+        claims, ranks = self.reference.claims, range(len(self.row.contexts))
         return ClaimMatrix(
-            answer_in_reference=self.reference.answer_facts,
-            reference_in_answer=[fact.stated for fact in facts],
+            answer_in_reference=self.reference.answer_verdicts,
+            reference_in_answer=[claim.stated for claim in claims],
             answer_in_contexts=self._answer_in_contexts(),
             reference_in_contexts=[
-                [None if fact.is_unproven else rank in fact.contexts for rank in ranks] for fact in facts
+                [None if claim.is_unproven else rank in claim.contexts for rank in ranks] for claim in claims
             ],
         )
 
     def _answer_in_contexts(self) -> list[list[Verdict]]:
         ranks = range(len(self.row.contexts))
         return [
-            [None if fact.verdict is None else fact.verdict == "S" and rank in fact.contexts for rank in ranks]
-            for fact in self.answer.facts
+            [None if claim.verdict is None else claim.verdict == "S" and rank in claim.contexts for rank in ranks]
+            for claim in self.answer.claims
         ]
 
 
 @dataclass(frozen=True)
-class _Question(Generic[_Found]):
-    """What is asked to find something: all of it is in `key`."""
+class _Question(Generic[_Claims]):
+    """The requests of one call about a row, and how to read the replies; `key` identifies all that they say."""
 
     key: Hashable
     requests: Callable[[], Sequence[Request]]
-    read: Callable[[Sequence[Answer | JudgeError]], _Found]
+    read: Callable[[Sequence[Answer | JudgeError]], _Claims]
 
 
 def prompts(*, reasons: bool) -> tuple[str, str]:
     """Give the versions of what both calls ask, with or without reasons."""
-    return answer.version(reasons=reasons), reference.version(reasons=reasons)
+    return answer_claims.version(reasons=reasons), reference_claims.version(reasons=reasons)
 
 
-def find(judge: BoundJudge, rows: Sequence[Row], *, with_reference: bool) -> list[Findings]:
+def ask_claims(judge: BoundJudge, rows: Sequence[RowTexts], *, with_reference: bool) -> list[RowClaims]:
     """Ask about rows, in one call each, and `with_reference` in a second one; long texts take more of them.
 
-    Where nothing was answered, the first call is left out if there is a second. What was found a short while ago is not
-    asked for again, and of equal rows the first has the spend.
+    Where nothing was answered, the first call is left out if there is a second. What a judge replied a short while ago
+    is not asked for again, and of equal rows the first has the spend.
     """
     reasons = judge.settings.reasons
     first = _asked(
         judge, [_of_answer(row, reasons=reasons) if row.answer or not with_reference else None for row in rows]
     )
-    answers = [_UNSAID if found is None else found for found, _ in first]
+    answers = [_NOT_ASKED if found is None else found for found, _ in first]
     second = _asked(
         judge,
         [
@@ -109,27 +112,29 @@ def find(judge: BoundJudge, rows: Sequence[Row], *, with_reference: bool) -> lis
         ],
     )
     return [
-        Findings(row, found, compared or (reference.unread(row, found) if with_reference else None), one + other)
+        RowClaims(
+            row, found, compared or (reference_claims.unread(row, found) if with_reference else None), one + other
+        )
         for row, found, (_, one), (compared, other) in zip(rows, answers, first, second, strict=True)
     ]
 
 
-def _of_answer(row: Row, *, reasons: bool) -> _Question[AnswerFindings]:
-    ask = partial(answer.requests, row, reasons=reasons)
-    return _Question(("answer", row.answer_key), ask, partial(answer.read, row))
+def _of_answer(row: RowTexts, *, reasons: bool) -> _Question[AnswerClaims]:
+    ask = partial(answer_claims.requests, row, reasons=reasons)
+    return _Question(("answer", row.answer_key), ask, partial(answer_claims.read, row))
 
 
-def _of_reference(row: Row, found: AnswerFindings, *, reasons: bool) -> _Question[ReferenceFindings]:
-    ask = partial(reference.requests, row, found, reasons=reasons)
-    return _Question(("reference", row.key), ask, partial(reference.read, row, found))
+def _of_reference(row: RowTexts, found: AnswerClaims, *, reasons: bool) -> _Question[ReferenceClaims]:
+    ask = partial(reference_claims.requests, row, found, reasons=reasons)
+    return _Question(("reference", row.key), ask, partial(reference_claims.read, row, found))
 
 
-def _asked(judge: BoundJudge, questions: Sequence[_Question[_Found] | None]) -> list[tuple[_Found | None, Spend]]:
-    """Give what was found, and what it took, for each question; nothing for none."""
+def _asked(judge: BoundJudge, questions: Sequence[_Question[_Claims] | None]) -> list[tuple[_Claims | None, Spend]]:
+    """Give the claims, and what they took, for each question; nothing for none."""
     memo = judge.asker.memo
-    found: dict[Any, _Found] = {}
+    found: dict[Any, _Claims] = {}
     spends: dict[Any, Spend] = {}
-    open_questions: dict[Any, tuple[_Question[_Found], Sequence[Request]]] = {}
+    open_questions: dict[Any, tuple[_Question[_Claims], Sequence[Request]]] = {}
     for question in questions:
         if question is None or question.key in found or question.key in open_questions:
             continue

@@ -9,7 +9,7 @@ import pytest
 
 from evaluator.judges import Asker
 from evaluator.metrics import Score, metric_named
-from evaluator.metrics.llm.ensemble import Combine, Ensemble
+from evaluator.metrics.ensemble import Combine, Ensemble
 from evaluator.metrics.llm.llm_metric import LlmMetric
 from tests.evaluator.judges.conftest import Bench
 from tests.evaluator.judges.scripted_server import Request, ScriptedServer, Send, fails, says

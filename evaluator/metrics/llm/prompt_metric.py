@@ -1,4 +1,4 @@
-"""What the metrics have in common that ask a judge for themselves alone."""
+"""Base of the metrics that ask a judge with a prompt of their own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Task = TypeVar("Task")
 
 
 @dataclass(frozen=True)
-class AskingMetric(LlmMetric[Task]):
+class PromptMetric(LlmMetric[Task]):
     """A metric with a prompt of its own."""
 
     @abstractmethod
@@ -29,7 +29,7 @@ class AskingMetric(LlmMetric[Task]):
         """Give what is asked about a row, one request at least."""
 
     @abstractmethod
-    def of_replies(self, task: Task, replies: Sequence[Any]) -> tuple[Judged, dict[str, Any]]:
+    def read_replies(self, task: Task, replies: Sequence[Any]) -> tuple[Judged, dict[str, Any]]:
         """Give the value and the details from the replies to the requests, None for one that did not come."""
 
     def score_all(self, judge: BoundJudge, tasks: Sequence[Task]) -> Iterator[Score]:
@@ -37,12 +37,12 @@ class AskingMetric(LlmMetric[Task]):
         asked = [self.requests(task) for task in tasks]
         answers = iter(judge.ask_all(chain.from_iterable(asked)))
         for task, requests in zip(tasks, asked, strict=True):
-            yield self._of_row(task, list(islice(answers, len(requests))))
+            yield self._row_score(task, list(islice(answers, len(requests))))
 
-    def _of_row(self, task: Task, answers: Sequence[Answer | JudgeError]) -> Score:
+    def _row_score(self, task: Task, answers: Sequence[Answer | JudgeError]) -> Score:
         replies = [None if isinstance(answer, JudgeError) else answer.parsed for answer in answers]
         spend = sum((answer.spend for answer in answers), Spend())
-        judged, details = self.of_replies(task, replies)
+        judged, details = self.read_replies(task, replies)
         if judged.value is None and judged.reason == JUDGE_FAILED:
             errors = [answer.reason for answer in answers if isinstance(answer, JudgeError)]
             judged = replace(judged, reason=errors[0] if errors else JUDGE_FAILED)

@@ -1,4 +1,4 @@
-"""Retrieval by ids, where only the set of the first ranks matters."""
+"""Precision, recall and F1 of retrieved ids."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from evaluator.metrics.description import Description
+from evaluator.metrics.metric import Metric
 from evaluator.metrics.options import option
-from evaluator.metrics.retrieval.id_metric import NOTHING_RETRIEVED, CutIdMetric, IdMetric, odd_cases
+from evaluator.metrics.retrieval.id_metric import NOTHING_RETRIEVED, CutIdMetric, odd_cases
 from evaluator.metrics.retrieval.id_ranking import IdRanking
 
 
@@ -39,7 +40,7 @@ class IdPrecision(CutIdMetric):
         aliases=("id_context_precision", "precision_by_ids"),
     )
 
-    def of(self, ranking: IdRanking) -> float:
+    def value(self, ranking: IdRanking) -> float:
         """Give precision."""
         first = ranking.first(self.k)
         if self.repeats == "distinct":
@@ -64,7 +65,7 @@ class IdRecall(CutIdMetric):
         aliases=("id_context_recall", "recall_by_ids"),
     )
 
-    def of(self, ranking: IdRanking) -> float:
+    def value(self, ranking: IdRanking) -> float:
         """Give recall."""
         return ranking.first(self.k).found / len(ranking.gold)
 
@@ -81,53 +82,14 @@ class IdF1(CutIdMetric):
         odd_cases=odd_cases("as its two parts: precision counts ranks, recall distinct ids"),
     )
 
-    def of(self, ranking: IdRanking) -> float:
+    def value(self, ranking: IdRanking) -> float:
         """Give F1."""
-        precision, recall = IdPrecision(self.k).of(ranking), IdRecall(self.k).of(ranking)
+        precision, recall = IdPrecision(self.k).value(ranking), IdRecall(self.k).value(ranking)
         return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-@dataclass(frozen=True)
-class HitRate(CutIdMetric):
-    """1.0 if any of the retrieved ids, at k of the first k, is gold, else 0.0; higher is better.
-
-    `granular=True` is llama-index's other form: hits with their repeats / length of the gold list; it can pass 1.
-    """
-
-    granular: bool = field(
-        default=False, metadata=option("`True`: hits with repeats / gold list, as llama-index; can pass 1")
-    )
-
-    title = "hit_rate"
-    about = Description(
-        asks="Did at least one right chunk come back?",
-        formula="1 if any retrieved id is gold, else 0",
-        source="llama-index, TruLens; match@k of unitxt, success@k of TREC",
-        odd_cases=odd_cases("no difference"),
-        disagreement="llama-index also has a granular form, here the option `granular`.",
-        aliases=("id_hit_rate", "match", "success"),
-        binary=True,
-    )
-
-    def of(self, ranking: IdRanking) -> float:
-        """Give the hit rate."""
-        hits = len(ranking.first(self.k).hit_ranks)
-        return hits / ranking.listed if self.granular else float(hits > 0)
-
-
-@dataclass(frozen=True)
-class RPrecision(IdMetric):
-    """Gold ids among the first G retrieved / G, the number of gold ids; 0 to 1, higher is better."""
-
-    title = "r_precision"
-    about = Description(
-        asks="Are the right chunks on top, as many ranks down as there are right chunks?",
-        formula="|gold ids among the first G| / G, G = |gold ids|",
-        source="TREC (trec_eval Rprec)",
-        odd_cases=odd_cases(),
-        aliases=("id_r_precision",),
-    )
-
-    def of(self, ranking: IdRanking) -> float:
-        """Give R-precision."""
-        return ranking.first(len(ranking.gold)).found / len(ranking.gold)
+METRICS: tuple[Metric, ...] = (
+    IdPrecision(),
+    IdRecall(),
+    IdF1(),
+)

@@ -1,4 +1,4 @@
-"""Statements of a text segment by segment, and the share of them that follows."""
+"""Share of a text's statements that follow, from its segments' shares."""
 
 from __future__ import annotations
 

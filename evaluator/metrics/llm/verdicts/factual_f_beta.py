@@ -1,4 +1,4 @@
-"""Facts of the answer against facts of the reference: right, wrong and left out."""
+"""Factual F-beta: statements of the answer against those of the reference: right, wrong and left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Votes of a judge that was asked several times: the majority."""
+"""Majority of the votes of a judge that was asked several times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims and the verdicts on them: the share that is supported, of one answer and of many."""
+"""Share of claims that are supported, of one answer and of many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts of an answer: the sentences of its contexts that carry the answer's words."""
+"""Facts of a proposed case: the sentences of the contexts that carry the words of the answer."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def supporting_sentences(answer: str, contexts: Sequence[str]) -> list[str]:
     citation marks such as [1]. Sentences come in the order of the contexts, each once, without punctuation around
     them, so that another chunking of the same text holds them too; each stands in a context by the citation matcher.
     """
-    claims = [words for sentence in sentences(_CITATION_MARK.sub(" ", answer)) if (words := _content_words(sentence))]
+    said = [words for sentence in sentences(_CITATION_MARK.sub(" ", answer)) if (words := _content_words(sentence))]
     found = {
         _OUTER_PUNCTUATION.sub("", sentence): None
         for context in contexts
         for sentence in sentences(context)
-        if _carries(sentence, claims)
+        if _carries(sentence, said)
     }
     ranks = fact_ranks(list(found), contexts)
     return [fact for fact, rank in zip(found, ranks, strict=True) if rank != ABSENT]
 
 
-def _carries(sentence: str, claims: Sequence[frozenset[str]]) -> bool:
+def _carries(sentence: str, said: Sequence[frozenset[str]]) -> bool:
     words = _content_words(sentence)
-    return any(len(words & claim) >= _LEAST_SHARE * len(claim) for claim in claims)
+    return any(len(words & of_sentence) >= _LEAST_SHARE * len(of_sentence) for of_sentence in said)
 
 
 def _content_words(sentence: str) -> frozenset[str]:

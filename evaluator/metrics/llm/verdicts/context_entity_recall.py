@@ -1,4 +1,4 @@
-"""Entities of the reference answer, and which of them the contexts name."""
+"""Share of the reference answer's entities that the contexts name."""
 
 from __future__ import annotations
 

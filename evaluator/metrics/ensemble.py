@@ -1,4 +1,4 @@
-"""Several judges asked the same, and their scores made one."""
+"""Ensemble: one metric asked of several judges, whose scores become one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evaluator.judges.answer import TRANSIENT, Spend
 from evaluator.metrics.description import Description
 from evaluator.metrics.llm.llm_metric import LlmMetric
 from evaluator.metrics.llm.verdicts import aspect_critique
-from evaluator.metrics.metric import Score, Scores
+from evaluator.metrics.metric import Score, ScoredBy, Scores
 
 Combine = Literal["mean", "median", "majority"]
 
@@ -56,7 +56,7 @@ class Ensemble:
     members: tuple[LlmMetric[Any], ...]
     combine: Combine = "median"
 
-    judge = "llm"
+    judge = ScoredBy.LLM
 
     def __post_init__(self) -> None:
         names = {member.name for member in self.members}
@@ -101,12 +101,14 @@ class Ensemble:
         spend = sum((score.spend for score in scores), Spend())
         named = [(str(member.judge_name), score) for member, score in zip(self.members, scores, strict=True)]
         values = [score.value for score in scores if score.value is not None]
-        details: dict[str, Any] = {"judges": {name: _told(score) for name, score in named if _told(score)}}
+        details: dict[str, Any] = {
+            "judges": {name: _member_details(score) for name, score in named if _member_details(score)}
+        }
         if len(values) > 1:
             details["disagreement"] = fmean(abs(one - other) for one, other in combinations(values, 2))
         value = _COMBINED[self.combine]([score.value for score in scores])
-        is_owed = self.combine != "majority" and any(score.reason in TRANSIENT for score in scores)
-        if value is None or is_owed:
+        may_come = self.combine != "majority" and any(score.reason in TRANSIENT for score in scores)
+        if value is None or may_come:
             return Score(None, _reason(scores), details if spend.calls or values else {}, spend)
         return Score(value, None, details, spend)
 
@@ -123,6 +125,6 @@ def _reason(scores: Sequence[Score]) -> str | None:
     return later[0] if later and 2 * never < len(scores) else missing[0]
 
 
-def _told(score: Score) -> dict[str, Any]:
+def _member_details(score: Score) -> dict[str, Any]:
     value = {"value": score.value} if score.value is not None else {"reason": score.reason}
     return value | dict(score.details)

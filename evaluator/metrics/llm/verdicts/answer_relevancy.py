@@ -1,4 +1,4 @@
-"""Questions that a judge made up from the answer: are they the one that was asked?"""
+"""Mean cosine of the question and the questions that a judge made up from the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference answer's facts against the contexts and the answer, and the answer's against it: the second call."""
+"""Claims of the reference answer against contexts and answer, and the answer's against it: the second call."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from evaluator.judges.answer import Answer, JudgeError, Reason, Request
 from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import NUMBER, TEXT, YES_OR_NO, Prompt, because, list_of, object_of
 from evaluator.judges.schema import MisfitError
-from evaluator.metrics.llm.claims.answer import (
+from evaluator.metrics.llm.claims.answer_claims import (
     VERDICT,
-    AnswerFindings,
+    AnswerClaims,
     check_numbers,
     contexts_of,
     first_error,
     once_each,
 )
-from evaluator.metrics.llm.claims.row import Row, portions, told
+from evaluator.metrics.llm.claims.row_texts import RowTexts, numbered, portions
 from evaluator.metrics.llm.verdicts import UNDECIDED, Verdict
 
 
@@ -38,11 +38,11 @@ _VERDICTS: Mapping[str, Verdict] = {"S": True, "C": False, "N": UNDECIDED}
 
 
 @dataclass(frozen=True)
-class ReferenceFact:
-    """A fact of the reference answer: which contexts support it, and whether the answer states it.
+class ReferenceClaim:
+    """A claim of the reference answer: which contexts support it, and whether the answer states it.
 
-    Numbers are as in `Fact`. Where all contexts that the judge names do not exist, it is not known whether one supports
-    it; `stated` is None where that is missing.
+    Numbers are as in `Claim`. Where all contexts that the judge names do not exist, it is not known whether one
+    supports it; `stated` is None where that is missing.
     """
 
     text: str
@@ -59,15 +59,15 @@ class ReferenceFact:
 
 
 @dataclass(frozen=True)
-class ReferenceFindings:
-    """The facts of a reference answer, and for each fact of the answer whether the reference answer supports it.
+class ReferenceClaims:
+    """The claims of a reference answer, and for each claim of the answer whether the reference answer supports it.
 
     `answer_reasons` are what the judge said for the latter, where it was asked to. `missing` are the sentences of the
-    reference answer, from 1, of which no facts are known; `error` is why.
+    reference answer, from 1, of which no claims are known; `error` is why.
     """
 
-    facts: tuple[ReferenceFact, ...]
-    answer_facts: tuple[Verdict, ...]
+    claims: tuple[ReferenceClaim, ...]
+    answer_verdicts: tuple[Verdict, ...]
     missing: tuple[int, ...]
     error: Reason | None
     answer_reasons: tuple[str | None, ...]
@@ -78,23 +78,23 @@ def version(*, reasons: bool) -> str:
     return _PROMPTS[reasons].version
 
 
-def requests(row: Row, found: AnswerFindings, *, reasons: bool = False) -> list[Request]:
-    """Compare with the reference answer, twenty of its sentences and twenty facts of the answer in a call."""
-    facts = fenced("fact", *(fact.text for fact in found.facts))
-    texts = (*row.prefix, facts, fenced("reference", *row.reference))
+def requests(row: RowTexts, found: AnswerClaims, *, reasons: bool = False) -> list[Request]:
+    """Compare with the reference answer, twenty of its sentences and twenty claims of the answer in a call."""
+    claims = fenced("fact", *(claim.text for claim in found.claims))
+    texts = (*row.prefix, claims, fenced("reference", *row.reference))
     return [
         _PROMPTS[reasons].request(
             *texts,
-            values={"which": told("sentences", sentences), "facts": told("facts", numbers)},
+            values={"which": numbered("sentences", sentences), "facts": numbered("facts", numbers)},
             check=partial(_check, row, sentences, numbers),
         )
         for sentences, numbers in _portions(row, found)
     ]
 
 
-def read(row: Row, found: AnswerFindings, answers: Sequence[Answer | JudgeError]) -> ReferenceFindings:
+def read(row: RowTexts, found: AnswerClaims, answers: Sequence[Answer | JudgeError]) -> ReferenceClaims:
     """Read the replies to `requests`."""
-    facts: list[ReferenceFact] = []
+    claims: list[ReferenceClaim] = []
     verdicts: list[Verdict] = []
     reasons: list[str | None] = []
     missing: list[int] = []
@@ -103,34 +103,34 @@ def read(row: Row, found: AnswerFindings, answers: Sequence[Answer | JudgeError]
         by_sentence = once_each(reply["reference"], "sentence")
         for number in sentences:
             if number in by_sentence:
-                facts += (_fact(row, found, number, one) for one in by_sentence[number]["facts"])
+                claims += (_claim(row, found, number, one) for one in by_sentence[number]["facts"])
             else:
                 missing.append(number)
-        by_fact = once_each(reply["answer_facts"], "fact")
-        verdicts += (_VERDICTS[by_fact[number]["verdict"]] if number in by_fact else None for number in numbers)
-        reasons += (by_fact.get(number, {}).get("reason") for number in numbers)
-    return ReferenceFindings(tuple(facts), tuple(verdicts), tuple(missing), first_error(answers), tuple(reasons))
+        by_claim = once_each(reply["answer_facts"], "fact")
+        verdicts += (_VERDICTS[by_claim[number]["verdict"]] if number in by_claim else None for number in numbers)
+        reasons += (by_claim.get(number, {}).get("reason") for number in numbers)
+    return ReferenceClaims(tuple(claims), tuple(verdicts), tuple(missing), first_error(answers), tuple(reasons))
 
 
-def unread(row: Row, found: AnswerFindings) -> ReferenceFindings:
-    """Give the findings where the first call has failed, and so there is nothing to compare with."""
+def unread(row: RowTexts, found: AnswerClaims) -> ReferenceClaims:
+    """Give what is known of the claims where the first call has failed, and so there is nothing to compare with."""
     missing = tuple(range(1, len(row.reference) + 1))
-    nothing = (None,) * len(found.facts)
-    return ReferenceFindings((), nothing, missing, found.error, nothing)
+    nothing = (None,) * len(found.claims)
+    return ReferenceClaims((), nothing, missing, found.error, nothing)
 
 
-def _portions(row: Row, found: AnswerFindings) -> list[tuple[range, range]]:
-    return list(zip_longest(portions(len(row.reference)), portions(len(found.facts)), fillvalue=_NOTHING))
+def _portions(row: RowTexts, found: AnswerClaims) -> list[tuple[range, range]]:
+    return list(zip_longest(portions(len(row.reference)), portions(len(found.claims)), fillvalue=_NOTHING))
 
 
-def _fact(row: Row, found: AnswerFindings, sentence: int, given: Mapping[str, Any]) -> ReferenceFact:
+def _claim(row: RowTexts, found: AnswerClaims, sentence: int, given: Mapping[str, Any]) -> ReferenceClaim:
     stated: Verdict = given["stated"]
     if found.missing and not stated:
-        stated = None  # a fact of the answer that is not known may state it
-    return ReferenceFact(given["fact"], sentence, *contexts_of(row, given["chunks"]), stated, given.get("reason"))
+        stated = None  # a claim of the answer that is not known may state it
+    return ReferenceClaim(given["fact"], sentence, *contexts_of(row, given["chunks"]), stated, given.get("reason"))
 
 
-def _check(row: Row, sentences: range, numbers: range, reply: Any) -> None:
+def _check(row: RowTexts, sentences: range, numbers: range, reply: Any) -> None:
     check_numbers(reply["reference"], "sentence", sentences, "reference")
     check_numbers(reply["answer_facts"], "fact", numbers, "answer_facts")
     for i, sentence in enumerate(reply["reference"]):

@@ -1,4 +1,7 @@
-"""The answer's facts, each against the contexts: the first call about a row."""
+"""Claims of the answer, each checked against the contexts: the first call about a row.
+
+The prompts and their replies say "fact" for a claim: another word would be another version of every metric.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from evaluator.judges.answer import Answer, JudgeError, Reason, Request
 from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import NUMBER, TEXT, YES_OR_NO, Prompt, because, list_of, object_of
 from evaluator.judges.schema import MisfitError
-from evaluator.metrics.llm.claims.row import Row, portions, told, usual_facts
+from evaluator.metrics.llm.claims.row_texts import RowTexts, numbered, portions, usual_claims
 from evaluator.metrics.llm.verdicts import Verdict
 
 VERDICT = {"type": "string", "enum": ["S", "C", "N"]}
@@ -45,8 +48,8 @@ def version(*, reasons: bool) -> str:
 
 
 @dataclass(frozen=True)
-class Fact:
-    """A fact of the answer: supported by contexts (S), contradicted (C) or neither (N), None where that is missing.
+class Claim:
+    """A claim of the answer: supported by contexts (S), contradicted (C) or neither (N), None where that is missing.
 
     `sentence` counts from 1, `contexts` are ranks from 0, and `no_such_contexts` are those that the judge names and
     that do not exist: where there are no others, the verdict is missing. `reason` is what the judge said for it, where
@@ -62,14 +65,14 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class AnswerFindings:
-    """The facts of an answer, and what else the judge says of it; `error` is why something is missing.
+class AnswerClaims:
+    """The claims of an answer, and what else the judge says of it; `error` is why something is missing.
 
     `addresses` has for each sentence whether it helps to answer the question, `useful` for each context whether it
-    does. `missing` are the sentences, from 1, of which no facts are known.
+    does. `missing` are the sentences, from 1, of which no claims are known.
     """
 
-    facts: tuple[Fact, ...]
+    claims: tuple[Claim, ...]
     addresses: tuple[Verdict, ...]
     useful: tuple[Verdict, ...]
     refusal: Verdict
@@ -77,28 +80,31 @@ class AnswerFindings:
     error: Reason | None
 
 
-def requests(row: Row, *, reasons: bool = False) -> list[Request]:
-    """Ask about an answer's facts, twenty sentences in a call; about the whole answer in the first one."""
+def requests(row: RowTexts, *, reasons: bool = False) -> list[Request]:
+    """Ask for an answer's claims, twenty sentences in a call; about the whole answer in the first one."""
     texts = (*row.prefix, fenced("sentence", *row.answer))
     prompts = _PROMPTS[reasons]
     return [
         (prompts.more if number else prompts.first).request(
-            *texts, values={"which": told("sentences", one)}, check=partial(_check, row, one), usual=_usual(row, one)
+            *texts,
+            values={"which": numbered("sentences", one)},
+            check=partial(_check, row, one),
+            usual=_usual(row, one),
         )
         for number, one in enumerate(portions(len(row.answer)))
     ]
 
 
-def _usual(row: Row, numbers: range) -> dict[str, Any]:
+def _usual(row: RowTexts, numbers: range) -> dict[str, Any]:
     verdict = {"chunks": (), "verdict": "N"}
-    facts = {one: [{"fact": fact, **verdict} for fact in usual_facts(row.answer[one - 1])] for one in numbers}
-    sentences = [{"sentence": one, "facts": mine, "addresses": False} for one, mine in facts.items()]
+    claims = {one: [{"fact": claim, **verdict} for claim in usual_claims(row.answer[one - 1])] for one in numbers}
+    sentences = [{"sentence": one, "facts": given, "addresses": False} for one, given in claims.items()]
     return {"sentences": sentences, "useful": (), "refusal": False}
 
 
-def read(row: Row, answers: Sequence[Answer | JudgeError]) -> AnswerFindings:
+def read(row: RowTexts, answers: Sequence[Answer | JudgeError]) -> AnswerClaims:
     """Read the replies to `requests`."""
-    facts: list[Fact] = []
+    claims: list[Claim] = []
     addresses: list[Verdict] = [None] * len(row.answer)
     missing: list[int] = []
     for numbers, answer in zip(portions(len(row.answer)), answers, strict=True):
@@ -107,12 +113,12 @@ def read(row: Row, answers: Sequence[Answer | JudgeError]) -> AnswerFindings:
             if (found := by_number.get(number)) is None:
                 missing.append(number)
                 continue
-            facts += (fact_of(row, number, one) for one in found["facts"])
+            claims += (claim_of(row, number, one) for one in found["facts"])
             addresses[number - 1] = found["addresses"]
     first = answers[0]
     whole = None if isinstance(first, JudgeError) else first.parsed
-    return AnswerFindings(
-        facts=tuple(facts),
+    return AnswerClaims(
+        claims=tuple(claims),
         addresses=tuple(addresses),
         useful=tuple(None if whole is None else rank + 1 in whole["useful"] for rank in range(len(row.contexts))),
         refusal=None if whole is None else whole["refusal"],
@@ -135,24 +141,24 @@ def check_numbers(items: Iterable[Mapping[str, Any]], name: str, expected: range
         raise MisfitError(where, f"{name} {absent[0]} is missing")
     if wrong := [number for number, times in given.items() if times > 1 or number not in expected]:
         raise MisfitError(
-            where, f"{name} {wrong[0]} comes {given[wrong[0]]} times, and {told(name, expected)} are asked"
+            where, f"{name} {wrong[0]} comes {given[wrong[0]]} times, and {numbered(name, expected)} are asked"
         )
 
 
-def contexts_of(row: Row, numbers: Iterable[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def contexts_of(row: RowTexts, numbers: Iterable[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Give the ranks from 0 of numbers from 1: of contexts that exist, and of those that do not."""
     ranks = sorted({number - 1 for number in numbers})
     existing = range(len(row.contexts))
     return tuple(rank for rank in ranks if rank in existing), tuple(rank for rank in ranks if rank not in existing)
 
 
-def fact_of(row: Row, sentence: int, given: Mapping[str, Any]) -> Fact:
-    """Read a fact of a reply, which has `fact`, `chunks` and `verdict`."""
+def claim_of(row: RowTexts, sentence: int, given: Mapping[str, Any]) -> Claim:
+    """Read a claim of a reply, which has `fact`, `chunks` and `verdict`."""
     contexts, no_such_contexts = contexts_of(row, given["chunks"])
     # A claim that the judge holds for true without a place to show is what it knows, not what it read.
     unproven = not contexts and (given["verdict"] == "S" or (given["verdict"] == "C" and no_such_contexts))
     verdict = None if unproven else given["verdict"]
-    return Fact(given["fact"], sentence, contexts, no_such_contexts, verdict, given.get("reason"))
+    return Claim(given["fact"], sentence, contexts, no_such_contexts, verdict, given.get("reason"))
 
 
 def first_error(answers: Iterable[Answer | JudgeError]) -> Reason | None:
@@ -160,11 +166,11 @@ def first_error(answers: Iterable[Answer | JudgeError]) -> Reason | None:
     return next((answer.reason for answer in answers if isinstance(answer, JudgeError)), None)
 
 
-def _check(row: Row, numbers: range, reply: Any) -> None:
+def _check(row: RowTexts, numbers: range, reply: Any) -> None:
     check_numbers(reply["sentences"], "sentence", numbers, "sentences")
     for i, sentence in enumerate(reply["sentences"]):
         for j, given in enumerate(sentence["facts"]):
-            if row.contexts and fact_of(row, sentence["sentence"], given).verdict is None:
+            if row.contexts and claim_of(row, sentence["sentence"], given).verdict is None:
                 where = f"sentences[{i}].facts[{j}].chunks"
                 raise MisfitError(
                     where, f"a verdict {given['verdict']} needs a chunk, of {len(row.contexts)} there are"

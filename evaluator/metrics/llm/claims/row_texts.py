@@ -1,4 +1,4 @@
-"""What a judge is shown of a row, cut into what its verdicts are about."""
+"""Texts of a row as a judge is shown them: answer and reference answer cut into the sentences that it numbers."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from evaluator.judges.fence import fenced
-from evaluator.metrics.llm.verdicts.sentences import sentences
+from evaluator.metrics.language.prose_sentences import prose_sentences
 
 AT_ONCE = 20
-"""Sentences or facts that are judged in one call; contexts are never split, as a fact may need two of them."""
+"""Sentences or claims that are judged in one call; contexts are never split, as a claim may need two of them."""
 
-_USUAL_FACTS = 2
+_USUAL_CLAIMS = 2
 
 
 @dataclass(frozen=True)
-class Row:
+class RowTexts:
     """A question, its contexts in rank order, and the sentences of the answer and of the reference answer."""
 
     question: str
@@ -27,7 +27,7 @@ class Row:
     reference: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, question: str, contexts: Sequence[str], answer: str, reference: str = "") -> Row:
+    def of(cls, question: str, contexts: Sequence[str], answer: str, reference: str = "") -> RowTexts:
         """Cut the texts into sentences."""
         return cls(question, tuple(contexts), sentences_of(answer), sentences_of(reference))
 
@@ -53,19 +53,19 @@ def portions(count: int) -> Iterator[range]:
         yield range(first, min(first + AT_ONCE, count + 1))
 
 
-def usual_facts(sentence: str) -> tuple[str, ...]:
-    """Give facts as many and as long as a sentence usually has: two, of its length."""
-    return tuple(f"{sentence} ({number})" for number in range(1, _USUAL_FACTS + 1))
+def usual_claims(sentence: str) -> tuple[str, ...]:
+    """Give claims as many and as long as a sentence usually has: two, of its length."""
+    return tuple(f"{sentence} ({number})" for number in range(1, _USUAL_CLAIMS + 1))
 
 
-def told(what: str, numbers: range) -> str:
+def numbered(what: str, numbers: range) -> str:
     """Give the words for some numbered things: `sentences 1 to 6`."""
     return f"{what} {numbers[0]} to {numbers[-1]}" if numbers else f"no {what} (an empty list)"
 
 
 def sentences_of(text: str) -> tuple[str, ...]:
     """Cut a text into sentences; what has no letter and no digit, as a ruled line, is none."""
-    return tuple(one for one in sentences(text) if any(map(str.isalnum, one)))
+    return tuple(one for one in prose_sentences(text) if any(map(str.isalnum, one)))
 
 
 def _digest(*parts: object) -> str:

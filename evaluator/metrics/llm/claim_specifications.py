@@ -1,0 +1,341 @@
+"""Table of the metrics of claims: a specification each, from which `ClaimMetric` computes and documents it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaluator.metrics.llm.claim_metric import ClaimMetric, ClaimSpecification
+from evaluator.metrics.llm.claims import RowClaims
+from evaluator.metrics.llm.verdicts import (
+    ClaimNumbers,
+    Judged,
+    NoiseSensitivity,
+    claim_numbers,
+    context_precision,
+    factual_f_beta_of_verdicts,
+    macro_share,
+    noise_sensitivity,
+    supported_share,
+)
+from evaluator.metrics.metric import Metric
+
+_RAGCHECKER = "RAGChecker 0.1.9, arXiv 2408.08067"
+_RANKED = "Σ over useful ranks i: useful contexts among the first i / i; / useful contexts; 0 if none is useful"
+_PRECISIONS = (
+    "without contexts ragas' older interface and deepeval say 0. ragas asks about each context in a call of its own, "
+    "and adds 1e-10 to the denominator. RAGChecker's has no ranks: `context_precision_unranked`."
+)
+
+
+# The arithmetic of each metric is a function with a name, for metrics are pickled on their way to other processes.
+def _grounded_share(claims: RowClaims) -> Judged:
+    return supported_share(claims.grounded)
+
+
+def _grounded_share_by_sentence(claims: RowClaims) -> Judged:
+    verdicts = list(zip(claims.answer.claims, claims.grounded, strict=True))
+    return macro_share(
+        [
+            [verdict for claim, verdict in verdicts if claim.sentence == number]
+            for number in range(1, len(claims.row.answer) + 1)
+        ]
+    )
+
+
+def _addressing_share(claims: RowClaims) -> Judged:
+    return supported_share(claims.answer.addresses)
+
+
+def _addressing_sentences(claims: RowClaims) -> dict[str, Any]:
+    addressing = [number for number, addresses in enumerate(claims.answer.addresses, 1) if addresses]
+    return {"addressing": addressing, "sentences": len(claims.row.answer)}
+
+
+def _useful_share(claims: RowClaims) -> Judged:
+    return supported_share(claims.answer.useful)
+
+
+def _useful_ranked(claims: RowClaims) -> Judged:
+    return context_precision(claims.answer.useful)
+
+
+def _useful_ranks(claims: RowClaims) -> dict[str, Any]:
+    return {"useful": [rank for rank, is_useful in enumerate(claims.answer.useful) if is_useful]}
+
+
+def _useful_for_answer_ranked(claims: RowClaims) -> Judged:
+    return context_precision(claims.useful_for_answer)
+
+
+def _useful_for_reference_ranked(claims: RowClaims) -> Judged:
+    return context_precision(claims.useful_for_reference)
+
+
+def _right_share(claims: RowClaims) -> Judged:
+    return supported_share(claims.matrix.answer_in_reference)
+
+
+def _stated_share(claims: RowClaims) -> Judged:
+    return supported_share(claims.matrix.reference_in_answer)
+
+
+def _factual_f1(claims: RowClaims) -> Judged:
+    return factual_f_beta_of_verdicts(claims.matrix.answer_in_reference, claims.matrix.reference_in_answer)
+
+
+def _numbers(claims: RowClaims) -> ClaimNumbers:
+    return claim_numbers(claims.matrix)
+
+
+def _claims_f1(claims: RowClaims) -> Judged:
+    return _numbers(claims).f1
+
+
+def _hallucination(claims: RowClaims) -> Judged:
+    return _numbers(claims).hallucination
+
+
+def _self_knowledge(claims: RowClaims) -> Judged:
+    return _numbers(claims).self_knowledge
+
+
+def _supporting_contexts_share(claims: RowClaims) -> Judged:
+    return _numbers(claims).context_precision
+
+
+def _retrieved_share(claims: RowClaims) -> Judged:
+    return _numbers(claims).claim_recall
+
+
+def _used_share(claims: RowClaims) -> Judged:
+    return _numbers(claims).context_utilization
+
+
+def _noise(claims: RowClaims) -> NoiseSensitivity:
+    matrix = claims.matrix
+    return noise_sensitivity(matrix.answer_in_reference, matrix.answer_in_contexts, matrix.reference_in_contexts)
+
+
+def _relevant_noise(claims: RowClaims) -> Judged:
+    return _noise(claims).relevant
+
+
+def _irrelevant_noise(claims: RowClaims) -> Judged:
+    return _noise(claims).irrelevant
+
+
+_ANSWER = (
+    ClaimSpecification(
+        "faithfulness_claims",
+        _grounded_share,
+        asks="Does what was retrieved support what the answer claims?",
+        formula="claims of the answer that the contexts support / claims of the answer",
+        source="RAGAS, arXiv 2309.15217; one call instead of two",
+        reads=("answer", "contexts"),
+        claims_of=("answer",),
+        disagreement="without claims deepeval says 1, RAGChecker, aidial-rag-eval and TruLens 0, ragas none. An "
+        "undecided claim is not supported; deepeval lets it pass.",
+        aliases=("claims_faithfulness", "ctx_ans_inference", "ragas_faithfulness", "ragchecker_faithfulness"),
+    ),
+    ClaimSpecification(
+        "groundedness",
+        _grounded_share_by_sentence,
+        asks="Does what was retrieved support the answer, sentence by sentence?",
+        formula="mean over sentences that claim something: supported claims / claims",
+        source="TruLens (groundedness): each sentence counts the same, those that claim nothing are left out",
+        reads=("answer", "contexts"),
+        claims_of=("answer",),
+        disagreement="TruLens lets a judge grade each sentence from 0 to 3 in a call of its own, says 0 where no "
+        "sentence claims anything, and counts an abstention as grounded.",
+        aliases=("trulens_groundedness",),
+    ),
+    ClaimSpecification(
+        "answer_relevance_sentences",
+        _addressing_share,
+        asks="How much of the answer addresses the question?",
+        formula="sentences of the answer that help to answer the question / sentences of the answer",
+        source="deepeval 4.3 (AnswerRelevancy), with sentences for its statements; TruLens (answer relevance)",
+        reads=("answer",),
+        details=_addressing_sentences,
+        disagreement="deepeval says 1 where there are no statements; TruLens gives one grade from 0 to 3. Questions "
+        "made up from the answer are another metric: `answer_relevancy`.",
+        aliases=("deepeval_answer_relevancy", "trulens_answer_relevance"),
+    ),
+    ClaimSpecification(
+        "correctness_claims",
+        _right_share,
+        asks="Is what the answer claims right, by the reference answer?",
+        formula="claims of the answer that the reference answer supports / claims of the answer",
+        source="Cohere (correctness); RAGChecker (precision); aidial-rag-eval (gt_ans_inference)",
+        reads=("answer", "reference"),
+        claims_of=("answer",),
+        aliases=("correctness", "gt_ans_inference", "ragchecker_precision"),
+    ),
+    ClaimSpecification(
+        "coverage_claims",
+        _stated_share,
+        asks="Does the answer say all that the reference answer says?",
+        formula="claims of the reference answer that the answer states / claims of the reference answer",
+        source="Cohere (coverage); RAGChecker (recall); aidial-rag-eval (ans_gt_inference)",
+        reads=("answer", "reference"),
+        claims_of=("reference",),
+        aliases=("ans_gt_inference", "coverage", "ragchecker_recall"),
+    ),
+    ClaimSpecification(
+        "claims_f1",
+        _claims_f1,
+        asks="Does the answer say what the reference answer says, and nothing else?",
+        formula="2 P R / (P + R), P `correctness_claims`, R `coverage_claims`; 0 if both are 0",
+        source=_RAGCHECKER,
+        reads=("answer", "reference"),
+        claims_of=("answer", "reference"),
+        aliases=("ragchecker_f1",),
+    ),
+    ClaimSpecification(
+        "factual_correctness",
+        _factual_f1,
+        asks="How many claims of the answer are right, how many wrong, and how many are left out?",
+        formula="TP / (TP + (FP + FN) / 2); TP and FP: claims of the answer that the reference answer supports and "
+        "does not, FN: claims of the reference answer that the answer does not state",
+        source="ragas 0.4.3 (FactualCorrectness, the factual half of AnswerCorrectness)",
+        reads=("answer", "reference"),
+        claims_of=("answer", "reference"),
+        disagreement="without claims on either side ragas' older interface says 0 and its newer one 1, here it is null "
+        "with `no_claims`; with claims on one side only it is 0, in ragas' newer interface 1.",
+        aliases=("ragas_factual_correctness",),
+    ),
+    ClaimSpecification(
+        "hallucination",
+        _hallucination,
+        asks="How much does the answer make up?",
+        formula="claims that neither the contexts nor the reference answer support / claims of the answer; with "
+        "`faithfulness_claims` and `self_knowledge` it adds up to 1",
+        source=_RAGCHECKER,
+        reads=("answer", "contexts", "reference"),
+        claims_of=("answer",),
+        direction="down",
+        aliases=("ragchecker_hallucination",),
+    ),
+    ClaimSpecification(
+        "self_knowledge",
+        _self_knowledge,
+        asks="How much does the answer know that was not retrieved?",
+        formula="claims that the reference answer supports and no context does / claims of the answer",
+        source=_RAGCHECKER,
+        reads=("answer", "contexts", "reference"),
+        claims_of=("answer",),
+        direction="none",
+        aliases=("ragchecker_self_knowledge",),
+    ),
+)
+_CONTEXTS = (
+    ClaimSpecification(
+        "context_relevance_share",
+        _useful_share,
+        asks="How many of the contexts help to answer the question?",
+        formula="contexts that help / contexts",
+        source="TruLens (context relevance: mean over contexts), with yes and no for its grades from 0 to 3",
+        reads=("contexts",),
+        details=_useful_ranks,
+        counts_contexts=True,
+        aliases=("trulens_context_relevance",),
+    ),
+    ClaimSpecification(
+        "context_precision_question",
+        _useful_ranked,
+        asks="Do the contexts that help to answer the question stand above the others?",
+        formula=_RANKED,
+        source="ragas 0.4.3 (ContextPrecision), with the question in place of the reference answer",
+        reads=("contexts",),
+        details=_useful_ranks,
+        counts_contexts=True,
+        disagreement=_PRECISIONS,
+    ),
+    # A wrong answer makes wrong contexts useful: never compare it with `context_precision`.
+    ClaimSpecification(
+        "context_utilization",
+        _useful_for_answer_ranked,
+        asks="Do the contexts that support the answer stand above the others?",
+        formula=f"{_RANKED}; useful is a context that supports a claim of the answer",
+        source="ragas 0.4.3 (ContextUtilization)",
+        reads=("answer", "contexts"),
+        claims_of=("answer",),
+        counts_contexts=True,
+        disagreement=_PRECISIONS + " RAGChecker's context utilization is another: `context_utilization_claims`.",
+        aliases=("ragas_context_utilization",),
+    ),
+    ClaimSpecification(
+        "context_precision",
+        _useful_for_reference_ranked,
+        asks="Do the contexts that support the reference answer stand above the others?",
+        formula=f"{_RANKED}; useful is a context that supports a claim of the reference answer",
+        source="ragas 0.4.3 (ContextPrecision)",
+        reads=("contexts", "reference"),
+        claims_of=("reference",),
+        counts_contexts=True,
+        disagreement=_PRECISIONS,
+        aliases=("ragas_context_precision",),
+    ),
+    ClaimSpecification(
+        "context_precision_unranked",
+        _supporting_contexts_share,
+        asks="How many of the contexts support the reference answer?",
+        formula="contexts that support a claim of the reference answer / contexts",
+        source=_RAGCHECKER,
+        reads=("contexts", "reference"),
+        claims_of=("reference",),
+        counts_contexts=True,
+        aliases=("ragchecker_context_precision",),
+    ),
+    ClaimSpecification(
+        "context_recall",
+        _retrieved_share,
+        asks="Was all retrieved that the reference answer says?",
+        formula="claims of the reference answer that a context supports / claims of the reference answer",
+        source="RAGAS (context recall); RAGChecker (claim recall)",
+        reads=("contexts", "reference"),
+        claims_of=("reference",),
+        disagreement="ragas counts sentences of the reference answer, RAGChecker its claims; here it is claims.",
+        aliases=("claim_recall", "ragas_context_recall", "ragchecker_claim_recall"),
+    ),
+    ClaimSpecification(
+        "context_utilization_claims",
+        _used_share,
+        asks="Did the answer use what it needed of what was retrieved?",
+        formula="claims of the reference answer that a context supports and the answer states / those that a context "
+        "supports; 0 with the remark `no_claim_retrieved` where there is none",
+        source=_RAGCHECKER,
+        reads=("answer", "contexts", "reference"),
+        claims_of=("reference",),
+        disagreement="ragas' context utilization is another: `context_utilization`.",
+        aliases=("ragchecker_context_utilization",),
+    ),
+    ClaimSpecification(
+        "noise_sensitivity_relevant",
+        _relevant_noise,
+        asks="How much does the answer take that is wrong from contexts of use?",
+        formula="claims that the reference answer does not support and a relevant context does / claims of the answer; "
+        "relevant is a context that supports a claim of the reference answer",
+        source="RAGChecker 0.1.9, arXiv 2408.08067; ragas 0.4.3 (NoiseSensitivity)",
+        reads=("answer", "contexts", "reference"),
+        claims_of=("answer", "reference"),
+        direction="down",
+        disagreement="a wrong claim that no context supports is no noise but `hallucination`; without claims "
+        "RAGChecker says 0 and ragas raises an exception.",
+        aliases=("noise_sensitivity", "ragas_noise_sensitivity", "ragchecker_noise_sensitivity_in_relevant"),
+    ),
+    ClaimSpecification(
+        "noise_sensitivity_irrelevant",
+        _irrelevant_noise,
+        asks="How much does the answer take that is wrong from contexts of no use?",
+        formula="claims that the reference answer does not support, an irrelevant context does and no relevant one / "
+        "claims of the answer",
+        source="RAGChecker 0.1.9, arXiv 2408.08067; ragas 0.4.3 (NoiseSensitivity)",
+        reads=("answer", "contexts", "reference"),
+        claims_of=("answer", "reference"),
+        direction="down",
+        aliases=("ragas_noise_sensitivity_irrelevant", "ragchecker_noise_sensitivity_in_irrelevant"),
+    ),
+)
+
+METRICS: tuple[Metric, ...] = tuple(ClaimMetric(one) for one in (*_ANSWER, *_CONTEXTS))
