@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 ModelName = Annotated[str, Field(min_length=1)]
-Role = Literal["question_likelihood", "answer_reward", "sentence_encoder", "entailment"]
+Role = Literal["question_likelihood", "answer_reward", "sentence_encoder", "entailment", "toxicity"]
 
 
 class Models(BaseModel):
@@ -27,6 +27,7 @@ class Models(BaseModel):
     answer_reward: ModelName = "OpenAssistant/reward-model-deberta-v3-large-v2"
     sentence_encoder: ModelName = "sentence-transformers/all-MiniLM-L6-v2"
     entailment: ModelName = "MoritzLaurer/DeBERTa-v3-base-mnli-fever-anli"
+    toxicity: ModelName = "facebook/roberta-hate-speech-dynabench-r4-target"
     device: Annotated[str, Field(pattern=r"^(auto|cpu|cuda(:\d+)?)$")] = "auto"
     dtype: Literal["float32", "bfloat16"] = "float32"
     batch_tokens: Annotated[int, Field(ge=1)] | None = None

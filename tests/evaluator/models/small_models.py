@@ -60,6 +60,7 @@ def save_all(folder: Path) -> Models:
         question_likelihood=str(save_t5(folder / "small-t5")),
         answer_reward=str(save_deberta(folder / "small-reward", ["LABEL_0"])),
         entailment=str(save_deberta(folder / "small-nli", ["contradiction", "entailment", "neutral"])),
+        toxicity=str(save_deberta(folder / "small-toxicity", ["nothate", "hate"])),
         sentence_encoder=str(save_bert(folder / "small-encoder")),
         device="cpu",
         batch_tokens=256,
@@ -80,14 +81,14 @@ def save_t5(folder: Path, **changed: object) -> Path:
     return _save(folder, T5ForConditionalGeneration(config), tokenizer)
 
 
-def save_deberta(folder: Path, labels: list[str]) -> Path:
-    """A classifier of pairs like the reward model and the models of inference: disentangled attention."""
+def save_deberta(folder: Path, labels: list[str], **changed: object) -> Path:
+    """A classifier like the reward model and the models of inference: disentangled attention."""
     tokenizer = _tokenizer("<s>", "</s>", "<s> $A </s> $B:1 </s>:1")
     config = DebertaV2Config(
         vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
         relative_attention=True, position_buckets=16, pos_att_type=["p2c", "c2p"], position_biased_input=False,
         share_att_key=True, norm_rel_ebd="layer_norm", type_vocab_size=0, pad_token_id=0,
-        id2label=dict(enumerate(labels)), label2id={label: index for index, label in enumerate(labels)},
+        id2label=dict(enumerate(labels)), label2id={label: index for index, label in enumerate(labels)}, **changed,
     )  # fmt: skip
     torch.manual_seed(11)
     model = DebertaV2ForSequenceClassification(config)

@@ -79,6 +79,7 @@ def test_the_registry_says_whose_verdict_it_is() -> None:
         "context_relevance_perplexity_mean": "model",
         "faithfulness_nli": "model",
         "answer_reward": "model",
+        "toxicity": "model",
         "semantic_similarity": "embedding",
     }
     assert metric_named("facts_recall_embedding").judge == "embedding"
