@@ -33,7 +33,7 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.judge_row import Row, reply
-from evaluator.judges import Asker, JudgeSettings
+from evaluator.judges import JudgeClient, JudgeSettings
 from evaluator.metrics import REGISTRY, compute
 from evaluator.metrics.llm.claim_metric import ClaimMetric
 from evaluator.models import Models
@@ -187,8 +187,8 @@ def ask_ours(url: str, row: Row) -> None:
     }
     with tempfile.TemporaryDirectory() as folder:
         for name, metrics in OURS.items():
-            with Asker(judges, Path(folder) / f"{name}.sqlite") as asker:
-                scores = compute(frame, metrics, models, asker.judge(name))
+            with JudgeClient(judges, Path(folder) / f"{name}.sqlite") as client:
+                scores = compute(frame, metrics, models, client.judge(name))
                 assert scores[list(metrics)].notna().all().all(), scores.iloc[0].to_dict()
 
 

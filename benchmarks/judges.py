@@ -24,7 +24,7 @@ from typing import Any
 
 import openai
 
-from evaluator.judges import Calls, Judge, JudgeSettings, Message
+from evaluator.judges import Calls, ChatMessage, Judge, JudgeSettings
 
 _AT_ONCE, _SECONDS, _ROUNDS = 64, 0.2, 3
 _SCHEMA = {
@@ -85,7 +85,7 @@ async def with_judge(url: str, path: Path, calls: int) -> float:
     async with Judge("judge", settings, kept) as judge:
 
         async def ask(text: str) -> None:
-            await judge.ask([Message("user", text)], _SCHEMA, prompt_version="1")
+            await judge.ask([ChatMessage("user", text)], _SCHEMA, prompt_version="1")
 
         # The first call finds out the form that the endpoint knows, and nothing else runs beside it.
         await ask("first")

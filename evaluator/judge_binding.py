@@ -1,4 +1,4 @@
-"""Metrics and the judges that they ask: which asks which, and which answers a judge must not be asked about."""
+"""Binding of metrics to judges: which judge a metric asks, and about which answers it must not be asked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from evaluator.answers import Answer
+from evaluator.answers import LoggedAnswer
 from evaluator.metrics import Metric
 from evaluator.metrics.combination import Combination
 from evaluator.metrics.ensemble import Combine, Ensemble
@@ -72,7 +72,7 @@ def judge_named(metric: Metric) -> str:
     return "+".join(names if names and kind == JudgeKind.LLM else kind for kind in metric.judge.split("+"))
 
 
-def judges_itself(metric: Metric, answer: Answer) -> bool:
+def judges_itself(metric: Metric, answer: LoggedAnswer) -> bool:
     """Whether a judge is the model that gave the answer, by the names of both, and may not judge itself.
 
     Compared are the judge's model and deployment with the answer's: the last part of a path, without case and without

@@ -1,4 +1,4 @@
-"""Metrics that a user makes in the configuration: aspects in words, and combinations of metrics."""
+"""Metrics of the configuration: aspects in a user's words, and combinations of metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user may set: which metrics, and how often."""
+"""Settings of the evaluator: which metrics, which judges, and how often."""
 
 from __future__ import annotations
 

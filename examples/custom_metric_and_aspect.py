@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from evaluator.judges import Asker, JudgeSettings
+from evaluator.judges import JudgeClient, JudgeSettings
 from evaluator.metrics import AspectCritique, Description, OddCases, Score, Scores, compute
 
 
@@ -56,12 +56,12 @@ if len(sys.argv) > 1:
     # A judge without prices is refused unless you allow it, so that no cost goes unnoticed.
     settings = JudgeSettings(base_url=url, model=model, allow_unpriced=True)
     with tempfile.TemporaryDirectory() as folder:
-        asker = Asker({"mine": settings}, Path(folder) / "calls.sqlite")
+        client = JudgeClient({"mine": settings}, Path(folder) / "calls.sqlite")
         polite = AspectCritique(
             aspect="politeness",
             definition="Is the answer polite?",
             direction="up",
-            judged_by=asker.judge("mine"),
+            judged_by=client.judge("mine"),
         )
         print(compute(frame, [polite]))
-        asker.close()
+        client.close()

@@ -19,11 +19,11 @@ from dialwatch import __version__
 from dialwatch.config import Settings
 from dialwatch.lake_access import usual_permissions
 from dialwatch.reports.calibration_report import CalibrationReport, report
-from evaluator import EvaluatorSettings, Judges
+from evaluator import EvaluatorSettings, JudgePool
 from evaluator.calibration import (
-    PASSES,
-    Asked,
+    PASS_THRESHOLD,
     CalibrationError,
+    RepeatedScores,
     ask,
     calibrate,
     scored_answers,
@@ -71,7 +71,7 @@ def calibrate_judge(request: CalibrationRequest, settings: Settings | None, page
     `settings` are needed where a judge is asked or a deployment's scores are read. Raises CalibrationError.
     """
     table = None if request.labels is None else _read(request.labels)
-    asked: list[Asked] = []
+    asked: list[RepeatedScores] = []
     compare = request.compare
     if request.ask_times and table is not None and settings is not None:
         asked.append(_asked(settings.evaluator, request.metric, table, request.ask_times))
@@ -82,7 +82,7 @@ def calibrate_judge(request: CalibrationRequest, settings: Settings | None, page
     if request.deployment is not None and settings is not None:
         table = _of_deployment(settings.lake.open(), request.deployment, request.metric, table, compare)
     assert table is not None  # noqa: S101 - for the type: the file or the deployment gave it
-    threshold = PASSES if request.threshold is None else request.threshold
+    threshold = PASS_THRESHOLD if request.threshold is None else request.threshold
     found = calibrate(
         table,
         self_selected=request.labels is None,
@@ -110,7 +110,7 @@ def _read(path: Path) -> pd.DataFrame:
     return table
 
 
-def _print_asked(asked: list[Asked]) -> None:
+def _print_asked(asked: list[RepeatedScores]) -> None:
     for one in asked:
         if one.unscored:
             typer.echo(f"rows without a score: {_reasons(one)}")
@@ -126,8 +126,8 @@ def _write_page(page: Path, title: str, shown: CalibrationReport) -> None:
     typer.echo(f"written to {page}")
 
 
-def _asked(settings: EvaluatorSettings, name: str, table: pd.DataFrame, times: int) -> Asked:
-    with closing(Judges(settings)) as judges:
+def _asked(settings: EvaluatorSettings, name: str, table: pd.DataFrame, times: int) -> RepeatedScores:
+    with closing(JudgePool(settings)) as judges:
         try:
             (metric,) = judges.bound([settings.metric(name)])
         except ValueError as error:
@@ -143,7 +143,7 @@ def _asked(settings: EvaluatorSettings, name: str, table: pd.DataFrame, times: i
     return asked
 
 
-def _reasons(asked: Asked) -> str:
+def _reasons(asked: RepeatedScores) -> str:
     return ", ".join(f"{number:,} {reason}" for reason, number in sorted(asked.unscored.items()))
 
 

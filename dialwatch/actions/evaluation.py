@@ -15,8 +15,8 @@ from dialwatch.actions.console import print_grid, scoring_bar
 from dialwatch.errors import ConfigError
 from evaluator import (
     Backfill,
+    BackfillEstimate,
     BackfillResult,
-    Estimate,
     Evaluator,
     EvaluatorSettings,
     Failure,
@@ -85,25 +85,25 @@ def _print_result(result: BackfillResult) -> None:
     if not_sampled := sum(one.counts.not_sampled for one in result.deployments):
         typer.echo(f"{not_sampled:,} answers were not in the judge's sample (evaluator.sampling)")
     _tell_left(sum(one.left for one in result.deployments))
-    owed = sum(one.counts.owed for one in result.deployments)
+    pending = sum(one.counts.pending for one in result.deployments)
     if stopped := [one.deployment for one in result.deployments if one.budget_spent]:
         typer.echo(
             f"stopped for {', '.join(stopped)}: the judge's budget is spent. Run the same command again in the next "
             "hour, or day, of UTC: it goes on where it stopped, and nothing is paid twice",
             err=True,
         )
-    elif owed:
+    elif pending:
         typer.echo(
-            f"{owed:,} scores are owed, as the judge gave no answer; the log says why. Run the same command again once "
-            "it does: nothing is paid twice",
+            f"{pending:,} scores are owed, as the judge gave no answer; the log says why. Run the same command again "
+            "once it does: nothing is paid twice",
             err=True,
         )
     _end(result.failures, left_out)
-    if stopped or owed:
+    if stopped or pending:
         sys.exit(1)
 
 
-def _print_estimates(estimates: list[Estimate]) -> None:
+def _print_estimates(estimates: list[BackfillEstimate]) -> None:
     grid = _grid("deployment", "metric", "answers", "takes about")
     for metric in (metric for one in estimates for metric in one.metrics):
         grid.add_row(metric.deployment, metric.metric, f"{metric.answers:,}", _how_long(metric))

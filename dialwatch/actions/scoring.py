@@ -16,10 +16,10 @@ from dialwatch.config import Settings
 from dialwatch.errors import ConfigError
 from dialwatch.reports.score_page import page_of
 from dialwatch.reports.score_webhook import send
-from evaluator import Judges
-from evaluator.datasets import Report, score_dataset
+from evaluator import JudgePool
+from evaluator.datasets import DatasetReport, score_dataset
 from evaluator.judge_binding import judges_of_all
-from evaluator.judges.answer import REASONS as JUDGE_REASONS
+from evaluator.judges.exchange import REASONS as JUDGE_REASONS
 from evaluator.metrics import Metric
 from monitor.notify import Outcome, WebhookSettings
 
@@ -49,7 +49,7 @@ def score_tables(
     webhook was not delivered, or a metric that was asked for by its name lacks its model.
     """
     storage, evaluator = settings.lake.storage.storage(), settings.evaluator
-    with closing(Judges(evaluator)) as judges:
+    with closing(JudgePool(evaluator)) as judges:
         asked = None if names is None else _bound(judges, [evaluator.metric(name) for name in names])
         if judged := judges_of_all(asked or ()):
             typer.echo(f"asking judge {', '.join(judge.name for judge in judged)}", err=True)
@@ -82,7 +82,7 @@ def score_tables(
         sys.exit(1)
 
 
-def _unscored(report: Report) -> Iterator[str]:
+def _unscored(report: DatasetReport) -> Iterator[str]:
     """Give what has no score at all: the whole table, or what a judge was asked and gave no answer to."""
     summaries = list(report.summaries())
     judged = [line for line in summaries if not line.scored and not JUDGE_REASONS.isdisjoint(line.reasons)]
@@ -93,14 +93,14 @@ def _unscored(report: Report) -> Iterator[str]:
         yield "" if report.rows else ": there are no rows"
 
 
-def _bound(judges: Judges, metrics: list[Metric]) -> list[Metric]:
+def _bound(judges: JudgePool, metrics: list[Metric]) -> list[Metric]:
     try:
         return judges.bound(metrics)
     except ValueError as error:
         raise ConfigError(str(error)) from None
 
 
-def _print(report: Report, *, with_ground_truth: bool) -> None:
+def _print(report: DatasetReport, *, with_ground_truth: bool) -> None:
     grid = Grid()
     grid.add_column("metric", overflow="fold")
     for name in ("mean", "scored", "not scored"):

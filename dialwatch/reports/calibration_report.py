@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evaluator.calibration import PASSES, Agreement, Calibration, Difference, Estimate, Means
+from evaluator.calibration import PASS_THRESHOLD, Agreement, Calibration, Difference, Estimate, Means
 
 _NARROW_FROM = 50
 _GOOD, _USABLE = 0.8, 0.6
@@ -38,12 +38,14 @@ class CalibrationReport:
     advice: tuple[str, ...]
 
 
-def report(found: Calibration, compared_with: str | None = None, threshold: float = PASSES) -> CalibrationReport:
+def report(
+    found: Calibration, compared_with: str | None = None, threshold: float = PASS_THRESHOLD
+) -> CalibrationReport:
     """Say what a calibration found; `compared_with` names the other judge where there is one.
 
     `threshold` is the least score that was taken for a yes.
     """
-    by = "" if threshold == PASSES else f", a score of {threshold:g} or more being a yes"
+    by = "" if threshold == PASS_THRESHOLD else f", a score of {threshold:g} or more being a yes"
     sections = [ReportSection(f"Agreement with people{by}", tuple(_agreement(found.agreement)))]
     if found.means is not None:
         sections.append(ReportSection("Mean of all answers", tuple(_means(found.means))))

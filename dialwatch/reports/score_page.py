@@ -10,7 +10,7 @@ import jinja2
 import numpy as np
 import numpy.typing as npt
 
-from evaluator.datasets import Report, read_column
+from evaluator.datasets import DatasetReport, read_column
 from evaluator.metrics import metric_named
 from lake import Storage
 
@@ -53,7 +53,7 @@ class MetricLine:
         return "; ".join(bar.title for bar in self.bars if bar.count)
 
 
-def page_of(report: Report, storage: Storage | None = None) -> str:
+def page_of(report: DatasetReport, storage: Storage | None = None) -> str:
     """Give the page; the values are read from the table that was written, a column at a time."""
     environment = jinja2.Environment(loader=jinja2.PackageLoader("dialwatch.reports"), autoescape=True)
     return environment.get_template("scores.html").render(
@@ -68,7 +68,7 @@ def page_of(report: Report, storage: Storage | None = None) -> str:
     )
 
 
-def _lines(report: Report, storage: Storage | None) -> Iterator[MetricLine]:
+def _lines(report: DatasetReport, storage: Storage | None) -> Iterator[MetricLine]:
     for summary in report.summaries():
         about = metric_named(summary.metric).about
         values = read_column(report.dataset.data_path, summary.metric, storage)

@@ -9,11 +9,11 @@ from typing import Any
 
 import orjson
 
-from evaluator.datasets import Report, Summary
+from evaluator.datasets import DatasetReport, Summary
 from monitor.notify import Attempt, WebhookSettings, connections, deliver, signed_headers
 
 
-def send(report: Report, receiver: WebhookSettings) -> Attempt:
+def send(report: DatasetReport, receiver: WebhookSettings) -> Attempt:
     """Send a table's means once, signed as Standard Webhooks says; never raises for what the receiver does."""
     body, now = body_of(report), datetime.now(UTC)
     headers = signed_headers(str(uuid.uuid4()), now, body, receiver.secret)
@@ -22,7 +22,7 @@ def send(report: Report, receiver: WebhookSettings) -> Attempt:
         return deliver(pool, str(receiver.url), body, headers, now)
 
 
-def body_of(report: Report) -> bytes:
+def body_of(report: DatasetReport) -> bytes:
     """Give the JSON that is sent: the table's path, when it was made, its rows, and for each metric mean and counts.
 
     `reasons` are the numbers of rows without a value, by reason. A mean of no rows is null.

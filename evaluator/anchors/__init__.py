@@ -1,4 +1,4 @@
-"""Anchors: answers that are scored again and again, to see whether what judges them has changed."""
+"""Anchors: answers that are scored again and again, to see whether a judge or a model has changed."""
 
 from evaluator.anchors.rescoring import Rescoring
 from evaluator.anchors.settings import AnchorSettings

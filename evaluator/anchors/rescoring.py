@@ -1,4 +1,4 @@
-"""Scores anchors on schedule, each scoring in one commit."""
+"""Scheduled scoring of the anchors, each time in one commit."""
 
 from __future__ import annotations
 
@@ -10,9 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from evaluator.anchors.drawing import COMPARED, FIRST_DRAWS, Held, Known, drawn, of_last_day
+from evaluator.anchors.selection import (
+    COMPARED,
+    FIRST_DRAWS,
+    AnchorRows,
+    ScoredAnswer,
+    select_anchors,
+    select_of_last_day,
+)
 from evaluator.anchors.settings import AnchorSettings
-from evaluator.answers import ANSWER_COLUMNS, Answer, DeploymentTables, answers, identity, with_late_contexts
+from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, answers, identity, with_late_contexts
 from evaluator.metrics import Metric
 from evaluator.metrics.metric import Redrawable
 from evaluator.scoring import Scorer
@@ -88,7 +95,7 @@ class Rescoring:
     ) -> int:
         # Before the look at any other table: an erasure that takes rows from one moves this one.
         transaction = PassTransaction(tables.anchors)
-        held = Held.read(tables.anchors, metric.name)
+        held = AnchorRows.read(tables.anchors, metric.name)
         if (held.last_scored_at(metric.version) or _EPOCH) >= due:
             return 0
         anchors, cases = self._anchors(tables, metric, held), CaseBook.read(tables.truth, tables.logs)
@@ -103,17 +110,22 @@ class Rescoring:
                 if is_stopping():
                     return 0
                 few = with_late_contexts(tables, some[begin : begin + _AT_ONCE])
-                rows, _ = self._scorer.rows(tables, few, [_drawn(metric, draw)], cases, now)
+                rows, _ = self._scorer.rows(tables, few, [_of_draw(metric, draw)], cases, now)
                 parts.append(_as_anchors(rows, draw))
         rows = pa.concat_tables(parts)
         if rows.num_rows:
             transaction.append(rows)
-            told = {"deployment": tables.deployment, "metric": metric.name}
             text = "scored anchors of metric %r of deployment %r again: %d rows"
-            log.info(text, metric.name, tables.deployment, rows.num_rows, extra=told)
+            log.info(
+                text,
+                metric.name,
+                tables.deployment,
+                rows.num_rows,
+                extra={"deployment": tables.deployment, "metric": metric.name},
+            )
         return int(rows.num_rows)
 
-    def _anchors(self, tables: DeploymentTables, metric: Metric, held: Held) -> list[Answer]:
+    def _anchors(self, tables: DeploymentTables, metric: Metric, held: AnchorRows) -> list[LoggedAnswer]:
         """Give those that are still there, and others in the place of those that are not."""
         before = held.anchors()
         there = _answers(tables, before)
@@ -122,14 +134,14 @@ class Rescoring:
             return there
         # Scores may be kept for longer than the answers.
         first = pc.min(tables.logs.read(["date"])["date"]).as_py()
-        return there + _answers(tables, drawn(tables.scores, metric, missing, before, first))
+        return there + _answers(tables, select_anchors(tables.scores, metric, missing, before, first))
 
-    def _compared(self, tables: DeploymentTables, metric: Metric, held: Held) -> list[Answer]:
+    def _compared(self, tables: DeploymentTables, metric: Metric, held: AnchorRows) -> list[LoggedAnswer]:
         version = held.version_before(metric.version)
         if version is None:
             return []
         size = self._settings.size
-        return _answers(tables, of_last_day(tables.scores, metric.name, version, size, held.anchors()))
+        return _answers(tables, select_of_last_day(tables.scores, metric.name, version, size, held.anchors()))
 
 
 def _undecided(tables: DeploymentTables, now: datetime) -> dict[tuple[str, str], datetime]:
@@ -144,12 +156,12 @@ def _undecided(tables: DeploymentTables, now: datetime) -> dict[tuple[str, str],
     }
 
 
-def _drawn(metric: Metric, draw: int) -> Metric:
+def _of_draw(metric: Metric, draw: int) -> Metric:
     return metric.fresh(draw) if draw > 0 and isinstance(metric, Redrawable) else metric
 
 
-def _answers(tables: DeploymentTables, known: Collection[Known]) -> list[Answer]:
-    ids, days = {one.event_id for one in known}, {one.date for one in known}
+def _answers(tables: DeploymentTables, scored: Collection[ScoredAnswer]) -> list[LoggedAnswer]:
+    ids, days = {one.event_id for one in scored}, {one.date for one in scored}
     if not ids:
         return []
     where = ds.field("date").isin(sorted(days)) & ds.field("event_id").isin(sorted(ids))
@@ -157,7 +169,9 @@ def _answers(tables: DeploymentTables, known: Collection[Known]) -> list[Answer]
     return sorted(found, key=lambda answer: answer.event_id)
 
 
-def _old_scores(tables: DeploymentTables, metric: Metric, held: Held, compared: Sequence[Answer]) -> pa.Table:
+def _old_scores(
+    tables: DeploymentTables, metric: Metric, held: AnchorRows, compared: Sequence[LoggedAnswer]
+) -> pa.Table:
     """Give what the version before said of the answers that both score; what that did cost stands in `scores`."""
     version = held.version_before(metric.version)
     of_version = (ds.field("metric") == metric.name) & (ds.field("metric_version") == version)

@@ -1,4 +1,4 @@
-"""What a user may set about anchors."""
+"""Settings of the anchors."""
 
 from __future__ import annotations
 

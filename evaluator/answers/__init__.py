@@ -1,20 +1,20 @@
 """Answers to score: new ones, old ones, and those whose contexts come late."""
 
-from evaluator.answers.answer import ANSWER_COLUMNS, AT_ONCE, Answer, answers
+from evaluator.answers.answer import ANSWER_COLUMNS, AT_ONCE, LoggedAnswer, answers
 from evaluator.answers.identity import identity
 from evaluator.answers.late_contexts import Grace, wait_for_others, with_late_contexts
 from evaluator.answers.new import new_answers
-from evaluator.answers.old import Period, Place, answers_a_day, old_answers
+from evaluator.answers.old import BackfillPass, Period, answers_a_day, old_answers
 from evaluator.answers.tables import DeploymentTables
 
 __all__ = [
     "ANSWER_COLUMNS",
     "AT_ONCE",
-    "Answer",
+    "BackfillPass",
     "DeploymentTables",
     "Grace",
+    "LoggedAnswer",
     "Period",
-    "Place",
     "answers",
     "answers_a_day",
     "identity",

@@ -1,4 +1,4 @@
-"""Rows of `parsed_logs` as answers that a person saw."""
+"""`LoggedAnswer`: a row of `parsed_logs` as an answer that a person saw."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LoggedAnswer:
     """One answer that a person saw.
 
     `case_question` is the question that it is compared by, which says by itself what is asked; None where none does.
     `text` is empty where the application ended its answer without a word, and None where the log does not hold the
     answer (a secured key, a cut line) or it is a tool call. `contexts` are the texts of the chunks in rank order, an
-    empty list where nothing was retrieved, and None where the log does not tell what was, or only images were.
+    empty list where nothing was retrieved, and None where the log does not say what was, or only images were.
     `cited_only` says that the chunks are those that the answer cited, not all that were retrieved. `call` is the trace
     and span of the answer where the prompt of a model call that it made would say more than its own contexts.
     `price` is that of all calls that it took. `model` is what the log names as the model, `is_cut` whether the answer
@@ -65,15 +65,15 @@ class Answer:
     is_cut: bool
 
 
-def answers(rows: pa.Table, at_once: int = AT_ONCE) -> Iterator[list[Answer]]:
+def answers(rows: pa.Table, at_once: int = AT_ONCE) -> Iterator[list[LoggedAnswer]]:
     """Give the answers among rows with `ANSWER_COLUMNS`, a bounded number at a time."""
     found = rows.filter(IS_ANSWER)
     for start in range(0, found.num_rows, at_once):
         yield [_answer(row) for row in found.slice(start, at_once).to_pylist()]
 
 
-def _answer(row: Mapping[str, Any]) -> Answer:
-    return Answer(
+def _answer(row: Mapping[str, Any]) -> LoggedAnswer:
+    return LoggedAnswer(
         event_id=row["event_id"],
         response_id=row["response_id"],
         response_ids=tuple(row["response_ids"] or ()),

@@ -1,4 +1,4 @@
-"""Ids that are the same whenever the same row is made again."""
+"""Ids of rows: hashes that are the same whenever the same row is made again."""
 
 from __future__ import annotations
 

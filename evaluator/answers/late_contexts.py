@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from evaluator.answers.answer import ANSWER_COLUMNS, Answer
+from evaluator.answers.answer import ANSWER_COLUMNS, LoggedAnswer
 from evaluator.answers.tables import DeploymentTables
 from lake import IS_ANSWER, OUTRANKED_BY_CHILD, PARSED_LOGS, usable_texts
 
@@ -75,13 +75,13 @@ def waits_after(until: int) -> ds.Expression:
     return _MAY_GET_CONTEXTS & written.is_valid() & (written > _moment(until))
 
 
-def with_late_contexts(tables: DeploymentTables, some: Sequence[Answer]) -> list[Answer]:
+def with_late_contexts(tables: DeploymentTables, some: Sequence[LoggedAnswer]) -> list[LoggedAnswer]:
     """Give the answers with the contexts of their own model calls, where these have come and say more."""
     found = tables.children.of({answer.call: answer.requested_at for answer in some if answer.call}, tables.deployment)
     return [_with(answer, found[answer.call]) if answer.call in found else answer for answer in some]
 
 
-def _with(answer: Answer, contexts: Sequence[dict[str, Any]]) -> Answer:
+def _with(answer: LoggedAnswer, contexts: Sequence[dict[str, Any]]) -> LoggedAnswer:
     texts = usable_texts(contexts)
     return answer if texts is None else replace(answer, contexts=texts, cited_only=False)
 

@@ -1,4 +1,4 @@
-"""Which rows of `parsed_logs` the scores have not had yet."""
+"""New answers: rows of `parsed_logs` that no earlier pass has read."""
 
 from __future__ import annotations
 

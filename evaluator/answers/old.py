@@ -1,4 +1,4 @@
-"""Answers of a stretch of time that the service has been through: what a backfill may score."""
+"""Old answers: rows of `parsed_logs` that the service has been through, which a backfill may score."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Period:
 
 
 @dataclass(frozen=True)
-class Place:
+class BackfillPass:
     """How far the service and earlier backfills have come with a deployment, and the pass that goes on from there.
 
     `waited_until` is the moment up to which answers have waited long enough for their contexts, in microseconds since
@@ -53,14 +53,14 @@ class Place:
     waited_until: int
 
     @classmethod
-    def of(cls, tables: DeploymentTables, now: datetime, context_grace: float) -> Place:
+    def of(cls, tables: DeploymentTables, now: datetime, context_grace: float) -> BackfillPass:
         """Begin the pass."""
         transaction = PassTransaction(tables.scores, (*POSITIONS, WAITED_UNTIL), (BACKFILLS, PASSES))
         by_the_clock = int((now - timedelta(seconds=context_grace)).timestamp() * 1_000_000)
-        place = cls(transaction, transaction.committed.get(WAITED_UNTIL, by_the_clock))
-        if place.is_served:
+        begun = cls(transaction, transaction.committed.get(WAITED_UNTIL, by_the_clock))
+        if begun.is_served:
             transaction.beside(PASSES)
-        return place
+        return begun
 
     @property
     def is_served(self) -> bool:
@@ -69,7 +69,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Batch:
+class AnswerBatch:
     """Rows of at most `ANSWERS_AT_ONCE` answers, and how many more were left to the service."""
 
     rows: pa.Table
@@ -88,8 +88,8 @@ def answers_a_day(tables: DeploymentTables, period: Period) -> dict[date, int]:
 
 
 def old_answers(
-    tables: DeploymentTables, period: Period, day: date, place: Place, columns: Sequence[str] = ANSWER_COLUMNS
-) -> Iterator[Batch]:
+    tables: DeploymentTables, period: Period, day: date, begun: BackfillPass, columns: Sequence[str] = ANSWER_COLUMNS
+) -> Iterator[AnswerBatch]:
     """Read a day's answers without those that the service has still to score.
 
     Those are new to it, or wait for their contexts. In memory are the rows of a row group or two. Raises
@@ -97,18 +97,18 @@ def old_answers(
     """
     logs = tables.logs.dataset()
     # After the look at the rows: each of them that is new to the service is then among these.
-    unread = _unread(tables, place)
+    unread = _unread(tables, begun)
     for rows in _batches(_read(logs, period.answers(day), columns)):
-        ready = rows.filter(~waits_after(place.waited_until))
+        ready = rows.filter(~waits_after(begun.waited_until))
         if unread is not None:
             ready = ready.filter(pc.invert(pc.is_in(ready["event_id"], unread)))
-        yield Batch(ready, rows.num_rows - ready.num_rows)
+        yield AnswerBatch(ready, rows.num_rows - ready.num_rows)
 
 
-def _unread(tables: DeploymentTables, place: Place) -> pa.Array | None:
-    if not place.is_served:
+def _unread(tables: DeploymentTables, begun: BackfillPass) -> pa.Array | None:
+    if not begun.is_served:
         return None
-    rows: pa.Table = new_answers(tables, place.transaction.committed, ["event_id"]).rows
+    rows: pa.Table = new_answers(tables, begun.transaction.committed, ["event_id"]).rows
     return rows["event_id"].combine_chunks()
 
 

@@ -1,4 +1,4 @@
-"""The tables of one deployment that the evaluator reads and writes."""
+"""Tables of one deployment that the evaluator reads and writes."""
 
 from __future__ import annotations
 

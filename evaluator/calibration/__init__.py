@@ -1,26 +1,26 @@
-"""How far a judge can be trusted: its agreement with people, and the mean that its scores and their labels give."""
+"""Calibration of a judge against people's labels: its agreement with them, and a mean that is corrected by them."""
 
 from evaluator.calibration.agreement import Agreement, Difference, agreement, difference
-from evaluator.calibration.asking import Asked, ask
 from evaluator.calibration.biases import Repeatability, length_bias, repeatability
 from evaluator.calibration.bootstrap import Estimate
 from evaluator.calibration.calibration import Calibration, calibrate
 from evaluator.calibration.corrected_mean import Means, MoreLabels, means, more_labels
-from evaluator.calibration.labelled import PASSES, CalibrationError, Rows, rows_of
+from evaluator.calibration.labelled import PASS_THRESHOLD, CalibrationError, LabelledRows, rows_of
+from evaluator.calibration.repeated_scores import RepeatedScores, ask
 from evaluator.calibration.scored_answers import scored_answers, with_labels, with_likes
 
 __all__ = [
-    "PASSES",
+    "PASS_THRESHOLD",
     "Agreement",
-    "Asked",
     "Calibration",
     "CalibrationError",
     "Difference",
     "Estimate",
+    "LabelledRows",
     "Means",
     "MoreLabels",
     "Repeatability",
-    "Rows",
+    "RepeatedScores",
     "agreement",
     "ask",
     "calibrate",

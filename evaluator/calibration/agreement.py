@@ -1,4 +1,4 @@
-"""How well a judge agrees with people."""
+"""Agreement of a judge's scores with people's labels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from evaluator.calibration.bootstrap import Estimate, Statistic, bootstrapped, divided, weighted_mean
-from evaluator.calibration.labelled import PASSES, Floats, Rows
+from evaluator.calibration.labelled import PASS_THRESHOLD, Floats, LabelledRows
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ LEAST_KAPPA_DIFFERENCE = -0.03
 LEAST_RATE_DIFFERENCE = -0.02
 
 
-def agreement(rows: Rows, seed: int = 0) -> Agreement:
+def agreement(rows: LabelledRows, seed: int = 0) -> Agreement:
     """Compare scores with labels, yes or no by `rows.threshold` and by 0.5; intervals by bootstrap over questions.
 
     Cohen, Educ. Psychol. Meas. 20 (1960): kappa = (observed agreement - agreement by chance) / (1 - that by chance).
@@ -67,7 +67,7 @@ def agreement(rows: Rows, seed: int = 0) -> Agreement:
     return Agreement(len(labelled), labelled.questions, **bootstrapped(statistics, labelled, seed))
 
 
-def difference(rows: Rows, other: Floats, seed: int = 0) -> Difference:
+def difference(rows: LabelledRows, other: Floats, seed: int = 0) -> Difference:
     """Compare another judge's scores of the same answers with these, both by `rows.threshold`.
 
     It is accepted where the interval of the difference in kappa stays above -0.03 and neither rate drops by 2 points
@@ -97,7 +97,7 @@ def difference(rows: Rows, other: Floats, seed: int = 0) -> Difference:
     return Difference(kappa, tpr, tnr, accepted)
 
 
-def _yes(values: Floats, threshold: float = PASSES) -> Floats:
+def _yes(values: Floats, threshold: float = PASS_THRESHOLD) -> Floats:
     return (values >= threshold).astype(np.float64)
 
 

@@ -1,4 +1,4 @@
-"""What a judge's scores depend on although they should not: chance, the order of the chunks, an answer's length."""
+"""Biases of a judge: what its scores should not depend on, such as chance, the order of the chunks, and length."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from evaluator.calibration.bootstrap import Estimate, bootstrapped, weighted_mean
-from evaluator.calibration.labelled import Floats, Rows
+from evaluator.calibration.labelled import Floats, LabelledRows
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class Repeatability:
     deviation: float | None
 
 
-def repeatability(rows: Rows, draws: Floats, seed: int = 0) -> Repeatability:
+def repeatability(rows: LabelledRows, draws: Floats, seed: int = 0) -> Repeatability:
     """Compare draws (answers, draws) with each other; answers that lack a score in a draw are left out.
 
-    Draws of one prompt tell how far chance goes, draws with the chunks in other orders how far their positions do.
+    Draws of one prompt show how far chance goes, draws with the chunks in other orders how far their positions do.
     """
     whole = np.asarray(~np.isnan(draws).any(axis=1))
     chosen, draws = rows.where(whole), draws[whole]
@@ -40,7 +40,7 @@ def repeatability(rows: Rows, draws: Floats, seed: int = 0) -> Repeatability:
     return Repeatability(len(draws), draws.shape[1], share, float(np.sqrt(draws.var(axis=1, ddof=1).mean())))
 
 
-def length_bias(rows: Rows, seed: int = 0) -> Estimate:
+def length_bias(rows: LabelledRows, seed: int = 0) -> Estimate:
     """How much more the judge gives to longer answers than people do: above 0 where it favours them, -1 to 1.
 
     Formula: mean of (score - label) over the longer half of the labelled answers less that over the others; the halves

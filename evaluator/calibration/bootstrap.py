@@ -1,4 +1,4 @@
-"""Intervals for whatever can be computed from weighted rows: questions are drawn again and again."""
+"""Cluster bootstrap: intervals of whatever can be computed from weighted rows, whose questions are drawn again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluator.calibration.labelled import Floats, Rows
+from evaluator.calibration.labelled import Floats, LabelledRows
 
 RESAMPLES = 2000
 _CELLS = 4_000_000
@@ -31,7 +31,7 @@ class Estimate:
         return None if self.low is None or self.high is None else self.high - self.low
 
 
-def bootstrapped(statistics: Mapping[str, Statistic], rows: Rows, seed: int = 0) -> dict[str, Estimate]:
+def bootstrapped(statistics: Mapping[str, Statistic], rows: LabelledRows, seed: int = 0) -> dict[str, Estimate]:
     """Give statistics of the rows, each with its percentile interval over resamples of questions (cluster bootstrap).
 
     All rows of a question are drawn together, with replacement, as often as there are questions. There is no interval
@@ -60,7 +60,7 @@ def _estimate(value: float, found: list[Floats]) -> Estimate:
     return Estimate(value, float(low), float(high))
 
 
-def _weights(rows: Rows, seed: int) -> Iterator[Floats]:
+def _weights(rows: LabelledRows, seed: int) -> Iterator[Floats]:
     chance = np.random.default_rng(seed)
     at_once = max(1, _CELLS // len(rows))
     share = np.full(rows.questions, 1.0 / rows.questions)

@@ -1,4 +1,4 @@
-"""All that a table of scores and labels says of a judge."""
+"""All figures that a table of scores and labels gives about a judge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evaluator.calibration.agreement import Agreement, Difference, agreement, di
 from evaluator.calibration.biases import Repeatability, length_bias, repeatability
 from evaluator.calibration.bootstrap import Estimate
 from evaluator.calibration.corrected_mean import Means, MoreLabels, means, more_labels
-from evaluator.calibration.labelled import PASSES, CalibrationError, Floats, Rows, rows_of
+from evaluator.calibration.labelled import PASS_THRESHOLD, CalibrationError, Floats, LabelledRows, rows_of
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def calibrate(
     draws: Floats | None = None,
     reordered: Floats | None = None,
     other: Floats | None = None,
-    threshold: float = PASSES,
+    threshold: float = PASS_THRESHOLD,
     seed: int = 0,
 ) -> Calibration:
     """Say what a table with `score` and `label` (see `rows_of`) says of whoever gave the scores.
@@ -67,5 +67,5 @@ def calibrate(
     )
 
 
-def _pairs(rows: Rows, reordered: Floats) -> Floats:
+def _pairs(rows: LabelledRows, reordered: Floats) -> Floats:
     return np.column_stack([rows.score, reordered])

@@ -1,4 +1,4 @@
-"""The true mean of a metric from a judge's scores of all answers and people's labels on a few."""
+"""Mean of a metric, estimated from a judge's scores of all answers and people's labels of a few."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from evaluator.calibration.agreement import Agreement
 from evaluator.calibration.bootstrap import Estimate
-from evaluator.calibration.labelled import Floats, Rows
+from evaluator.calibration.labelled import Floats, LabelledRows
 
 _NORMAL = NormalDist().inv_cdf(0.975)
 _LABELS = (50, 100, 200, 300, 500, 1000, 2000)
@@ -41,7 +41,7 @@ class MoreLabels:
     labels_alone: float
 
 
-def means(rows: Rows, agreed: Agreement) -> Means:
+def means(rows: LabelledRows, agreed: Agreement) -> Means:
     """Estimate the mean label of all answers, with 95 % intervals.
 
     The labelled answers must be drawn at random from all, or with known probabilities (`weight`): labels that people
@@ -72,7 +72,7 @@ def means(rows: Rows, agreed: Agreement) -> Means:
     return Means(judge, labels, corrected, trust, _rogan_gladen(rows, agreed))
 
 
-def more_labels(rows: Rows, found: Means) -> list[MoreLabels]:
+def more_labels(rows: LabelledRows, found: Means) -> list[MoreLabels]:
     """Say what more labels would buy, by the variances seen so far; labels are taken from the unlabelled answers."""
     known = ~np.isnan(rows.label)
     labelled, unlabelled = rows.where(known), rows.where(~known)
@@ -94,7 +94,7 @@ def more_labels(rows: Rows, found: Means) -> list[MoreLabels]:
     return result
 
 
-def _trust(labelled: Rows, unlabelled: Rows) -> float | None:
+def _trust(labelled: LabelledRows, unlabelled: LabelledRows) -> float | None:
     if labelled.questions < 2 or not len(unlabelled):
         return None
     variance = _variance(labelled, labelled.score) + _variance(unlabelled, unlabelled.score)
@@ -103,7 +103,7 @@ def _trust(labelled: Rows, unlabelled: Rows) -> float | None:
     return float(np.clip(_covariance(labelled, labelled.label, labelled.score) / variance, 0.0, 1.0))
 
 
-def _rogan_gladen(rows: Rows, agreed: Agreement) -> float | None:
+def _rogan_gladen(rows: LabelledRows, agreed: Agreement) -> float | None:
     observed = _mean(rows, (rows.score >= rows.threshold).astype(np.float64))
     tpr, tnr = agreed.tpr.value, agreed.tnr.value
     if observed is None or tpr is None or tnr is None or tpr + tnr - 1 < _LEAST_INFORMATIVE:
@@ -111,15 +111,15 @@ def _rogan_gladen(rows: Rows, agreed: Agreement) -> float | None:
     return float(np.clip((observed + tnr - 1) / (tpr + tnr - 1), 0.0, 1.0))
 
 
-def _mean(rows: Rows, values: Floats) -> float | None:
+def _mean(rows: LabelledRows, values: Floats) -> float | None:
     return float(np.average(values, weights=rows.weight)) if len(rows) else None
 
 
-def _variance(rows: Rows, values: Floats) -> float:
+def _variance(rows: LabelledRows, values: Floats) -> float:
     return _covariance(rows, values, values)
 
 
-def _covariance(rows: Rows, x: Floats, y: Floats) -> float:
+def _covariance(rows: LabelledRows, x: Floats, y: Floats) -> float:
     """Covariance of two weighted means, by sums over questions."""
     questions = rows.questions
     if questions < 2:

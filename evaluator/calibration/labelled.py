@@ -1,4 +1,4 @@
-"""What is to be calibrated: a judge's scores, and people's labels on some of the same answers."""
+"""Rows that a calibration works on: a judge's scores, and people's labels of some of the same answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 
-PASSES = 0.5
+PASS_THRESHOLD = 0.5
 """A label of at least this much is a yes, and so is a score unless another threshold is given."""
 
 
@@ -19,7 +19,7 @@ class CalibrationError(ValueError):
 
 
 @dataclass(frozen=True)
-class Rows:
+class LabelledRows:
     """Some answers: arrays with a value an answer.
 
     `score` is the judge's and `label` the person's, both from 0 to 1; a label is NaN where nobody gave one. `question`
@@ -33,12 +33,12 @@ class Rows:
     question: npt.NDArray[np.int64]
     weight: Floats
     length: Floats
-    threshold: float = PASSES
+    threshold: float = PASS_THRESHOLD
 
     def __len__(self) -> int:
         return len(self.score)
 
-    def where(self, chosen: npt.NDArray[np.bool_]) -> Rows:
+    def where(self, chosen: npt.NDArray[np.bool_]) -> LabelledRows:
         """Give some of them, their questions numbered anew from 0."""
         question = np.unique(self.question[chosen], return_inverse=True)[1].astype(np.int64)
         return replace(
@@ -56,7 +56,7 @@ class Rows:
         return int(self.question.max()) + 1 if len(self) else 0
 
 
-def rows_of(frame: pd.DataFrame, threshold: float = PASSES) -> Rows:
+def rows_of(frame: pd.DataFrame, threshold: float = PASS_THRESHOLD) -> LabelledRows:
     """Read a table; rows without a score are left out, and a score of at least `threshold` is a yes.
 
     Columns: `score` and `label` from 0 to 1 (or bool), a label null where there is none; and, if they are there,
@@ -71,7 +71,9 @@ def rows_of(frame: pd.DataFrame, threshold: float = PASSES) -> Rows:
     frame = frame.reset_index(drop=True)
     score, label = _numbers(frame, "score", 0.0, 1.0), _numbers(frame, "label", 0.0, 1.0)
     weight = _numbers(frame, "weight", 1e-9, np.inf) if "weight" in frame.columns else np.ones(len(frame))
-    rows = Rows(score, label, _questions(frame), np.where(np.isnan(weight), 1.0, weight), _lengths(frame), threshold)
+    rows = LabelledRows(
+        score, label, _questions(frame), np.where(np.isnan(weight), 1.0, weight), _lengths(frame), threshold
+    )
     return rows.where(~np.isnan(score))
 
 

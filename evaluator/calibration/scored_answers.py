@@ -1,4 +1,4 @@
-"""Scores and people's opinions as they are in the lake, as a table that can be calibrated."""
+"""Scores and people's signals of the lake, joined into a table that can be calibrated."""
 
 from __future__ import annotations
 

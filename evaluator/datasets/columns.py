@@ -1,4 +1,4 @@
-"""The columns of answers and ground truth, what metrics call them, and how they are written again."""
+"""Columns of answers and of ground truth: their names for metrics, and their types when they are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables and their metadata at a local path or an S3 URI: opened, read, and written whole or not at all."""
+"""Files of tables and of their metadata, local or S3: opened, read, and written whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers brought together with the ground truth of the same question over the same documents."""
+"""Join of answers with the ground truth of the same question over the same documents."""
 
 from __future__ import annotations
 
@@ -102,12 +102,12 @@ def with_other_cases(table: pa.Table) -> tuple[pa.Table, Sequence[Sequence[int]]
         cases[row].append(place)
     whole = table.drop_columns([OTHER_CASES]).take(pa.array([*rows, *(row for row, _ in others)], pa.int64()))
     for name in {name for _, one in others for name in one}:
-        told = [*_cells(table, name), *(one.get(name) for _, one in others)]
+        cells = [*_cells(table, name), *(one.get(name) for _, one in others)]
         if name in whole.schema.names:
-            column = _column(told, whole.schema.field(name).type)
+            column = _column(cells, whole.schema.field(name).type)
             whole = whole.set_column(whole.schema.get_field_index(name), name, column)
         else:
-            whole = whole.append_column(name, pa.array(told))
+            whole = whole.append_column(name, pa.array(cells))
     return whole, cases
 
 

@@ -1,4 +1,4 @@
-"""Which metrics two tables can be scored with, and the columns of the table that comes out."""
+"""Layout of a scored table: which metrics two tables can be scored with, and which columns come out."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _frame(cells: Mapping[str, Sequence[object]], rows: int) -> pd.DataFrame:
 
 
 def _unavailable(metric: Metric) -> str | None:
-    """Try a metric that asks a model on a row, so that one that cannot run is told before thousands are read.
+    """Try a metric that asks a model on a row, so that one that cannot run is known before thousands are read.
 
     One that asks a judge is tried on no row, as the judge would be paid for it.
     """

@@ -1,4 +1,4 @@
-"""The JSON beside a table, as aidial-rag-eval 0.7.0 writes and reads it: where its rows come from, and their means."""
+"""Metadata beside a table, as aidial-rag-eval 0.7.0 writes and reads it: sources and means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The columns of aidial-rag-eval 0.7.0 about retrieval, for the rows of a batch."""
+"""Columns about retrieval that aidial-rag-eval 0.7.0 has, for the rows of a batch."""
 
 from __future__ import annotations
 

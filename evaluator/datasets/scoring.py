@@ -1,4 +1,4 @@
-"""Two tables in, a table with scores and its metadata out, a batch of rows at a time."""
+"""Scoring of a table of answers, a batch of rows at a time, with its metadata and its means."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from evaluator.datasets.joining import KEYS, WHY, GroundTruth
 from evaluator.datasets.layout import Layout
 from evaluator.datasets.metadata import Dataset, Metadata
 from evaluator.datasets.pool import Joined, scored
-from evaluator.datasets.totals import Totals
+from evaluator.datasets.totals import ScoringTotals
 from evaluator.metrics import Metric, Models
 from lake import Storage
 
@@ -42,7 +42,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Report:
+class DatasetReport:
     """What became of a table: where it was written, and the means of its metrics as `aggregate` gives them.
 
     `left_out` names, for each metric that could not be scored, the columns that it lacks, `unavailable` says why its
@@ -79,14 +79,14 @@ def score_dataset(
     batch_rows: int = BATCH_ROWS,
     on_progress: Progress | None = None,
     now: datetime | None = None,
-) -> Report:
+) -> DatasetReport:
     """Score the answers of a table against the ground truth of another, and write the rows with their scores.
 
     Paths are local or `s3://`. Rows are joined on the documents as a set and the question; those without a partner
     are left out and counted, and an answer to which there are several gives several rows. Without ground truth every
     answer is scored, by the metrics that need none. `metrics` None stands for all that the columns allow and no
-    judge is needed for. A metric
-    whose model is not on this machine is left out and told; `models` are those of metrics that are given by name.
+    judge is needed for. A metric whose model is not on this machine is left out, and the report says so; `models` are
+    those of metrics that are given by name.
 
     Every column of the two tables is carried over. Beside the scores stand the columns of aidial-rag-eval 0.7.0 with
     its arithmetic (`facts_ranks`, `context_relevance`, `context_highlight`, `recall`, `precision`, `mrr`, `f1`), and
@@ -96,14 +96,14 @@ def score_dataset(
 
     The answers are read and written in batches, which `workers` processes score; the ground truth is in memory. The
     table appears when it is whole.
-    `on_progress` gets the answers done and the answers there are. `now` is the time that the metadata tell.
+    `on_progress` gets the answers done and the answers there are. `now` is the time of the metadata.
 
     Raises DatasetError for a table that cannot be used, UnknownMetricError, and OSError.
     """
     data_path, metadata_path = paths_of(destination)
     sources = [open_dataset(path, storage) for path in (ground_truth, answers) if path is not None]
     truth = None if ground_truth is None else GroundTruth.read(ground_truth, storage)
-    totals = Totals()
+    totals = ScoringTotals()
     with reading(answers, storage) as table:
         schemas = _schemas(answers, table.schema_arrow, truth)
         layout = Layout.of(schemas, metrics, models, details=details)
@@ -124,7 +124,7 @@ def score_dataset(
     )
     with writing(metadata_path, storage) as file:
         file.write(metadata.model_dump_json(indent=2).encode())
-    return Report(
+    return DatasetReport(
         dataset=Dataset(metadata_path=metadata_path, data_path=data_path, metadata=metadata),
         aggregate=totals.aggregation.frame(),
         left_out=layout.left_out,
@@ -155,6 +155,6 @@ def _schema(layout: Layout) -> pa.Schema:
     return schema.with_metadata({"dialwatch": orjson.dumps(own)})
 
 
-def _statistics(totals: Totals, truth: GroundTruth | None) -> dict[str, float]:
+def _statistics(totals: ScoringTotals, truth: GroundTruth | None) -> dict[str, float]:
     sizes: dict[str, float] = {} if truth is None else {"Ground truth size": len(truth.table)}
     return sizes | {"Answers size": totals.answers, "Evaluation data size": totals.rows}

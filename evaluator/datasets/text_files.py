@@ -1,4 +1,4 @@
-"""Tables in text: CSV with lists as JSON in their cells, and JSON lines."""
+"""Readers of tables in text: CSV with lists as JSON in their cells, and JSON lines."""
 
 from __future__ import annotations
 

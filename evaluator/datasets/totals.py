@@ -1,4 +1,4 @@
-"""What adds up while a table is scored: rows, and the means of its columns."""
+"""Counts of rows and means of columns while a table is scored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evaluator.datasets.retrieval import MEANS
 from evaluator.metrics import Aggregation
 
 
-class Totals:
+class ScoringTotals:
     """Counts of rows and means of columns, of batches that are added one by one.
 
     `answers` are read, `joined` of them have ground truth, `rows` are written.

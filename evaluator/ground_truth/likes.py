@@ -1,4 +1,4 @@
-"""Which answers people liked: signals joined with answers, whichever came first."""
+"""Liked answers: people's signals joined with answers, whichever came first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ground truth from signals: an answer that people found good becomes a proposed case."""
+"""Proposals of ground truth: an answer that people found good becomes a case."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from evaluator.answers import ANSWER_COLUMNS, Answer, DeploymentTables, answers, identity, with_late_contexts
+from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, answers, identity, with_late_contexts
 from evaluator.ground_truth.facts import EXTRACTOR, supporting_sentences
 from evaluator.ground_truth.likes import (
     CAN_MAKE_GOOD,
@@ -67,7 +67,7 @@ def _newly_liked(tables: DeploymentTables, new: pa.Table, likes: pa.Table) -> li
 
 def _read_answers(
     tables: DeploymentTables, liked: Iterable[LikedAnswer], known: set[str]
-) -> Iterator[tuple[Answer, LikedAnswer]]:
+) -> Iterator[tuple[LoggedAnswer, LikedAnswer]]:
     """Read the liked answers without a case, one day at a time."""
     by_day: dict[date, dict[str, LikedAnswer]] = defaultdict(dict)
     for like in liked:
@@ -79,7 +79,7 @@ def _read_answers(
             yield from ((answer, likes[answer.event_id]) for answer in with_late_contexts(tables, some))
 
 
-def _cases(answer: Answer, like: LikedAnswer, now: datetime) -> Iterator[dict[str, Any]]:
+def _cases(answer: LoggedAnswer, like: LikedAnswer, now: datetime) -> Iterator[dict[str, Any]]:
     """Give the case of a liked answer; none where its text or its `case_question` is missing."""
     if not answer.case_question or not answer.text or not answer.text.strip():
         return

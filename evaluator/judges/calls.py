@@ -1,4 +1,4 @@
-"""Every call of a judge, on disk before it is made and again before its reply is used: the cache and the ledger."""
+"""File of the calls of judges, which is the cache of their replies and the ledger of their costs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BudgetSpentError(Exception):
 
 
 @dataclass(frozen=True)
-class Forgotten:
+class ForgottenReplies:
     """How many replies were forgotten, and whether their bytes, and those of earlier ones, are gone from the disk.
 
     They are not where somebody went on reading the file (SQLite keeps what a reader may see).
@@ -120,12 +120,12 @@ class Calls:
         """Give what a judge's calls of this hour and of this day did cost, or may have where they are not finished."""
         return self._spent(judge, self._clock())
 
-    def forget_replies(self) -> Forgotten:
+    def forget_replies(self) -> ForgottenReplies:
         """Forget every reply; the budgets stay right. Waits up to 30 s for those who read the file."""
         with self._transaction():
             gone = self._database.execute("DELETE FROM calls WHERE reply IS NOT NULL").rowcount
         is_busy, *_ = self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        return Forgotten(gone, not is_busy)
+        return ForgottenReplies(gone, not is_busy)
 
     def averages(self, judge: str) -> tuple[float | None, float | None]:
         """Give a judge's average cost of a call, and tokens of a reply; None where that is known of none."""

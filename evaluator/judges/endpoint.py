@@ -1,4 +1,4 @@
-"""One request to an endpoint, and what its failure means for the next."""
+"""Client of one endpoint: sends a request once, and says what a failure means for the next one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from evaluator.judges.answer import Reason
-from evaluator.judges.reply import Reply, UnreadableReplyError, read_reply
+from evaluator.judges.completion import ChatCompletion, UnreadableCompletionError, read_completion
+from evaluator.judges.exchange import Reason
 from evaluator.judges.settings import JudgeSettings
 
 if TYPE_CHECKING:  # it takes a second to import, and most commands ask no judge
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # it takes a second to import, and most commands ask no judge
     import openai
 
 _QUOTED_CHARACTERS = 200
-_NO_FORM = frozenset({400, 422, 501})
+_UNKNOWN_FORMAT = frozenset({400, 422, 501})
 _CONTENT_FILTER = "content_filter"
 _NEVER_FITS = frozenset({"context_length_exceeded", "string_above_max_length"})
 _NO_CONNECTION = "no connection could be made; is base_url right, and does the endpoint run?"
@@ -29,32 +29,33 @@ _CODE = re.compile(r"[A-Za-z0-9_.]{1,40}")
 
 
 @dataclass(frozen=True)
-class Failure:
+class EndpointFailure:
     """What a failed request means.
 
-    Once more (`again`) after `after` seconds at least; that the endpoint has too much to do (`busy`) or does not work
-    (`down`); that the call may have to be paid (`paid`); that another form of request may be taken (`other_form`).
+    It may be sent again (`retry`), after `wait` seconds at least; the endpoint has too much to do (`busy`) or does not
+    work (`down`); the call may have to be paid (`paid`); a request of another format may be taken (`other_format`).
     """
 
     reason: Reason
-    again: bool = False
-    after: float = 0.0
+    retry: bool = False
+    wait: float = 0.0
     busy: bool = False
     down: bool = False
     paid: bool = False
-    other_form: bool = False
+    other_format: bool = False
 
 
 class EndpointError(Exception):
-    """A request failed; `failure` says what that means, and `told` what happened, in words that a log may have.
+    """A request failed; `failure` says what that means for the next one.
 
-    The message has besides what was `quoted` of the endpoint, which may quote the prompt.
+    The message has what the endpoint said too (`quoted`), which may quote the prompt. `without_text` has not: it is
+    for logs.
     """
 
-    def __init__(self, failure: Failure, told: str, quoted: str = "") -> None:
-        super().__init__(f"{told}: {quoted}" if quoted else told)
+    def __init__(self, failure: EndpointFailure, what: str, quoted: str = "") -> None:
+        super().__init__(f"{what}: {quoted}" if quoted else what)
         self.failure = failure
-        self.told = told
+        self.without_text = what
 
 
 class Endpoint:
@@ -65,7 +66,7 @@ class Endpoint:
         self._wall_clock = wall_clock
         self._client = _client(settings)
 
-    async def send(self, body: Mapping[str, Any]) -> Reply:
+    async def send(self, body: Mapping[str, Any]) -> ChatCompletion:
         """Give the reply to a chat completion request. Raises EndpointError."""
         import httpx2
         import openai
@@ -74,51 +75,51 @@ class Endpoint:
             async with asyncio.timeout(self._settings.timeout):
                 response = await self._client.post("/chat/completions", cast_to=httpx2.Response, body=body)
         except (TimeoutError, openai.APITimeoutError) as error:
-            self._fail_late(error)
+            self._raise_timeout(error)
         except openai.APIStatusError as error:
             quoted = error.message[:_QUOTED_CHARACTERS]
-            raise EndpointError(self._failure(error), _told(error), quoted) from None
+            raise EndpointError(self._failure(error), _status_of(error), quoted) from None
         except openai.APIConnectionError as error:
             was_sent = _was_sent(error)
-            failure = Failure("judge_unavailable", again=True, down=True, paid=was_sent)
-            told = "the connection was cut" if was_sent else _NO_CONNECTION
-            raise EndpointError(failure, told, repr(error.__cause__)) from None
+            failure = EndpointFailure("judge_unavailable", retry=True, down=True, paid=was_sent)
+            what = "the connection was cut" if was_sent else _NO_CONNECTION
+            raise EndpointError(failure, what, repr(error.__cause__)) from None
         try:
-            return read_reply(response.content)
-        except UnreadableReplyError as error:
+            return read_completion(response.content)
+        except UnreadableCompletionError as error:
             reason: Reason = "judge_content_filter" if error.code == _CONTENT_FILTER else "judge_failed"
-            failure = Failure(reason, again=reason == "judge_failed", down=True, paid=True)
+            failure = EndpointFailure(reason, retry=reason == "judge_failed", down=True, paid=True)
             raise EndpointError(failure, "its response cannot be read", str(error)) from None
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
 
-    def _fail_late(self, error: Exception) -> NoReturn:
+    def _raise_timeout(self, error: Exception) -> NoReturn:
         if not _was_sent(error):
-            raise EndpointError(Failure("judge_unavailable", again=True, down=True), _NO_CONNECTION) from None
-        failure = Failure("judge_timeout", again=True, busy=True, down=True, paid=True)
+            raise EndpointError(EndpointFailure("judge_unavailable", retry=True, down=True), _NO_CONNECTION) from None
+        failure = EndpointFailure("judge_timeout", retry=True, busy=True, down=True, paid=True)
         message = f"no whole reply within {self._settings.timeout:g} s; a longer `timeout` may help"
         raise EndpointError(failure, message) from None
 
-    def _failure(self, error: openai.APIStatusError) -> Failure:
+    def _failure(self, error: openai.APIStatusError) -> EndpointFailure:
         status, code = error.status_code, error.code
         if code == _CONTENT_FILTER:
-            return Failure("judge_content_filter")
+            return EndpointFailure("judge_content_filter")
         if status == 429 and code == "insufficient_quota":
-            return Failure("judge_unavailable", down=True)
+            return EndpointFailure("judge_unavailable", down=True)
         if status == 429 or status == 503:
-            after = self._retry_after(error.response.headers)
-            return Failure("judge_unavailable", again=True, after=after, busy=True, down=status == 503)
+            wait = self._retry_after(error.response.headers)
+            return EndpointFailure("judge_unavailable", retry=True, wait=wait, busy=True, down=status == 503)
         if status in (408, 504):
-            return Failure("judge_timeout", again=True, busy=True, down=True, paid=True)
+            return EndpointFailure("judge_timeout", retry=True, busy=True, down=True, paid=True)
         if status >= 500 and status != 501:
-            return Failure("judge_unavailable", again=True, down=True)
+            return EndpointFailure("judge_unavailable", retry=True, down=True)
         if status in (401, 403):
-            return Failure("judge_unavailable", down=True)
+            return EndpointFailure("judge_unavailable", down=True)
         if status == 404:
-            return Failure("judge_unavailable", down=True, other_form=True)
-        return Failure("judge_failed", other_form=status in _NO_FORM and code not in _NEVER_FITS)
+            return EndpointFailure("judge_unavailable", down=True, other_format=True)
+        return EndpointFailure("judge_failed", other_format=status in _UNKNOWN_FORMAT and code not in _NEVER_FITS)
 
     def _retry_after(self, headers: httpx2.Headers) -> float:
         milliseconds, seconds = headers.get("retry-after-ms"), headers.get("retry-after")
@@ -166,6 +167,6 @@ def _number(text: str | None) -> float | None:
     return number if math.isfinite(number) and number >= 0 else None
 
 
-def _told(error: openai.APIStatusError) -> str:
+def _status_of(error: openai.APIStatusError) -> str:
     code = str(error.code or "")
     return f"status {error.status_code}{f' ({code})' if _CODE.fullmatch(code) else ''}"

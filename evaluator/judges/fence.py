@@ -1,4 +1,4 @@
-"""Text of users in a prompt: between marks that it cannot contain."""
+"""Fences around users' texts in a prompt: marks that the texts cannot contain."""
 
 from __future__ import annotations
 

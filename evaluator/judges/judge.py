@@ -1,4 +1,4 @@
-"""A judge: asked for JSON that fits a schema, it answers, or says in one word why not."""
+"""Judge of one event loop: takes a prompt and a JSON Schema, gives JSON that fits it, or a reason why not."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
-from evaluator.judges.answer import Answer, JudgeError, Message, Spend
 from evaluator.judges.calls import BudgetSpentError, Calls
+from evaluator.judges.completion import ChatCompletion, completion_from_json
 from evaluator.judges.endpoint import Endpoint, EndpointError
-from evaluator.judges.forms import FORMS, Form, asked_again, request
-from evaluator.judges.reply import Reply, reply_from_json
+from evaluator.judges.exchange import ChatMessage, JudgeError, JudgeReply, Spend
+from evaluator.judges.request_formats import REQUEST_FORMATS, RequestFormat, asked_again, request
 from evaluator.judges.schema import MisfitError, Schema, check_schema, read
 from evaluator.judges.settings import JudgeSettings
 from evaluator.judges.shared_replies import SharedReplies
-from evaluator.judges.traffic import Clock, Sleep, Traffic
+from evaluator.judges.throttle import Clock, Sleep, Throttle
 
 log = logging.getLogger(__name__)
 
@@ -30,13 +30,30 @@ _ATTEMPTS = 6
 _LONGEST_BACKOFF_SECONDS = 30.0
 _BYTES_A_TOKEN = 3
 """English has four bytes a token, Russian and Chinese between three and a half and seven."""
-_TOLD_EVERY_SECONDS = 600.0
+_WARNING_SECONDS = 600.0
+"""A judge that goes on failing is one warning in this time."""
 _BYTES_AROUND_A_TEXT = 30
 """Ten tokens: the marks around a message, and the name of a schema."""
 
 
+_Paid = tuple[ChatCompletion, Spend]
+"""A completion and what it took now: nothing where it was there before."""
+
+
+@dataclass(frozen=True)
+class _Prompt:
+    """What is asked. `shape` is the schema as text, `key` what the call is kept under."""
+
+    messages: Sequence[ChatMessage]
+    schema: Schema
+    shape: str
+    key: str
+
+
 @dataclass(frozen=True)
 class _Call:
+    """A request as it is sent, with upper bounds of its tokens and of its cost."""
+
     key: str
     body: Mapping[str, Any]
     prompt_tokens: int
@@ -67,20 +84,20 @@ class Judge:
     ) -> None:
         """`grace` is how many seconds calls under way get when the judge is closed."""
         self.name = name
-        self.traffic = Traffic(settings, clock, sleep)
+        self.throttle = Throttle(settings, clock, sleep)
         self._settings = settings
         self._calls = calls
         self._shared = shared
         self._grace = grace
         self._clock, self._sleep = clock, sleep
-        self._tells_from = self._tells_failures_from = clock()
-        self._tells_rest = False
+        self._next_warning = self._next_retry_warning = clock()
+        self._circuit_was_open = False
         self._chance = chance or random.Random()  # noqa: S311 - spreads retries
         self._endpoint = Endpoint(settings)
-        self._shapes: set[str] = set()
-        self._forms: dict[str, Form] = {}
-        self._probing = asyncio.Lock()
-        self._running: dict[str, asyncio.Task[tuple[Reply, Spend]]] = {}
+        self._checked_shapes: set[str] = set()
+        self._formats: dict[str, RequestFormat] = {}
+        self._negotiating = asyncio.Lock()
+        self._running: dict[str, asyncio.Task[_Paid]] = {}
         self._sending: set[asyncio.Task[Any]] = set()
         self._closing = False
 
@@ -91,7 +108,7 @@ class Judge:
         await self.close()
 
     async def close(self) -> None:
-        """End: what waits is told that it is too late, what is under way has the time of grace."""
+        """End: calls that wait fail, calls under way have the time of grace."""
         self._closing = True
         for task in set(self._running.values()) - self._sending:
             task.cancel()
@@ -105,126 +122,128 @@ class Judge:
 
     async def ask(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[ChatMessage],
         schema: Schema,
         *,
         prompt_version: str,
         draw: int = 0,
         check: Callable[[Any], None] | None = None,
-    ) -> Answer:
-        """Give the answer to a prompt, as JSON that fits the schema.
+    ) -> JudgeReply:
+        """Give the reply to a prompt, as JSON that fits the schema.
 
         A reply that does not fit is asked for once more, with what is wrong with it and the schema as text; so is one
-        about which `check` raises MisfitError, without the schema. The second need only fit the schema: who asked takes
-        of it what can be used.
-        `prompt_version` and `draw` only tell requests apart: another draw is another call, for votes that shall be
+        about which `check` raises MisfitError, without the schema. The second need only fit the schema: the caller
+        takes of it what can be used.
+        `prompt_version` and `draw` only distinguish requests: another draw is another call, for votes that shall be
         independent. Raises JudgeError, and ValueError for a schema that could not be checked.
         """
-        if (shape := json.dumps(schema)) not in self._shapes:
+        if (shape := json.dumps(schema)) not in self._checked_shapes:
             check_schema(schema)
-            self._shapes.add(shape)
-        conversation, spend, told = messages, Spend(), ""
+            self._checked_shapes.add(shape)
+        conversation, spend, problem = messages, Spend(), ""
         for is_last in (False, True):
-            reply, spent = await self._reply(conversation, schema, prompt_version, draw, spend)
+            prompt = _Prompt(conversation, schema, shape, self._key(conversation, schema, prompt_version, draw))
+            completion, spent = await self._complete(prompt, spend)
             spend += spent
-            self._raise_if_none(reply, spend)
+            self._raise_if_no_reply(completion, spend)
             try:
-                parsed = read(reply.text, schema)
+                parsed = read(completion.text, schema)
             except MisfitError as misfit:
-                told = misfit.told
-                conversation = asked_again(conversation, reply.text, misfit, schema)
+                problem = misfit.without_text
+                conversation = asked_again(conversation, completion.text, misfit, schema)
                 continue
             try:
                 if check is not None and not is_last:
                     check(parsed)
             except MisfitError as misfit:
-                conversation = asked_again(conversation, reply.text, misfit)
+                conversation = asked_again(conversation, completion.text, misfit)
                 continue
-            return Answer(parsed, spend, from_cache=spend.calls == 0)
-        message = f"two replies did not fit the schema, the last at {told}"
-        self._tell(message)
+            return JudgeReply(parsed, spend)
+        message = f"two replies did not fit the schema, the last at {problem}"
+        self._warn_no_reply(message)
         raise JudgeError("judge_failed", f"{self.name}: {message}", spend)
 
-    async def _reply(
-        self, messages: Sequence[Message], schema: Schema, version: str, draw: int, before: Spend
-    ) -> tuple[Reply, Spend]:
+    async def _complete(self, prompt: _Prompt, before: Spend) -> _Paid:
+        """Give the completion; an error names the judge, and has what was spent `before` too."""
         try:
-            return await self._kept_or_made(self._key(messages, schema, version, draw), messages, schema)
+            return await self._cached_or_send(prompt)
         except JudgeError as error:
             raise JudgeError(error.reason, f"{self.name}: {error}", before + error.spend) from None
         except sqlite3.Error as error:
             message = f"{self.name}: no call is made or used that cannot be kept: {error}"
             raise JudgeError("judge_unavailable", message, before) from None
 
-    async def _kept_or_made(self, key: str, messages: Sequence[Message], schema: Schema) -> tuple[Reply, Spend]:
-        if kept := self._calls.find(key):
-            return reply_from_json(kept), Spend()
-        running = self._running.get(key)
+    async def _cached_or_send(self, prompt: _Prompt) -> _Paid:
+        """Take the completion from the file of calls, or from a call under way, or send for it."""
+        if kept := self._calls.find(prompt.key):
+            return completion_from_json(kept), Spend()
+        running = self._running.get(prompt.key)
         if running is not None:
-            return await self._joined(running)
+            return await self._of_other_caller(running)
         if self._closing:
             raise JudgeError("judge_unavailable", "closed")
-        running = asyncio.create_task(self._found_or_made(key, messages, schema))
-        self._running[key] = running
-        running.add_done_callback(lambda task: self._end(key, task))
+        running = asyncio.create_task(self._shared_or_send(prompt))
+        self._running[prompt.key] = running
+        running.add_done_callback(lambda task: self._end(prompt.key, task))
         return await _shielded(running)
 
-    async def _joined(self, running: asyncio.Task[tuple[Reply, Spend]]) -> tuple[Reply, Spend]:
-        """The reply of a call that somebody else has asked for, and pays."""
+    async def _of_other_caller(self, running: asyncio.Task[_Paid]) -> _Paid:
+        """Wait for a call that another caller has asked for, and pays."""
         try:
-            reply, _ = await _shielded(running)
+            completion, _ = await _shielded(running)
         except JudgeError as error:
             raise JudgeError(error.reason, str(error)) from None
-        return reply, Spend()
+        return completion, Spend()
 
-    def _end(self, key: str, task: asyncio.Task[tuple[Reply, Spend]]) -> None:
+    def _end(self, key: str, task: asyncio.Task[_Paid]) -> None:
         del self._running[key]
         if not task.cancelled():
             task.exception()  # nobody may be left to ask for it
 
-    async def _found_or_made(self, key: str, messages: Sequence[Message], schema: Schema) -> tuple[Reply, Spend]:
+    async def _shared_or_send(self, prompt: _Prompt) -> _Paid:
+        """Take the completion from the replies that workers share, or send for it and share it."""
         if self._shared is None:
-            return await self._exchange(key, messages, schema)
-        if found := await asyncio.to_thread(self._shared.find, key):
+            return await self._negotiate_format(prompt)
+        if found := await asyncio.to_thread(self._shared.find, prompt.key):
             return found, Spend()
-        made = await self._exchange(key, messages, schema)
-        with suppress(asyncio.CancelledError):  # it is paid: who asked gets it, shared or not
-            await asyncio.to_thread(self._shared.keep, key, made[0])
+        made = await self._negotiate_format(prompt)
+        with suppress(asyncio.CancelledError):  # it is paid: the caller gets it, shared or not
+            await asyncio.to_thread(self._shared.keep, prompt.key, made[0])
         return made
 
-    async def _exchange(self, key: str, messages: Sequence[Message], schema: Schema) -> tuple[Reply, Spend]:
-        shape = json.dumps(schema)
-        if shape not in self._forms:
-            async with self._probing:
-                if shape not in self._forms:
-                    return await self._try(key, messages, schema, shape)
-        return await self._try(key, messages, schema, shape)
+    async def _negotiate_format(self, prompt: _Prompt) -> _Paid:
+        """Send in the format that the endpoint takes; while none is known for a schema, one call at a time finds it."""
+        if prompt.shape not in self._formats:
+            async with self._negotiating:
+                if prompt.shape not in self._formats:
+                    return await self._send_with_retries(prompt, REQUEST_FORMATS)
+        return await self._send_with_retries(prompt, [self._formats[prompt.shape]])
 
-    async def _try(self, key: str, messages: Sequence[Message], schema: Schema, shape: str) -> tuple[Reply, Spend]:
-        """Call until there is a reply; the first reply for a schema shows in which form it can be sent."""
+    async def _send_with_retries(self, prompt: _Prompt, formats: Sequence[RequestFormat]) -> _Paid:
+        """Send until there is a completion; the format of the first one is that of all with the same schema."""
         spend, attempt = Spend(), 0
-        forms = iter([self._forms[shape]] if shape in self._forms else FORMS)
-        form = next(forms)
+        others = iter(formats)
+        form = next(others)
         while True:
-            call = self._call(key, request(self._settings, messages, schema, form), shape)
+            call = self._call(prompt, form)
             try:
-                reply, paid = await self._make(call)
+                completion, paid = await self._send_once(call)
             except EndpointError as error:
                 failure = error.failure
-                self._tell_of_rest(error.told)
+                self._log_circuit(error.without_text)
                 if failure.paid:
                     spend += Spend(calls=1, cost=call.bound)
-                if failure.other_form and (other := next(forms, None)):
+                if failure.other_format and (other := next(others, None)):
                     form = other
                     continue
                 attempt += 1
-                if self._closing or not failure.again or attempt == _ATTEMPTS:
-                    if failure.down or failure.busy or failure.other_form or failure.reason == "judge_unavailable":
-                        self._tell(error.told)
+                if self._closing or not failure.retry or attempt == _ATTEMPTS:
+                    if failure.down or failure.busy or failure.other_format or failure.reason == "judge_unavailable":
+                        self._warn_no_reply(error.without_text)
                     # Where no request was ever taken, it is the settings that do not fit rather than this row.
-                    unfit = failure.other_form and shape not in self._forms
+                    unfit = failure.other_format and prompt.shape not in self._formats
                     raise JudgeError("judge_unavailable" if unfit else failure.reason, str(error), spend) from None
-                self._tell_of_failure(error)
+                self._warn_of_retries(error)
                 await self._sleep(self._chance.uniform(0, min(_LONGEST_BACKOFF_SECONDS, 2.0**attempt)))
             except JudgeError as error:
                 if error.reason != "judge_budget" or self._closing or not self._sending:
@@ -232,64 +251,66 @@ class Judge:
                 # Those under way count at their upper bound, and will hardly cost that much.
                 await asyncio.wait(self._sending, return_when=asyncio.FIRST_COMPLETED)
             else:
-                self._tell_of_rest("")
-                self._forms.setdefault(shape, form)
-                return reply, spend + paid
+                self._log_circuit("")
+                self._formats.setdefault(prompt.shape, form)
+                return completion, spend + paid
 
-    def _tell(self, why: str) -> None:
-        if not self._closing and self._clock() >= self._tells_from:
-            self._tells_from = self._clock() + _TOLD_EVERY_SECONDS
+    def _warn_no_reply(self, why: str) -> None:
+        if not self._closing and self._clock() >= self._next_warning:
+            self._next_warning = self._clock() + _WARNING_SECONDS
             log.warning("judge %r gives no answer: %s", self.name, why, extra={"judge": self.name})
 
-    def _tell_of_failure(self, error: EndpointError) -> None:
-        """Tell at once of an endpoint that does not work: the tries that follow may take minutes."""
-        if error.failure.down and not self._closing and self._clock() >= self._tells_failures_from:
-            self._tells_failures_from = self._clock() + _TOLD_EVERY_SECONDS
+    def _warn_of_retries(self, error: EndpointError) -> None:
+        """Warn at once of an endpoint that does not work: the tries that follow may take minutes."""
+        if error.failure.down and not self._closing and self._clock() >= self._next_retry_warning:
+            self._next_retry_warning = self._clock() + _WARNING_SECONDS
             text = "judge %r does not answer: %s; it is asked again"
-            log.warning(text, self.name, error.told, extra={"judge": self.name})
+            log.warning(text, self.name, error.without_text, extra={"judge": self.name})
 
-    def _tell_of_rest(self, why: str) -> None:
-        if self.traffic.rests and not self._tells_rest:
+    def _log_circuit(self, why: str) -> None:
+        if self.throttle.is_open and not self._circuit_was_open:
             text = "judge %r rests after failures in a row, the last: %s; now and then a call is tried, the others fail"
             log.warning(text, self.name, why, extra={"judge": self.name})
-        elif self._tells_rest and not self.traffic.rests:
+        elif self._circuit_was_open and not self.throttle.is_open:
             log.info("judge %r answers again", self.name, extra={"judge": self.name})
-        self._tells_rest = self.traffic.rests
+        self._circuit_was_open = self.throttle.is_open
 
-    def _raise_if_none(self, reply: Reply, spend: Spend) -> None:
-        if reply.finish_reason == "content_filter":
+    def _raise_if_no_reply(self, completion: ChatCompletion, spend: Spend) -> None:
+        if completion.finish_reason == "content_filter":
             raise JudgeError("judge_content_filter", "the endpoint's filter stopped the reply", spend)
-        if reply.refusal:
+        if completion.refusal:
             raise JudgeError("judge_refused", "the model refused to answer", spend)
-        if reply.finish_reason == "length":
+        if completion.finish_reason == "length":
             message = f"the reply was cut at {self._settings.max_tokens} tokens; a higher max_tokens may help"
-            self._tell(message)
+            self._warn_no_reply(message)
             raise JudgeError("judge_cut", message, spend)
 
-    def _call(self, key: str, body: Mapping[str, Any], shape: str) -> _Call:
-        tokens = token_bound(shape, *(message["content"] for message in body["messages"]))
-        return _Call(key, body, tokens, self._settings.cost(tokens, self._settings.max_tokens))
+    def _call(self, prompt: _Prompt, form: RequestFormat) -> _Call:
+        body = request(self._settings, prompt.messages, prompt.schema, form)
+        tokens = token_bound(prompt.shape, *(message["content"] for message in body["messages"]))
+        return _Call(prompt.key, body, tokens, self._settings.cost(tokens, self._settings.max_tokens))
 
-    async def _make(self, call: _Call) -> tuple[Reply, Spend]:
+    async def _send_once(self, call: _Call) -> _Paid:
+        """Send when it is the call's turn; it is in the file of calls before it is made, and paid when it is used."""
         booked = call.prompt_tokens + self._settings.max_tokens
-        async with self.traffic.turn(booked, lambda: self._check(call)):
+        async with self.throttle.turn(booked, lambda: self._check(call)):
             number = self._begin(call)
             task = asyncio.current_task()
             assert task is not None  # noqa: S101 - for the type
             self._sending.add(task)
             try:
-                reply = await self._endpoint.send(call.body)
+                completion = await self._endpoint.send(call.body)
             except EndpointError as error:
                 if not error.failure.paid:
                     self._calls.release(number)
-                    self.traffic.give_back(booked)
+                    self.throttle.give_back(booked)
                 raise
             finally:
                 self._sending.discard(task)
-            spend = self._spend(reply, call)
-            self._calls.finish(number, reply.to_json(), spend.cost)
-        self.traffic.give_back(booked - min(booked, spend.prompt_tokens + spend.completion_tokens))
-        return reply, spend
+            spend = self._spend(completion, call)
+            self._calls.finish(number, completion.to_json(), spend.cost)
+        self.throttle.give_back(booked - min(booked, spend.prompt_tokens + spend.completion_tokens))
+        return completion, spend
 
     def _check(self, call: _Call) -> None:
         """Refuse before the call waits for its time; what comes while it waits, `_begin` sees."""
@@ -309,21 +330,21 @@ class Judge:
         except BudgetSpentError as error:
             raise JudgeError("judge_budget", str(error)) from None
 
-    def _spend(self, reply: Reply, call: _Call) -> Spend:
+    def _spend(self, completion: ChatCompletion, call: _Call) -> Spend:
         # DIAL writes zeros where a model does not count its tokens.
-        prompt = reply.prompt_tokens or call.prompt_tokens
-        completion = reply.completion_tokens or -(-len(reply.text) // _BYTES_A_TOKEN)
-        cached = min(reply.cached_prompt_tokens, prompt)
-        return Spend(1, prompt, cached, completion, self._settings.cost(prompt, completion, cached))
+        prompt = completion.prompt_tokens or call.prompt_tokens
+        written = completion.completion_tokens or -(-len(completion.text) // _BYTES_A_TOKEN)
+        cached = min(completion.cached_prompt_tokens, prompt)
+        return Spend(1, prompt, cached, written, self._settings.cost(prompt, written, cached))
 
-    def _key(self, messages: Sequence[Message], schema: Schema, version: str, draw: int) -> str:
+    def _key(self, messages: Sequence[ChatMessage], schema: Schema, version: str, draw: int) -> str:
         settings = self._settings
         judge = [settings.base_url, settings.deployment, settings.model, settings.temperature, settings.max_tokens]
         prompt = [[message.role, message.content] for message in messages]
         return hashlib.sha256(json.dumps([judge, version, draw, prompt, schema]).encode()).hexdigest()
 
 
-async def _shielded(running: asyncio.Task[tuple[Reply, Spend]]) -> tuple[Reply, Spend]:
+async def _shielded(running: asyncio.Task[_Paid]) -> _Paid:
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:

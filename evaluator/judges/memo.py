@@ -1,4 +1,4 @@
-"""What was worked out from replies a short while ago, so that the next metric need not work it out again."""
+"""Memo of results that were worked out from replies, for the next metric that needs them."""
 
 from __future__ import annotations
 

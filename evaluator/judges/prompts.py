@@ -1,4 +1,4 @@
-"""Prompts: files beside this one, each with the schema of its reply."""
+"""Prompts of judges: texts of the folder `prompts`, each with the schema of its reply."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from evaluator.judges.answer import Message, Request
+from evaluator.judges.exchange import ChatMessage, JudgeRequest
 from evaluator.judges.schema import Schema
 
 _PART = re.compile(r"\{\{(\w+)\}\}")
@@ -20,7 +20,7 @@ _REASON = "reason"
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a judge is told (`system`), what it is to do with the texts (`task`), and the schema of its reply.
+    """The system prompt (`system`), what is to be done with the texts (`task`), and the schema of its reply.
 
     The texts come between the two: first those that several prompts share, so that an endpoint's cache of prefixes
     serves them all. `version` is a digest of all three.
@@ -49,11 +49,11 @@ class Prompt:
         draw: int = 0,
         check: Callable[[Any], None] | None = None,
         usual: Any = None,
-    ) -> Request:
+    ) -> JudgeRequest:
         """Ask about texts, which are fenced; `values` are put where the task names them, `usual` is as in `Request`."""
         content = "\n\n".join((*texts, self.task.substitute(values or {})))
-        messages = [Message("system", self.system), Message("user", content)]
-        return Request(messages, self.schema, self.version, draw, check, usual)
+        messages = [ChatMessage("system", self.system), ChatMessage("user", content)]
+        return JudgeRequest(messages, self.schema, self.version, draw, check, usual)
 
 
 def _text(name: str, *, reasons: bool) -> str:

@@ -1,4 +1,4 @@
-"""Does a judge's reply fit the JSON Schema that it was asked to fit?"""
+"""Validation of a judge's reply against the JSON Schema of its request."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evaluator.judges.odd_replies import plain, values_in
+from evaluator.judges.lenient_json import plain, values_in
 
 Schema = Mapping[str, Any]
 """A JSON Schema, as the judge gets it."""
@@ -44,12 +44,12 @@ _KNOWN = frozenset(
 class MisfitError(ValueError):
     """A reply does not fit; `where` is the place in it, such as `claims[3].verdict`.
 
-    `shown` is what stands there, which may be a text of a user: the message has it, and `told` has not.
+    `shown` is what stands there, which may be a text of a user: the message has it, `without_text` has not.
     """
 
     def __init__(self, where: str, problem: str, shown: str = "") -> None:
         super().__init__(f"{where}: {shown} {problem}" if shown else f"{where}: {problem}")
-        self.told = f"{where}: {'the value ' if shown else ''}{problem}"
+        self.without_text = f"{where}: {'the value ' if shown else ''}{problem}"
 
 
 def check_schema(schema: Schema) -> None:
@@ -73,7 +73,7 @@ def read(text: str, schema: Schema) -> Any:
     """Give the value of a reply that is JSON and fits the schema.
 
     Text around one JSON object, such as a code fence or a block of thoughts, is left out, and values that are oddly
-    written are made plain (`odd_replies`): some endpoints take a schema and do not heed it. Several objects that fit
+    written are made plain (`lenient_json`): some endpoints take a schema and do not heed it. Several objects that fit
     must say the same. Halves of surrogate pairs, which no table could store, become `?`. Raises MisfitError.
     """
     values = [plain(value, schema) for value in values_in(text)]

@@ -1,4 +1,4 @@
-"""Where a judge is reached, what it costs, and how much of it may be used."""
+"""Settings of a judge: where it is reached, what it costs, and how much of it may be used."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import threading
@@ -14,9 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
-
-from evaluator.judges.reply import Reply
+from evaluator.judges.completion import ChatCompletion, completion_from_json
 from lake import Lake, Storage, is_remote
 
 log = logging.getLogger(__name__)
@@ -25,7 +22,6 @@ FOLDER = "_judge_replies"
 """Below the lake's root; no deployment's folder begins with `_`."""
 
 _QUIET_SECONDS = 60.0
-_REPLY = TypeAdapter(Reply)
 T = TypeVar("T")
 
 
@@ -53,33 +49,33 @@ class SharedReplies:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.folder, self._storage)
 
-    def find(self, key: str) -> Reply | None:
+    def find(self, key: str) -> ChatCompletion | None:
         """Give the reply to a request; None where there is none, or none that can be read."""
         return self._tried("read", lambda: self._read(key))
 
-    def keep(self, key: str, reply: Reply) -> None:
+    def keep(self, key: str, reply: ChatCompletion) -> None:
         """Keep the reply to a request, in the place of one that is there."""
         self._tried("written", lambda: self._write(key, reply))
 
     def forget(self, before: datetime | None = None) -> int:
         """Remove the replies that were kept before a time, or all, and give how many.
 
-        Raises what the store raises, and OSError where it keeps what it was told to remove.
+        Raises what the store raises, and OSError where it keeps what is to be removed.
         """
         filesystem, folder = self._store()
         return _forget_objects(filesystem, folder, before) if is_remote(self.folder) else _forget_files(folder, before)
 
-    def _read(self, key: str) -> Reply | None:
+    def _read(self, key: str) -> ChatCompletion | None:
         filesystem, path = self._place(key)
         try:
-            return _REPLY.validate_python(json.loads(filesystem.cat_file(path)))
+            return completion_from_json(filesystem.cat_file(path))
         except FileNotFoundError:
             return None
-        except (ValidationError, ValueError):  # whose message may quote it
+        except ValueError:  # whose message may quote it
             log.warning("%s is no reply of a judge: it is not used, and replaced by the next one", path)
             return None
 
-    def _write(self, key: str, reply: Reply) -> None:
+    def _write(self, key: str, reply: ChatCompletion) -> None:
         filesystem, path = self._place(key)
         content = reply.to_json().encode()
         if is_remote(self.folder):
@@ -145,7 +141,7 @@ def _forget_objects(filesystem: Any, folder: str, before: datetime | None) -> in
 
 
 def _check_gone(left: set[str], folder: str) -> None:
-    """Raise OSError for objects that the store would not remove: s3fs does not tell."""
+    """Raise OSError for objects that the store did not remove: s3fs does not raise."""
     if left:
         raise OSError(
             f"{len(left)} replies of judges are still in {folder}, or again, such as {min(left)}: allow to delete "

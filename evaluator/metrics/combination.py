@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import pandas as pd
 
-from evaluator.judges.answer import Spend
+from evaluator.judges.exchange import Spend
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Redrawable, Score, Scores
 from evaluator.metrics.registry import metric_named

@@ -36,7 +36,7 @@ def compute(
     of `SLICE_ROWS`, so that what metrics remember of texts does not grow with the frame.
 
     `models` and `judge` are those of metrics that are given by name. Not for several threads at once where models are
-    asked. What the judge took, its asker says (`Asker.spent`).
+    asked. What the judge took, its client says (`JudgeClient.spent`).
 
     Raises UnknownMetricError for a name that is not in the registry, MissingColumnError for a frame without a column
     that a metric needs, ModelUnavailableError where a metric's model is not on this machine or no judge is given that

@@ -81,20 +81,20 @@ name and a reduced precision stand in the version: put other weights into a fold
 
 ## Judges
 
-Some metrics ask a language model, at a price. An `Asker` holds the judges by name and the file that keeps every call
-and its reply: what was asked once is never paid again.
+Some metrics ask a language model, at a price. A `JudgeClient` holds the judges by name and the file that keeps every
+call and its reply: what was asked once is never paid again.
 
 ```python
 from pathlib import Path
 from typing import get_args
 
-from evaluator.judges import Asker, JudgeSettings
+from evaluator.judges import JudgeClient, JudgeSettings
 from evaluator.metrics import metric_named
 
 mini = JudgeSettings(base_url="http://dial:8080", deployment="gpt-4o-mini", prompt_price=0.15, completion_price=0.6)
-asker = Asker({"mini": mini}, Path("judge_calls.sqlite"))
-print(metric_named("faithfulness_claims", judge=asker.judge("mini")).judge_name)  # mini
-# compute(frame, ["faithfulness_claims", "context_recall"], judge=asker.judge("mini")), then asker.close()
+client = JudgeClient({"mini": mini}, Path("judge_calls.sqlite"))
+print(metric_named("faithfulness_claims", judge=client.judge("mini")).judge_name)  # mini
+# compute(frame, ["faithfulness_claims", "context_recall"], judge=client.judge("mini")), then client.close()
 ```
 
 - Most of them are arithmetic on the same claims and verdicts: the claims of the answer, each with the contexts that

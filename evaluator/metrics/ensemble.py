@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 
 import pandas as pd
 
-from evaluator.judges.answer import TRANSIENT, Spend
+from evaluator.judges.exchange import TRANSIENT, Spend
 from evaluator.metrics.description import Description
 from evaluator.metrics.llm.llm_metric import LlmMetric
 from evaluator.metrics.llm.verdicts import aspect_critique

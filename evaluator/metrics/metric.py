@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import pandas as pd
 
-from evaluator.judges.answer import Spend
+from evaluator.judges.exchange import Spend
 from evaluator.metrics.cells import UnscorableRowError
 from evaluator.metrics.description import Description
 

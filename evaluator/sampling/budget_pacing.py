@@ -1,4 +1,4 @@
-"""How much of a sample a judge's budget allows, decided before an answer is looked at."""
+"""Budget pacing: the share of a sample that a judge's budget allows, known before an answer is looked at."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def allowance(judge: JudgeSettings, spent: tuple[float, float], now: datetime, s
 
 
 @dataclass
-class _Learned:
+class _Demand:
     """What the latest passes over a deployment came to; `wanted` is the money that the last one would have taken.
 
     That was at `asked`, in seconds since 1970.
@@ -50,8 +50,8 @@ class _Learned:
     asked: float = 0.0
 
 
-class Spread:
-    """Spreads one judge's budgets over the answers that come, deployment by deployment.
+class BudgetPacing:
+    """Paces one judge's budgets over the answers that come, deployment by deployment.
 
     The share of a sample that is asked about is the allowance, over what the whole sample would cost together with
     what other deployments wanted in their last pass with answers; at least 1 % and at most all. What one wanted halves
@@ -64,25 +64,25 @@ class Spread:
         """`cost_each` is what an answer is taken to cost until that was measured; passes begin each `every` seconds."""
         self._first_cost = cost_each
         self._half_life = max(_HOUR, _PASSES * every)
-        self._learned: dict[str, _Learned] = {}
+        self._demand: dict[str, _Demand] = {}
 
     def share(self, deployment: str, answers: int, rate: float, money: float, now: datetime) -> float:
         """Give the share of the sample of so many answers; `rate` is how likely one is in it, until that is known."""
-        mine = self._learned.setdefault(deployment, _Learned())
+        mine = self._demand.setdefault(deployment, _Demand())
         rate = mine.expected / mine.answers if mine.answers else rate
         mine.wanted, mine.asked = answers * rate * self._cost_each(mine), now.timestamp()
         # A clock that was set back makes nothing larger.
-        ages = ((one.wanted, max(0.0, mine.asked - one.asked)) for one in self._learned.values())
+        ages = ((one.wanted, max(0.0, mine.asked - one.asked)) for one in self._demand.values())
         wanted = sum(part * 0.5 ** (age / self._half_life) for part, age in ages)
         return 1.0 if wanted <= money else max(LEAST_SHARE, money / wanted)
 
     def learn(self, deployment: str, answers: int, expected: float, judged: int, cost: float) -> None:
         """Take in a pass: so many answers, of which `expected` make the whole sample, and `judged` did cost `cost`."""
-        mine = self._learned.setdefault(deployment, _Learned())
+        mine = self._demand.setdefault(deployment, _Demand())
         for name, number in (("answers", answers), ("expected", expected), ("judged", judged), ("cost", cost)):
             setattr(mine, name, _MEMORY * getattr(mine, name) + number)
 
-    def _cost_each(self, mine: _Learned) -> float:
+    def _cost_each(self, mine: _Demand) -> float:
         if not mine.judged or not mine.cost:
             return self._first_cost
         return mine.cost / mine.judged

@@ -1,4 +1,4 @@
-"""Which answers a judge is asked about: a share of conversations, the same ones whenever and wherever it is decided."""
+"""Sampling of conversations by a hash: the same ones whenever and wherever it is decided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which answers a judge is asked about, and how likely that was for each."""
+"""Sample of the answers that a judge is asked about, each with its probability."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pydantic import BaseModel, ConfigDict, Field
 
-from evaluator.answers import Answer
+from evaluator.answers import LoggedAnswer
 from evaluator.sampling.conversations import is_sampled
 from lake import Table
 
@@ -60,7 +60,7 @@ class Sampling:
         rate = settings.flagged_rate if flagged and settings.flagged_rate is not None else settings.rate
         return rate * self.share
 
-    def probabilities(self, some: Sequence[Answer], flagged: Collection[str]) -> dict[str, float]:
+    def probabilities(self, some: Sequence[LoggedAnswer], flagged: Collection[str]) -> dict[str, float]:
         """Give the `event_id` of the answers that are in the sample, each with how likely that was.
 
         Decided by the hash of the conversation, so that its answers are in or out together where they are as likely;
@@ -73,7 +73,7 @@ class Sampling:
         }
 
 
-def flagged(some: Sequence[Answer], scored: Sequence[dict[str, Any]], signals: Table) -> set[str]:
+def flagged(some: Sequence[LoggedAnswer], scored: Sequence[dict[str, Any]], signals: Table) -> set[str]:
     """Give the `event_id` of answers of which something says that they may be bad.
 
     `scored` are rows of their scores by metrics that ask no judge.
@@ -83,11 +83,11 @@ def flagged(some: Sequence[Answer], scored: Sequence[dict[str, Any]], signals: T
     return found | {row["event_id"] for row in scored if _is_low(row)}
 
 
-def _ids(answer: Answer) -> set[str]:
+def _ids(answer: LoggedAnswer) -> set[str]:
     return {*answer.response_ids, *filter(None, (answer.response_id, answer.chat_id))}
 
 
-def _ids_with_signals(some: Sequence[Answer], signals: Table) -> set[str]:
+def _ids_with_signals(some: Sequence[LoggedAnswer], signals: Table) -> set[str]:
     if not some or signals.version() is None:
         return set()
     # Clocks and zones of time may differ by a day.

@@ -1,4 +1,4 @@
-"""Rows of `scores`: metrics applied to answers, by one way for new answers and for old ones."""
+"""Rows of `scores`: metrics applied to answers, in one way for new and old ones."""
 
 from evaluator.scoring.rows import ScoreCounts, Scorer, Work, answers_at_once, held_score_ids, work_on
 

@@ -1,4 +1,4 @@
-"""Rows of `scores`, made of answers: by one way for new answers and for old ones."""
+"""Rows of `scores`, made of answers, in one way for new and old ones."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from evaluator.answers import AT_ONCE, Answer, DeploymentTables, identity
+from evaluator.answers import AT_ONCE, DeploymentTables, LoggedAnswer, identity
 from evaluator.judge_binding import JUDGE_IS_THE_MODEL, asks_judge, judge_named, judges_itself, split
 from evaluator.judges import Spend
-from evaluator.judges.answer import NOT_FOR_GOOD, TRANSIENT
+from evaluator.judges.exchange import NOT_FOR_GOOD, TRANSIENT
 from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, Score, Scores, needs_ground_truth
 from evaluator.metrics.llm.verdicts.judged import JUDGE_FAILED
 from evaluator.sampling import Sampling, flagged
@@ -35,7 +35,7 @@ _NAMED_AT_MOST = 5
 class ScoreCounts:
     """What came of answers: scores with a value, without one by reason, and answers a metric left out by its name.
 
-    `still_owed` counts, by reason, the scores that a judge owed before and still owes. `not_sampled` counts the answers
+    `still_pending` counts, by reason, the scores that were retried and did not come. `not_sampled` counts the answers
     that no judge was asked about, `judged` the others; `expected` is how many of all the whole sample would have, and
     `spend` what it took.
     """
@@ -43,7 +43,7 @@ class ScoreCounts:
     scored: int = 0
     unscored: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
-    still_owed: Counter[str] = field(default_factory=Counter)
+    still_pending: Counter[str] = field(default_factory=Counter)
     not_sampled: int = 0
     judged: int = 0
     expected: float = 0.0
@@ -59,22 +59,22 @@ class ScoreCounts:
         self.scored += other.scored
         self.unscored += other.unscored
         self.left_out += other.left_out
-        self.still_owed += other.still_owed
+        self.still_pending += other.still_pending
         self.not_sampled += other.not_sampled
         self.judged += other.judged
         self.expected += other.expected
         self.spend += other.spend
 
     @property
-    def owed(self) -> int:
+    def pending(self) -> int:
         """Scores that a judge did not give now, and may give later."""
-        without = self.unscored + self.still_owed
+        without = self.unscored + self.still_pending
         return sum(number for reason, number in without.items() if reason in TRANSIENT)
 
     @property
     def is_budget_spent(self) -> bool:
         """Whether a judge's budget did not do."""
-        return bool(self.unscored["judge_budget"] or self.still_owed["judge_budget"])
+        return bool(self.unscored["judge_budget"] or self.still_pending["judge_budget"])
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Work:
 
     metric: Metric
     frame: pd.DataFrame
-    pairs: Sequence[tuple[Answer, Case | None]]
+    pairs: Sequence[tuple[LoggedAnswer, Case | None]]
 
 
 def answers_at_once(metrics: Sequence[Metric]) -> int:
@@ -91,13 +91,13 @@ def answers_at_once(metrics: Sequence[Metric]) -> int:
     return AT_ONCE if all(metric.judge == JudgeKind.LEXICAL for metric in metrics) else 50
 
 
-def score_id(answer: Answer, metric: Metric) -> str:
+def score_id(answer: LoggedAnswer, metric: Metric) -> str:
     """Give the id that the one score of an answer by a version of a metric has."""
     return identity(answer.event_id, metric.name, metric.version)
 
 
-def owed_id(event_id: str, metric: str, version: str) -> str:
-    """Give the id of the row that says that a judge owes a score; the score itself comes later under its own id."""
+def pending_id(event_id: str, metric: str, version: str) -> str:
+    """Give the id of the row that says that a score is pending; the score itself comes later under its own id."""
     return identity(event_id, metric, version, "owed")
 
 
@@ -114,7 +114,7 @@ def held_score_ids(scores: Table, metrics: Sequence[Metric], where: ds.Expressio
 
 
 def work_on(
-    some: Sequence[Answer], metrics: Sequence[Metric], cases: CaseBook, held: Collection[str] = ()
+    some: Sequence[LoggedAnswer], metrics: Sequence[Metric], cases: CaseBook, held: Collection[str] = ()
 ) -> Iterator[Work]:
     """Give what there is to do for answers: each metric with the answers that it can score and whose score is not held.
 
@@ -140,7 +140,7 @@ def work_on(
 def _without_held(
     metrics: Sequence[Metric],
     frame: pd.DataFrame,
-    given: Sequence[Answer | tuple[Answer, Case]],
+    given: Sequence[LoggedAnswer | tuple[LoggedAnswer, Case]],
     held: Collection[str],
 ) -> Iterator[Work]:
     pairs = [one if isinstance(one, tuple) else (one, None) for one in given]
@@ -150,7 +150,7 @@ def _without_held(
             yield Work(metric, frame if len(new) == len(pairs) else frame.iloc[new], [pairs[i] for i in new])
 
 
-def _frame(some: Sequence[Answer], **columns: list[Any]) -> pd.DataFrame:
+def _frame(some: Sequence[LoggedAnswer], **columns: list[Any]) -> pd.DataFrame:
     columns |= {"question": [answer.question for answer in some], "answer": [answer.text for answer in some]}
     columns |= {"duration_ms": [answer.duration_ms for answer in some], "price": [answer.price for answer in some]}
     return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
@@ -159,8 +159,8 @@ def _frame(some: Sequence[Answer], **columns: list[Any]) -> pd.DataFrame:
 class Scorer:
     """Applies metrics to answers and leaves out those that cannot run.
 
-    A metric whose model cannot be loaded is off from then on: it is told once and not tried again. One that fails in
-    another way is told each time, and tried again with the next answers.
+    A metric whose model cannot be loaded is off from then on: that is logged once. One that fails in another way is
+    logged each time, and tried again with the next answers.
     """
 
     def __init__(self) -> None:
@@ -169,7 +169,7 @@ class Scorer:
     def rows(
         self,
         tables: DeploymentTables,
-        some: Sequence[Answer],
+        some: Sequence[LoggedAnswer],
         metrics: Sequence[Metric],
         cases: CaseBook,
         now: datetime,
@@ -182,7 +182,7 @@ class Scorer:
 
         A judge is asked about those of the answers that are in the sample.
         """
-        batch = _Batch(tables.deployment, cases, now, held, is_backfill)
+        batch = _RowsOfAnswers(tables.deployment, cases, now, held, is_backfill)
         free, judged = split(metrics)
         self._add(batch, some, free)
         if judged:
@@ -192,26 +192,26 @@ class Scorer:
             self._add(batch, [answer for answer in some if answer.event_id in batch.probabilities], judged)
         return SCORES.rows(batch.rows), batch.counts
 
-    def owed_rows(
+    def retried_rows(
         self,
         tables: DeploymentTables,
-        some: Sequence[Answer],
+        some: Sequence[LoggedAnswer],
         metric: Metric,
         cases: CaseBook,
         now: datetime,
         probabilities: Mapping[str, float],
         held: Collection[str],
     ) -> tuple[pa.Table, ScoreCounts, Mapping[str, str]]:
-        """Give the rows that a judge owed, and why it still owes others, by `event_id`.
+        """Give the rows of pending scores that came now, and why others did not, by `event_id`.
 
         `probabilities` are those with which the answers were in the sample.
         """
-        batch = _Batch(tables.deployment, cases, now, held, is_backfill=False)
+        batch = _RowsOfAnswers(tables.deployment, cases, now, held, is_backfill=False)
         batch.probabilities.update(probabilities)
         self._add(batch, some, [metric])
-        return SCORES.rows(batch.rows), batch.counts, batch.still_owed
+        return SCORES.rows(batch.rows), batch.counts, batch.still_pending
 
-    def _add(self, batch: _Batch, some: Sequence[Answer], metrics: Sequence[Metric]) -> None:
+    def _add(self, batch: _RowsOfAnswers, some: Sequence[LoggedAnswer], metrics: Sequence[Metric]) -> None:
         for whole in work_on(some, metrics, batch.cases, batch.held):
             for work, refused in _without_own_model(whole):
                 scores = refused or self._scores(work, batch.deployment)
@@ -221,24 +221,26 @@ class Scorer:
                     batch.add(work, scores)
 
     def _scores(self, work: Work, deployment: str) -> Scores | None:
-        metric, told = work.metric, {"deployment": deployment, "metric": work.metric.name}
+        metric, fields = work.metric, {"deployment": deployment, "metric": work.metric.name}
         if metric.name in self._off:
             return None
         try:
             return metric.score(work.frame)
         except ModelUnavailableError as error:
             self._off.add(metric.name)
-            log.warning("metric %r is off: %s. %s", metric.name, error, _MEND.format(metric.name), extra=told)
+            log.warning("metric %r is off: %s. %s", metric.name, error, _RUN_BACKFILL.format(metric.name), extra=fields)
         except Exception as error:  # what is wrong with one metric is not wrong with the others
             # Not its message and no trace: a metric's errors may quote what people wrote.
             place = traceback.extract_tb(error.__traceback__)[-1]
             at = f"{type(error).__name__} at {place.filename}:{place.lineno}"
             text = "metric %r failed on %d answers of deployment %r with %s. %s"
-            log.error(text, metric.name, len(work.pairs), deployment, at, _MEND.format(metric.name), extra=told)
+            log.error(
+                text, metric.name, len(work.pairs), deployment, at, _RUN_BACKFILL.format(metric.name), extra=fields
+            )
         return None
 
 
-_MEND = (
+_RUN_BACKFILL = (
     "The other metrics go on; once this is mended and the evaluator started again, "
     "`dialwatch evaluate --backfill --since ... --metrics {}` scores what it left out"
 )
@@ -258,7 +260,7 @@ def _without_own_model(work: Work) -> Iterator[tuple[Work, Scores | None]]:
 
 
 @dataclass
-class _Batch:
+class _RowsOfAnswers:
     """The rows that some answers of a deployment get, and what came of them."""
 
     deployment: str
@@ -270,9 +272,9 @@ class _Batch:
     segments: dict[str, str] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
     counts: ScoreCounts = field(default_factory=ScoreCounts)
-    still_owed: dict[str, str] = field(default_factory=dict)
+    still_pending: dict[str, str] = field(default_factory=dict)
 
-    def count_sample(self, sampling: Sampling, some: Sequence[Answer], amiss: Collection[str]) -> None:
+    def count_sample(self, sampling: Sampling, some: Sequence[LoggedAnswer], amiss: Collection[str]) -> None:
         """Draw the sample."""
         self.probabilities = sampling.probabilities(some, amiss)
         self.counts.judged = len(self.probabilities)
@@ -289,8 +291,8 @@ class _Batch:
                 self.segments[answer.event_id] = segment_of(answer)
             self.counts.spend += row.pop("spend")
             if row["score_id"] in self.held:
-                self.counts.still_owed[row["reason"]] += 1
-                self.still_owed[row["event_id"]] = row["reason"]
+                self.counts.still_pending[row["reason"]] += 1
+                self.still_pending[row["event_id"]] = row["reason"]
                 continue
             self.counts.scored += row["value"] is not None
             self.counts.unscored.update([row["reason"]] if row["value"] is None else [])
@@ -298,15 +300,15 @@ class _Batch:
             segment = self.segments[answer.event_id]
             self.rows.append(row | {"segment": segment, "is_backfill": self.is_backfill})
         if failed:
-            self._tell_failed(work, failed)
+            self._warn_failed(work, failed)
 
-    def _tell_failed(self, work: Work, failed: Sequence[str]) -> None:
-        """Say where, and not a word of what was asked or replied."""
+    def _warn_failed(self, work: Work, failed: Sequence[str]) -> None:
+        """Name the answers, and not a word of what was asked or replied."""
         some, more = ", ".join(failed[:_NAMED_AT_MOST]), len(failed) - _NAMED_AT_MOST
         text = "metric %r: the judge gave no reply of use (judge_failed) about %d of %d answers of deployment %r: %s"
-        told = {"deployment": self.deployment, "metric": work.metric.name}
+        fields = {"deployment": self.deployment, "metric": work.metric.name}
         where = f"event_id {some}{f' and {more} more' if more > 0 else ''}"
-        log.warning(text, work.metric.name, len(failed), len(work.pairs), self.deployment, where, extra=told)
+        log.warning(text, work.metric.name, len(failed), len(work.pairs), self.deployment, where, extra=fields)
 
 
 def _rows(work: Work, scores: Scores, now: datetime, probabilities: Mapping[str, float]) -> Iterator[dict[str, Any]]:
@@ -317,11 +319,13 @@ def _rows(work: Work, scores: Scores, now: datetime, probabilities: Mapping[str,
         # What the log does not hold was not seen, and so not even "nothing was retrieved" can be said of it.
         seen = is_measured or answer.text is not None
         known = seen and value == value
-        told = dict(details) | ({"case_id": case.case_id} if case else {})
+        whole = dict(details) | ({"case_id": case.case_id} if case else {})
         reason = None if known else (reason if seen else "no_answer")
-        is_owed = is_judged and reason in NOT_FOR_GOOD
+        is_pending = is_judged and reason in NOT_FOR_GOOD
         yield {
-            "score_id": owed_id(answer.event_id, metric.name, metric.version) if is_owed else score_id(answer, metric),
+            "score_id": pending_id(answer.event_id, metric.name, metric.version)
+            if is_pending
+            else score_id(answer, metric),
             "response_id": answer.response_id,
             "event_id": answer.event_id,
             "deployment": answer.deployment,
@@ -332,7 +336,7 @@ def _rows(work: Work, scores: Scores, now: datetime, probabilities: Mapping[str,
             "metric_version": metric.version,
             "value": value if known else None,
             "reason": reason,
-            "details": orjson.dumps(told).decode() if told else None,
+            "details": orjson.dumps(whole).decode() if whole else None,
             "judge": judge,
             "cost": spend.cost,
             "prompt_tokens": spend.prompt_tokens,

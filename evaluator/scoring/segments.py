@@ -1,10 +1,10 @@
-"""The class of traffic that an answer belongs to."""
+"""Segment of an answer: the class of traffic that it belongs to."""
 
 from __future__ import annotations
 
 import orjson
 
-from evaluator.answers import Answer
+from evaluator.answers import LoggedAnswer
 from evaluator.metrics import language_of
 
 _LANGUAGE_CHARACTERS = 500
@@ -12,8 +12,8 @@ _SHORT, _MEDIUM = 80, 400
 """Characters of the longest question of that length."""
 
 
-def segment_of(answer: Answer) -> str:
-    """Give `scores.segment`: a JSON object of what kind of traffic an answer is, null for what cannot be told.
+def segment_of(answer: LoggedAnswer) -> str:
+    """Give `scores.segment`: a JSON object of what kind of traffic an answer is, null for what is not known.
 
     - `language`: that of the question's first 500 characters (`language_of`), an ISO 639-1 code or else a script.
     - `model`: the model that the log names.

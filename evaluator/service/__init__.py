@@ -1,1 +1,1 @@
-"""The evaluator's service: passes over what is new, backfills, the judges that they ask and what these still owe."""
+"""Service of the evaluator: passes over new answers, backfills, the pool of judges and their retries."""

@@ -1,4 +1,4 @@
-"""Scores of old answers on request: by metrics that came later, or that could not run at the time."""
+"""Backfill: scores of old answers on request, by metrics that came later or could not run at the time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from functools import partial
 from typing import TypeVar
 
 from evaluator.answers import (
+    BackfillPass,
     DeploymentTables,
     Period,
-    Place,
     answers,
     answers_a_day,
     old_answers,
@@ -22,8 +22,8 @@ from evaluator.answers import (
 from evaluator.metrics import Metric
 from evaluator.sampling import ALL, Sampling, SamplingSettings
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
-from evaluator.service.judge_pool import Judges
-from evaluator.service.judge_retries import owed_probabilities
+from evaluator.service.judge_pool import JudgePool
+from evaluator.service.judge_retries import pending_probabilities
 from evaluator.service.passes import Failure
 from evaluator.settings import EvaluatorSettings
 from lake import CaseBook, ChildContexts, Lake, LostRaceError, log_failure
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 _ATTEMPTS = 20
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
-"""Is told how many answers were looked at, and of how many."""
+"""Called with how many answers were looked at, and of how many."""
 
 
 class UnknownDeploymentError(ValueError):
@@ -93,7 +93,7 @@ class Backfill:
         self._metrics = None if metrics is None else settings.metrics_named(metrics)
         self._scorer = Scorer()
         self._clock = clock
-        self._judges = Judges(settings, lake)
+        self._judges = JudgePool(settings, lake)
         self.period = period
         self.deployments = _known(lake, deployments)
         for deployment in self.deployments:
@@ -124,8 +124,8 @@ class Backfill:
         tasks = [task for task in self.tasks() if self._try(task, task.count, failures) is not None]
         total, begun = sum(sum(task.days.values()) for task in tasks), 0
         for task in tasks:
-            tell = _from(begun, lambda seen: on_progress(seen, total) if on_progress else None)
-            done = self._try(task, partial(task.run, tell), failures)
+            report = _from(begun, lambda seen: on_progress(seen, total) if on_progress else None)
+            done = self._try(task, partial(task.run, report), failures)
             results += [] if done is None else [done]
             begun += sum(task.days.values())
         return BackfillResult(tuple(results), tuple(failures))
@@ -215,21 +215,21 @@ class DeploymentBackfill:
         """Score a day's answers, a commit a batch; give how many scores were there before, and answers were left."""
         now = self._clock()
         # First of all: who erases what is read below moves what this looks at.
-        place = self.look()
+        begun = self.begin()
         held = self.held_on(day)
         cases = CaseBook.read(self.tables.truth, self.tables.logs)
         seen, left = 0, 0
         were_held = max(0, len(held) - written.total)
-        known = owed_probabilities(self.tables.scores, self.metrics, self.period.requests(day))
+        known = pending_probabilities(self.tables.scores, self.metrics, self.period.requests(day))
         sampling = Sampling(self.sampling, known=known)
-        for batch in old_answers(self.tables, self.period, day, place):
+        for batch in old_answers(self.tables, self.period, day, begun):
             for found in answers(batch.rows, answers_at_once(self.metrics)):
                 some = with_late_contexts(self.tables, found)
                 rows, counts = self._scorer.rows(
                     self.tables, some, self.metrics, cases, now, held=held, is_backfill=True, sampling=sampling
                 )
                 if rows.num_rows:
-                    place.transaction.append(rows)
+                    begun.transaction.append(rows)
                 written.add(counts)
                 if counts.is_budget_spent:
                     return were_held, left
@@ -238,10 +238,10 @@ class DeploymentBackfill:
             on_progress(seen)
         return were_held, left
 
-    def look(self) -> Place:
+    def begin(self) -> BackfillPass:
         """See how far the service has come; calls are looked at again too."""
         self.tables.children.forget()
-        return Place.of(self.tables, self._clock(), self._context_grace)
+        return BackfillPass.of(self.tables, self._clock(), self._context_grace)
 
     def held_on(self, day: date) -> frozenset[str]:
         """Read which scores a day's answers have; some 150 bytes each."""

@@ -1,4 +1,4 @@
-"""What a backfill would do and how long it would take, without writing anything."""
+"""Estimate of a backfill: what it would do and how long it would take; nothing is written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from datetime import date
 import pandas as pd
 import pyarrow as pa
 
-from evaluator.answers import ANSWER_COLUMNS, Answer, Place, answers, old_answers, with_late_contexts
+from evaluator.answers import ANSWER_COLUMNS, BackfillPass, LoggedAnswer, answers, old_answers, with_late_contexts
 from evaluator.judge_binding import asks_judge
 from evaluator.metrics import Metric, ModelUnavailableError
 from evaluator.scoring import work_on
@@ -44,7 +44,7 @@ class MetricEstimate:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class BackfillEstimate:
     """What a backfill of one deployment would do.
 
     `answers` is how many the period has, `left` how many of them are left to the service, `reading_seconds` about how
@@ -66,7 +66,7 @@ class Estimate:
         return self.reading_seconds + sum(metric.seconds or 0.0 for metric in self.metrics)
 
 
-def estimate(backfill: Backfill, timer: Timer = time.perf_counter) -> list[Estimate]:
+def estimate(backfill: Backfill, timer: Timer = time.perf_counter) -> list[BackfillEstimate]:
     """Count what a backfill would score and time each metric on some of these very answers; write nothing.
 
     A metric is timed on at most 200 answers and, after the first one, some seconds. Loading its model is not counted.
@@ -83,22 +83,22 @@ class _Sample:
     event_ids: frozenset[str]
 
 
-def _of_deployment(task: DeploymentBackfill, timer: Timer, anchors: float) -> Estimate:
+def _of_deployment(task: DeploymentBackfill, timer: Timer, anchors: float) -> BackfillEstimate:
     number, left = task.count(), 0
-    place = task.look()
+    begun = task.begin()
     cases = CaseBook.read(task.tables.truth, task.tables.logs)
     counted: Counter[str] = Counter()
     samples: dict[str, _Sample] = {}
     for day in task.days:
         held = task.held_on(day)
-        for batch in old_answers(task.tables, task.period, day, place, _WITHOUT_TEXTS):
+        for batch in old_answers(task.tables, task.period, day, begun, _WITHOUT_TEXTS):
             left += batch.left
             for some in answers(_with_null_texts(batch.rows)):
                 for work in work_on(some, task.metrics, cases, held):
                     ids = [answer.event_id for answer, _ in work.pairs[:_SAMPLE_ANSWERS]]
                     samples.setdefault(work.metric.name, _Sample(day, frozenset(ids)))
                     counted[work.metric.name] += len(work.pairs)
-    timed = _Timing(task, place, cases, timer)
+    timed = _Timing(task, begun, cases, timer)
     asking = JudgeEstimate(task.metrics, task.sampling, task.tables.signals)
     metrics = [
         timed.metric(metric, counted[metric.name], samples[metric.name], asking)
@@ -110,7 +110,7 @@ def _of_deployment(task: DeploymentBackfill, timer: Timer, anchors: float) -> Es
     judged = [one.judging for one in metrics if one.judging and one.judging.answers]
     calls = sum(anchors * one.calls / one.answers for one in judged)
     cost = sum(anchors * one.cost / one.answers for one in judged)
-    return Estimate(task.deployment, number, left, tuple(metrics), reading, calls, cost)
+    return BackfillEstimate(task.deployment, number, left, tuple(metrics), reading, calls, cost)
 
 
 def _with_null_texts(rows: pa.Table) -> pa.Table:
@@ -123,12 +123,12 @@ def _with_null_texts(rows: pa.Table) -> pa.Table:
 class _Timing:
     """Reads samples and times what is done with them."""
 
-    def __init__(self, task: DeploymentBackfill, place: Place, cases: CaseBook, timer: Timer) -> None:
+    def __init__(self, task: DeploymentBackfill, begun: BackfillPass, cases: CaseBook, timer: Timer) -> None:
         self._task = task
-        self._place = place
+        self._begun = begun
         self._cases = cases
         self._timer = timer
-        self._read: dict[tuple[date, frozenset[str]], list[Answer]] = {}
+        self._read: dict[tuple[date, frozenset[str]], list[LoggedAnswer]] = {}
         self._rows, self._seconds = 0, 0.0
 
     def seconds_to_read(self, number: int) -> float:
@@ -151,7 +151,7 @@ class _Timing:
             return MetricEstimate(deployment, metric.name, number, None, f"it fails with {type(error).__name__}")
         return MetricEstimate(deployment, metric.name, number, None, "the answers are gone")
 
-    def _answers(self, sample: _Sample) -> list[Answer]:
+    def _answers(self, sample: _Sample) -> list[LoggedAnswer]:
         key = sample.day, sample.event_ids
         if key not in self._read:
             begun = self._timer()
@@ -159,10 +159,10 @@ class _Timing:
             self._seconds += self._timer() - begun
         return self._read[key]
 
-    def _look_up(self, sample: _Sample) -> list[Answer]:
-        found: list[Answer] = []
+    def _look_up(self, sample: _Sample) -> list[LoggedAnswer]:
+        found: list[LoggedAnswer] = []
         # They are among the first of their day; some more are read so that opening files counts for no more than it is.
-        for batch in old_answers(self._task.tables, self._task.period, sample.day, self._place):
+        for batch in old_answers(self._task.tables, self._task.period, sample.day, self._begun):
             self._rows += batch.rows.num_rows
             for some in answers(batch.rows):
                 wanted = [answer for answer in some if answer.event_id in sample.event_ids]

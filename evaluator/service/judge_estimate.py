@@ -1,4 +1,4 @@
-"""What judging a sample of answers would take, counted from the very prompts, without asking a judge."""
+"""Estimate of the calls of judges for a sample of answers, counted from the very prompts; no judge is asked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from evaluator.judge_binding import Jury, judges_itself, judges_of_all, with_judges
 from evaluator.judges import BoundJudge
-from evaluator.judges.counting import COMPLETION_TOKENS, CountingAsker, seconds_for
+from evaluator.judges.dry_run import COMPLETION_TOKENS, DryRunClient, seconds_for
 from evaluator.metrics import Metric
 from evaluator.sampling import Sampling, SamplingSettings, flagged
 from evaluator.scoring import Work
@@ -62,15 +62,15 @@ class JudgeEstimate:
 class _CountedJudge:
     def __init__(self, judge: BoundJudge) -> None:
         self._name, self._settings = judge.name, judge.settings
-        self._asker = CountingAsker(judge.asker)
-        with closing(opened_calls(judge.asker.calls)) as calls:
+        self._client = DryRunClient(judge.client)
+        with closing(opened_calls(judge.client.calls)) as calls:
             self._completion = calls.averages(judge.name)[1] or COMPLETION_TOKENS
 
     def of(self, metric: Metric, frame: pd.DataFrame, scale: float, expected: float) -> Judging:
-        before = self._asker.asked
+        before = self._client.counted
         if len(frame):
-            with_judges(metric, Jury((BoundJudge(self._asker, self._name),))).score(frame)
-        asked = self._asker.asked - before
+            with_judges(metric, Jury((BoundJudge(self._client, self._name),))).score(frame)
+        asked = self._client.counted - before
         calls, prompt = scale * asked.calls, scale * asked.prompt_tokens
         completion = calls * self._completion
         cost = self._settings.cost(round(prompt), round(completion))

@@ -1,4 +1,4 @@
-"""The judges of a service: one asker, its file of calls, and what it may ask about."""
+"""Pool of the judges of a service: one client, its file of calls, and the pace of their budgets."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluator.judge_binding import Jury, asks_judge, judges_of_all, with_judges
-from evaluator.judges.counting import COMPLETION_TOKENS
+from evaluator.judges.dry_run import COMPLETION_TOKENS
 from evaluator.metrics import Metric
-from evaluator.sampling import PROMPT_TOKENS, Sampling, Spread, allowance
+from evaluator.sampling import PROMPT_TOKENS, BudgetPacing, Sampling, allowance
 from evaluator.scoring import ScoreCounts
 from evaluator.settings import EvaluatorSettings
 
 if TYPE_CHECKING:
-    from evaluator.judges import Asker, BoundJudge, Calls
-    from evaluator.judges.calls import Forgotten
+    from evaluator.judges import BoundJudge, Calls, JudgeClient
+    from evaluator.judges.calls import ForgottenReplies
     from evaluator.judges.shared_replies import SharedReplies
     from lake import Lake
 
 log = logging.getLogger(__name__)
 
 GRACE_SECONDS = 20.0
-"""For calls under way when the service is told to end: orchestrators kill after 30."""
+"""For calls under way when the service ends: orchestrators kill after 30."""
 
 _ZERO = timedelta(0)
 """Less than that has passed where the clock was set back: then nothing waits for its old time."""
@@ -42,7 +42,7 @@ class JudgeCallsError(OSError):
     """The file of the judges' calls cannot be used; the message says which and what to do."""
 
 
-class Judges:
+class JudgePool:
     """Gives metrics the judge that they ask. No file of calls is opened as long as no metric asks one.
 
     `lake` is where replies may be shared with other workers, if the settings say so.
@@ -52,17 +52,17 @@ class Judges:
         self._settings = settings
         self._lake = lake
         self._path = settings.judge_calls.expanduser()
-        self._asker: Asker | None = None
-        self._spreads: dict[str, Spread] = {}
+        self._client: JudgeClient | None = None
+        self._pacing: dict[str, BudgetPacing] = {}
         self._pruned: datetime | None = None
         self._pruned_shared: datetime | None = None
         self._closed = False
 
     def close(self) -> None:
-        """Let the calls under way end, and tell what waits that it is too late; from any thread."""
+        """Let the calls under way end; those that wait fail. From any thread."""
         self._closed = True
-        if self._asker is not None:
-            self._asker.close()
+        if self._client is not None:
+            self._client.close()
 
     def bound(self, metrics: Sequence[Metric], deployment: str | None = None) -> list[Metric]:
         """Give the metrics of a deployment, those that ask a judge with the one they ask.
@@ -92,27 +92,27 @@ class Judges:
     ) -> float:
         with closing(self._calls()) as calls:
             money = allowance(judge.settings, calls.spent(judge.name), now, seconds)
-            if judge.name not in self._spreads:
+            if judge.name not in self._pacing:
                 cost = calls.averages(judge.name)[0] or _usual_cost(judge)
-                self._spreads[judge.name] = Spread(cost, self._settings.every)
-        share = self._spreads[judge.name].share(deployment, answers, rate, money, now)
+                self._pacing[judge.name] = BudgetPacing(cost, self._settings.every)
+        share = self._pacing[judge.name].share(deployment, answers, rate, money, now)
         if share < 1:
             log.info("the budget of judge %r does for %.1f %% of the sample of %r", judge.name, 100 * share, deployment)
         return share
 
     def learn(self, deployment: str, metrics: Sequence[Metric], counts: ScoreCounts) -> None:
         """Take in what judging a deployment's new answers took."""
-        judges = [judge for judge in judges_of_all(metrics) if judge.name in self._spreads]
+        judges = [judge for judge in judges_of_all(metrics) if judge.name in self._pacing]
         answers, whole = counts.judged + counts.not_sampled, sum(map(_usual_cost, judges))
         for judge in judges:
             # What was paid is known of all together: each had about the part that its prices make.
             part = _usual_cost(judge) / whole if whole else 0.0
             cost = counts.spend.cost * part
-            self._spreads[judge.name].learn(deployment, answers, counts.expected, counts.judged, cost)
+            self._pacing[judge.name].learn(deployment, answers, counts.expected, counts.judged, cost)
 
     def spent_today(self) -> dict[str, float]:
         """Give what each judge's calls did cost today (UTC), by whichever process; nothing where no metric asks one."""
-        if self._asker is None:
+        if self._client is None:
             return {}
         with closing(self._calls()) as calls:
             return {name: calls.spent(name)[1] for name in self._settings.judges}
@@ -124,7 +124,7 @@ class Judges:
         once an hour, and not before a metric asks a judge.
         """
         self._prune_shared(now)
-        if self._asker is None or (self._pruned is not None and _ZERO <= now - self._pruned < _PRUNE_EVERY):
+        if self._client is None or (self._pruned is not None and _ZERO <= now - self._pruned < _PRUNE_EVERY):
             return
         with closing(self._calls()) as calls:
             calls.prune(self._settings.judge_calls_retention / _SECONDS_A_DAY)
@@ -142,17 +142,17 @@ class Judges:
 
             log_failure(log, error, "old replies of judges are still in %s, and tried again in a day", shared.folder)
 
-    def _opened(self) -> Asker:
-        from evaluator.judges import Asker
+    def _opened(self) -> JudgeClient:
+        from evaluator.judges import JudgeClient
 
-        if self._asker is None:
+        if self._client is None:
             self._calls().close()
             shares = self._settings.share_judge_replies
             shared = _shared_replies(self._lake) if self._lake is not None and shares else None
-            self._asker = Asker(self._settings.judges, self._path, grace=GRACE_SECONDS, shared=shared)
+            self._client = JudgeClient(self._settings.judges, self._path, grace=GRACE_SECONDS, shared=shared)
             if self._closed:
-                self._asker.close()
-        return self._asker
+                self._client.close()
+        return self._client
 
     def _calls(self) -> Calls:
         return opened_calls(self._path)
@@ -162,7 +162,7 @@ def _usual_cost(judge: BoundJudge) -> float:
     return judge.settings.cost(PROMPT_TOKENS, COMPLETION_TOKENS)
 
 
-def forget_replies(calls: Path) -> Forgotten | None:
+def forget_replies(calls: Path) -> ForgottenReplies | None:
     """Forget all replies of judges that a file keeps; None where there is no such file.
 
     A reply may quote an answer, and does not say which: so an erasure forgets them all, which costs no more than new

@@ -1,4 +1,4 @@
-"""Scores that a judge owes: it had no budget, no time or no connection when it was asked, and is asked again."""
+"""Retries of pending scores: a judge that had no budget, no time or no connection is asked again."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from evaluator.answers import ANSWER_COLUMNS, Answer, DeploymentTables, answers, identity, with_late_contexts
+from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, answers, identity, with_late_contexts
 from evaluator.judge_binding import asks_judge
-from evaluator.judges.answer import NOT_FOR_GOOD, TRANSIENT
+from evaluator.judges.exchange import NOT_FOR_GOOD, TRANSIENT
 from evaluator.metrics import Metric
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
 from lake import IS_ANSWER, SCORES, CaseBook, PassTransaction, Table
@@ -33,8 +33,8 @@ _COLUMNS = ["event_id", "date", "requested_at", "sampling_probability", "scored_
 
 
 @dataclass(frozen=True)
-class _Debt:
-    """A score that is owed, how often it was asked for again without success, and when it is asked for next."""
+class PendingScore:
+    """A score that its judge did not give: how often it was retried without success, and when it is retried next."""
 
     event_id: str
     date: date
@@ -43,43 +43,45 @@ class _Debt:
     failures: int = 0
 
     def failed(self, now: datetime, reason: str | None) -> Self:
-        """Give the debt after one more try."""
+        """Give it after one more try."""
         if reason in _ALWAYS:
             return replace(self, due=now + _AGAIN_AFTER)
         return replace(self, due=now + _AGAIN_AFTER * 2 ** (self.failures + 1), failures=self.failures + 1)
 
 
-class OwedScores:
-    """Asks again for the scores that judges owe: after 10 minutes, then after 20, 40 and so on, for a day.
+class JudgeRetries:
+    """Asks judges again for pending scores: after 10 minutes, then after 20, 40 and so on, for a day.
 
     After that the row of `scores` without a value, whose reason says why, is all that there is. Budgets make no gap
     grow. The score itself comes as a row of its own, with the probability of the first one, so that means stay without
     bias. What was paid is not paid again: the replies are kept.
 
-    Those that failed least often come first, of these the latest. Where a judge owes one of some 50 again, the others
-    wait until new answers were scored once more, and where it answers none of them, for ten minutes. Tries are counted
-    in memory: a process that begins asks for all that is owed for ten minutes or more.
+    Those that failed least often come first, of these the latest. Where one of some 50 fails again, the others wait
+    until new answers were scored once more, and where the judge answers none of them, for ten minutes. Tries are
+    counted in memory: a process that begins retries all that have been pending for ten minutes or more.
     """
 
     def __init__(self, scorer: Scorer) -> None:
         self._scorer = scorer
         self._due: dict[str, datetime | None] = {}
-        self._debts: dict[tuple[str, str, str], dict[str, _Debt]] = {}
+        self._pending: dict[tuple[str, str, str], dict[str, PendingScore]] = {}
 
     def expect(self, deployment: str, counts: ScoreCounts, now: datetime) -> None:
-        """Look again in ten minutes where a pass was left without scores, and tell of it."""
-        if counts.owed:
+        """Look again in ten minutes where a pass left pending scores, and log it."""
+        if counts.pending:
             reasons = ", ".join(f"{counts.unscored[one]} {one}" for one in sorted(TRANSIENT) if counts.unscored[one])
-            log.warning("a judge owes scores of deployment %r (%s); it is asked again for a day", deployment, reasons)
-        if counts.owed and deployment in self._due:
+            log.warning(
+                "scores of deployment %r are pending (%s): their judge is asked again for a day", deployment, reasons
+            )
+        if counts.pending and deployment in self._due:
             self._due[deployment] = min(self._due[deployment] or now + _AGAIN_AFTER, now + _AGAIN_AFTER)
 
     def clock_was_set(self, by: timedelta) -> None:
         """Have all asked again after as long as was planned, although the clock shows another time now."""
         if by:
             self._due = {name: due and due + by for name, due in self._due.items()}
-            for debts in self._debts.values():
-                debts.update({one: replace(debt, due=debt.due + by) for one, debt in debts.items()})
+            for pending in self._pending.values():
+                pending.update({one: replace(score, due=score.due + by) for one, score in pending.items()})
 
     def score(
         self,
@@ -88,7 +90,7 @@ class OwedScores:
         now: datetime,
         is_stopping: Callable[[], bool] = lambda: False,
     ) -> ScoreCounts:
-        """Score what is owed of the last day, if it is time. Raises LostRaceError like a pass over new answers."""
+        """Score what is pending of the last day, if it is time. Raises LostRaceError like a pass over new answers."""
         counts = ScoreCounts()
         due = self._due.get(tables.deployment, now)
         if due is None or due > now:
@@ -109,10 +111,10 @@ class OwedScores:
         transaction = PassTransaction(tables.scores)
         recent = _recent(now)
         held = held_score_ids(tables.scores, [metric], recent)
-        debts = self._known(tables, metric, _debts(tables, metric, recent, held))
-        ready = sorted((debt for debt in debts.values() if debt.due <= now), key=lambda debt: debt.failures)[:_MOST]
+        pending = self._with_tries(tables, metric, _pending(tables, metric, recent, held))
+        ready = sorted((one for one in pending.values() if one.due <= now), key=lambda one: one.failures)[:_MOST]
         if not ready:
-            return counts, min((debt.due for debt in debts.values()), default=None)
+            return counts, min((one.due for one in pending.values()), default=None)
         found = _answers(tables, ready)
         cases, parts, at_once = (
             CaseBook.read(tables.truth, tables.logs),
@@ -120,40 +122,43 @@ class OwedScores:
             answers_at_once([metric]),
         )
         begin, rest = 0, now
-        while begin < len(ready) and not is_stopping() and not counts.owed:
-            few = {debt.event_id: debt for debt in ready[begin : begin + at_once]}
+        while begin < len(ready) and not is_stopping() and not counts.pending:
+            few = {one.event_id: one for one in ready[begin : begin + at_once]}
             begin += at_once
             some = with_late_contexts(tables, [found[event_id] for event_id in few if event_id in found])
-            probabilities = {debt.event_id: debt.sampling_probability for debt in few.values()}
-            rows, of_some, owed = self._scorer.owed_rows(tables, some, metric, cases, now, probabilities, held)
+            probabilities = {one.event_id: one.sampling_probability for one in few.values()}
+            rows, of_some, reasons = self._scorer.retried_rows(tables, some, metric, cases, now, probabilities, held)
             parts.append(rows)
             counts.add(of_some)
             given = set(rows["event_id"].to_pylist())
             for event_id in given:
-                del debts[event_id]
-            debts.update({one: few[one].failed(now, owed.get(one)) for one in few.keys() - given})
+                del pending[event_id]
+            pending.update({one: few[one].failed(now, reasons.get(one)) for one in few.keys() - given})
             rest = now if given and not counts.is_budget_spent else now + _AGAIN_AFTER
         if sum(part.num_rows for part in parts):
             transaction.append(pa.concat_tables(parts))
-        return counts, min((max(debt.due, rest) for debt in debts.values()), default=None)
+        return counts, min((max(one.due, rest) for one in pending.values()), default=None)
 
-    def _known(self, tables: DeploymentTables, metric: Metric, found: Sequence[_Debt]) -> dict[str, _Debt]:
+    def _with_tries(
+        self, tables: DeploymentTables, metric: Metric, found: Sequence[PendingScore]
+    ) -> dict[str, PendingScore]:
+        """Give what is pending by `event_id`, with the tries that are known of it."""
         one = tables.deployment, metric.name, metric.version
-        before = self._debts.get(one, {})
-        self._debts[one] = {debt.event_id: before.get(debt.event_id, debt) for debt in found}
-        return self._debts[one]
+        before = self._pending.get(one, {})
+        self._pending[one] = {score.event_id: before.get(score.event_id, score) for score in found}
+        return self._pending[one]
 
 
-def owed_probabilities(scores: Table, metrics: Sequence[Metric], where: ds.Expression) -> dict[str, float]:
-    """Read the `event_id` of answers whose scores by judges may still come, each with how likely it was in the sample.
+def pending_probabilities(scores: Table, metrics: Sequence[Metric], where: ds.Expression) -> dict[str, float]:
+    """Read the `event_id` of answers whose scores by judges may still come, with their probability in the sample.
 
     Some have come since. Those of replies that were cut are among them.
     """
     names = [metric.name for metric in metrics if asks_judge(metric)]
     if not names:
         return {}
-    is_owed = ds.field("reason").isin(sorted(NOT_FOR_GOOD)) & ds.field("metric").isin(names)
-    rows = scores.read(["event_id", "sampling_probability"], where & is_owed)
+    is_pending = ds.field("reason").isin(sorted(NOT_FOR_GOOD)) & ds.field("metric").isin(names)
+    rows = scores.read(["event_id", "sampling_probability"], where & is_pending)
     return dict(zip(rows["event_id"].to_pylist(), rows["sampling_probability"].to_pylist(), strict=True))
 
 
@@ -162,21 +167,23 @@ def _recent(now: datetime) -> ds.Expression:
     return (ds.field("requested_at") > since) & (ds.field("date") >= pa.scalar((now - AGE).date()))
 
 
-def _debts(tables: DeploymentTables, metric: Metric, where: ds.Expression, held: Collection[str]) -> list[_Debt]:
-    """Read the latest answers whose score is owed, latest first."""
+def _pending(
+    tables: DeploymentTables, metric: Metric, where: ds.Expression, held: Collection[str]
+) -> list[PendingScore]:
+    """Read what is pending, latest first."""
     name, version = metric.name, metric.version
     of_metric = (ds.field("metric") == name) & (ds.field("metric_version") == version)
     rows = tables.scores.read(_COLUMNS, where & of_metric & ds.field("reason").isin(sorted(TRANSIENT)))
     latest = rows.sort_by([("requested_at", "descending")]).to_pylist()
     return [
-        _Debt(row["event_id"], row["date"], row["sampling_probability"], row["scored_at"] + _AGAIN_AFTER)
+        PendingScore(row["event_id"], row["date"], row["sampling_probability"], row["scored_at"] + _AGAIN_AFTER)
         for row in latest
         if identity(row["event_id"], name, version) not in held
     ]
 
 
-def _answers(tables: DeploymentTables, debts: Sequence[_Debt]) -> dict[str, Answer]:
-    wanted = ds.field("event_id").isin([debt.event_id for debt in debts])
-    dates = ds.field("date").isin(sorted({debt.date for debt in debts}))
+def _answers(tables: DeploymentTables, pending: Sequence[PendingScore]) -> dict[str, LoggedAnswer]:
+    wanted = ds.field("event_id").isin([one.event_id for one in pending])
+    dates = ds.field("date").isin(sorted({one.date for one in pending}))
     found = tables.logs.read(ANSWER_COLUMNS, IS_ANSWER & dates & wanted)
     return {answer.event_id: answer for some in answers(found) for answer in some}

@@ -1,4 +1,4 @@
-"""Scores of new answers, and how far the log was read with them, in one commit; of many answers in several."""
+"""Scores of new answers, committed together with how far the log was read."""
 
 from __future__ import annotations
 

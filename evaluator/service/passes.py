@@ -1,4 +1,4 @@
-"""The evaluator's pass: for each deployment first the cases, then the scores of what is new."""
+"""Pass of the evaluator: for each deployment the cases of ground truth first, then the scores of new answers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from evaluator.answers import DeploymentTables, wait_for_others
 from evaluator.ground_truth import propose_cases
 from evaluator.metrics import Metric
 from evaluator.scoring import ScoreCounts, Scorer
-from evaluator.service.judge_pool import Judges
-from evaluator.service.judge_retries import OwedScores
+from evaluator.service.judge_pool import JudgePool
+from evaluator.service.judge_retries import JudgeRetries
 from evaluator.service.new_scores import score_new_answers
 from evaluator.settings import EvaluatorSettings
 from lake import ChildContexts, ClockSteps, Lake, LostRaceError, UncommittedPositions, log_failure
@@ -88,10 +88,10 @@ class Evaluator:
         self._lake = lake
         self._settings = settings
         self._scorer = Scorer()
-        self._judges = Judges(settings, lake)
-        self._owed = OwedScores(self._scorer)
+        self._judges = JudgePool(settings, lake)
+        self._retries = JudgeRetries(self._scorer)
         self._rescoring = Rescoring(settings.anchors, self._scorer)
-        self._told_missing: set[str] = set()
+        self._warned_missing: set[str] = set()
         self._children = ChildContexts(lake, wait_for_others(settings.context_grace), clock)
         self._uncommitted = UncommittedPositions()
         self._clock = clock
@@ -111,11 +111,11 @@ class Evaluator:
         """
         tally = _Tally()
         self._children.forget()
-        self._owed.clock_was_set(self._steps.since_last())
+        self._retries.clock_was_set(self._steps.since_last())
         self._judges.prune(self._clock())
         # Calls that name no deployment are calls of global routes: nobody's answers.
         deployments = [name for name in self._lake.deployments() if name is not None]
-        self._tell_missing(deployments)
+        self._warn_missing(deployments)
         reached = [
             name for name in deployments if not is_stopping() and self._try(self._score_new, name, tally, is_stopping)
         ]
@@ -157,16 +157,16 @@ class Evaluator:
         )
         self._judges.learn(deployment, metrics, counts)
         tally.counts.add(counts)
-        self._owed.expect(deployment, counts, now)
+        self._retries.expect(deployment, counts, now)
 
     def _ask_again(
         self, tables: DeploymentTables, metrics: Sequence[Metric], tally: _Tally, is_stopping: Callable[[], bool]
     ) -> None:
-        tally.counts.add(self._owed.score(tables, metrics, self._clock(), is_stopping))
+        tally.counts.add(self._retries.score(tables, metrics, self._clock(), is_stopping))
         self._rescoring.run(tables, metrics, self._clock(), is_stopping)
 
-    def _tell_missing(self, deployments: Collection[str]) -> None:
-        missing = self._settings.deployments.keys() - set(deployments) - self._told_missing
+    def _warn_missing(self, deployments: Collection[str]) -> None:
+        missing = self._settings.deployments.keys() - set(deployments) - self._warned_missing
         for name in sorted(missing):
             log.warning("evaluator.deployments names %r, of which the lake holds nothing yet", name)
-        self._told_missing |= missing
+        self._warned_missing |= missing

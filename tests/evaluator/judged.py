@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evaluator import EvaluatorSettings
-from evaluator.judges import BoundJudge, JudgeError, Message, Request, Schema
+from evaluator.judges import BoundJudge, ChatMessage, JudgeError, JudgeRequest, Schema
 from evaluator.metrics import Description, OddCases, Score, registry
 from evaluator.metrics.llm.llm_metric import LlmMetric
 
@@ -34,7 +34,7 @@ class Addresses(LlmMetric[str]):
         return str(cells[0]) if cells[0] else Score(None, "no_answer")
 
     def score_all(self, judge: BoundJudge, tasks: Sequence[str]) -> Iterator[Score]:
-        answers = judge.ask_all(Request([Message("user", text)], SCHEMA, "1") for text in tasks)
+        answers = judge.ask_all(JudgeRequest([ChatMessage("user", text)], SCHEMA, "1") for text in tasks)
         for answer in answers:
             if isinstance(answer, JudgeError):
                 yield Score(None, answer.reason, {"low": 0.0, "high": 1.0}, answer.spend)

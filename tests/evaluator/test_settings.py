@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evaluator import EvaluatorSettings, Judges
+from evaluator import EvaluatorSettings, JudgePool
 from evaluator.metrics import REGISTRY
 from lake import JUDGE_KINDS
 
@@ -118,7 +118,7 @@ def test_a_deployment_has_metrics_of_its_own_in_the_place_of_the_others() -> Non
     assert names == {"support-rag": ["quality", "facts_recall@5"], "quiet": [], "other": list(DEFAULT)}
 
 
-@pytest.mark.parametrize("name", [*sorted(JUDGE_KINDS), "strict+kind"])
+@pytest.mark.parametrize("name", [*sorted(map(str, JUDGE_KINDS)), "strict+kind"])
 def test_a_judge_cannot_have_a_name_that_means_something_else_in_the_tables(name: str) -> None:
     """A judge called `model` would count as none, and its outages would alarm nobody."""
     judge = {"base_url": "http://judge", "model": "m", "allow_unpriced": True}
@@ -146,7 +146,7 @@ def test_an_aspect_of_ones_own_is_a_metric_and_part_of_combinations(tmp_path: Pa
             }
         )
 
-    with closing(Judges(settings())) as judges:
+    with closing(JudgePool(settings())) as judges:
         aspect, good = judges.bound(settings().chosen_metrics("rag"), "rag")
         (other,) = judges.bound([settings(definition="Is it kind?").metric("aspect_polite")])
     assert (aspect.name, aspect.about.asks, aspect.about.direction) == ("aspect_polite", "Is the answer polite?", "up")

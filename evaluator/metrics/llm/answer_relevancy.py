@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evaluator.judges.answer import Request
+from evaluator.judges.exchange import JudgeRequest
 from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import TEXT, YES_OR_NO, Prompt, object_of
 from evaluator.metrics.cells import text
@@ -82,7 +82,7 @@ class AnswerRelevancy(PromptMetric[tuple[str, str]]):
         sentence_encoder(self.models).vectors([question for question, _ in tasks])
         return super().score_all(judge, tasks)
 
-    def requests(self, task: tuple[str, str]) -> Sequence[Request]:
+    def requests(self, task: tuple[str, str]) -> Sequence[JudgeRequest]:
         """Ask for one question at a time."""
         _, answer = task
         return [_PROMPT.request(fenced("sentence", answer), draw=draw) for draw in range(self.questions)]

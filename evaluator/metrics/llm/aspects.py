@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluator.judges.answer import Request
+from evaluator.judges.exchange import JudgeRequest
 from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import NUMBER, YES_OR_NO, Prompt, because, list_of, object_of
 from evaluator.metrics.cells import text
@@ -79,7 +79,7 @@ class AspectCritique(PromptMetric[RowTexts]):
             return Score(None, silence)
         return RowTexts.of(question or "", (), answer or "")
 
-    def requests(self, task: RowTexts) -> Sequence[Request]:
+    def requests(self, task: RowTexts) -> Sequence[JudgeRequest]:
         """Ask for the votes."""
         texts = fenced("question", task.question), fenced("sentence", *task.answer)
         values, prompt = {"definition": self.definition}, _PROMPTS[self.gives_reasons]

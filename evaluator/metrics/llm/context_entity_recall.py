@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from evaluator.judges.answer import Request
+from evaluator.judges.exchange import JudgeRequest
 from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import NUMBER, TEXT, Prompt, list_of, object_of
 from evaluator.judges.schema import MisfitError
@@ -63,7 +63,7 @@ class ContextEntityRecall(PromptMetric[RowTexts]):
             return Score(None, "no_contexts")
         return RowTexts.of("", contexts, "", reference)
 
-    def requests(self, task: RowTexts) -> Sequence[Request]:
+    def requests(self, task: RowTexts) -> Sequence[JudgeRequest]:
         """Ask for the entities."""
         texts = fenced("chunk", *task.contexts), fenced("reference", *task.reference)
         return [_PROMPT.request(*texts, check=partial(_check, task))]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from evaluator.judges.answer import Request
+from evaluator.judges.exchange import JudgeRequest
 from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import NUMBER, Prompt, list_of, object_of
 from evaluator.judges.schema import MisfitError
@@ -61,7 +61,7 @@ class ContextRelevanceSentences(PromptMetric[tuple[str, list[str]]]):
             return Score(None, "no_question")
         return question, numbered
 
-    def requests(self, task: tuple[str, list[str]]) -> Sequence[Request]:
+    def requests(self, task: tuple[str, list[str]]) -> Sequence[JudgeRequest]:
         """Ask for the numbers of the sentences."""
         question, numbered = task
         texts = fenced("sentence", *numbered), fenced("question", question)

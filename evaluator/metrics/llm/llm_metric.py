@@ -21,7 +21,7 @@ from evaluator.models import ModelUnavailableError
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
 
-JUDGE_MEANING = "`Asker(...).judge(name)`: the judge that is asked"
+JUDGE_MEANING = "`JudgeClient(...).judge(name)`: the judge that is asked"
 
 Task = TypeVar("Task")
 
@@ -108,7 +108,7 @@ class LlmMetric(ABC, Generic[Task]):
         if judge is None:
             raise JudgeUnavailableError(
                 f"metric {self.name!r} asks a judge and none is given: configure one under evaluator.judges.<name>, "
-                "or give a library call `judge=Asker(...).judge(name)`"
+                "or give a library call `judge=JudgeClient(...).judge(name)`"
             )
         return score_together(self, frame, self.read_row, lambda tasks: self.score_all(judge, tasks))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evaluator.judges.answer import Answer, JudgeError, Request, Spend
+from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Spend
 from evaluator.metrics.llm.llm_metric import LlmMetric, bounds
 from evaluator.metrics.llm.verdicts import Judged
 from evaluator.metrics.llm.verdicts.judged import JUDGE_FAILED
@@ -25,7 +25,7 @@ class PromptMetric(LlmMetric[Task]):
     """A metric with a prompt of its own."""
 
     @abstractmethod
-    def requests(self, task: Task) -> Sequence[Request]:
+    def requests(self, task: Task) -> Sequence[JudgeRequest]:
         """Give what is asked about a row, one request at least."""
 
     @abstractmethod
@@ -39,7 +39,7 @@ class PromptMetric(LlmMetric[Task]):
         for task, requests in zip(tasks, asked, strict=True):
             yield self._row_score(task, list(islice(answers, len(requests))))
 
-    def _row_score(self, task: Task, answers: Sequence[Answer | JudgeError]) -> Score:
+    def _row_score(self, task: Task, answers: Sequence[JudgeReply | JudgeError]) -> Score:
         replies = [None if isinstance(answer, JudgeError) else answer.parsed for answer in answers]
         spend = sum((answer.spend for answer in answers), Spend())
         judged, details = self.read_replies(task, replies)

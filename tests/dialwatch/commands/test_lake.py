@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from collector.redaction import RedactionSettings, Redactor
 from dialwatch.commands.lake import app
 from evaluator.judges import Calls
-from evaluator.judges.reply import Reply
+from evaluator.judges.completion import ChatCompletion
 from evaluator.judges.shared_replies import SharedReplies
 from lake import PARSED_LOGS, Lake
 
@@ -189,7 +189,7 @@ def test_erase_forgets_the_replies_that_machines_share(lake: Lake) -> None:
     """Wherever it is run, and whether they are still shared or not; no other command takes them for a table."""
     shared = SharedReplies.of(lake)
     for number in range(3):
-        shared.keep(f"{number:064}", Reply("Ann lives in Delhi", None, None, "stop", None, 0, None))
+        shared.keep(f"{number:064}", ChatCompletion("Ann lives in Delhi", None, None, "stop", None, 0, None))
     for command in ("ls", "compact", "vacuum"):
         assert "_judge_replies" not in run(lake, command).stdout
     run(lake, "erase", "--user", "ann", "--dry-run")

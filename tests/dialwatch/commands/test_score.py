@@ -16,7 +16,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from dialwatch.reports.score_page import bars
-from evaluator.judges.counting import least
+from evaluator.judges.dry_run import least
 from evaluator.models import Models
 from tests.commands import Done, dialwatch
 from tests.evaluator.judges.scripted_server import Request, Send, fails, says, serving

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evaluator.datasets import Report, open_dataset, read_dataset, score_dataset
+from evaluator.datasets import DatasetReport, open_dataset, read_dataset, score_dataset
 from tests.evaluator.datasets.peer import COLUMNS, TABLES, stored, with_peer
 
 
 @pytest.fixture
-def report(tmp_path: Path) -> Report:
+def report(tmp_path: Path) -> DatasetReport:
     answers, truth = stored("answers", tmp_path), stored("ground_truth", tmp_path)
     return score_dataset(answers, truth, str(tmp_path / "scored.parquet"), batch_rows=2)
 
@@ -24,7 +24,7 @@ def rows(path: str) -> list[dict[str, Any]]:
     return [row | {"documents": sorted(row["documents"])} for row in pq.read_table(path).to_pylist()]
 
 
-def test_the_packages_columns_hold_the_packages_numbers(report: Report) -> None:
+def test_the_packages_columns_hold_the_packages_numbers(report: DatasetReport) -> None:
     """Names, types, numbers and highlights of its table come out of its own inputs, to the last bit."""
     written = rows(report.dataset.data_path)
     for ours, theirs in zip(written, TABLES["metrics"], strict=True):
@@ -36,7 +36,7 @@ def test_the_packages_columns_hold_the_packages_numbers(report: Report) -> None:
     assert {schema.field(name).type for name in ("recall", "precision", "mrr", "f1")} == {pa.float64()}
 
 
-def test_the_metadata_is_the_packages(report: Report) -> None:
+def test_the_metadata_is_the_packages(report: DatasetReport) -> None:
     """The JSON has its keys, the means of its columns, its counts of rows, and its sources in its order."""
     text = Path(report.dataset.metadata_path).read_text("utf-8")
     ours, theirs = json.loads(text), TABLES["metadata"]
@@ -88,7 +88,7 @@ print(json.dumps({"columns": list(frame), "rows": len(frame), "metrics": dataset
 
 
 @pytest.mark.integration
-def test_the_package_reads_and_scores_what_was_written_here(report: Report, tmp_path: Path) -> None:
+def test_the_package_reads_and_scores_what_was_written_here(report: DatasetReport, tmp_path: Path) -> None:
     """The package reads a table of scores with its metadata; scored anew by it, its rows get the same numbers."""
     path = report.dataset.data_path
     read = json.loads(with_peer(READ, path))

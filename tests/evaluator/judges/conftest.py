@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import Answer, Asker, Calls, Judge, JudgeError, JudgeSettings, Message
+from evaluator.judges import Calls, ChatMessage, Judge, JudgeClient, JudgeError, JudgeReply, JudgeSettings
 from tests.evaluator.judges.scripted_server import ScriptedServer, Stage, serving
 
 SCHEMA = {
@@ -51,8 +51,8 @@ class Bench:
         self.now += seconds
         await asyncio.sleep(0)
 
-    def asker(self, **changes: Any) -> Asker:
-        return Asker({"strict": self.settings(**changes)}, self.path, sleep=at_once)
+    def client(self, **changes: Any) -> JudgeClient:
+        return JudgeClient({"strict": self.settings(**changes)}, self.path, sleep=at_once)
 
     def run(self, work: Callable[[Judge], Awaitable[Any]], **changes: Any) -> Any:
         async def run() -> Any:
@@ -61,8 +61,8 @@ class Bench:
 
         return asyncio.run(run())
 
-    def ask(self, text: str = "Is it so?", **changes: Any) -> Answer:
-        answer: Answer = self.run(lambda judge: asked(judge, text), **changes)
+    def ask(self, text: str = "Is it so?", **changes: Any) -> JudgeReply:
+        answer: JudgeReply = self.run(lambda judge: asked(judge, text), **changes)
         return answer
 
     def refused(self, text: str = "Is it so?", **changes: Any) -> JudgeError:
@@ -79,13 +79,13 @@ async def at_once(seconds: float) -> None:
     await asyncio.sleep(0)
 
 
-async def asked(judge: Judge, text: str = "Is it so?", **given: Any) -> Answer:
-    return await judge.ask([Message("user", text)], SCHEMA, prompt_version="1", **given)
+async def asked(judge: Judge, text: str = "Is it so?", **given: Any) -> JudgeReply:
+    return await judge.ask([ChatMessage("user", text)], SCHEMA, prompt_version="1", **given)
 
 
-def is_ending(asker: Asker | None) -> bool:
+def is_ending(client: JudgeClient | None) -> bool:
     """Whether the judges were told that this is the end."""
-    return asker is not None and asker._room is not None and asker._room.result().end.is_set()
+    return client is not None and client._loop is not None and client._loop.result().end.is_set()
 
 
 @pytest.fixture(scope="session")

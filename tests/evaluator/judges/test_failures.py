@@ -226,7 +226,7 @@ def test_calls_at_once_never_exceed_the_limit_and_shrink_when_busy(bench: Bench,
 
     async def one(judge: Judge, text: str) -> None:
         await asked(judge, text)
-        limits.append(judge.traffic.slots.limit)
+        limits.append(judge.throttle.concurrency.limit)
 
     async def many(judge: Judge) -> None:
         await asked(judge, "probe")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.judges import Calls, Judge, JudgeSettings, Message
+from evaluator.judges import Calls, ChatMessage, Judge, JudgeSettings
 from tests.evaluator.judges.conftest import SCHEMA
 from tests.evaluator.judges.scripted_server import calls_of
 from tests.killing import kill, start
@@ -26,7 +26,7 @@ def ask_all(url: str, path: str) -> list[bool]:
 
     async def run() -> list[bool]:
         async with Judge("strict", settings, Calls(Path(path))) as judge:
-            asking = (judge.ask([Message("user", f"{i}")], SCHEMA, prompt_version="1") for i in range(QUESTIONS))
+            asking = (judge.ask([ChatMessage("user", f"{i}")], SCHEMA, prompt_version="1") for i in range(QUESTIONS))
             return [answer.from_cache for answer in await asyncio.gather(*asking)]
 
     return asyncio.run(run())

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from s3fs import S3FileSystem
 
-from evaluator.judges import Answer, Asker, Calls, Message, Request
-from evaluator.judges.reply import Reply
+from evaluator.judges import Calls, ChatMessage, JudgeClient, JudgeReply, JudgeRequest
+from evaluator.judges.completion import ChatCompletion
 from evaluator.judges.shared_replies import SharedReplies
 from lake import PARSED_LOGS, Lake
 from tests.evaluator.judges.conftest import SCHEMA, Bench, at_once
@@ -25,7 +25,7 @@ from tests.evaluator.judges.scripted_server import ScriptedServer, as_it_can, la
 from tests.servers import Bucket
 
 KEY = "ab" * 32
-REPLY = Reply('{"verdict": "\ud83d S"}', None, None, "stop", 3, 0, 2)
+REPLY = ChatCompletion('{"verdict": "\ud83d S"}', None, None, "stop", 3, 0, 2)
 
 
 @pytest.fixture
@@ -38,16 +38,16 @@ def local(tmp_path: Path) -> Lake:
     return Lake(str(tmp_path / "lake"))
 
 
-def worker(bench: Bench, name: str, shared: SharedReplies | None, **settings: Any) -> Asker:
+def worker(bench: Bench, name: str, shared: SharedReplies | None, **settings: Any) -> JudgeClient:
     """One machine's: with a file of calls of its own."""
-    return Asker({"strict": bench.settings(**settings)}, bench.path.parent / name, sleep=at_once, shared=shared)
+    return JudgeClient({"strict": bench.settings(**settings)}, bench.path.parent / name, sleep=at_once, shared=shared)
 
 
-def ask(asker: Asker, count: int = 3) -> list[Answer]:
-    requests = [Request([Message("user", f"Is {number} so?")], SCHEMA, "1") for number in range(count)]
-    answers = asker.judge("strict").ask_all(requests)
-    assert all(isinstance(answer, Answer) for answer in answers)
-    return [answer for answer in answers if isinstance(answer, Answer)]
+def ask(client: JudgeClient, count: int = 3) -> list[JudgeReply]:
+    requests = [JudgeRequest([ChatMessage("user", f"Is {number} so?")], SCHEMA, "1") for number in range(count)]
+    answers = client.judge("strict").ask_all(requests)
+    assert all(isinstance(answer, JudgeReply) for answer in answers)
+    return [answer for answer in answers if isinstance(answer, JudgeReply)]
 
 
 def stored(lake: Lake) -> Iterator[str]:
@@ -75,8 +75,8 @@ def test_another_machine_makes_no_call(bench: Bench, server: ScriptedServer, lak
 def test_nothing_is_shared_unless_it_shall_be(bench: Bench, server: ScriptedServer, local: Lake) -> None:
     """Without it each machine asks for itself, and the lake gets no reply."""
     for name in ("one", "two"):
-        with worker(bench, name, None) as asker:
-            ask(asker)
+        with worker(bench, name, None) as client:
+            ask(client)
     assert len(server.requests) == 6
     assert not list(stored(local))
 
@@ -169,14 +169,14 @@ def test_an_object_that_is_no_reply_is_replaced(
 ) -> None:
     """It is not used, and the log says where it is, not what is in it."""
     for _ in range(2):
-        with worker(bench, f"{len(server.requests)}", SharedReplies.of(local)) as asker:
-            ask(asker, 1)
+        with worker(bench, f"{len(server.requests)}", SharedReplies.of(local)) as client:
+            ask(client, 1)
         (path,) = stored(local)
         good = Path(path).read_bytes()
         Path(path).write_bytes(content.encode("latin-1"))
     assert len(server.requests) == 2
-    with worker(bench, "last", SharedReplies.of(local)) as asker:
-        ask(asker, 1)
+    with worker(bench, "last", SharedReplies.of(local)) as client:
+        ask(client, 1)
     assert Path(path).read_bytes() == good
     assert path in caplog.text
     assert "secret" not in caplog.text
@@ -185,7 +185,7 @@ def test_an_object_that_is_no_reply_is_replaced(
 def test_a_reply_is_there_whole_or_not_at_all(local: Lake) -> None:
     """Who reads while others write sees all of it; a write that fails leaves nothing."""
     shared = SharedReplies.of(local)
-    long = Reply("x" * 300_000, None, None, "stop", 3, 0, 2)
+    long = ChatCompletion("x" * 300_000, None, None, "stop", 3, 0, 2)
     shared.keep(KEY, long)
     with ThreadPoolExecutor(3) as pool:
         writing = [pool.submit(shared.keep, KEY, long) for _ in range(40)]
@@ -200,14 +200,14 @@ def test_what_is_paid_is_given_where_the_end_comes_before_it_is_shared(
     """Closing does not wait for a slow store to give the answer, nor is that lost."""
     kept = SharedReplies.keep
 
-    def closing_first(shared: SharedReplies, key: str, reply: Reply) -> None:
-        pool.submit(asker.close)
+    def closing_first(shared: SharedReplies, key: str, reply: ChatCompletion) -> None:
+        pool.submit(client.close)
         time.sleep(0.3)
         kept(shared, key, reply)
 
     monkeypatch.setattr(SharedReplies, "keep", closing_first)
     server.follow(as_it_can, later(0.01))
     with ThreadPoolExecutor() as pool:
-        asker = worker(bench, "one", SharedReplies.of(local))
-        (answer,) = ask(asker, 1)
+        client = worker(bench, "one", SharedReplies.of(local))
+        (answer,) = ask(client, 1)
     assert answer.spend.calls == 1

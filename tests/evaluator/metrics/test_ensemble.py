@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import Asker
+from evaluator.judges import JudgeClient
 from evaluator.metrics import Score, metric_named
 from evaluator.metrics.ensemble import Combine, Ensemble
 from evaluator.metrics.llm.llm_metric import LlmMetric
@@ -37,14 +37,14 @@ def judging_each(replies: dict[str, Any]) -> Any:
 
 def scored(bench: Bench, combine: Combine, replies: dict[str, Any], **changes: Any) -> Score:
     settings = {name: bench.settings(model=name) for name in replies}
-    with Asker(settings, bench.path) as asker:
-        scores = ensemble(asker, combine, tuple(replies)).score(frame(row(**({"answer": sentences(1)} | changes))))
+    with JudgeClient(settings, bench.path) as client:
+        scores = ensemble(client, combine, tuple(replies)).score(frame(row(**({"answer": sentences(1)} | changes))))
     value = scores.values[0]
     return Score(None if value != value else value, scores.reasons[0], scores.details[0], scores.spends[0])
 
 
-def ensemble(asker: Asker, combine: Combine, names: tuple[str, ...] = JUDGES) -> Ensemble:
-    members = (metric_named("faithfulness_claims", None, asker.judge(name)) for name in names)
+def ensemble(client: JudgeClient, combine: Combine, names: tuple[str, ...] = JUDGES) -> Ensemble:
+    members = (metric_named("faithfulness_claims", None, client.judge(name)) for name in names)
     return Ensemble(tuple(one for one in members if isinstance(one, LlmMetric)), combine)
 
 
@@ -125,20 +125,20 @@ def test_what_needs_no_judge_is_decided_without_one(bench: Bench, server: Script
 def test_the_version_changes_with_any_judge_and_with_the_combination(bench: Bench) -> None:
     """Scores of different ensembles are never compared."""
     settings = {name: bench.settings(model=name) for name in (*JUDGES, "dora")}
-    with Asker(settings, bench.path) as asker:
+    with JudgeClient(settings, bench.path) as client:
         versions = {
-            ensemble(asker, "mean").version,
-            ensemble(asker, "median").version,
-            ensemble(asker, "mean", ("anna", "boris", "dora")).version,
+            ensemble(client, "mean").version,
+            ensemble(client, "median").version,
+            ensemble(client, "mean", ("anna", "boris", "dora")).version,
         }
     assert len(versions) == 3
 
 
 def test_what_is_no_ensemble_is_refused(bench: Bench) -> None:
     """One judge, one judge twice, and a majority of two."""
-    with Asker({name: bench.settings(model=name) for name in JUDGES}, bench.path) as asker:
+    with JudgeClient({name: bench.settings(model=name) for name in JUDGES}, bench.path) as client:
         for names in (("anna",), ("anna", "anna")):
             with pytest.raises(ValueError, match="one metric of several judges"):
-                ensemble(asker, "mean", names)
+                ensemble(client, "mean", names)
         with pytest.raises(ValueError, match="an odd number of judges, not the 2"):
-            ensemble(asker, "majority", ("anna", "boris"))
+            ensemble(client, "majority", ("anna", "boris"))

@@ -12,13 +12,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from evaluator.judges import JudgeSettings
-from evaluator.sampling import Spread, allowance, is_sampled
+from evaluator.sampling import BudgetPacing, allowance, is_sampled
 from evaluator.sampling.budget_pacing import LEAST_SHARE
 
 MIDNIGHT = datetime(2026, 11, 20, tzinfo=UTC)
 COST = 0.01
 EVERY = 60.0
-ShareOf = Callable[[Spread, int, float, datetime], float]
+ShareOf = Callable[[BudgetPacing, int, float, datetime], float]
 
 
 def judge(**budgets: float) -> JudgeSettings:
@@ -39,7 +39,7 @@ def test_an_allowance_is_the_share_of_what_is_left_that_the_time_has() -> None:
 def test_the_share_heeds_what_other_deployments_wanted() -> None:
     """What a whole sample costs is measured; before that it is what an answer is taken to cost."""
     each = 5 * COST
-    spread = Spread(each, EVERY)
+    spread = BudgetPacing(each, EVERY)
     assert spread.share("a", 100, 0.5, money=math.inf, now=MIDNIGHT) == 1
     assert spread.share("a", 100, 0.5, money=25 * each, now=MIDNIGHT) == 0.5
     spread.learn("a", answers=100, expected=50, judged=10, cost=10 * COST)
@@ -52,7 +52,7 @@ def test_the_share_heeds_what_other_deployments_wanted() -> None:
 @pytest.mark.parametrize(("every", "half"), [(60.0, timedelta(hours=1)), (1800.0, timedelta(hours=5))])
 def test_a_deployment_that_falls_silent_gives_its_part_back(every: float, half: timedelta) -> None:
     """Half of it an hour, or ten passes, after its last answers; after a day nothing of it is left."""
-    spread = Spread(COST, every)
+    spread = BudgetPacing(COST, every)
     spread.share("silent", 100, 1.0, money=100 * COST, now=MIDNIGHT)
     shares = [spread.share("a", 100, 1.0, 100 * COST, now=MIDNIGHT + wait) for wait in (0 * half, half, 24 * half)]
     assert shares == [0.5, pytest.approx(1 / 1.5), pytest.approx(1.0, abs=1e-6)]
@@ -70,7 +70,7 @@ class Day:
     refused: int = 0
 
     def live(self, share_of: ShareOf) -> None:
-        chance, spread = random.Random(self.seed), Spread(2 * COST, EVERY)
+        chance, spread = random.Random(self.seed), BudgetPacing(2 * COST, EVERY)
         for minute in range(24 * 60):
             now = MIDNIGHT + timedelta(minutes=minute)
             busy = 1 + math.sin(minute / 90)
@@ -84,7 +84,7 @@ class Day:
         for _ in range(int(chance.expovariate(1 / (5 * busy + 0.1)))):
             yield f"{self.seed}-{minute // 10}-{chance.randrange(40)}", float(chance.random() > 0.1 + 0.3 * busy)
 
-    def _judge(self, spread: Spread, answers: list[tuple[str, float]], share: float, hour: int) -> None:
+    def _judge(self, spread: BudgetPacing, answers: list[tuple[str, float]], share: float, hour: int) -> None:
         before, judged = self.spent[hour], 0
         for conversation, value in answers:
             self.values.append(value)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from evaluator import Backfill, Backfilled, BackfillResult, Evaluator, EvaluatorSettings, Period, estimate
-from evaluator.answers import DeploymentTables, Place, old_answers
+from evaluator.answers import BackfillPass, DeploymentTables, old_answers
 from evaluator.metrics import UnknownMetricError
 from evaluator.service.backfill import UnknownDeploymentError
 from lake import PARSED_LOGS, SCORES, Lake
@@ -149,7 +149,7 @@ def test_a_days_texts_are_not_read_ahead(lake: Lake, traffic: Any, monkeypatch: 
         traffic.log(*(traffic.answer(f"{n}-{k}", chunks=[f"{n} {k} " * 12_500]) for k in range(10)))
     tables = DeploymentTables.of(lake, "rag")
     before = pa.total_allocated_bytes()
-    batches = old_answers(tables, WEEK, (NOW - timedelta(days=1)).date(), Place.of(tables, NOW, 0.0))
+    batches = old_answers(tables, WEEK, (NOW - timedelta(days=1)).date(), BackfillPass.of(tables, NOW, 0.0))
     first = next(batches)
     time.sleep(0.3)  # a reader that reads ahead has all of it by then
     assert pa.total_allocated_bytes() - before < 200 * 50_000 / 3

@@ -74,7 +74,7 @@ def test_a_reply_that_was_cut_is_asked_for_again_once_max_tokens_is_higher(
         with closing(Evaluator(lake, settings(judge.url, tmp_path, sampling={"rate": 0.999}), lambda: now)) as service:  # noqa: B023
             service.run_once()
     again = backfilled(lake, judge, tmp_path)
-    assert (again.counts.total, again.counts.owed, len(judge.requests)) == (0, 0, 1)
+    assert (again.counts.total, again.counts.pending, len(judge.requests)) == (0, 0, 1)
     judge.always = says()
     done = backfilled(lake, judge, tmp_path, judge={"max_tokens": 200})
     assert (done.counts.scored, len(judge.requests)) == (1, 2)

@@ -280,7 +280,7 @@ def test_closing_ends_a_pass_that_asks(lake: Lake, traffic: Any, judge: Scripted
         threading.Thread(target=evaluator.close).start()
         await answers(request, send)
 
-    answers = once(lambda: is_ending(evaluator._judges._asker))
+    answers = once(lambda: is_ending(evaluator._judges._client))
     judge.follow(says(), closes)
     judge.always = answers
     result = evaluator.run_once()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from evaluator.judges.answer import Answer, JudgeError, Reason, Request
+from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Reason
 from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import NUMBER, TEXT, YES_OR_NO, Prompt, because, list_of, object_of
 from evaluator.judges.schema import MisfitError
@@ -80,7 +80,7 @@ class AnswerClaims:
     error: Reason | None
 
 
-def requests(row: RowTexts, *, reasons: bool = False) -> list[Request]:
+def requests(row: RowTexts, *, reasons: bool = False) -> list[JudgeRequest]:
     """Ask for an answer's claims, twenty sentences in a call; about the whole answer in the first one."""
     texts = (*row.prefix, fenced("sentence", *row.answer))
     prompts = _PROMPTS[reasons]
@@ -102,7 +102,7 @@ def _usual(row: RowTexts, numbers: range) -> dict[str, Any]:
     return {"sentences": sentences, "useful": (), "refusal": False}
 
 
-def read(row: RowTexts, answers: Sequence[Answer | JudgeError]) -> AnswerClaims:
+def read(row: RowTexts, answers: Sequence[JudgeReply | JudgeError]) -> AnswerClaims:
     """Read the replies to `requests`."""
     claims: list[Claim] = []
     addresses: list[Verdict] = [None] * len(row.answer)
@@ -161,7 +161,7 @@ def claim_of(row: RowTexts, sentence: int, given: Mapping[str, Any]) -> Claim:
     return Claim(given["fact"], sentence, contexts, no_such_contexts, verdict, given.get("reason"))
 
 
-def first_error(answers: Iterable[Answer | JudgeError]) -> Reason | None:
+def first_error(answers: Iterable[JudgeReply | JudgeError]) -> Reason | None:
     """Give the reason of the first answer that did not come."""
     return next((answer.reason for answer in answers if isinstance(answer, JudgeError)), None)
 

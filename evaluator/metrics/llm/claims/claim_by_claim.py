@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from evaluator.judges.answer import Answer, JudgeError, Request, Spend
+from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Spend
 from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import NUMBER, TEXT, Prompt, because, list_of, object_of
 from evaluator.judges.schema import MisfitError
@@ -35,7 +35,7 @@ _FACT = {
     for reasons in (False, True)
 }
 
-Replies = Sequence[Answer | JudgeError]
+Replies = Sequence[JudgeReply | JudgeError]
 
 
 def prompts_claim_by_claim(*, reasons: bool) -> tuple[str, str]:
@@ -57,12 +57,12 @@ def ask_claim_by_claim(judge: BoundJudge, rows: Sequence[RowTexts]) -> list[RowC
     return [_row_claims(*each) for each in zip(rows, first, claims, second, strict=True)]
 
 
-def _asked(judge: BoundJudge, requests: Sequence[Sequence[Request]]) -> list[Replies]:
+def _asked(judge: BoundJudge, requests: Sequence[Sequence[JudgeRequest]]) -> list[Replies]:
     answers = iter(judge.ask_all(chain.from_iterable(requests)))
     return [list(islice(answers, len(of_row))) for of_row in requests]
 
 
-def _for_claims(row: RowTexts) -> list[Request]:
+def _for_claims(row: RowTexts) -> list[JudgeRequest]:
     texts = fenced("question", row.question), fenced("sentence", *row.answer)
     return [
         _FACTS.request(
@@ -75,7 +75,7 @@ def _for_claims(row: RowTexts) -> list[Request]:
     ]
 
 
-def _about(row: RowTexts, claim: str, *, reasons: bool) -> Request:
+def _about(row: RowTexts, claim: str, *, reasons: bool) -> JudgeRequest:
     return _FACT[reasons].request(*row.prefix, fenced("fact", claim), check=partial(_check_claim, row, claim))
 
 
@@ -104,7 +104,7 @@ def _row_claims(row: RowTexts, first: Replies, claims: Sequence[tuple[int, str]]
     return RowClaims(row, found, None, sum((reply.spend for reply in (*first, *second)), Spend()))
 
 
-def _claim(row: RowTexts, sentence: int, text: str, reply: Answer | JudgeError) -> Claim:
+def _claim(row: RowTexts, sentence: int, text: str, reply: JudgeReply | JudgeError) -> Claim:
     if isinstance(reply, JudgeError):
         return Claim(text, sentence, (), (), None)
     return claim_of(row, sentence, {"fact": text, **reply.parsed})

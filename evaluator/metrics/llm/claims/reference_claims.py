@@ -8,7 +8,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any
 
-from evaluator.judges.answer import Answer, JudgeError, Reason, Request
+from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Reason
 from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import NUMBER, TEXT, YES_OR_NO, Prompt, because, list_of, object_of
 from evaluator.judges.schema import MisfitError
@@ -78,7 +78,7 @@ def version(*, reasons: bool) -> str:
     return _PROMPTS[reasons].version
 
 
-def requests(row: RowTexts, found: AnswerClaims, *, reasons: bool = False) -> list[Request]:
+def requests(row: RowTexts, found: AnswerClaims, *, reasons: bool = False) -> list[JudgeRequest]:
     """Compare with the reference answer, twenty of its sentences and twenty claims of the answer in a call."""
     claims = fenced("fact", *(claim.text for claim in found.claims))
     texts = (*row.prefix, claims, fenced("reference", *row.reference))
@@ -92,7 +92,7 @@ def requests(row: RowTexts, found: AnswerClaims, *, reasons: bool = False) -> li
     ]
 
 
-def read(row: RowTexts, found: AnswerClaims, answers: Sequence[Answer | JudgeError]) -> ReferenceClaims:
+def read(row: RowTexts, found: AnswerClaims, answers: Sequence[JudgeReply | JudgeError]) -> ReferenceClaims:
     """Read the replies to `requests`."""
     claims: list[ReferenceClaim] = []
     verdicts: list[Verdict] = []

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from evaluator.judges.answer import Answer, JudgeError, Reason, Request, Spend
+from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Reason, Spend
 from evaluator.metrics.llm.claims import answer_claims, reference_claims
 from evaluator.metrics.llm.claims.answer_claims import AnswerClaims
 from evaluator.metrics.llm.claims.reference_claims import ReferenceClaims
@@ -84,8 +84,8 @@ class _Question(Generic[_Claims]):
     """The requests of one call about a row, and how to read the replies; `key` identifies all that they say."""
 
     key: Hashable
-    requests: Callable[[], Sequence[Request]]
-    read: Callable[[Sequence[Answer | JudgeError]], _Claims]
+    requests: Callable[[], Sequence[JudgeRequest]]
+    read: Callable[[Sequence[JudgeReply | JudgeError]], _Claims]
 
 
 def prompts(*, reasons: bool) -> tuple[str, str]:
@@ -131,10 +131,10 @@ def _of_reference(row: RowTexts, found: AnswerClaims, *, reasons: bool) -> _Ques
 
 def _asked(judge: BoundJudge, questions: Sequence[_Question[_Claims] | None]) -> list[tuple[_Claims | None, Spend]]:
     """Give the claims, and what they took, for each question; nothing for none."""
-    memo = judge.asker.memo
+    memo = judge.client.memo
     found: dict[Any, _Claims] = {}
     spends: dict[Any, Spend] = {}
-    open_questions: dict[Any, tuple[_Question[_Claims], Sequence[Request]]] = {}
+    open_questions: dict[Any, tuple[_Question[_Claims], Sequence[JudgeRequest]]] = {}
     for question in questions:
         if question is None or question.key in found or question.key in open_questions:
             continue

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from evaluator.judges import Asker
+from evaluator.judges import JudgeClient
 from evaluator.metrics import Score, metric_named
 from evaluator.models import Models
 from tests.evaluator.judges.scripted_server import Act, Request, Send, says
@@ -89,8 +89,8 @@ def frame(*rows: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame({name: pd.Series([one[name] for one in rows], dtype=object) for name in row()})
 
 
-def scored(asker: Asker, name: str, *rows: dict[str, Any], models: Models | None = None) -> list[Score]:
+def scored(client: JudgeClient, name: str, *rows: dict[str, Any], models: Models | None = None) -> list[Score]:
     """The scores of rows by a metric, asked of the judge `strict`."""
-    scores = metric_named(name, models, asker.judge("strict")).score(frame(*(rows or (row(),))))
+    scores = metric_named(name, models, client.judge("strict")).score(frame(*(rows or (row(),))))
     columns = zip(scores.values, scores.reasons, scores.details, scores.spends, strict=True)
     return [Score(None if value != value else value, *rest) for value, *rest in columns]

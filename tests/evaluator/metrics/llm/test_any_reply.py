@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.judges import Answer, JudgeError, Spend
+from evaluator.judges import JudgeError, JudgeReply, Spend
 from evaluator.judges.schema import MisfitError
 from evaluator.metrics import REGISTRY
 from evaluator.metrics.llm.claim_metric import ClaimMetric
@@ -48,8 +48,8 @@ def whole_replies(draw: st.DrawFn) -> tuple[Any, Any]:
 ROW = RowTexts.of("Is it so?", ["One.", "Two."], "It is so. It was so. It will be.", "It is. It was.")
 
 
-def reply(parsed: Any) -> Answer | JudgeError:
-    return JudgeError("judge_timeout", "late") if parsed is None else Answer(parsed, Spend(), from_cache=False)
+def reply(parsed: Any) -> JudgeReply | JudgeError:
+    return JudgeError("judge_timeout", "late") if parsed is None else JudgeReply(parsed, Spend())
 
 
 def misfits(request: Any, parsed: Any) -> bool:

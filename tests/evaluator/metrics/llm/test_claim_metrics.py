@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import Asker, fenced
+from evaluator.judges import JudgeClient, fenced
 from evaluator.metrics import REGISTRY, JudgeUnavailableError, combination, compute, metric_named
 from evaluator.metrics.llm.claim_metric import ClaimMetric
 from evaluator.metrics.llm.faithfulness_claims_apart import FaithfulnessClaimsApart
@@ -71,8 +71,8 @@ def test_the_numbers_of_worked_examples(
     """What the definitions' examples say comes out of replies that say what they are about."""
     verdicts, facts = reference or ["", []]
     server.always = judging(answered(answer), compared([facts], verdicts))
-    with bench.asker() as asker:
-        (score,) = scored(asker, name, row(answer=sentences(len(answer))))
+    with bench.client() as client:
+        (score,) = scored(client, name, row(answer=sentences(len(answer))))
     assert (score.value, score.reason) == (pytest.approx(value), None)
     assert len(server.requests) == (2 if reference else 1)
 
@@ -88,9 +88,9 @@ def test_the_eleven_numbers_of_ragchecker(bench: Bench, server: ScriptedServer, 
     verdicts = "".join("S" if one else "N" for one in given["answer2response"])
     server.always = judging(answered([facts]), compared([stated], verdicts))
     contexts = [f"chunk {number}" for number in range(len(given["retrieved2response"][0]))]
-    with bench.asker() as asker:
+    with bench.client() as client:
         one = row(answer=sentences(1), contexts=contexts)
-        found = {name: scored(asker, f"ragchecker_{name}", one)[0].value for name in record["expected"]}
+        found = {name: scored(client, f"ragchecker_{name}", one)[0].value for name in record["expected"]}
     assert found == pytest.approx(record["expected"])
     assert len(server.requests) == 2
 
@@ -99,8 +99,8 @@ def test_ragas_six_are_two_calls_and_three_are_one(bench: Bench, server: Scripte
     """Whichever metrics are asked for: one call a row, two with a reference answer, none for what was asked before."""
     server.always = judging(answered([[S], [S]], useful=[1]), compared([[([1], True)]], "SS"))
     rows = frame(row(), row(question="Or so?"))
-    with bench.asker() as asker:
-        judge = asker.judge("strict")
+    with bench.client() as client:
+        judge = client.judge("strict")
         three = ["faithfulness_claims", "context_precision_question", "answer_relevance_sentences"]
         assert compute(rows, three, judge=judge)[three].to_numpy().tolist() == [[1.0, 1.0, 1.0]] * 2
         assert len(server.requests) == 2
@@ -108,18 +108,18 @@ def test_ragas_six_are_two_calls_and_three_are_one(bench: Bench, server: Scripte
         assert len(server.requests) == 4
         without_models = [name for name in CLAIMS if "models" not in options_of(REGISTRY[name])]
         assert compute(rows, without_models, judge=judge)[without_models].notna().all().all()
-        assert asker.spent("strict").calls == len(server.requests) == 4
-    with bench.asker() as asker:
-        compute(rows, RAGAS_SIX, judge=asker.judge("strict"))
+        assert client.spent("strict").calls == len(server.requests) == 4
+    with bench.client() as client:
+        compute(rows, RAGAS_SIX, judge=client.judge("strict"))
     assert len(server.requests) == 4
 
 
 def test_a_combination_asks_the_judge_of_its_parts(bench: Bench, server: ScriptedServer) -> None:
     """Its score has what all of its parts took."""
     server.always = judging(answered([[S, N], [S]]), compared([[([1], True)]], "SSS"))
-    with bench.asker() as asker:
+    with bench.client() as client:
         parts = {"faithfulness_claims": 1, "context_recall": 1}
-        scores = combination("trust", parts, judge=asker.judge("strict")).score(frame(row()))
+        scores = combination("trust", parts, judge=client.judge("strict")).score(frame(row()))
     assert scores.values.iloc[0] == pytest.approx((2 / 3 + 1) / 2)
     assert scores.spends.iloc[0].calls == len(server.requests) == 2
 
@@ -127,13 +127,13 @@ def test_a_combination_asks_the_judge_of_its_parts(bench: Bench, server: Scripte
 def test_the_first_metric_pays_and_the_sum_is_what_was_paid(bench: Bench, server: ScriptedServer) -> None:
     """What several metrics ask is in the score of the first, and of two equal rows in the first."""
     server.always = judging(answered([[S], [S]]), compared([[([1], True)]], "SS"))
-    with bench.asker() as asker:
+    with bench.client() as client:
         spends = [
-            [score.spend.calls for score in scored(asker, name, row(), row())]
+            [score.spend.calls for score in scored(client, name, row(), row())]
             for name in ("faithfulness_claims", "groundedness", "correctness_claims")
         ]
         assert spends == [[1, 0], [0, 0], [1, 0]]
-        assert asker.spent("strict").cost == pytest.approx(bench.spent)
+        assert client.spent("strict").cost == pytest.approx(bench.spent)
 
 
 def test_contexts_come_first_in_both_prompts_and_do_not_change_with_the_answer(
@@ -141,8 +141,8 @@ def test_contexts_come_first_in_both_prompts_and_do_not_change_with_the_answer(
 ) -> None:
     """Contexts and question are a prefix of every prompt about a row, so that an endpoint's cache serves them."""
     server.always = judging(answered([[S], [S]]), compared([[([1], True)]], "SS"))
-    with bench.asker() as asker:
-        scored(asker, "correctness", row(), row(answer=sentences(2, "Other")))
+    with bench.client() as client:
+        scored(client, "correctness", row(), row(answer=sentences(2, "Other")))
     prefixes = {prompt(request).split("</question", 1)[0] for request in server.requests}
     systems = {request.body["messages"][0]["content"] for request in server.requests}
     assert (len(prefixes), len(systems), len(server.requests)) == (1, 1, 3), "the answers' facts are the same"
@@ -156,9 +156,9 @@ def test_every_call_about_a_row_that_shows_contexts_begins_with_the_same_bytes(
     one = row(answer=sentences(21), contexts=["Kurz & gut: €5.\n", "Second chunk."])
     entities = json.dumps({"entities": [{"entity": "Reference 1", "chunks": [1]}]})
     server.always = judging(answered([[S]] * 20), compared([[([1], True)]], "S" * 20), entities=entities)
-    with bench.asker() as asker:
-        scored(asker, "correctness", one)
-        scored(asker, "context_entity_recall", one)
+    with bench.client() as client:
+        scored(client, "correctness", one)
+        scored(client, "context_entity_recall", one)
     asked = [request.body["messages"] for request in server.requests]
     assert [len(messages) for messages in asked].count(4) > 0, "a second try is among them"
     contexts = fenced("chunk", *one["contexts"])
@@ -177,8 +177,8 @@ def test_what_is_said_around_the_texts_is_short(bench: Bench, server: ScriptedSe
         "Fact", "Apple was founded in April of that year by three friends, as fact"
     )
     server.always = judging(facts, compared([[([1, 2], True)]] * 6, "S" * 6))
-    with bench.asker() as asker:
-        assert scored(asker, "claims_f1", one)[0].value == 1.0
+    with bench.client() as client:
+        assert scored(client, "claims_f1", one)[0].value == 1.0
     sizes = [sum(len(message["content"]) for message in request.body["messages"]) for request in server.requests]
     forms = [json.dumps(request.body["response_format"], separators=(",", ":")) for request in server.requests]
     assert max(map(len, forms)) < 800
@@ -190,8 +190,8 @@ def test_the_details_have_facts_verdicts_and_ranks(bench: Bench, server: Scripte
     """Ranks count from 0, as everywhere; what the judge says of chunks that do not exist is told."""
     answer = answered([[([2, 9], "S"), ([9], "S")], [C]])
     server.always = judging(answer, compared([[([1], False), ([7], True)]], "SNC"))
-    with bench.asker() as asker:
-        (score,) = scored(asker, "noise_sensitivity")
+    with bench.client() as client:
+        (score,) = scored(client, "noise_sensitivity")
     assert score.details["facts"] == [
         {"fact": "Fact 1.1", "sentence": 1, "contexts": [1], "no_such_contexts": [8], "verdict": "S"}
         | {"in_reference": True},
@@ -209,10 +209,10 @@ def test_the_details_have_facts_verdicts_and_ranks(bench: Bench, server: Scripte
 def test_relevance_and_usefulness_are_of_sentences_and_contexts(bench: Bench, server: ScriptedServer) -> None:
     """A sentence that does not address the question counts against the answer, also one without a claim."""
     server.always = judging(answered([[S], []], addresses="yn", useful=[2]))
-    with bench.asker() as asker:
-        (relevance,) = scored(asker, "answer_relevance_sentences")
-        (share,) = scored(asker, "context_relevance_share")
-        (precision,) = scored(asker, "context_precision_question")
+    with bench.client() as client:
+        (relevance,) = scored(client, "answer_relevance_sentences")
+        (share,) = scored(client, "context_relevance_share")
+        (precision,) = scored(client, "context_precision_question")
     assert (relevance.value, relevance.details) == (0.5, {"addressing": [1], "sentences": 2})
     assert (share.value, precision.value, share.details) == (0.5, 0.5, {"useful": [1]})
 
@@ -242,8 +242,8 @@ def test_what_is_missing_is_null_without_a_call(
     answers = answered([[N], [N]]) if "contexts" in change else answered([[S], [S]])
     silent = "answer" in change
     server.always = judging(answered([]) if silent else answers, compared([[([], True)]], "" if silent else "SS"))
-    with bench.asker() as asker:
-        judge = asker.judge("strict")
+    with bench.client() as client:
+        judge = client.judge("strict")
         scores = compute(frame(row(**change)), CLAIMS, models, judge).iloc[0]
     reasons = {name: scores[f"{name}_reason"] for name in CLAIMS if scores[name] != scores[name]}
     assert set(reasons.values()) == nulls
@@ -263,32 +263,32 @@ def test_what_is_missing_is_null_without_a_call(
 def test_a_refusal_is_found_by_the_lexicon_or_by_the_judge(bench: Bench, server: ScriptedServer) -> None:
     """A short answer that refuses costs no call; in a long one it may be one sentence among others."""
     server.always = judging(answered([[]] * 2, refusal=True))
-    with bench.asker() as asker:
-        plain = scored(asker, "refusal_judged", row(answer=REFUSAL), row(answer=""), row(answer=None))
+    with bench.client() as client:
+        plain = scored(client, "refusal_judged", row(answer=REFUSAL), row(answer=""), row(answer=None))
         assert [(score.value, score.reason) for score in plain] == [
             (1.0, None),
             (0.0, "no_answer"),
             (None, "no_answer"),
         ]
         assert not server.requests
-        assert scored(asker, "refusal_judged")[0].value == 1.0
+        assert scored(client, "refusal_judged")[0].value == 1.0
         server.always = judging(answered([[S]] * 4))
         long = row(answer=f"I don't know. {sentences(3)}")
-        assert scored(asker, "refusal_judged", long)[0].value == 0.0
-        assert scored(asker, "faithfulness_claims", long)[0].value == 1.0
+        assert scored(client, "refusal_judged", long)[0].value == 0.0
+        assert scored(client, "faithfulness_claims", long)[0].value == 1.0
 
 
 def test_an_answer_without_claims_has_no_faithfulness(bench: Bench, server: ScriptedServer) -> None:
     """Nothing was claimed: null with `no_claims`; what the reference answer says is not covered, and no fact right."""
     server.always = judging(answered([[], []]), compared([[([1], False)]], ""))
-    with bench.asker() as asker:
+    with bench.client() as client:
         named = {
-            name: scored(asker, name)[0]
+            name: scored(client, name)[0]
             for name in ("faithfulness_claims", "groundedness", "correctness", "noise_sensitivity")
         }
         assert {score.reason for score in named.values()} == {"no_claims"}
-        assert scored(asker, "coverage")[0].value == 0.0
-        assert scored(asker, "factual_correctness")[0].value == 0.0
+        assert scored(client, "coverage")[0].value == 0.0
+        assert scored(client, "factual_correctness")[0].value == 0.0
 
 
 def test_answer_correctness_is_three_parts_facts_and_one_part_similarity(
@@ -296,12 +296,12 @@ def test_answer_correctness_is_three_parts_facts_and_one_part_similarity(
 ) -> None:
     """The encoder's part is the cosine that `semantic_similarity` gives; without the encoder no judge is paid."""
     server.always = judging(answered([[S, S], []]), compared([[([], True), ([], False)]], "SN"))
-    with bench.asker() as asker:
-        (similarity,) = scored(asker, "semantic_similarity", models=models)
+    with bench.client() as client:
+        (similarity,) = scored(client, "semantic_similarity", models=models)
         with pytest.raises(Exception, match="is not on this machine"):
-            scored(asker, "ragas_answer_correctness", models=Models(sentence_encoder="/nowhere"))
+            scored(client, "ragas_answer_correctness", models=Models(sentence_encoder="/nowhere"))
         assert not server.requests
-        (score,) = scored(asker, "ragas_answer_correctness", models=models)
+        (score,) = scored(client, "ragas_answer_correctness", models=models)
     assert similarity.value is not None
     assert score.value == pytest.approx(0.75 / 2 + 0.25 * similarity.value)
     assert score.details["similarity"] == pytest.approx(similarity.value)
@@ -318,7 +318,7 @@ def test_the_version_names_the_model_and_changes_with_what_changes_values(bench:
 
     def version(name: str = "faithfulness_claims", judge: str = "strict", **changes: Any) -> str:
         settings = bench.settings(**changes)
-        return metric_named(name, judge=Asker({judge: settings}, bench.path).judge(judge)).version
+        return metric_named(name, judge=JudgeClient({judge: settings}, bench.path).judge(judge)).version
 
     plain = version(model="org/model-7b")
     assert plain.startswith("1-model-7b-")
@@ -334,8 +334,8 @@ def test_the_version_names_the_model_and_changes_with_what_changes_values(bench:
 
 def test_another_draw_is_another_call_and_the_same_draw_is_not(bench: Bench, server: ScriptedServer) -> None:
     """A judge asked anew may change its mind; the version stays, and what was drawn before is kept."""
-    with bench.asker() as asker:
-        metric = metric_named("faithfulness_claims", None, asker.judge("strict"))
+    with bench.client() as client:
+        metric = metric_named("faithfulness_claims", None, client.judge("strict"))
         assert isinstance(metric, ClaimMetric)
         found = []
         for draw, verdict in [(0, S), (1, C), (0, C), (1, S)]:

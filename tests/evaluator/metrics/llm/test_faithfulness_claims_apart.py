@@ -34,8 +34,8 @@ def test_each_claim_is_a_call_and_the_share_is_the_same(bench: Bench, server: Sc
     """One call without the contexts for three claims, one for each beside the contexts: two of three are supported."""
     verdicts = {"It is red.": ([1], "S"), "It is big.": ([1, 2], "S"), "It is old.": ([2], "C")}
     server.always = judging_apart([["It is red.", "It is big."], ["It is old."]], verdicts)
-    with bench.asker() as asker:
-        (score,) = scored(asker, "faithfulness_claims_apart", row(answer=sentences(2)))
+    with bench.client() as client:
+        (score,) = scored(client, "faithfulness_claims_apart", row(answer=sentences(2)))
     assert (score.value, score.reason) == (pytest.approx(2 / 3), None)
     assert [fact["contexts"] for fact in score.details["facts"]] == [[0], [0, 1], [1]]
     assert score.spend.calls == len(server.requests) == 4
@@ -46,8 +46,8 @@ def test_each_claim_is_a_call_and_the_share_is_the_same(bench: Bench, server: Sc
 def test_a_claim_without_a_verdict_leaves_bounds(bench: Bench, server: ScriptedServer) -> None:
     """Null with the reason, between what it would be with the claim not supported and supported."""
     server.always = judging_apart([["It is red.", "It is big."]], {"It is red.": ([1], "S"), "It is big.": None})
-    with bench.asker() as asker:
-        (score,) = scored(asker, "faithfulness_claims_apart", row(answer=sentences(1)))
+    with bench.client() as client:
+        (score,) = scored(client, "faithfulness_claims_apart", row(answer=sentences(1)))
     assert (score.value, score.reason) == (None, "judge_unavailable")
     assert (score.details["low"], score.details["high"]) == (0.5, 1.0)
 
@@ -55,8 +55,8 @@ def test_a_claim_without_a_verdict_leaves_bounds(bench: Bench, server: ScriptedS
 def test_a_chunk_that_is_not_there_is_asked_for_again(bench: Bench, server: ScriptedServer) -> None:
     """Support without a place to show is no support: it is asked once more, then the verdict is missing."""
     server.always = judging_apart([["It is red."]], {"It is red.": ([7], "S")})
-    with bench.asker() as asker:
-        (score,) = scored(asker, "faithfulness_claims_apart", row(answer=sentences(1)))
+    with bench.client() as client:
+        (score,) = scored(client, "faithfulness_claims_apart", row(answer=sentences(1)))
     assert score.value is None
     assert score.details["facts"][0]["no_such_contexts"] == [6]
     assert len(server.requests) == 3
@@ -65,7 +65,7 @@ def test_a_chunk_that_is_not_there_is_asked_for_again(bench: Bench, server: Scri
 def test_without_claims_there_is_no_number(bench: Bench, server: ScriptedServer) -> None:
     """An answer that claims nothing is null, after one call."""
     server.always = judging_apart([[]], {})
-    with bench.asker() as asker:
-        (score,) = scored(asker, "faithfulness_claims_apart", row(answer=sentences(1)))
+    with bench.client() as client:
+        (score,) = scored(client, "faithfulness_claims_apart", row(answer=sentences(1)))
     assert (score.value, score.reason) == (None, "no_claims")
     assert len(server.requests) == 1

@@ -44,11 +44,11 @@ def test_a_text_stays_in_its_fence_and_the_task_comes_last(bench: Bench, server:
     one = row(
         contexts=["A chunk.", attack], question=f"So? {attack}", answer=attack, reference_answers=[f"So. {attack}"]
     )
-    with bench.asker() as asker:
-        scored(asker, "correctness", one)
+    with bench.client() as client:
+        scored(client, "correctness", one)
     plain = row()
-    with bench.asker() as asker:
-        scored(asker, "correctness", plain)
+    with bench.client() as client:
+        scored(client, "correctness", plain)
     ours = [prompt(request).rpartition("TASK.")[2] for request in server.requests if "A chunk." not in prompt(request)]
     attacked = [prompt(request) for request in server.requests if "A chunk." in prompt(request)]
     assert attacked
@@ -78,8 +78,8 @@ def test_other_prompts_fence_texts_too(bench: Bench, server: ScriptedServer, mod
     server.always = fails(400, "content_filter")
     for attack in ATTACKS:
         one = row(contexts=[attack], question=attack, answer=f"{attack} So.", reference_answers=[f"{attack} So."])
-        with bench.asker() as asker:
-            scored(asker, name.replace("relevance", "relevance_sentences"), one, models=models)
+        with bench.client() as client:
+            scored(client, name.replace("relevance", "relevance_sentences"), one, models=models)
     for request in server.requests:
         outside = prompt(request)
         for part in fences(outside).values():
@@ -93,6 +93,6 @@ def test_other_prompts_fence_texts_too(bench: Bench, server: ScriptedServer, mod
 def test_a_judge_that_obeys_an_order_still_has_to_show_a_chunk(bench: Bench, server: ScriptedServer) -> None:
     """`S` without a chunk that exists is no verdict, so an order that forgets it lifts no score."""
     server.always = judging(answered([[([], "S"), ([99], "S")]] * 2))
-    with bench.asker() as asker:
-        (score,) = scored(asker, "faithfulness_claims", row(contexts=[ATTACKS[0]]))
+    with bench.client() as client:
+        (score,) = scored(client, "faithfulness_claims", row(contexts=[ATTACKS[0]]))
     assert (score.value, score.reason) == (None, "judge_failed")

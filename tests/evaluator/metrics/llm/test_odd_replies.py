@@ -36,8 +36,8 @@ TOLD = json.loads(GOOD)["sentences"]
 def test_a_wrong_reply_is_repaired_once(bench: Bench, server: ScriptedServer, reply: str, told: str) -> None:
     """The judge hears what is wrong, and its second reply counts; both are paid."""
     server.follow(says(reply), says(GOOD))
-    with bench.asker() as asker:
-        (score,) = scored(asker, "faithfulness_claims")
+    with bench.client() as client:
+        (score,) = scored(client, "faithfulness_claims")
     assert (score.value, score.spend.calls) == (0.5, 2)
     assert told in server.requests[1].body["messages"][-1]["content"]
 
@@ -56,9 +56,9 @@ def test_what_stays_wrong_is_missing(
 ) -> None:
     """Two wrong replies: a claim without proof may be either, of a lost sentence nothing is known."""
     server.always = judging(reply)
-    with bench.asker() as asker:
-        (score,) = scored(asker, "faithfulness_claims")
-        (other,) = scored(asker, "context_relevance_share")
+    with bench.client() as client:
+        (score,) = scored(client, "faithfulness_claims")
+        (other,) = scored(client, "context_relevance_share")
     assert (score.value, score.reason, len(server.requests)) == (None, "judge_failed", 2)
     assert (score.details["low"], score.details["high"]) == pytest.approx((low, high))
     assert len(score.details["facts"]) == facts
@@ -68,10 +68,10 @@ def test_what_stays_wrong_is_missing(
 def test_what_no_missing_verdict_can_change_is_known(bench: Bench, server: ScriptedServer) -> None:
     """A claim that the reference does not support and no context can be shown for is no noise, proven or not."""
     server.always = judging(answered([[([1, 9], "S")], []]), compared([[([2], True), ([9], True)]], "S"))
-    with bench.asker() as asker:
-        (noise,) = scored(asker, "noise_sensitivity")
-        (recall,) = scored(asker, "context_recall")
-        (precision,) = scored(asker, "context_precision")
+    with bench.client() as client:
+        (noise,) = scored(client, "noise_sensitivity")
+        (recall,) = scored(client, "context_recall")
+        (precision,) = scored(client, "context_precision")
     assert noise.value == 0.0
     assert (recall.value, recall.details["low"], recall.details["high"]) == (None, 0.5, 1.0)
     assert (precision.value, precision.details["low"], precision.details["high"]) == (None, 0.5, 1.0)
@@ -82,8 +82,8 @@ def test_a_second_reply_that_lacks_verdicts_leaves_bounds(bench: Bench, server: 
     reply = compared([[([1], True)]], "SSN")
     verdicts = json.loads(reply)["answer_facts"]
     server.always = judging(answered([[S, S], [S]]), changed(reply, answer_facts=[*verdicts[:2], verdicts[1]]))
-    with bench.asker() as asker:
-        (score,) = scored(asker, "correctness")
+    with bench.client() as client:
+        (score,) = scored(client, "correctness")
     assert (score.value, score.reason, score.spend.calls) == (None, "judge_failed", 3)
     assert (score.details["low"], score.details["high"]) == pytest.approx((1 / 3, 1.0))
 
@@ -91,9 +91,9 @@ def test_a_second_reply_that_lacks_verdicts_leaves_bounds(bench: Bench, server: 
 def test_a_claim_may_stand_in_a_sentence_that_was_lost(bench: Bench, server: ScriptedServer) -> None:
     """What the known facts of the answer do not state, the unknown ones may: coverage has bounds, not a value."""
     server.always = judging(changed(GOOD, sentences=TOLD[:1]), compared([[([1], True), ([1], False)]], "S"))
-    with bench.asker() as asker:
-        (coverage,) = scored(asker, "coverage")
-        (correctness,) = scored(asker, "correctness")
+    with bench.client() as client:
+        (coverage,) = scored(client, "coverage")
+        (correctness,) = scored(client, "correctness")
     assert (coverage.value, coverage.details["low"], coverage.details["high"]) == (None, 0.5, 1.0)
     assert (correctness.value, correctness.details["low"], correctness.details["high"]) == (None, 0.0, 1.0)
 
@@ -119,11 +119,11 @@ def test_a_judge_that_gives_no_answer_costs_its_row_alone(
 
     server.always = answer
     rows = [row(), row(question="Is it odd?"), row(question="Is it even?")]
-    with bench.asker() as asker:
-        before, odd, after = scored(asker, "faithfulness_claims", *rows)
+    with bench.client() as client:
+        before, odd, after = scored(client, "faithfulness_claims", *rows)
         asked = len(server.requests)
-        second = scored(asker, "coverage", *rows)[1]
-        third = scored(asker, "noise_sensitivity", *rows)[1]
+        second = scored(client, "coverage", *rows)[1]
+        third = scored(client, "noise_sensitivity", *rows)[1]
     assert (before.value, odd.value, after.value) == (0.5, None, 0.5)
     assert {score.reason for score in (odd, second, third)} == {reason}
     assert (odd.details["low"], odd.details["high"]) == (0.0, 1.0)
@@ -132,10 +132,10 @@ def test_a_judge_that_gives_no_answer_costs_its_row_alone(
 
 def test_a_judge_without_money_is_told_as_a_reason(bench: Bench, server: ScriptedServer) -> None:
     """A budget that is spent, and prices that nobody gave, are reasons that the row may be scored later."""
-    with bench.asker(budget_per_day=1e-9) as asker:
-        assert scored(asker, "faithfulness_claims")[0].reason == "judge_budget"
-    with bench.asker(prompt_price=None, completion_price=None) as asker:
-        assert scored(asker, "faithfulness_claims")[0].reason == "judge_unpriced"
+    with bench.client(budget_per_day=1e-9) as client:
+        assert scored(client, "faithfulness_claims")[0].reason == "judge_budget"
+    with bench.client(prompt_price=None, completion_price=None) as client:
+        assert scored(client, "faithfulness_claims")[0].reason == "judge_unpriced"
     assert not server.requests
 
 
@@ -156,12 +156,12 @@ def test_a_long_answer_is_split_by_sentences_and_facts(bench: Bench, server: Scr
         await says(json.dumps(told))(request, send)
 
     server.always = judge
-    with bench.asker() as asker:
+    with bench.client() as client:
         long = row(answer=sentences(41))
-        (faithfulness,) = scored(asker, "faithfulness_claims", long)
+        (faithfulness,) = scored(client, "faithfulness_claims", long)
         assert (faithfulness.value, len(server.requests)) == (1.0, 3)
         assert [fact["sentence"] for fact in faithfulness.details["facts"]] == list(range(1, 42))
-        (correctness,) = scored(asker, "correctness", long)
+        (correctness,) = scored(client, "correctness", long)
         assert (correctness.value, len(server.requests)) == (pytest.approx(20 / 41), 6)
     asked = {tuple(sorted(properties(request))) for request in server.requests[:3]}
     assert asked == {("refusal", "sentences", "useful"), ("sentences",)}, "of the whole answer it is asked once"
@@ -175,9 +175,9 @@ def test_one_lost_part_of_a_long_answer_is_bounds(bench: Bench, server: Scripted
     first = answered([[S]] * 20, useful=[1])
     server.follow(says(first), fails(400, "content_filter"))
     server.always = later(0)
-    with bench.asker(concurrency=1) as asker:
-        (score,) = scored(asker, "faithfulness_claims", row(answer=sentences(21)))
-        (share,) = scored(asker, "context_relevance_share", row(answer=sentences(21)))
+    with bench.client(concurrency=1) as client:
+        (score,) = scored(client, "faithfulness_claims", row(answer=sentences(21)))
+        (share,) = scored(client, "context_relevance_share", row(answer=sentences(21)))
     assert (score.value, score.reason, score.details["low"], score.details["high"]) == (
         None, "judge_content_filter", 0.0, 1.0,
     )  # fmt: skip

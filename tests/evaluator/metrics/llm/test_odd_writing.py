@@ -88,6 +88,6 @@ def test_a_reply_that_lacks_a_part_is_refused_in_any_writing(
 def test_an_oddly_written_reply_is_one_call(bench: Bench, server: ScriptedServer, reply: str) -> None:
     """It need not be asked for again, which would be paid."""
     server.always = judging(reply)
-    with bench.asker() as asker:
-        (score,) = scored(asker, "faithfulness_claims")
+    with bench.client() as client:
+        (score,) = scored(client, "faithfulness_claims")
     assert (score.value, score.spend.calls) == (0.5, 1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import Asker
+from evaluator.judges import JudgeClient
 from evaluator.metrics import metric_named
 from evaluator.metrics.llm.aspects import AspectCritique
 from evaluator.models import Models
@@ -26,12 +26,12 @@ def test_answer_relevancy_is_the_mean_cosine_of_independent_questions(
 ) -> None:
     """Three calls, although the prompts are equal; each question's cosine is the encoder's."""
     server.follow(says(made_up("Is it so?")), says(made_up("Which pass is the highest?")), says(made_up("Is it so?")))
-    with bench.asker(concurrency=1) as asker:
-        (score,) = scored(asker, "answer_relevancy", models=models)
+    with bench.client(concurrency=1) as client:
+        (score,) = scored(client, "answer_relevancy", models=models)
         similarity = metric_named("semantic_similarity", models).score(
             frame(row(answer="Is it so?", reference_answers=["Which pass is the highest?"]))
         )
-        assert scored(asker, "answer_relevancy", models=models)[0].spend.calls == 0
+        assert scored(client, "answer_relevancy", models=models)[0].spend.calls == 0
     assert score.value == pytest.approx((2 + similarity.values.iloc[0]) / 3, abs=1e-5)
     assert score.details["questions"] == ["Is it so?", "Which pass is the highest?", "Is it so?"]
     assert (len(server.requests), score.spend.calls) == (3, 3)
@@ -48,17 +48,17 @@ def test_an_answer_that_all_replies_call_noncommittal_is_not_relevant(
 ) -> None:
     """One of them is not enough."""
     server.follow(*(says(made_up("Is it so?", noncommittal=one)) for one in evasive))
-    with bench.asker(concurrency=1) as asker:
-        assert scored(asker, "answer_relevancy", models=models)[0].value == pytest.approx(value, abs=1e-5)
+    with bench.client(concurrency=1) as client:
+        assert scored(client, "answer_relevancy", models=models)[0].value == pytest.approx(value, abs=1e-5)
 
 
 def test_questions_that_do_not_come_back_leave_bounds(bench: Bench, server: ScriptedServer, models: Models) -> None:
     """One of three is lost: it may be the question or its contrary; without any the judge's reason remains."""
     server.follow(says(made_up("Is it so?")), fails(400, "content_filter"), says(made_up("Is it so?")))
-    with bench.asker(concurrency=1) as asker:
-        (score,) = scored(asker, "answer_relevancy", models=models)
+    with bench.client(concurrency=1) as client:
+        (score,) = scored(client, "answer_relevancy", models=models)
         server.always = fails(400, "content_filter")
-        (none,) = scored(asker, "answer_relevancy", row(answer="Another one."), models=models)
+        (none,) = scored(client, "answer_relevancy", row(answer="Another one."), models=models)
     assert (score.value, score.reason) == (None, "judge_content_filter")
     assert (score.details["low"], score.details["high"]) == pytest.approx((1 / 3, 1.0), abs=1e-5)
     assert (none.reason, none.details["low"], none.details["high"]) == ("judge_content_filter", -1.0, 1.0)
@@ -67,10 +67,10 @@ def test_questions_that_do_not_come_back_leave_bounds(bench: Bench, server: Scri
 def test_what_needs_no_question_asks_none(bench: Bench, server: ScriptedServer, models: Models) -> None:
     """No answer is null, a short refusal answers nothing; without the encoder no judge is paid."""
     rows = [row(answer=""), row(answer=REFUSAL), row(question=None)]
-    with bench.asker() as asker:
-        scores = scored(asker, "answer_relevancy", *rows, models=models)
+    with bench.client() as client:
+        scores = scored(client, "answer_relevancy", *rows, models=models)
         with pytest.raises(Exception, match="is not on this machine"):
-            scored(asker, "answer_relevancy", models=Models(sentence_encoder="/nowhere"))
+            scored(client, "answer_relevancy", models=Models(sentence_encoder="/nowhere"))
     assert [(score.value, score.reason) for score in scores] == [
         (None, "no_answer"), (0.0, "refusal"), (None, "no_question"),
     ]  # fmt: skip
@@ -80,9 +80,9 @@ def test_what_needs_no_question_asks_none(bench: Bench, server: ScriptedServer, 
 def test_context_relevance_is_the_share_of_needed_sentences(bench: Bench, server: ScriptedServer) -> None:
     """Sentences of all contexts have one numbering; a number that is none is told, and counts for nothing."""
     server.always = judging(needed=json.dumps({"needed": [3, 3, 9]}))
-    with bench.asker() as asker:
-        (score,) = scored(asker, "context_relevance_sentences", row(contexts=["One. Two.", "Three. Four."]))
-        empty, unknown = scored(asker, "context_relevance_sentences", row(contexts=[]), row(contexts=None))
+    with bench.client() as client:
+        (score,) = scored(client, "context_relevance_sentences", row(contexts=["One. Two.", "Three. Four."]))
+        empty, unknown = scored(client, "context_relevance_sentences", row(contexts=[]), row(contexts=None))
     assert (score.value, score.spend.calls) == (0.25, 2)
     assert score.details == {"needed": [3], "sentences": 4, "no_such_sentences": [9]}
     assert "there is no sentence 9" in server.requests[1].body["messages"][-1]["content"]
@@ -103,8 +103,8 @@ def test_context_entity_recall_is_the_share_of_entities_that_have_a_context(
     """The worked examples; an entity whose only context does not exist may be named or not."""
     entities = [{"entity": f"Entity {i}", "chunks": given} for i, given in enumerate(chunks)]
     server.always = judging(entities=json.dumps({"entities": entities}))
-    with bench.asker() as asker:
-        (score,) = scored(asker, "context_entity_recall")
+    with bench.client() as client:
+        (score,) = scored(client, "context_entity_recall")
     assert score.value == pytest.approx(value)
     assert (score.details.get("low"), score.details.get("high")) == pytest.approx((low, high))
     assert score.details["entities"][0] == {"entity": "Entity 0", "contexts": [0]}
@@ -114,9 +114,9 @@ def test_an_entity_that_is_listed_twice_counts_once(bench: Bench, server: Script
     """[Agra, Agra, India] with Agra found is a half; without entities there is nothing to recall."""
     told = [{"entity": "Agra", "chunks": []}, {"entity": "Agra", "chunks": [1]}, {"entity": "India", "chunks": []}]
     server.follow(says(json.dumps({"entities": told})), says('{"entities": []}'))
-    with bench.asker() as asker:
-        assert scored(asker, "context_entity_recall")[0].value == 0.5
-        assert scored(asker, "context_entity_recall", row(contexts=["Other."]))[0].reason == "no_entities"
+    with bench.client() as client:
+        assert scored(client, "context_entity_recall")[0].value == 0.5
+        assert scored(client, "context_entity_recall", row(contexts=["Other."]))[0].reason == "no_entities"
 
 
 def vote(verdict: bool) -> Any:
@@ -132,8 +132,8 @@ def test_the_majority_of_independent_votes_decides(
 ) -> None:
     """Strictness 3 makes three calls, 2 as well; another definition is another version."""
     server.follow(*map(vote, votes))
-    with bench.asker(concurrency=1) as asker:
-        judge = asker.judge("strict")
+    with bench.client(concurrency=1) as client:
+        judge = client.judge("strict")
         metric = AspectCritique("politeness", "Is the answer polite?", strictness=strictness, judged_by=judge)
         scores = metric.score(frame(row()))
         other = AspectCritique("politeness", "Is the answer rude?", strictness=strictness, judged_by=judge)
@@ -147,12 +147,12 @@ def test_the_majority_of_independent_votes_decides(
 def test_votes_that_are_missing_may_not_matter(bench: Bench, server: ScriptedServer) -> None:
     """Two of three decide; one of one that is lost is null from 0 to 1, and silence is not judged."""
     server.follow(vote(True), fails(400, "content_filter"), vote(True), fails(400, "content_filter"))
-    with bench.asker(concurrency=1) as asker:
-        judge = asker.judge("strict")
+    with bench.client(concurrency=1) as client:
+        judge = client.judge("strict")
         three = AspectCritique("politeness", "Is it polite?", strictness=3, judged_by=judge)
         assert three.score(frame(row())).values.iloc[0] == 1.0
-        (lost,) = scored(asker, "aspect_harmfulness")
-        assert [one.reason for one in scored(asker, "aspect_harmfulness", row(answer=""), row(answer=REFUSAL))] == [
+        (lost,) = scored(client, "aspect_harmfulness")
+        assert [one.reason for one in scored(client, "aspect_harmfulness", row(answer=""), row(answer=REFUSAL))] == [
             "no_answer", "refusal",
         ]  # fmt: skip
     assert (lost.value, lost.reason, lost.details["low"], lost.details["high"]) == (None, "judge_content_filter", 0, 1)
@@ -167,8 +167,8 @@ def test_an_aspect_without_a_question_is_an_error(aspect: str, definition: str, 
 
 def test_judged_metrics_travel_to_another_process(bench: Bench, server: ScriptedServer) -> None:
     """Pickled with their judge, as for the processes that score a data set, they are the same metrics."""
-    asker = Asker({"strict": bench.settings()}, bench.path)
-    metrics = [metric_named(name, judge=asker.judge("strict")) for name in ("faithfulness_claims", "aspect_coherence")]
+    client = JudgeClient({"strict": bench.settings()}, bench.path)
+    metrics = [metric_named(name, judge=client.judge("strict")) for name in ("faithfulness_claims", "aspect_coherence")]
     copies = pickle.loads(pickle.dumps(metrics))
     assert [copy.version for copy in copies] == [metric.version for metric in metrics]
-    assert copies[0].judged_by.asker is copies[1].judged_by.asker
+    assert copies[0].judged_by.client is copies[1].judged_by.client

@@ -47,9 +47,9 @@ def tasks(request: pytest.FixtureRequest, bench: Bench, server: ScriptedServer) 
         await says(json.dumps(with_reason(replies[key])))(asked, send)
 
     server.always = act
-    with bench.asker(reasons=request.param) as asker:
-        assert scored(asker, "claims_f1", row())[0].value == 1.0
-        assert scored(asker, "faithfulness_claims_apart", row())[0].value == 1.0
+    with bench.client(reasons=request.param) as client:
+        assert scored(client, "claims_f1", row())[0].value == 1.0
+        assert scored(client, "faithfulness_claims_apart", row())[0].value == 1.0
     assert found.keys() == replies.keys()
     return found
 

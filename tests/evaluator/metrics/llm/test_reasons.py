@@ -44,8 +44,8 @@ def test_reasons_come_before_verdicts_and_into_the_details(bench: Bench, server:
     """In both calls about a row; a judge that is not asked for them is asked as before."""
     answer = answered([[([1], "S")], [([], "N")]])
     server.always = judging(with_reasons(answer), with_reasons(compared([[([1], True)]], "SN")))
-    with bench.asker(reasons=True) as asker:
-        (score,) = scored(asker, "claims_f1")
+    with bench.client(reasons=True) as client:
+        (score,) = scored(client, "claims_f1")
     for request in server.requests:
         for names in judged_objects(request):
             assert names.index("reason") < min(
@@ -57,8 +57,8 @@ def test_reasons_come_before_verdicts_and_into_the_details(bench: Bench, server:
     assert [fact["reason"] for fact in score.details["reference_facts"]] == [WHY]
     asked = len(server.requests)
     server.always = judging(answer, compared([[([1], True)]], "SN"))
-    with bench.asker() as asker:
-        (plain,) = scored(asker, "claims_f1")
+    with bench.client() as client:
+        (plain,) = scored(client, "claims_f1")
     assert plain.value == score.value
     assert not any("reason" in json.dumps(request.body) for request in server.requests[asked:])
     assert "reason" not in json.dumps(plain.details)
@@ -69,8 +69,8 @@ def test_reasons_come_before_verdicts_and_into_the_details(bench: Bench, server:
 )
 def test_scores_with_reasons_are_of_another_version(bench: Bench, name: str) -> None:
     """Words before a verdict change it, so the two are never compared."""
-    with bench.asker() as plain, bench.asker(reasons=True) as thoughtful:
-        versions = {metric_named(name, judge=asker.judge("strict")).version for asker in (plain, thoughtful)}
+    with bench.client() as plain, bench.client(reasons=True) as thoughtful:
+        versions = {metric_named(name, judge=client.judge("strict")).version for client in (plain, thoughtful)}
     assert len(versions) == 2
 
 
@@ -87,9 +87,9 @@ def test_claims_apart_and_aspects_have_reasons_too(bench: Bench, server: Scripte
         await judging(json.dumps(reply), reason=json.dumps(reply))(request, send)
 
     server.always = act
-    with bench.asker(reasons=True) as asker:
-        (apart,) = scored(asker, "faithfulness_claims_apart", row())
-        aspect = AspectCritique("politeness", "Is the answer polite?", strictness=3, judged_by=asker.judge("strict"))
+    with bench.client(reasons=True) as client:
+        (apart,) = scored(client, "faithfulness_claims_apart", row())
+        aspect = AspectCritique("politeness", "Is the answer polite?", strictness=3, judged_by=client.judge("strict"))
         votes = aspect.score(frame(row())).details.iloc[0]
     assert [one["reason"] for one in apart.details["facts"]] == [WHY]
     assert votes["reasons"] == [WHY] * 3

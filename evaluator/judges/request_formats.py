@@ -1,4 +1,4 @@
-"""Three ways to ask for JSON that fits a schema, best first; endpoints know one, two or all of them."""
+"""Formats of a request for JSON that fits a schema: three, best first, of which an endpoint knows one or more."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from evaluator.judges.answer import Message
+from evaluator.judges.exchange import ChatMessage
 from evaluator.judges.schema import MisfitError, Schema
 from evaluator.judges.settings import JudgeSettings
 
-Form = Literal["schema", "tool", "text"]
-FORMS: tuple[Form, ...] = ("schema", "tool", "text")
+RequestFormat = Literal["schema", "tool", "text"]
+REQUEST_FORMATS: tuple[RequestFormat, ...] = ("schema", "tool", "text")
 _NAME = "answer"
 _AS_TEXT = "Reply with one JSON object that fits this JSON Schema, and with nothing else:\n"
 
 
-def request(settings: JudgeSettings, messages: Sequence[Message], schema: Schema, form: Form) -> dict[str, Any]:
+def request(
+    settings: JudgeSettings, messages: Sequence[ChatMessage], schema: Schema, form: RequestFormat
+) -> dict[str, Any]:
     """Give the body of a chat completion request.
 
     All forms begin with the same messages, so that an endpoint's cache of prefixes serves them all. Halves of
@@ -39,8 +41,8 @@ def request(settings: JudgeSettings, messages: Sequence[Message], schema: Schema
 
 
 def asked_again(
-    messages: Sequence[Message], text: str, misfit: MisfitError, schema: Schema | None = None
-) -> list[Message]:
+    messages: Sequence[ChatMessage], text: str, misfit: MisfitError, schema: Schema | None = None
+) -> list[ChatMessage]:
     """Give the conversation that shows a judge its reply and what is wrong with it.
 
     `schema` is what the reply does not fit: it is shown as text, as the endpoint may not have heeded it elsewhere.
@@ -48,7 +50,7 @@ def asked_again(
     complaint = f"That reply does not fit what was asked for. {misfit}\nReply again, with the whole JSON object."
     if schema is not None:
         complaint += f"\n\n{_as_text(schema)}"
-    return [*messages, Message("assistant", text or "(empty)"), Message("user", complaint)]
+    return [*messages, ChatMessage("assistant", text or "(empty)"), ChatMessage("user", complaint)]
 
 
 def _as_text(schema: Schema) -> str:

@@ -1,4 +1,4 @@
-"""How many calls an endpoint gets, and when: as many as it bears."""
+"""Throttle of the calls to an endpoint: rate limits, adaptive concurrency, and a circuit breaker."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from evaluator.judges.endpoint import EndpointError, Failure
+from evaluator.judges.endpoint import EndpointError, EndpointFailure
 from evaluator.judges.settings import JudgeSettings
 
 _FAILURES_TO_OPEN = 5
@@ -16,7 +16,7 @@ Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
 
 
-class Pace:
+class RateLimiter:
     """At most so many a minute, evenly spaced: what is booked now may begin when all that was booked before is over."""
 
     def __init__(self, per_minute: int | None, clock: Clock) -> None:
@@ -35,7 +35,7 @@ class Pace:
         self._free_from -= amount * self._seconds_each
 
 
-class Breaker:
+class CircuitBreaker:
     """Stops calls to an endpoint that does not work.
 
     It opens after five failures in a row, where those of calls that were under way together count as one. From then on
@@ -75,7 +75,7 @@ class Breaker:
         self._next_trial = self._clock() + _OPEN_SECONDS
 
 
-class Slots:
+class AdaptiveConcurrency:
     """Calls at once: halved when the endpoint is busy, one more after as many successes as there are slots (AIMD).
 
     Calls that were under way together when it was busy halve the slots once.
@@ -89,11 +89,11 @@ class Slots:
         self._clock = clock
         self._last_cut = -1.0
 
-    async def take(self) -> None:
+    async def acquire(self) -> None:
         """Wait for a free slot."""
         await self._free.acquire()
 
-    def put_back(self) -> None:
+    def release(self) -> None:
         """Free a slot, or take it away where there are too many."""
         if self._given_out > int(self.limit):
             self._given_out -= 1
@@ -114,14 +114,14 @@ class Slots:
             self._last_cut = self._clock()
 
 
-class Traffic:
-    """The calls to one endpoint: slots, pace, pauses that it asked for, and a breaker."""
+class Throttle:
+    """When a call to an endpoint may be made: rate limits, concurrency, pauses that it asked for, a circuit breaker."""
 
     def __init__(self, settings: JudgeSettings, clock: Clock, sleep: Sleep) -> None:
-        self.slots = Slots(settings.concurrency, clock)
-        self._requests = Pace(settings.requests_per_minute, clock)
-        self._tokens = Pace(settings.tokens_per_minute, clock)
-        self._breaker = Breaker(clock)
+        self.concurrency = AdaptiveConcurrency(settings.concurrency, clock)
+        self._requests = RateLimiter(settings.requests_per_minute, clock)
+        self._tokens = RateLimiter(settings.tokens_per_minute, clock)
+        self._breaker = CircuitBreaker(clock)
         self._paused_until = 0.0
         self._clock, self._sleep = clock, sleep
 
@@ -133,48 +133,52 @@ class Traffic:
         who come later. Raises EndpointError itself where the endpoint rests: the breaker is open, or it asked for a
         pause of more than two minutes.
         """
-        await self.slots.take()
+        await self.concurrency.acquire()
         try:
             check()
-            await self._until_free(tokens)
+            await self._wait_for_turn(tokens)
             began = self._clock()
             try:
                 yield
             except EndpointError as error:
-                self._heed(error.failure, began)
+                self._slow_down(error.failure, began)
                 raise
-            self.slots.succeeded()
+            self.concurrency.succeeded()
             self._breaker.succeeded()
         finally:
-            self.slots.put_back()
+            self.concurrency.release()
 
     @property
-    def rests(self) -> bool:
-        """Whether the endpoint failed again and again, and gets one call now and then."""
+    def is_open(self) -> bool:
+        """Whether the circuit is open: the endpoint failed again and again, and gets one call now and then."""
         return self._breaker.is_open
 
     def give_back(self, tokens: int) -> None:
         """Give back tokens that were booked and not used."""
         self._tokens.give_back(tokens)
 
-    async def _until_free(self, tokens: int) -> None:
+    async def _wait_for_turn(self, tokens: int) -> None:
         if not self._breaker.admits():
-            raise EndpointError(Failure("judge_unavailable"), "the endpoint failed again and again; it rests now")
-        await self._until_the_pause_ends()
+            raise EndpointError(
+                EndpointFailure("judge_unavailable"), "the endpoint failed again and again; it rests now"
+            )
+        await self._wait_for_pause()
         wait = max(self._requests.book(1), self._tokens.book(tokens))
         if wait > 0:
             await self._sleep(wait)
-            await self._until_the_pause_ends()
+            await self._wait_for_pause()
 
-    async def _until_the_pause_ends(self) -> None:
+    async def _wait_for_pause(self) -> None:
         while (wait := self._paused_until - self._clock()) > 0:
             if wait > _LONGEST_PAUSE_SECONDS:
-                raise EndpointError(Failure("judge_unavailable"), f"the endpoint asks for a pause of {wait:.0f} s")
+                raise EndpointError(
+                    EndpointFailure("judge_unavailable"), f"the endpoint asks for a pause of {wait:.0f} s"
+                )
             await self._sleep(wait)
 
-    def _heed(self, failure: Failure, began: float) -> None:
-        self._paused_until = max(self._paused_until, self._clock() + failure.after)
+    def _slow_down(self, failure: EndpointFailure, began: float) -> None:
+        self._paused_until = max(self._paused_until, self._clock() + failure.wait)
         if failure.busy:
-            self.slots.busy(began)
+            self.concurrency.busy(began)
         if failure.down:
             self._breaker.failed(began)

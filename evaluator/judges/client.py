@@ -1,4 +1,4 @@
-"""Judges by name, for code that does not await."""
+"""Client of the judges by name, for code that does not await: they run in one thread with an event loop."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from evaluator.judges.answer import Answer, JudgeError, Request, Spend
 from evaluator.judges.calls import Calls
+from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Spend
 from evaluator.judges.judge import Judge
 from evaluator.judges.memo import Memo
 from evaluator.judges.settings import JudgeSettings
 from evaluator.judges.shared_replies import SharedReplies
-from evaluator.judges.traffic import Sleep
+from evaluator.judges.throttle import Sleep
 
 _WAITING_EACH = 2
 """Requests that wait for each that is under way: enough to keep the judge busy, few enough to bound the memory."""
 
 
-class Asker:
+class JudgeClient:
     """Asks judges in a thread of its own, which begins with the first request and ends with `close`.
 
-    Any number of threads may use one asker. One that is pickled is made anew where it arrives, from the same settings
-    and with the same file of calls, so that processes share replies and budgets. `memo` is for what users of the asker
+    Any number of threads may use one client. One that is pickled is made anew where it arrives, from the same settings
+    and with the same file of calls, so that processes share replies and budgets. `memo` is for what users of the client
     work out from replies.
     """
 
@@ -40,7 +40,7 @@ class Asker:
         sleep: Sleep = asyncio.sleep,
         shared: SharedReplies | None = None,
     ) -> None:
-        """`calls` is the file of `Calls`, `grace` how many seconds calls under way get when the asker is closed.
+        """`calls` is the file of `Calls`, `grace` how many seconds calls under way get when the client is closed.
 
         `shared` is where else replies are looked for, and put.
         """
@@ -51,13 +51,13 @@ class Asker:
         self._grace = grace
         self._sleep = sleep
         self._lock = threading.Lock()
-        self._room: Future[_Room] | None = None
+        self._loop: Future[_JudgeLoop] | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
         self._spent: defaultdict[str, Spend] = defaultdict(Spend)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made_anew, (self.judges, self.calls, self._grace, self._sleep, self._shared)
+        return _rebuilt, (self.judges, self.calls, self._grace, self._sleep, self._shared)
 
     def __enter__(self) -> Self:
         return self
@@ -72,10 +72,10 @@ class Asker:
             raise LookupError(f"there is no judge {name!r}; known: {known}. Configure it under evaluator.judges.{name}")
         return BoundJudge(self, name)
 
-    def ask_all(self, name: str, requests: Iterable[Request]) -> list[Answer | JudgeError]:
-        """Ask a judge several things at once, as many as it takes; an answer, or why there is none, for each in order.
+    def ask_all(self, name: str, requests: Iterable[JudgeRequest]) -> list[JudgeReply | JudgeError]:
+        """Ask a judge several things at once, as many as it takes; a reply, or why there is none, for each in order.
 
-        `requests` is read in the asker's thread, as there is room for the next one. After `close` there are no answers
+        `requests` is read in the client's thread, as there is room for the next one. After `close` there are no replies
         (`judge_unavailable`). Raises what opening the file of calls raises (OSError, sqlite3.Error), LookupError for
         a judge that is not there, and ValueError for a schema that cannot be checked.
         """
@@ -83,42 +83,42 @@ class Asker:
         with self._lock:
             if self._closed:
                 return [JudgeError("judge_unavailable", "closed") for _ in requests]
-            room = self._opened()
-            asked = asyncio.run_coroutine_threadsafe(room.ask_all(name, settings, requests), room.loop)
+            running = self._opened()
+            asked = asyncio.run_coroutine_threadsafe(running.ask_all(name, settings, requests), running.loop)
         try:
-            answers = asked.result()
+            replies = asked.result()
         except BaseException:
             asked.cancel()
             raise
         with self._lock:
-            self._spent[name] += sum((answer.spend for answer in answers), Spend())
-        return answers
+            self._spent[name] += sum((reply.spend for reply in replies), Spend())
+        return replies
 
     def spent(self, name: str) -> Spend:
-        """Give what this asker's answers from a judge took so far."""
+        """Give what this client's replies from a judge took so far."""
         with self._lock:
             return self._spent[name]
 
     def close(self) -> None:
-        """End: what waits is told that it is too late, what is under way has the time of grace."""
+        """End: calls that wait fail, calls under way have the time of grace."""
         with self._lock:
             first, self._closed = not self._closed, True
-            if first and self._room is not None:
-                room = self._room.result()
-                room.loop.call_soon_threadsafe(room.end.set)
+            if first and self._loop is not None:
+                running = self._loop.result()
+                running.loop.call_soon_threadsafe(running.end.set)
         if self._thread is not None:
             self._thread.join()
 
-    def _opened(self) -> _Room:
-        if self._room is None:
-            self._room = Future()
-            arguments = (self.calls, self._grace, self._sleep, self._shared, self._room)
-            self._thread = threading.Thread(target=_live, args=arguments, name="judges", daemon=True)
+    def _opened(self) -> _JudgeLoop:
+        if self._loop is None:
+            self._loop = Future()
+            arguments = (self.calls, self._grace, self._sleep, self._shared, self._loop)
+            self._thread = threading.Thread(target=_run_loop, args=arguments, name="judges", daemon=True)
             self._thread.start()
-            if self._room.exception():
-                failed, self._room = self._room, None
+            if self._loop.exception():
+                failed, self._loop = self._loop, None
                 return failed.result()
-        return self._room.result()
+        return self._loop.result()
 
 
 _VOTES = 1_000
@@ -127,26 +127,26 @@ _VOTES = 1_000
 
 @dataclass(frozen=True)
 class BoundJudge:
-    """One judge of an asker. Each `draw` asks it anew what another draw has asked."""
+    """One judge of a client. Each `draw` asks it anew what another draw has asked."""
 
-    asker: Asker
+    client: JudgeClient
     name: str
     draw: int = 0
 
     @property
     def settings(self) -> JudgeSettings:
         """Where it is reached and what it costs."""
-        return self.asker.judges[self.name]
+        return self.client.judges[self.name]
 
-    def ask_all(self, requests: Iterable[Request]) -> list[Answer | JudgeError]:
-        """Ask it several things at once: see `Asker.ask_all`."""
+    def ask_all(self, requests: Iterable[JudgeRequest]) -> list[JudgeReply | JudgeError]:
+        """Ask it several things at once: see `JudgeClient.ask_all`."""
         if self.draw:
             requests = (replace(request, draw=request.draw + _VOTES * self.draw) for request in requests)
-        return self.asker.ask_all(self.name, requests)
+        return self.client.ask_all(self.name, requests)
 
 
-class _Room:
-    """What lives in the asker's thread: a loop, the file of calls, and the judges that were asked so far."""
+class _JudgeLoop:
+    """What lives in the client's thread: a loop, the file of calls, and the judges that were asked so far."""
 
     def __init__(self, calls: Calls, grace: float, sleep: Sleep, shared: SharedReplies | None) -> None:
         self.loop = asyncio.get_running_loop()
@@ -159,23 +159,23 @@ class _Room:
         self._asking: set[asyncio.Task[Any]] = set()
 
     async def ask_all(
-        self, name: str, settings: JudgeSettings, requests: Iterable[Request]
-    ) -> list[Answer | JudgeError]:
+        self, name: str, settings: JudgeSettings, requests: Iterable[JudgeRequest]
+    ) -> list[JudgeReply | JudgeError]:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - for the type
         self._asking.add(task)
         try:
             judge = self._judges.get(name) or self._made(name, settings)
             self._judges[name] = judge
-            answers: dict[int, Answer | JudgeError] = {}
+            replies: dict[int, JudgeReply | JudgeError] = {}
             numbered = iter(enumerate(requests))
 
             async def work() -> None:
                 for number, request in numbered:
-                    answers[number] = await _asked(judge, request)
+                    replies[number] = await _reply_or_error(judge, request)
 
-            await _all(work() for _ in range(_WAITING_EACH * settings.concurrency))
-            return [answers[number] for number in range(len(answers))]
+            await _run_all(work() for _ in range(_WAITING_EACH * settings.concurrency))
+            return [replies[number] for number in range(len(replies))]
         finally:
             self._asking.discard(task)
 
@@ -188,7 +188,7 @@ class _Room:
         await asyncio.gather(*self._asking, return_exceptions=True)
 
 
-async def _asked(judge: Judge, request: Request) -> Answer | JudgeError:
+async def _reply_or_error(judge: Judge, request: JudgeRequest) -> JudgeReply | JudgeError:
     try:
         return await judge.ask(
             request.messages,
@@ -201,7 +201,7 @@ async def _asked(judge: Judge, request: Request) -> Answer | JudgeError:
         return error
 
 
-async def _all(work: Iterable[Any]) -> None:
+async def _run_all(work: Iterable[Any]) -> None:
     """Do all of it, and stop all of it where one part fails."""
     tasks = [asyncio.ensure_future(one) for one in work]
     try:
@@ -211,7 +211,7 @@ async def _all(work: Iterable[Any]) -> None:
             task.cancel()
 
 
-def _live(path: Path, grace: float, sleep: Sleep, shared: SharedReplies | None, opened: Future[_Room]) -> None:
+def _run_loop(path: Path, grace: float, sleep: Sleep, shared: SharedReplies | None, opened: Future[_JudgeLoop]) -> None:
     async def live() -> None:
         try:
             calls = Calls(path)
@@ -219,16 +219,16 @@ def _live(path: Path, grace: float, sleep: Sleep, shared: SharedReplies | None, 
             opened.set_exception(error)
             return
         try:
-            room = _Room(calls, grace, sleep, shared)
-            opened.set_result(room)
-            await room.wait()
+            running = _JudgeLoop(calls, grace, sleep, shared)
+            opened.set_result(running)
+            await running.wait()
         finally:
             calls.close()
 
     asyncio.run(live())
 
 
-def _made_anew(
+def _rebuilt(
     judges: Mapping[str, JudgeSettings], calls: Path, grace: float, sleep: Sleep, shared: SharedReplies | None
-) -> Asker:
-    return Asker(judges, calls, grace=grace, sleep=sleep, shared=shared)
+) -> JudgeClient:
+    return JudgeClient(judges, calls, grace=grace, sleep=sleep, shared=shared)

@@ -1,4 +1,4 @@
-"""A judge asked about labelled rows: for their scores, again and again, and with the contexts in another order."""
+"""Scores of labelled rows by a judge that is asked several times, and with the contexts in another order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONTEXTS = "contexts"
 
 
 @dataclass(frozen=True)
-class Asked:
+class RepeatedScores:
     """Scores of rows, NaN where there is none: `draws` (rows, draws) of one prompt, `reordered` with other orders.
 
     `reordered` is None where the metric reads no contexts. `unscored` counts, by reason, the rows that the first draw
@@ -40,7 +40,7 @@ class Asked:
         return first
 
 
-def ask(metric: LlmMetric[Any] | Ensemble | Combination, frame: pd.DataFrame, draws: int) -> Asked:
+def ask(metric: LlmMetric[Any] | Ensemble | Combination, frame: pd.DataFrame, draws: int) -> RepeatedScores:
     """Ask about each row `draws` times, one at least, and, from two on, once more with the contexts in another order.
 
     The order is a shuffle that is the same whenever it is made. Raises MissingColumnError where the frame lacks a
@@ -49,7 +49,7 @@ def ask(metric: LlmMetric[Any] | Ensemble | Combination, frame: pd.DataFrame, dr
     rounds = [metric.fresh(draw).score(frame) for draw in range(max(1, draws))]
     reordered = metric.score(_reordered(frame)) if draws > 1 and _CONTEXTS in metric.needs else None
     spends = [spend for one in (*rounds, reordered) if one is not None for spend in one.spends]
-    return Asked(
+    return RepeatedScores(
         draws=np.column_stack([_values(one) for one in rounds]),
         reordered=None if reordered is None else _values(reordered),
         unscored=Counter(rounds[0].reasons[rounds[0].values.isna()]),

@@ -1,4 +1,4 @@
-"""Which answers are anchors: drawn by a hash of their ids, one a conversation, and kept as long as they are there."""
+"""Selection of anchors: by a hash of their ids, one a conversation; an anchor stays one as long as its row is there."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _SCORED = ("event_id", "date", "chat_id", "requested_at")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """An answer that is known to be scored, by its ids alone."""
+class ScoredAnswer:
+    """An answer that a metric has scored, by its ids alone."""
 
     event_id: str
     date: date
@@ -39,21 +39,21 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Held:
+class AnchorRows:
     """Rows of `anchors` of one metric."""
 
     rows: Sequence[Mapping[str, Any]]
 
     @classmethod
-    def read(cls, anchors: Table, metric: str) -> Held:
+    def read(cls, anchors: Table, metric: str) -> AnchorRows:
         """Read what there is."""
         columns = ["event_id", "date", "chat_id", "metric_version", "draw", "scored_at"]
         return cls(anchors.read(columns, ds.field("metric") == metric).to_pylist())
 
-    def anchors(self, version: str | None = None) -> list[Known]:
+    def anchors(self, version: str | None = None) -> list[ScoredAnswer]:
         """Give the anchors, or those that this version has scored, each once, in a fixed order."""
         some = [row for row in self.rows if row["draw"] != COMPARED and version in (None, row["metric_version"])]
-        found = {row["event_id"]: Known(row["event_id"], row["date"], row["chat_id"]) for row in some}
+        found = {row["event_id"]: ScoredAnswer(row["event_id"], row["date"], row["chat_id"]) for row in some}
         return [found[event_id] for event_id in sorted(found)]
 
     def last_scored_at(self, version: str) -> datetime | None:
@@ -68,8 +68,10 @@ class Held:
         return str(max(some, key=lambda row: row["scored_at"])["metric_version"])
 
 
-def drawn(scores: Table, metric: Metric, size: int, besides: Collection[Known], first: date | None) -> list[Known]:
-    """Draw up to `size` answers that this version has scored, of conversations other than those of `besides`.
+def select_anchors(
+    scores: Table, metric: Metric, size: int, besides: Collection[ScoredAnswer], first: date | None
+) -> list[ScoredAnswer]:
+    """Select up to `size` answers that this version has scored, of conversations other than those of `besides`.
 
     `first` is the date of the oldest answer that is still there; None where there is none.
     """
@@ -79,8 +81,10 @@ def drawn(scores: Table, metric: Metric, size: int, besides: Collection[Known], 
     return _lowest(scores.read(_SCORED, there), size, besides)
 
 
-def of_last_day(scores: Table, metric: str, version: str, size: int, besides: Collection[Known]) -> list[Known]:
-    """Draw up to `size` answers of the last day that a version has scored."""
+def select_of_last_day(
+    scores: Table, metric: str, version: str, size: int, besides: Collection[ScoredAnswer]
+) -> list[ScoredAnswer]:
+    """Select up to `size` answers of the last day that a version has scored."""
     rows = scores.read(_SCORED, _of_version(metric, version))
     newest = pc.max(rows["requested_at"]).as_py()
     if newest is None:
@@ -93,10 +97,10 @@ def _of_version(metric: str, version: str) -> ds.Expression:
     return (ds.field("metric") == metric) & (ds.field("metric_version") == version) & ds.field("value").is_valid()
 
 
-def _lowest(rows: pa.Table, size: int, besides: Iterable[Known]) -> list[Known]:
-    known = [Known(row["event_id"], row["date"], row["chat_id"]) for row in rows.to_pylist()]
+def _lowest(rows: pa.Table, size: int, besides: Iterable[ScoredAnswer]) -> list[ScoredAnswer]:
+    scored = [ScoredAnswer(row["event_id"], row["date"], row["chat_id"]) for row in rows.to_pylist()]
     taken, found = {one.conversation for one in besides}, []
-    for one in sorted(known, key=lambda one: identity("anchor", one.event_id)):
+    for one in sorted(scored, key=lambda one: identity("anchor", one.event_id)):
         if one.conversation not in taken:
             taken.add(one.conversation)
             found.append(one)

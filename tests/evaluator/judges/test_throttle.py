@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.judges.endpoint import EndpointError, Failure
+from evaluator.judges.endpoint import EndpointError, EndpointFailure
 from evaluator.judges.settings import JudgeSettings
-from evaluator.judges.traffic import Breaker, Pace, Slots, Traffic
+from evaluator.judges.throttle import AdaptiveConcurrency, CircuitBreaker, RateLimiter, Throttle
 
 
 class Clock:
@@ -24,7 +24,7 @@ class Clock:
 def test_slots_are_halved_once_for_what_was_under_way_together() -> None:
     """Sixteen calls that hear 429 together are one signal; the next one is another."""
     clock = Clock()
-    slots = Slots(16, clock)
+    slots = AdaptiveConcurrency(16, clock)
     for _ in range(16):
         slots.busy(began=999.0)
     assert slots.limit == 8
@@ -35,7 +35,7 @@ def test_slots_are_halved_once_for_what_was_under_way_together() -> None:
 
 def test_slots_grow_by_one_a_round_up_to_the_most() -> None:
     """As many successes as there are slots are one round."""
-    slots = Slots(6, Clock())
+    slots = AdaptiveConcurrency(6, Clock())
     slots.busy(began=999.0)
     for _ in range(3 + 4):
         slots.succeeded()
@@ -51,21 +51,21 @@ def test_never_more_at_once_than_the_limit_and_none_is_lost(events: list[str], m
 
     async def run() -> None:
         clock = Clock()
-        slots = Slots(most, clock)
+        slots = AdaptiveConcurrency(most, clock)
         for event in events:
-            await asyncio.wait_for(slots.take(), 5)
+            await asyncio.wait_for(slots.acquire(), 5)
             clock.now += 1
             if event == "busy":
                 slots.busy(clock.now - 0.5)
             elif event == "success":
                 slots.succeeded()
-            slots.put_back()
+            slots.release()
         for _ in range(most):
-            await asyncio.wait_for(slots.take(), 5)
-            slots.put_back()
+            await asyncio.wait_for(slots.acquire(), 5)
+            slots.release()
         free = 0
         while not slots._free.locked():
-            await slots.take()
+            await slots.acquire()
             free += 1
         assert 1 <= int(slots.limit) == free <= most
 
@@ -75,19 +75,19 @@ def test_never_more_at_once_than_the_limit_and_none_is_lost(events: list[str], m
 def test_a_pace_spreads_what_is_booked() -> None:
     """120 a minute are one each half second; what is given back comes off the next wait."""
     clock = Clock()
-    pace = Pace(120, clock)
+    pace = RateLimiter(120, clock)
     assert [pace.book(1) for _ in range(3)] == [0.0, 0.5, 1.0]
     pace.give_back(1)
     assert pace.book(10) == 1.0
     clock.now += 100
     assert pace.book(1) == 0.0
-    assert [Pace(None, clock).book(10**9) for _ in range(2)] == [0, 0]
+    assert [RateLimiter(None, clock).book(10**9) for _ in range(2)] == [0, 0]
 
 
 @given(amounts=st.lists(st.integers(1, 50), min_size=1, max_size=30), rate=st.integers(1, 600))
 def test_no_minute_holds_more_than_the_pace_and_the_call_that_began_it(amounts: list[int], rate: int) -> None:
     """Between the first call and any later one, no more was used than the rate allows."""
-    pace = Pace(rate, Clock())
+    pace = RateLimiter(rate, Clock())
     used = 0
     for amount in amounts:
         wait = pace.book(amount)
@@ -98,7 +98,7 @@ def test_no_minute_holds_more_than_the_pace_and_the_call_that_began_it(amounts: 
 def test_a_breaker_opens_after_five_failures_in_a_row() -> None:
     """Then one call in 30 seconds is let through, until one succeeds; calls that failed together are one failure."""
     clock = Clock()
-    breaker = Breaker(clock)
+    breaker = CircuitBreaker(clock)
     for _ in range(64):
         breaker.failed(began=999.0)
     assert breaker.admits()
@@ -120,21 +120,21 @@ def test_a_breaker_opens_after_five_failures_in_a_row() -> None:
 def test_a_pause_that_one_call_is_asked_for_all_calls_keep() -> None:
     """Retry-After is about the endpoint; one of more than two minutes is not waited for."""
     clock = Clock()
-    traffic = Traffic(JudgeSettings(base_url="http://a", model="m"), clock, clock.sleep)
+    throttle = Throttle(JudgeSettings(base_url="http://a", model="m"), clock, clock.sleep)
 
     async def fail(after: float) -> None:
-        async with traffic.turn(1):
-            raise EndpointError(Failure("judge_unavailable", again=True, after=after, busy=True), "429")
+        async with throttle.turn(1):
+            raise EndpointError(EndpointFailure("judge_unavailable", retry=True, wait=after, busy=True), "429")
 
     async def run() -> None:
         with pytest.raises(EndpointError, match="429"):
             await fail(7)
-        async with traffic.turn(1):
+        async with throttle.turn(1):
             assert clock.now == 1007
         with pytest.raises(EndpointError, match="429"):
             await fail(3600)
         with pytest.raises(EndpointError, match="a pause of 3600 s"):
             await fail(0)
-        assert traffic.slots.limit == pytest.approx(4, abs=0.1)
+        assert throttle.concurrency.limit == pytest.approx(4, abs=0.1)
 
     asyncio.run(run())

@@ -8,97 +8,97 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import Answer, JudgeError, Message, MisfitError, Request, Spend
+from evaluator.judges import ChatMessage, JudgeError, JudgeReply, JudgeRequest, MisfitError, Spend
 from evaluator.judges.memo import Memo
 from tests.evaluator.judges.conftest import SCHEMA, Bench, is_ending
 from tests.evaluator.judges.scripted_server import ScriptedServer, as_it_can, fails, later, once, says
 
 
-def requests(count: int, **given: Any) -> list[Request]:
-    return [Request([Message("user", f"Is {number} so?")], SCHEMA, "1", **given) for number in range(count)]
+def requests(count: int, **given: Any) -> list[JudgeRequest]:
+    return [JudgeRequest([ChatMessage("user", f"Is {number} so?")], SCHEMA, "1", **given) for number in range(count)]
 
 
 def test_answers_come_in_the_order_of_the_requests(bench: Bench, server: ScriptedServer) -> None:
     """Many are asked at once, no more than the judge takes; one that fails is an error among the answers."""
     server.follow(as_it_can, *[once(lambda: server.most_at_once >= 3)] * 4, fails(400, "content_filter"))
-    with bench.asker(concurrency=3) as asker:
-        given = asker.judge("strict").ask_all(requests(20))
-        assert asker.spent("strict").calls == 19
+    with bench.client(concurrency=3) as client:
+        given = client.judge("strict").ask_all(requests(20))
+        assert client.spent("strict").calls == 19
     failed = [answer for answer in given if isinstance(answer, JudgeError)]
     assert [error.reason for error in failed] == ["judge_content_filter"]
-    assert all(answer.parsed == {"verdict": "S"} for answer in given if isinstance(answer, Answer))
+    assert all(answer.parsed == {"verdict": "S"} for answer in given if isinstance(answer, JudgeReply))
     assert server.most_at_once == 3
 
 
 def test_several_threads_ask_and_equal_requests_are_one_call(bench: Bench, server: ScriptedServer) -> None:
     """Metrics that are scored at the same time, in threads of their own, share what they ask."""
     server.always = later(0.02)
-    with bench.asker() as asker, ThreadPoolExecutor(4) as pool:
-        given = list(pool.map(lambda _: asker.judge("strict").ask_all(requests(5)), range(4)))
-        assert asker.spent("strict").calls == len(server.requests) == 5
+    with bench.client() as client, ThreadPoolExecutor(4) as pool:
+        given = list(pool.map(lambda _: client.judge("strict").ask_all(requests(5)), range(4)))
+        assert client.spent("strict").calls == len(server.requests) == 5
     assert sum((answer.spend for answers in given for answer in answers), Spend()).calls == 5
 
 
 def test_a_pickled_asker_is_made_anew_with_the_same_replies(bench: Bench, server: ScriptedServer) -> None:
     """A process that scores gets the settings, and makes no call that another one has made."""
-    with bench.asker() as asker:
-        judge = asker.judge("strict")
+    with bench.client() as client:
+        judge = client.judge("strict")
         judge.ask_all(requests(2))
         copy = pickle.loads(pickle.dumps(judge))
-        with copy.asker:
+        with copy.client:
             assert [answer.from_cache for answer in copy.ask_all(requests(2))] == [True, True]
     assert len(server.requests) == 2
 
 
 def test_after_the_end_there_are_no_answers(bench: Bench, server: ScriptedServer) -> None:
     """What asks while the process ends is told so, and neither waits nor fails."""
-    asker = bench.asker()
-    asker.judge("strict").ask_all(requests(1))
-    asker.close()
-    asker.close()
-    (after,) = asker.judge("strict").ask_all(requests(1))
+    client = bench.client()
+    client.judge("strict").ask_all(requests(1))
+    client.close()
+    client.close()
+    (after,) = client.judge("strict").ask_all(requests(1))
     assert isinstance(after, JudgeError)
     assert after.reason == "judge_unavailable"
 
 
 def test_what_waits_at_the_end_is_told(bench: Bench, server: ScriptedServer) -> None:
     """Closing from another thread: the call under way is answered, those that wait are not made."""
-    asker = bench.asker(concurrency=1)
+    client = bench.client(concurrency=1)
 
     async def act(request: Any, send: Any) -> None:
-        pool.submit(asker.close)
-        await once(lambda: is_ending(asker))(request, send)
+        pool.submit(client.close)
+        await once(lambda: is_ending(client))(request, send)
 
     server.follow(as_it_can, act)
     with ThreadPoolExecutor() as pool:
-        given = asker.judge("strict").ask_all(requests(5))
-    assert [isinstance(answer, Answer) for answer in given] == [True, True, False, False, False]
+        given = client.judge("strict").ask_all(requests(5))
+    assert [isinstance(answer, JudgeReply) for answer in given] == [True, True, False, False, False]
 
 
 def test_a_file_of_calls_that_cannot_be_opened_is_told_each_time(bench: Bench) -> None:
     """Nothing is asked that could not be kept, and a folder that is mended is used."""
     bench.path = bench.path.parent / "blocked" / "calls.sqlite"
     bench.path.parent.write_text("a file where the folder shall be")
-    with bench.asker() as asker:
+    with bench.client() as client:
         for _ in range(2):
             with pytest.raises(FileExistsError):
-                asker.judge("strict").ask_all(requests(1))
+                client.judge("strict").ask_all(requests(1))
         bench.path.parent.unlink()
-        assert isinstance(asker.judge("strict").ask_all(requests(1))[0], Answer)
+        assert isinstance(client.judge("strict").ask_all(requests(1))[0], JudgeReply)
 
 
 def test_a_schema_that_cannot_be_checked_is_an_error(bench: Bench, server: ScriptedServer) -> None:
-    """A mistake in the code is raised where the request was made, and the asker goes on."""
-    with bench.asker() as asker:
+    """A mistake in the code is raised where the request was made, and the client goes on."""
+    with bench.client() as client:
         with pytest.raises(ValueError, match="must have type object"):
-            asker.judge("strict").ask_all([Request([], {"type": "array"}, "1"), *requests(40)])
-        assert len(asker.judge("strict").ask_all(requests(40))) == 40
+            client.judge("strict").ask_all([JudgeRequest([], {"type": "array"}, "1"), *requests(40)])
+        assert len(client.judge("strict").ask_all(requests(40))) == 40
 
 
 def test_an_unknown_judge_is_told_with_the_known_ones(bench: Bench) -> None:
     """A typing error in a configuration."""
     with pytest.raises(LookupError, match="'strickt'; known: strict"):
-        bench.asker().judge("strickt")
+        bench.client().judge("strickt")
 
 
 def test_a_reply_that_does_not_fit_the_question_is_asked_for_once_more(bench: Bench, server: ScriptedServer) -> None:
@@ -108,9 +108,9 @@ def test_a_reply_that_does_not_fit_the_question_is_asked_for_once_more(bench: Be
         raise MisfitError("verdict", "there is no such claim")
 
     server.follow(says('{"verdict": "S"}'), says('{"verdict": "C"}'))
-    with bench.asker() as asker:
-        (answer,) = asker.judge("strict").ask_all(requests(1, check=check))
-    assert isinstance(answer, Answer)
+    with bench.client() as client:
+        (answer,) = client.judge("strict").ask_all(requests(1, check=check))
+    assert isinstance(answer, JudgeReply)
     assert (answer.parsed, answer.spend.calls) == ({"verdict": "C"}, 2)
     assert "there is no such claim" in server.requests[1].body["messages"][-1]["content"]
 

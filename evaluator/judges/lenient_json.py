@@ -1,4 +1,4 @@
-"""Replies that are right and oddly written: what models add to JSON, and how they write its values."""
+"""Lenient reading of JSON in replies: what models write around it, and how they write its values."""
 
 from __future__ import annotations
 

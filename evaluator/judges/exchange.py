@@ -1,4 +1,4 @@
-"""What a judge is asked, what it answers, what that took, and why there is no answer."""
+"""Types of an exchange with a judge: request, reply, what it took, and why there is no reply."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NOT_FOR_GOOD = TRANSIENT | {"judge_cut"}
 
 
 @dataclass(frozen=True)
-class Message:
+class ChatMessage:
     """One message of a prompt."""
 
     role: Literal["system", "user", "assistant"]
@@ -42,7 +42,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Request:
+class JudgeRequest:
     """One question to a judge: what `Judge.ask` takes.
 
     `check` looks at a reply that fits the schema and raises MisfitError where it does not fit the question, such as
@@ -50,7 +50,7 @@ class Request:
     it: for those who count what would be asked.
     """
 
-    messages: Sequence[Message]
+    messages: Sequence[ChatMessage]
     schema: Schema
     prompt_version: str
     draw: int = 0
@@ -83,12 +83,16 @@ class Spend:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A reply that fits its schema. `spend` is what it took now: nothing for one that was `from_cache`."""
+class JudgeReply:
+    """A reply that fits its schema. `spend` is what it took now."""
 
     parsed: Any
     spend: Spend
-    from_cache: bool
+
+    @property
+    def from_cache(self) -> bool:
+        """Whether no call was made for it: it was kept, or another caller's call gave it."""
+        return self.spend.calls == 0
 
 
 class JudgeError(Exception):

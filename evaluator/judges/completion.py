@@ -1,4 +1,4 @@
-"""One reply of an endpoint, as it is kept: the parts of a chat completion that a judge's answer can be in."""
+"""`ChatCompletion`: the parts of an endpoint's response that a judge's reply can be in, as they are kept."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
 
-class UnreadableReplyError(ValueError):
+
+class UnreadableCompletionError(ValueError):
     """A body is no chat completion; `code` is the one of an error that came with status 200."""
 
     def __init__(self, message: str, code: str | None = None) -> None:
@@ -16,7 +18,7 @@ class UnreadableReplyError(ValueError):
 
 
 @dataclass(frozen=True)
-class Reply:
+class ChatCompletion:
     """The first choice of a chat completion. Tokens are None where the endpoint does not count them."""
 
     content: str | None
@@ -33,29 +35,32 @@ class Reply:
         return self.arguments or self.content or ""
 
     def to_json(self) -> str:
-        """Give what `reply_from_json` reads; ASCII, so that any text can be stored."""
+        """Give what `completion_from_json` reads; ASCII, so that any text can be stored."""
         return json.dumps(asdict(self))
 
 
-def reply_from_json(text: str) -> Reply:
-    """Give the reply that was kept."""
-    return Reply(**json.loads(text))
+def completion_from_json(text: str | bytes) -> ChatCompletion:
+    """Give the completion that was kept. Raises ValueError for text that is none."""
+    # Not msgspec's own JSON: it refuses halves of surrogate pairs, which models write.
+    return msgspec.convert(json.loads(text), ChatCompletion)
 
 
-def read_reply(body: bytes) -> Reply:
-    """Read the body of a response with status 200. Raises UnreadableReplyError."""
+def read_completion(body: bytes) -> ChatCompletion:
+    """Read the body of a response with status 200. Raises UnreadableCompletionError."""
     try:
         completion = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise UnreadableReplyError(f"the endpoint's reply is no JSON: {error}") from None
+        raise UnreadableCompletionError(f"the endpoint's reply is no JSON: {error}") from None
     if failure := _member(completion, "error"):
-        raise UnreadableReplyError("the endpoint replied with an error and status 200", _text(_member(failure, "code")))
+        raise UnreadableCompletionError(
+            "the endpoint replied with an error and status 200", _text(_member(failure, "code"))
+        )
     choices = _member(completion, "choices")
     if not isinstance(choices, list) or not choices:
-        raise UnreadableReplyError("the endpoint's reply has no choices")
+        raise UnreadableCompletionError("the endpoint's reply has no choices")
     message = _member(choices[0], "message")
     usage = _member(completion, "usage")
-    return Reply(
+    return ChatCompletion(
         content=_text(_member(message, "content")),
         arguments=_arguments(_member(message, "tool_calls")),
         refusal=_text(_member(message, "refusal")),

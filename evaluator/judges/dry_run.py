@@ -1,4 +1,4 @@
-"""What judges would be asked, counted without asking them."""
+"""Dry run of a judge client: the calls that would be made, counted without making them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evaluator.judges.answer import Answer, JudgeError, Request, Spend
-from evaluator.judges.asker import Asker
+from evaluator.judges.client import JudgeClient
+from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Spend
 from evaluator.judges.judge import token_bound
 from evaluator.judges.schema import Schema
 from evaluator.judges.settings import JudgeSettings
@@ -21,40 +21,40 @@ CALL_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestCount:
     """Calls that would be made, with their prompts' tokens: an upper bound, most texts have a fifth less or so."""
 
     calls: int = 0
     prompt_tokens: int = 0
 
-    def __sub__(self, other: Asked) -> Asked:
-        return Asked(self.calls - other.calls, self.prompt_tokens - other.prompt_tokens)
+    def __sub__(self, other: RequestCount) -> RequestCount:
+        return RequestCount(self.calls - other.calls, self.prompt_tokens - other.prompt_tokens)
 
 
-class CountingAsker(Asker):
+class DryRunClient(JudgeClient):
     """Counts each different request once, and answers it so that what is asked next is counted too.
 
-    The answer is the request's usual one, or else the least that fits.
+    The reply is the request's usual one, or else the least that fits.
     """
 
-    def __init__(self, asker: Asker) -> None:
-        super().__init__(asker.judges, asker.calls)
-        self.asked = Asked()
+    def __init__(self, client: JudgeClient) -> None:
+        super().__init__(client.judges, client.calls)
+        self.counted = RequestCount()
         self._seen: set[str] = set()
 
-    def ask_all(self, name: str, requests: Iterable[Request]) -> list[Answer | JudgeError]:  # noqa: ARG002
+    def ask_all(self, name: str, requests: Iterable[JudgeRequest]) -> list[JudgeReply | JudgeError]:  # noqa: ARG002
         """Count."""
         return [self._counted(request) for request in requests]
 
-    def _counted(self, request: Request) -> Answer:
+    def _counted(self, request: JudgeRequest) -> JudgeReply:
         prompt = [message.content for message in request.messages]
         key = json.dumps([prompt, request.schema, request.draw])
         if key not in self._seen:
             self._seen.add(key)
             tokens = token_bound(json.dumps(request.schema), *prompt)
-            self.asked = Asked(self.asked.calls + 1, self.asked.prompt_tokens + tokens)
+            self.counted = RequestCount(self.counted.calls + 1, self.counted.prompt_tokens + tokens)
         usual = least(request.schema) if request.usual is None else request.usual
-        return Answer(usual, Spend(), from_cache=True)
+        return JudgeReply(usual, Spend())
 
 
 def seconds_for(judge: JudgeSettings, calls: float, tokens: float, cost: float) -> float:

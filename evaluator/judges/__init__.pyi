@@ -1,0 +1,24 @@
+from .calls import Calls
+from .client import BoundJudge, JudgeClient
+from .exchange import ChatMessage, JudgeError, JudgeReply, JudgeRequest, Reason, Spend
+from .fence import fenced
+from .judge import Judge
+from .schema import MisfitError, Schema
+from .settings import JudgeSettings
+
+__all__ = [
+    "BoundJudge",
+    "Calls",
+    "ChatMessage",
+    "Judge",
+    "JudgeClient",
+    "JudgeError",
+    "JudgeReply",
+    "JudgeRequest",
+    "JudgeSettings",
+    "MisfitError",
+    "Reason",
+    "Schema",
+    "Spend",
+    "fenced",
+]
