@@ -12,6 +12,8 @@ from typer.main import get_command
 
 from dialwatch.cli import app
 
+pytestmark = pytest.mark.integration
+
 LIGHT = 480
 """Modules, with Python's own; Typer, Rich and what they need are 440 of them."""
 

@@ -21,6 +21,8 @@ from collector.runners.workers import WorkerError, collect_with_workers
 from lake import PARSED_LOGS, Lake, Storage
 from tests.servers import wait_for
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:

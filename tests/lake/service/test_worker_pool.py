@@ -17,6 +17,8 @@ from lake.service.worker_pool import WAITING_EACH
 from tests.lake.service.worker_tasks import Touching, added, failing, hanging, noted, oddly_failing
 from tests.servers import wait_for
 
+pytestmark = pytest.mark.integration
+
 
 def processes(folder: Path) -> set[int]:
     """Ids of the processes that have noted something in a folder."""

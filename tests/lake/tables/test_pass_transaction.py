@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -25,6 +23,7 @@ from lake import (
     read_new,
 )
 from lake.tables.writing import NewFile
+from tests.killing import KILLED, run
 
 FROM_LOGS = "test:parsed_logs"
 DAY = date(2026, 3, 1)
@@ -112,14 +111,13 @@ def test_a_pass_that_is_cut_off_anywhere_loses_nothing_and_repeats_nothing(tmp_p
     assert scored(lake) == ["a", "b", "c", "d", "e"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("step", ["part written", "part committed", "end written", "end committed"])
 def test_a_process_that_is_killed_in_an_append(tmp_path: Path, step: str) -> None:
     """SIGKILL on either side of a commit: nothing is tidied up, and nothing is lost or there twice."""
     lake = Lake(str(tmp_path))
     log(lake, "a", "b", "c")
-    command = "import sys; from tests.lake.tables.test_pass_transaction import run_and_die; run_and_die(*sys.argv[1:])"
-    killed = subprocess.run([sys.executable, "-c", command, str(tmp_path), step], cwd=Path(__file__).parents[3])
-    assert killed.returncode == -signal.SIGKILL
+    assert run(run_and_die, str(tmp_path), step) == KILLED
     run_pass(lake)
     assert scored(lake) == ["a", "b", "c"]
 
