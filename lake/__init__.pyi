@@ -34,7 +34,7 @@ from .tables.table import OVERLAP, Change, LostRaceError, Table, TableReplacedEr
 from .upkeep.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
 from .upkeep.compaction import TARGET_BYTES, Compaction, compact
 from .upkeep.maintenance import LakeMaintenanceSettings, MaintenanceResult, all_tables, maintain
-from .upkeep.retention import Forgotten, forget_before
+from .upkeep.retention import RetentionResult, forget_before
 from .vocabulary import (
     ANSWERING_KINDS,
     CUT_FINISH_REASONS,
@@ -128,7 +128,6 @@ __all__ = [
     "Engine",
     "FinishReason",
     "Floor",
-    "Forgotten",
     "Heartbeat",
     "JudgeKind",
     "Kind",
@@ -144,6 +143,7 @@ __all__ = [
     "Receipt",
     "RejectionReason",
     "ReleaseEvent",
+    "RetentionResult",
     "ServicePart",
     "ServiceState",
     "Signal",

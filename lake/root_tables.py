@@ -1,4 +1,4 @@
-"""The tables that stand under the lake's root: the books of dialwatch itself, and what people tell it."""
+"""Tables under the lake's root: what dialwatch counts and reports of itself, and what people mark."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REJECTED = TableSpec(
         ),
         ("message", pa.string(), "What was wrong, with which value."),
         ("raw", pa.binary(), "The bytes as they came."),
-        ("deployment", pa.string(), "Null where it cannot be told."),
+        ("deployment", pa.string(), "Null where it is not known."),
         ("date", pa.date32(), "UTC date of arrival. Partition."),
         ("source", SOURCE, "Where it came from."),
         ("ingested_at", TIMESTAMP, "When the row was written."),
@@ -38,7 +38,7 @@ REJECTED = TableSpec(
 
 BATCHES = TableSpec(
     "_batches",
-    "One row a batch that every other table has: the collector's checkpoint and its books.",
+    "One row a batch that every other table has: the collector's checkpoint and its counts.",
     described(
         ("date", pa.date32(), "UTC date of `committed_at`. Partition."),
         ("source", SOURCE, "Source of the batch; `offset` is the position after its last line."),

@@ -1,4 +1,4 @@
-"""The tables of a deployment: what each is for, its columns with their types, and what every column means."""
+"""Tables of a deployment: what each is for, its columns with their types, and what every column means."""
 
 from __future__ import annotations
 

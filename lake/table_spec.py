@@ -1,4 +1,4 @@
-"""What a kind of table is, and the types that columns of several tables share."""
+"""Specification of a kind of table, and the types that columns of several tables share."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Answers joined from rows: their text and contexts, cases of ground truth, what people signalled, frames."""
+"""Answers as the tables hold them: text and contexts, cases they are compared with, people's signals, frames."""

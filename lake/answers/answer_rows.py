@@ -1,4 +1,4 @@
-"""What a row of `parsed_logs` says of the answer that a person saw; scores and exports read it alike."""
+"""Text, question and contexts of the answer in a row of `parsed_logs`; scores and exports read them alike."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def is_whole(row: Mapping[str, Any]) -> bool:
 
 
 def context_texts(row: Mapping[str, Any]) -> list[str] | None:
-    """Give the texts of the chunks in rank order; None where the log does not tell what was retrieved."""
+    """Give the texts of the chunks in rank order; None where the log does not say what was retrieved."""
     if row["contexts"] is None or not tells_contexts(row["contexts_origin"]):
         return None
     return usable_texts(row["contexts"])

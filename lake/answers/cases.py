@@ -49,7 +49,7 @@ class _Source:
     date: date
 
 
-class Asked(Protocol):
+class ComparableAnswer(Protocol):
     """What must be known of an answer to find the case that it is compared with."""
 
     @property
@@ -73,7 +73,7 @@ class Asked(Protocol):
         """When it was asked for."""
 
 
-AskedT = TypeVar("AskedT", bound=Asked)
+AnswerT = TypeVar("AnswerT", bound=ComparableAnswer)
 
 
 class CaseBook:
@@ -113,7 +113,7 @@ class CaseBook:
     def cases(self) -> Sequence[Case]:
         """The cases that answers are compared with, the best first, each with the question that it is found by.
 
-        A case of an earlier version may be made of a follow-up, which its answer in the log tells: it gets the
+        A case of an earlier version may be made of a follow-up, as its answer in the log shows: it gets the
         standalone question, and is left out where there is none. It is left out too where its answer is gone and nobody
         has accepted it, and stays as it is where a person has put its question in other words.
         """
@@ -122,7 +122,7 @@ class CaseBook:
         found = ((case, _question_of(case, asked)) for case in ordered)
         return [replace(case, question=question) for case, question in found if question is not None]
 
-    def earlier(self, some: Iterable[AskedT]) -> list[tuple[AskedT, Case]]:
+    def earlier(self, some: Iterable[AnswerT]) -> list[tuple[AnswerT, Case]]:
         """Give the answers for which there is a case whose own answer was asked for before, each with the best one.
 
         A case without a known source is earlier than any answer.
@@ -138,7 +138,7 @@ class CaseBook:
             found[case.question, case.documents].append(case)
         return dict(found)
 
-    def _about(self, answer: Asked) -> Sequence[Case]:
+    def _about(self, answer: ComparableAnswer) -> Sequence[Case]:
         """Give the cases with the answer's question that were not made from the answer itself, best first."""
         if answer.case_question is None or not self._read:
             return ()
@@ -147,7 +147,7 @@ class CaseBook:
         return [case for case in cases if case.source_response_id not in own]
 
     def _sources_of(self, ids: Iterable[str | None]) -> Mapping[str, _Source | None]:
-        """Tell of the answers that cases were made from; None of those that are no longer in the log."""
+        """Give the answers that cases were made from; None for those that are no longer in the log."""
         wanted = sorted({one for one in ids if one is not None} - self._sources.keys())
         if wanted:
             where = IS_ANSWER & ds.field("response_id").isin(wanted)
@@ -181,7 +181,9 @@ def _question_of(case: Case, asked: Mapping[str, Mapping[str, Any]]) -> str | No
     return case_question(source) if case.question == source["question"] else case.question
 
 
-def _first_earlier(answer: Asked, cases: Iterable[Case], sources: Mapping[str, _Source | None]) -> Case | None:
+def _first_earlier(
+    answer: ComparableAnswer, cases: Iterable[Case], sources: Mapping[str, _Source | None]
+) -> Case | None:
     for case in cases:
         source = sources.get(case.source_response_id or "")
         if source is None or source.requested_at < answer.requested_at:

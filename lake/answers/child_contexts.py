@@ -1,4 +1,4 @@
-"""Contexts of an application that shows none: they stand in the prompt of the model call that it made."""
+"""Contexts that an application's own model call had in its prompt, for an application that shows none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake.answers.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, Call, owners
+from lake.answers.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, TracedCall, owners
 from lake.schemas import PARSED_LOGS
 from lake.table_spec import TIMESTAMP
 from lake.tables.lake import Lake
@@ -40,7 +40,7 @@ _IS_CHILD = (
 class _Index:
     """Children of all deployments that were called in whole hours, without their contexts.
 
-    `lost` has what tells whose those are whose parent span no call has; None until it is needed.
+    `lost` has the details by which those find their parent whose parent span no call has; None until it is needed.
     """
 
     since: datetime
@@ -131,8 +131,8 @@ class ChildContexts:
         if index.lost is None:
             index.lost = self._lost(index)
         ids = pa.array([child["event_id"] for child in children], pa.string())
-        told = {row["event_id"]: row for row in index.lost.filter(pc.is_in(index.lost["event_id"], ids)).to_pylist()}
-        both = [child | told[child["event_id"]] for child in children if child["event_id"] in told]
+        details = {row["event_id"]: row for row in index.lost.filter(pc.is_in(index.lost["event_id"], ids)).to_pylist()}
+        both = [child | details[child["event_id"]] for child in children if child["event_id"] in details]
         lost = [child for child in both
                 if not _is_direct(child["execution_path"], deployment) and self._has_waited(child)]  # fmt: skip
         if not lost:
@@ -143,9 +143,9 @@ class ChildContexts:
         columns = ["trace_id", "span_id", "requested_at", "duration_ms", "execution_path"]
         rows = self._rows(columns, where, [deployment]).to_pylist()
         # The tables may have been looked at before the rows of these calls were there.
-        made = {span: Call(span[0], at) for span, at in calls.items()}
-        made |= {(row["trace_id"], row["span_id"]): Call.of(row) for row in rows}
-        return {span: lost[number] for number, span in owners([Call.of(child) for child in lost], made)}
+        made = {span: TracedCall(span[0], at) for span, at in calls.items()}
+        made |= {(row["trace_id"], row["span_id"]): TracedCall.of(row) for row in rows}
+        return {span: lost[number] for number, span in owners([TracedCall.of(child) for child in lost], made)}
 
     def _has_waited(self, child: Mapping[str, Any]) -> bool:
         written = child["ingested_at"]

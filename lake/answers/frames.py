@@ -1,4 +1,4 @@
-"""Frames that DIAL's own evaluator, aidial-rag-eval, reads unchanged (its version 0.7), and `dialwatch score` too."""
+"""Frames of answers and of ground truth that DIAL's own evaluator, aidial-rag-eval (0.7), reads unchanged."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ def _answer(asked: _Asked, case_id: str | None) -> dict[str, Any]:
     row, context = asked.row, context_texts(asked.row)
     known = {name: row[name] for name in ("question", "response_id", "duration_ms", "price")}
     origin = ContextsOrigin.NONE if context is None else row["contexts_origin"]
-    told = {"documents": list(asked.documents), "context": context or [], "contexts_origin": origin}
-    return known | told | {"answer": answer_text(row), "case_id": case_id}
+    retrieved = {"documents": list(asked.documents), "context": context or [], "contexts_origin": origin}
+    return known | retrieved | {"answer": answer_text(row), "case_id": case_id}
 
 
 def _add_late_contexts(lake: Lake, deployment: str, rows: Sequence[dict[str, Any]]) -> None:

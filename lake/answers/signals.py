@@ -1,4 +1,4 @@
-"""All that people's signals say of one answer, folded into one number."""
+"""One number, from -1 to 1, for all signals that people gave about one answer."""
 
 from __future__ import annotations
 

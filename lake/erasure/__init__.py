@@ -1,1 +1,1 @@
-"""Erasure of a person, a conversation or an answer: which rows, and how they leave every file."""
+"""Erasure of a person, a conversation or an answer: its scope, the rows that go, and how they leave every file."""

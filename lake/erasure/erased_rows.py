@@ -1,4 +1,4 @@
-"""Which rows of a table an erasure takes, and what it takes out of those that stay."""
+"""Rules of an erasure by table: which rows go, and what is taken out of those that stay."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake.erasure.erasure_scope import Belongings, is_in
+from lake.erasure.erasure_scope import ErasureScope, is_in
 from lake.root_tables import REJECTED, RELEASES, SILENCES
 from lake.schemas import ALERTS, ANCHORS, GROUND_TRUTH, REPLAYS, SCORES, USER_SIGNALS
 
-Mend = Callable[[str, Belongings, frozenset[str]], str | None]
+Mend = Callable[[str, ErasureScope, frozenset[str]], str | None]
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Rule:
     """Which rows of a table go, and what texts of the others become, by their columns."""
 
     columns: tuple[str, ...]
-    """What must be read to tell, those to mend among them."""
-    goes: Callable[[pa.RecordBatch, Belongings, frozenset[str]], pa.Array]
+    """What must be read to decide, those to mend among them."""
+    goes: Callable[[pa.RecordBatch, ErasureScope, frozenset[str]], pa.Array]
     mend: Mapping[str, Mend] = field(default_factory=dict)
 
 
@@ -34,7 +34,7 @@ def _any(*masks: pa.Array) -> pa.Array:
     return found
 
 
-def _signal_goes(batch: pa.RecordBatch, mine: Belongings, _: frozenset[str]) -> pa.Array:
+def _signal_goes(batch: pa.RecordBatch, mine: ErasureScope, _: frozenset[str]) -> pa.Array:
     own_chat = is_in(batch["chat_id"], mine.chats)
     if mine.subject.response:
         own_chat = pc.and_(own_chat, False)
@@ -45,41 +45,41 @@ def _signal_goes(batch: pa.RecordBatch, mine: Belongings, _: frozenset[str]) -> 
     return _any(own_chat, given, about, is_in(batch["signal_id"], mine.event_ids))
 
 
-def _score_goes(batch: pa.RecordBatch, mine: Belongings, _: frozenset[str]) -> pa.Array:
+def _score_goes(batch: pa.RecordBatch, mine: ErasureScope, _: frozenset[str]) -> pa.Array:
     chat = is_in(batch["chat_id"], {mine.subject.chat} if mine.subject.chat else ())
     return _any(is_in(batch["event_id"], mine.event_ids), is_in(batch["response_id"], mine.response_ids), chat)
 
 
-def _mend_score(details: str, _: Belongings, cases: frozenset[str]) -> str | None:
+def _mend_score(details: str, _: ErasureScope, cases: frozenset[str]) -> str | None:
     # The value stays: it says how good an answer of somebody else was.
-    told = _object(details)
-    return None if told.get("case_id") in cases else details
+    members = _object(details)
+    return None if members.get("case_id") in cases else details
 
 
-def _mend_alert(details: str, mine: Belongings, _: frozenset[str]) -> str | None:
-    told = _object(details)
-    worst = told.get("worst") or []
+def _mend_alert(details: str, mine: ErasureScope, _: frozenset[str]) -> str | None:
+    members = _object(details)
+    worst = members.get("worst") or []
     left = [one for one in worst if one.get("response_id") not in mine.response_ids]
-    return details if len(left) == len(worst) else json.dumps(told | {"worst": left})
+    return details if len(left) == len(worst) else json.dumps(members | {"worst": left})
 
 
-def _mend_words(text: str, mine: Belongings, _: frozenset[str]) -> str | None:
+def _mend_words(text: str, mine: ErasureScope, _: frozenset[str]) -> str | None:
     return None if mine.in_lines.occur_in(text.encode()) else text
 
 
-def _none_goes(batch: pa.RecordBatch, _: Belongings, __: frozenset[str]) -> pa.Array:
+def _none_goes(batch: pa.RecordBatch, _: ErasureScope, __: frozenset[str]) -> pa.Array:
     return pa.array([False] * batch.num_rows, pa.bool_())
 
 
 def _object(details: str) -> dict[str, Any]:
     try:
-        told = json.loads(details)
+        members = json.loads(details)
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return members if isinstance(members, dict) else {}
 
 
-def _rejected_goes(batch: pa.RecordBatch, mine: Belongings, _: frozenset[str]) -> pa.Array:
+def _rejected_goes(batch: pa.RecordBatch, mine: ErasureScope, _: frozenset[str]) -> pa.Array:
     rows = zip(batch["raw"].to_pylist(), batch["message"].to_pylist(), strict=True)
     says = [mine.in_lines.occur_in(raw or b"") or mine.in_lines.occur_in((text or "").encode()) for raw, text in rows]
     return pa.array(says, pa.bool_())

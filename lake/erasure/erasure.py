@@ -1,4 +1,4 @@
-"""Erases a person, a conversation or an answer: from the rows, from the files that held them, and from the log."""
+"""Erasure of a person, a conversation or an answer: from the rows, from their files, and from the log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.erasure.erased_rows import RULES, Rule, of_calls
-from lake.erasure.erasure_scope import Belongings, Subject, find_belongings, is_in
+from lake.erasure.erasure_scope import ErasureScope, Subject, find_erasure_scope, is_in
 from lake.erasure.quotations import SHORTEST_ID, SHORTEST_TEXT
 from lake.root_tables import REJECTED, RELEASES, SILENCES
 from lake.schemas import ALERTS, ANCHORS, GROUND_TRUTH, PARSED_LOGS, REPLAYS, SCORES, USER_SIGNALS
@@ -24,7 +24,7 @@ from lake.upkeep.cleaning import forget_history
 
 _ATTEMPTS = 20
 _MADE_OF_LOGS = (USER_SIGNALS, SCORES, ANCHORS, REPLAYS, GROUND_TRUTH, ALERTS)
-"""Cases tell which replays and scores go, so they go after them."""
+"""Cases decide which replays and scores go, so they go after them."""
 _MADE_BY_PASSES = (SCORES, ANCHORS, GROUND_TRUTH, REPLAYS)
 _CANNOT_KNOW = (
     "Lines of this subject that arrive from now on, or are sent again, are stored again; so are signals that the "
@@ -85,7 +85,7 @@ def erase(lake: Lake, subject: Subject, now: datetime, *, dry_run: bool = False)
     not read the last minutes finds what is new by `ingested_at`. Positions of sources stay. Raises LostRaceError where
     a table is rewritten by others all the time.
     """
-    erasure = _Erasure(lake, find_belongings(lake, subject), dry_run)
+    erasure = _Erasure(lake, find_erasure_scope(lake, subject), dry_run)
     erasure.run()
     done = []
     for deployment, table in _tables(lake, (*_MADE_OF_LOGS, PARSED_LOGS, REJECTED, SILENCES, RELEASES)):
@@ -111,7 +111,7 @@ def _title(deployment: str | None, table: Table) -> str:
 class _Erasure:
     """Takes the rows out of the tables; `found` counts erased and changed rows by the table's address."""
 
-    def __init__(self, lake: Lake, mine: Belongings, dry_run: bool) -> None:
+    def __init__(self, lake: Lake, mine: ErasureScope, dry_run: bool) -> None:
         self.found: dict[str, tuple[int, int]] = {}
         self._lake = lake
         self._mine = mine
@@ -189,7 +189,7 @@ class _Work:
 
     table: Table
     rule: Rule
-    belongings: Belongings
+    scope: ErasureScope
     cases: frozenset[str]
     erased: int = 0
     changed: int = 0
@@ -215,13 +215,13 @@ class _Work:
                 yield stays
 
     def _goes(self, batch: pa.RecordBatch) -> pa.Array:
-        return self.rule.goes(batch, self.belongings, self.cases)
+        return self.rule.goes(batch, self.scope, self.cases)
 
     def _texts(self, batch: pa.RecordBatch) -> Iterator[tuple[str | None, ...]]:
         return zip(*(batch[name].to_pylist() for name in self.rule.mend), strict=True)
 
     def _mended(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         for name, mend in self.rule.mend.items():
-            texts = (None if old is None else mend(old, self.belongings, self.cases) for old in batch[name].to_pylist())
+            texts = (None if old is None else mend(old, self.scope, self.cases) for old in batch[name].to_pylist())
             batch = batch.set_column(batch.schema.names.index(name), name, pa.array(texts, pa.string()))
         return batch

@@ -1,4 +1,4 @@
-"""What of the lake is a person's, a conversation's or an answer's: the rows of the calls, and their words."""
+"""Scope of an erasure: the calls that are a person's, a conversation's or an answer's, and their texts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Subject:
 
 
 @dataclass
-class Belongings:
+class ErasureScope:
     """Ids of the calls that hold the subject's words, and the words themselves."""
 
     subject: Subject
@@ -69,7 +69,7 @@ class Belongings:
         return Quotations(self.texts, ids if self.subject.response else ids | self.chats)
 
 
-def find_belongings(lake: Lake, subject: Subject) -> Belongings:
+def find_erasure_scope(lake: Lake, subject: Subject) -> ErasureScope:
     """Find the calls that hold the subject's words; a call that names another person is followed no further.
 
     These are the subject's own; all calls of the same traces, since a call's prompt holds the question of its caller;
@@ -82,11 +82,11 @@ def find_belongings(lake: Lake, subject: Subject) -> Belongings:
 
 
 class _Search:
-    """Finds one subject's belongings: first by ids, then by texts."""
+    """Finds the scope of one subject's erasure: first by ids, then by texts."""
 
     def __init__(self, lake: Lake, subject: Subject) -> None:
         self._lake = lake
-        self._mine = Belongings(
+        self._mine = ErasureScope(
             subject,
             response_ids={subject.response} if subject.response else set(),
             chats={subject.chat} if subject.chat else set(),
@@ -96,7 +96,7 @@ class _Search:
         self._since: dict[str, datetime] = {}
         """When the answer, or the first of it, came in its chats."""
 
-    def find(self) -> Belongings:
+    def find(self) -> ErasureScope:
         own = self._rows(self._is_own)
         self._note_own(own)
         self._take(own)
@@ -167,7 +167,7 @@ class _Search:
         traces = {row["trace_id"] for row in in_chats} - {None}
         near = in_chats + self._rows(lambda batch: is_in(batch["trace_id"], traces))
         near += [row for row in self._rows(self._is_in_own_trace) if row["is_entry"] is False]
-        # The same first question is no sign of the same conversation: many open with it, and hashes tell no more.
+        # The same first question is no sign of the same conversation: many open with it, and hashes say no more.
         of_texts = self._saying(near, Quotations(self._mine.texts))
         return of_texts + self._saying(self._continuing(), Quotations(self._mine.answers))
 

@@ -1,4 +1,4 @@
-"""Finds texts and ids in bytes as they came, however escaped, at a cost that hardly grows with their number."""
+"""Search for texts and ids in bytes as they came, however escaped, at a cost that hardly grows with their number."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What every service shares beside the tables: heartbeats, clocks, values of settings, the header of a scrape."""
+"""Code that every service shares beside the tables: heartbeats, clocks, values of settings, the header of a scrape."""

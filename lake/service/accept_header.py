@@ -1,4 +1,4 @@
-"""The `Accept` header of a scrape, as the exporters of collector and monitor hand it to prometheus_client."""
+"""`Accept` header of a scrape, as the exporters of collector and monitor hand it to prometheus_client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clocks of machines: they differ from one to the next, and are set while a process runs."""
+"""Clocks of machines, which differ from one to the next and are set while a process runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SKEW = timedelta(hours=1)
 """How far the clocks of machines that share a lake may be apart, the time of a commit included."""
 
 _LEAST = timedelta(seconds=1)
-"""Clocks that are corrected bit by bit differ by less for hours; what adds up to more is told once."""
+"""Clocks that are corrected bit by bit differ by less for hours; what adds up to more is one step."""
 
 
 def age_of(since: timedelta) -> float:

@@ -1,4 +1,4 @@
-"""Times in settings: `30s` or `24h` for a number of seconds."""
+"""Durations in settings: `30s` or `24h` for a number of seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A heartbeat of a part of dialwatch, as the part writes it and as a reader of `_services` finds it."""
+"""Heartbeat of a part of dialwatch: a row of `_services`."""
 
 from __future__ import annotations
 

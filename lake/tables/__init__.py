@@ -1,1 +1,1 @@
-"""Delta Lake tables: their folders, files, commits and errors, and a reader that is ahead of its taker."""
+"""Delta Lake tables: their folders, files, commits and errors, and a reader in processes of its own."""

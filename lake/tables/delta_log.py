@@ -1,4 +1,4 @@
-"""The commits of a table, read from its log: which files each of them added."""
+"""Commits of a table, read from its log: which files each of them added."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Lake:
             try:
                 return str(DeltaTable(uri, storage_options=self._options).metadata().name)
             except DeltaError as error:
-                logger.warning("cannot tell whose table %s is: %s", uri, error)
+                logger.warning("cannot read whose table %s is: %s", uri, error)
         return None
 
     def _folders(self, path: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A pass over a table: rows that are made of other tables, appended together with how far those were read."""
+"""Pass over a table: rows that are made of other tables, appended once, together with the positions read."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PassTransaction:
        step 1: begin again.
 
     A long pass repeats 2 and 3. Its parts carry positions only where these are reached; until then the rows that were
-    appended tell the next pass what to leave out. A pass without rows may leave out step 3: see `is_far`.
+    appended show the next pass what to leave out. A pass without rows may leave out step 3: see `is_far`.
 
     `positions` are the names under which the table's log holds how far each input was read. `counters` make any two
     passes collide, also where they move different positions; a pass with one position needs none. `uncommitted`

@@ -1,4 +1,4 @@
-"""How far a table is read, as a number that never goes back, also where the table is removed and made anew."""
+"""Positions in a table: numbers that never go back, also where the table is removed and made anew."""
 
 from __future__ import annotations
 

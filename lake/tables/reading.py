@@ -1,4 +1,4 @@
-"""Reads the rows of data files into one table, thousands of small files too."""
+"""Reader of the rows of data files into one table, thousands of small files too."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _read_file(filesystem: fs.FileSystem, file: DataFile, wanted: pa.Schema) -> 
 
 
 def _column(rows: pa.Table, field: pa.Field, file: DataFile) -> pa.ChunkedArray | pa.Array:
-    """Give a column, also the date, which the folder's name tells, and one that a file of an older version lacks."""
+    """Give a column, also the date, which is in the folder's name, and one that a file of an older version lacks."""
     if field.name == "date":
         return pa.repeat(pa.scalar(day_of(file), field.type), rows.num_rows)
     place = rows.schema.get_field_index(field.name)

@@ -1,4 +1,4 @@
-"""Puts files in the place of others: what compaction, retention and erasure have in common."""
+"""Replacement of files by others in one commit: what compaction, retention and erasure have in common."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gives a table that an older version made the columns that it lacks, so that every reader finds them."""
+"""Schema evolution: a table that an older version made gets the columns that it lacks."""
 
 from __future__ import annotations
 

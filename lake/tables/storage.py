@@ -1,4 +1,4 @@
-"""Where the lake stands: a local folder or an S3-like store, opened the same way by deltalake and by s3fs."""
+"""Storage of a lake: a local folder or an S3-like store, opened the same way by deltalake and by s3fs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import fsspec
 from pyarrow import fs
 
-# A store that does not answer, or refuses, is told as an error within about 20 s, whichever library asks it.
+# A store that does not answer, or refuses, raises an error within about 20 s, whichever library asks it.
 _CONNECT_SECONDS = 3
 _DELTA_LIMITS = {"timeout": "15s", "connect_timeout": f"{_CONNECT_SECONDS}s", "retry_timeout": "15s"}
 _ARROW_SILENT_SECONDS, _ARROW_ATTEMPTS = 6, 3

@@ -1,4 +1,4 @@
-"""What a store answers when it is away, full, or refuses: known errors, told in one line."""
+"""Errors of a store that is away, full, or refuses, and how they are logged in one line."""
 
 from __future__ import annotations
 

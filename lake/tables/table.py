@@ -1,4 +1,4 @@
-"""One table of the lake: append exactly once, read all, read what is new."""
+"""Table of the lake: append exactly once, read all rows, read what is new."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ class Table:
         the text. `where` lets only some rows through; of days that it does not ask for no file is opened.
 
         None is for a reader that knows nothing yet: it gets all rows, in no particular order. A reader that comes so
-        late that the log no longer tells what is new, or that the files are gone, gets the rows with `ingested_at` from
+        late that the log no longer says what is new, or that the files are gone, gets the rows with `ingested_at` from
         `newest` (of its last `Change`) less `OVERLAP`, all rows without it, and `repeats` is then true. Raises
         TableReplacedError for a `version` that the table has not reached: it is of a table that stood here before.
         """

@@ -1,4 +1,4 @@
-"""Writes rows as parquet files that a commit can add to a table: small row groups, no text in any statistics."""
+"""Writer of parquet files that a commit can add to a table: small row groups, no text in any statistics."""
 
 from __future__ import annotations
 
@@ -221,11 +221,11 @@ class _Statistics:
 
     def as_delta(self) -> dict[str, Any]:
         """In the form of the Delta protocol ("Per-file Statistics")."""
-        told = {name: ends for name, ends in self.ranges.items() if all(map(_can_be_told, ends))}
+        finite = {name: ends for name, ends in self.ranges.items() if all(map(_is_finite, ends))}
         return {
             "numRecords": self.rows,
-            "minValues": {name: _as_json(least) for name, (least, _) in told.items()},
-            "maxValues": {name: _as_json(greatest) for name, (_, greatest) in told.items()},
+            "minValues": {name: _as_json(least) for name, (least, _) in finite.items()},
+            "maxValues": {name: _as_json(greatest) for name, (_, greatest) in finite.items()},
             "nullCount": self.nulls,
         }
 
@@ -254,7 +254,7 @@ def _leaves(path: str, kind: pa.DataType) -> list[str]:
     return [path]
 
 
-def _can_be_told(value: Any) -> bool:
+def _is_finite(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 

@@ -1,4 +1,4 @@
-"""Removes what no version of a table needs any longer: files that were replaced or never committed, and old log."""
+"""Removal of what no version of a table needs: replaced files, files never committed, old entries of the log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lake.tables.delta_log import LOG, live_files, removed_paths
 from lake.tables.table import Table
 
 LOG_RETENTION = timedelta(days=7)
-"""How long a table's log tells what is new, by default."""
+"""How long a table's log says what is new, by default."""
 WRITER_GRACE = timedelta(minutes=10)
 """How long a file that no commit has added may still be that of a writer at work."""
 

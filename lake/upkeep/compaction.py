@@ -1,4 +1,4 @@
-"""Makes few large files of many small ones."""
+"""Compaction: few large files out of many small ones."""
 
 from __future__ import annotations
 

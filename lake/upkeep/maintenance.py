@@ -38,7 +38,7 @@ class LakeMaintenanceSettings(BaseModel):
     """How the tables are looked after. Times are in seconds; `30m`, `24h` and `90d` are understood too.
 
     `every`: time between passes; None where another process does it. `vacuum_after`: how long a file stays after it was
-    replaced, from 1 hour to 7 days: no reader may take longer. `log_retention`: how long a table's log tells what was
+    replaced, from 1 hour to 7 days: no reader may take longer. `log_retention`: how long a table's log says what was
     new; a reader that comes later reads by `ingested_at`. `retention`: age at which the rows of a table go, by the
     table's name; what has none is kept for ever, but `_services`, which has four weeks. `deployments`: the same for
     single deployments, by the deployment's name.
@@ -76,7 +76,7 @@ class LakeMaintenanceSettings(BaseModel):
         return _SERVICES_FILES_AGE if spec is SERVICES else timedelta(seconds=self.vacuum_after)
 
     def log_age(self, spec: TableSpec) -> timedelta:
-        """How long the log of this table tells what was new."""
+        """How long the log of this table says what was new."""
         return _SERVICES_FILES_AGE if spec is SERVICES else timedelta(seconds=self.log_retention)
 
 

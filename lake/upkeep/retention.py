@@ -1,4 +1,4 @@
-"""Forgets rows by their age: whole dates at once; of the books their old rows become one a source."""
+"""Retention: whole dates of old rows are dropped; of `_batches` the old rows of a source become one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Forgotten:
+class RetentionResult:
     """What a table lost: files, dates, and rows as far as their number is known. `lost_race`: try again later."""
 
     files: int = 0
@@ -29,7 +29,7 @@ class Forgotten:
     lost_race: bool = False
 
 
-def forget_before(table: Table, first: date, *, dry_run: bool = False) -> Forgotten:
+def forget_before(table: Table, first: date, *, dry_run: bool = False) -> RetentionResult:
     """Drop all rows of dates before `first`, in one commit; the files go with the next vacuum.
 
     `_batches` is how the collector knows where to go on, and what the counters are made from: its old rows are not
@@ -40,11 +40,11 @@ def forget_before(table: Table, first: date, *, dry_run: bool = False) -> Forgot
         raise ValueError(f"{table.spec.name} has no dates, so its rows do not age; it holds what people curate or read")
     delta = table.snapshot()
     if delta is None:
-        return Forgotten()
+        return RetentionResult()
     old = [file for file in live_files(delta) if file.date is not None and date.fromisoformat(file.date) < first]
     if table.spec is BATCHES and not _can_fold(table, old):
-        return Forgotten()
-    found = Forgotten(len(old), len({file.date for file in old}), sum(file.size for file in old))
+        return RetentionResult()
+    found = RetentionResult(len(old), len({file.date for file in old}), sum(file.size for file in old))
     if not old or dry_run:
         return found
     new = table.write([BATCHES.rows(_folded(table, old))]) if table.spec is BATCHES else []
@@ -52,7 +52,7 @@ def forget_before(table: Table, first: date, *, dry_run: bool = False) -> Forgot
         replace(table, delta, old, new)
     except LostRaceError as error:
         logger.info("left old rows of %s to the next time: %s", table.uri, error)
-        return Forgotten(lost_race=True)
+        return RetentionResult(lost_race=True)
     return found
 
 
