@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.regression import print_table
 from benchmarks.regression_streams import LAWS, LEVELS, Floats, traffic, worse
 from monitor.regression import Detector, Observation, RegressionSettings, Status, judgement_of
-from monitor.regression.judge import JudgeWatch
+from monitor.regression.judge_drift.detector import JudgeWatch
 
 SETTINGS = RegressionSettings()
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -20,7 +20,8 @@ from benchmarks.regression_rules import DAY, Counts
 from benchmarks.regression_streams import Floats, simulate
 from benchmarks.regression_tables import in_words, print_table
 from monitor.regression import Detector, RegressionSettings
-from monitor.regression.observations import Observations, begins_of, microseconds
+from monitor.regression.arrays import begins_of, microseconds
+from monitor.regression.observations import Observations
 
 _FALL, _BACK, _HOURS = 30 * DAY, 33 * DAY, 90 * DAY
 _START = microseconds(datetime(2026, 1, 1, tzinfo=UTC))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.regression_streams import Floats, Kind
 from monitor.regression import RegressionSettings
-from monitor.regression.betting import BETS
+from monitor.regression.e_detector.betting import BETS
 
 WEEK, DAY = 7 * 24, 24
 SETTINGS = RegressionSettings()

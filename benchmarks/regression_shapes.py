@@ -19,8 +19,8 @@ from benchmarks.regression_rules import DAY, SETTINGS, WEEK, ours
 from benchmarks.regression_streams import LAWS, LEVELS, TURNS, Floats, Kind, by_night, simulate, traffic, worse
 from benchmarks.regression_tables import in_words, print_table
 from monitor.regression import Detector
-from monitor.regression.batches import Batches, Rows
-from monitor.regression.observations import microseconds
+from monitor.regression.arrays import microseconds
+from monitor.regression.batches.batches import Batches, Rows
 
 DAYS = 60
 HOURS, CHANGE = DAYS * DAY, DAYS // 2 * DAY

@@ -20,7 +20,7 @@ from monitor.floors import FloorChange, FloorName, FloorReading
 from monitor.health.failures import ALERTS_RECORDED, FLOORS, JUDGES, REGRESSIONS, Failures
 from monitor.health.health import Health, health_of, staleness_of
 from monitor.health.parts import Parts
-from monitor.ingest.intake import Intake
+from monitor.ingest.ingest import Intake
 from monitor.notify import Notifier
 from monitor.regression import (
     MEASURED,

@@ -8,7 +8,7 @@ from annotated_types import Ge, Gt
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from lake import reads_seconds
-from monitor.controls.silence import Silence
+from monitor.controls.silences import Silence
 from monitor.floors import FloorSettings
 from monitor.notify import WebhookSettings
 from monitor.regression import RegressionSettings

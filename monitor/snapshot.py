@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake import IS_PRODUCTION
-from monitor.alerts.alert_totals import AlertTotals
+from monitor.alerts.alert_stats import AlertTotals
 from monitor.alerts.change import AlertChange
-from monitor.controls.silence import Silence
+from monitor.controls.silences import Silence
 from monitor.floors import FloorName, FloorReading
 from monitor.regression import Judgement, JudgeReading, Reading
 from monitor.stats.collector_stats import Books
 from monitor.stats.judge_costs import JudgeCosts
+from monitor.stats.requests import Traffic, production
 from monitor.stats.scores import MetricScores, Scores
-from monitor.stats.traffic import Traffic, production
 from monitor.totals import Totals
 
 

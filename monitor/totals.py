@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from lake import ALERTS, ANCHORS, BATCHES, REJECTED, SCORES, TableSpec
-from monitor.alerts.alert_totals import AlertTotals
+from monitor.alerts.alert_stats import AlertTotals
 from monitor.alerts.change import DELIVERIES
-from monitor.stats.amounts import added
 from monitor.stats.collector_stats import Books
 from monitor.stats.judge_costs import JudgeCosts, of_each_judge
 from monitor.stats.scores import Scores
+from monitor.stats.sums import added
 
 Counts = Mapping[str, int]
 """Numbers by the value of their label, "" where there is none; empty while they are not known."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from lake import RELEASES, Lake
-from monitor.controls.numbered import append_numbered
+from monitor.controls.numbered_rows import append_numbered
 from monitor.regression import RELEASE_COLUMNS, Release, Releases
 
 _APP_ID = "releases"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client.core import Metric
 
-from monitor.exporter.families import counter, gauge
+from monitor.exporter.metric_families import counter, gauge
 from monitor.floors import FloorReading
 from monitor.regression import Reading, Status
 from monitor.snapshot import Figures

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from prometheus_client.core import Metric
 
 from lake import ServiceState
-from monitor.exporter.families import gauge
+from monitor.exporter.metric_families import gauge
 from monitor.health.health import Health
 from monitor.health.parts import PartState
 

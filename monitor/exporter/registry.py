@@ -16,15 +16,15 @@ from prometheus_client.samples import Exemplar
 
 from lake import Origin
 from monitor.exporter.detector_metrics import found_in
-from monitor.exporter.families import counter, gauge
 from monitor.exporter.health_metrics import health_metrics
 from monitor.exporter.label_bounds import Bound, LabelBounds
+from monitor.exporter.metric_families import counter, gauge
 from monitor.health.health import Health
 from monitor.settings import MonitorSettings
 from monitor.snapshot import Figures, Snapshot
-from monitor.stats.amounts import PER_UNIT
 from monitor.stats.collector_stats import Books
 from monitor.stats.scores import BUCKETS, Histogram
+from monitor.stats.sums import PER_UNIT
 from monitor.totals import Counts, Totals
 
 _BOUNDS = (*map(str, BUCKETS), "+Inf")

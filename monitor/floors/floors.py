@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake import TOOL_CALL_FINISH_REASONS, asks_llm
-from monitor.floors.finding import FLOORS, FloorChange, FloorName, FloorReading
-from monitor.floors.minutes import KEPT, Minutes
+from monitor.floors.minute_counts import KEPT, Minutes
+from monitor.floors.no_data import LEAST_HISTORY, Heard, Silences
+from monitor.floors.results import FLOORS, FloorChange, FloorName, FloorReading
 from monitor.floors.settings import FloorSettings
 from monitor.floors.shares import ShareFloor
-from monitor.floors.silence import LEAST_HISTORY, Heard, Silences
-from monitor.stats.amounts import floats
-from monitor.stats.traffic import failed, production
+from monitor.stats.requests import failed, production
+from monitor.stats.sums import floats
 
 _ANSWER_COLUMNS = ("requested_at", "status", "error", "is_entry", "finish_reason", "origin")
 ANSWER_COLUMNS = {name: pc.field(name) for name in _ANSWER_COLUMNS} | {
@@ -57,7 +57,7 @@ class Floors:
         self._silences = Silences()
 
     def add_logs(self, deployment: str, rows: pa.Table, now: datetime) -> None:
-        """Count rows of `parsed_logs` (columns of `monitor.stats.traffic.LOG_COLUMNS`)."""
+        """Count rows of `parsed_logs` (columns of `monitor.stats.requests.LOG_COLUMNS`)."""
         rows = production(rows)
         rows = rows.filter(pc.is_valid(rows["requested_at"]))
         if not rows.num_rows:

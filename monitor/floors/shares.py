@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from monitor.floors.finding import Finding, FloorChange, FloorName, FloorReading
-from monitor.floors.minutes import LONGEST, Minutes, Stretches, minute_of, time_of
+from monitor.floors.minute_counts import LONGEST, Minutes, Stretches, minute_of, time_of
+from monitor.floors.results import Finding, FloorChange, FloorName, FloorReading
 from monitor.floors.settings import FloorSettings
 
 _OVER = 0.5

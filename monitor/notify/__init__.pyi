@@ -1,10 +1,10 @@
-from .body import webhook_body
+from .formats.standard import webhook_body
 from .deliver import Attempt, Outcome, deliver
 from .network import connections, why_internal
 from .notifier import Notifier
 from .settings import WebhookSettings
 from .sign import signed_headers
-from .trial import send_test
+from .send_test import send_test
 
 __all__ = [
     "Attempt",

@@ -13,8 +13,8 @@ import msgspec
 from monitor.alerts.change import AlertChange
 from monitor.alerts.pending import recorded_at
 from monitor.alerts.store import AlertBook
-from monitor.notify.body import Alert, alert_of
 from monitor.notify.deliver import Attempt, Outcome, deliver
+from monitor.notify.formats.standard import Alert, alert_of
 from monitor.notify.settings import WebhookSettings
 
 RESEND_EVERY = timedelta(minutes=1)

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from monitor.alerts.change import AlertChange
 from monitor.floors import Finding
-from monitor.notify.words import duration, time
+from monitor.notify.plain_text import duration, time
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from datetime import UTC, datetime, timedelta
 
 from lake import ClockSteps
 from monitor.alerts.store import AlertBook
-from monitor.controls.silence import Silence
+from monitor.controls.silences import Silence
 from monitor.notify.alertmanager import Alertmanager
 from monitor.notify.network import TIMEOUT_SECONDS, connections
-from monitor.notify.receiver import Receiver
 from monitor.notify.settings import WebhookSettings
+from monitor.notify.webhook_sender import Receiver
 
 _LONGEST_SLEEP_SECONDS = 60.0
 _GOODBYE_SECONDS = 5.0

@@ -15,11 +15,11 @@ from prometheus_client.exposition import choose_encoder
 
 from lake import known_formats
 from monitor.exporter.registry import registry_of
+from monitor.notify.alert_text import summary
 from monitor.notify.link import page_of
-from monitor.notify.text import summary
 from monitor.pages.error_pages import add_error_pages
+from monitor.pages.filters import FILTERS
 from monitor.pages.overview import card_of, overview_of
-from monitor.pages.wording import FILTERS
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
 

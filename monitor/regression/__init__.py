@@ -1,17 +1,17 @@
 """Has the quality of a deployment's answers fallen, and since when? Pure code: no files, no network, no clock."""
 
-from monitor.regression.anchors import ANCHOR_COLUMNS, Anchors, JudgeReading
-from monitor.regression.betting import Interval, mean_interval
 from monitor.regression.detector import Detector
-from monitor.regression.judge import UNDECIDED, Judgement, Shift, Verdict
-from monitor.regression.mix import SegmentChange
+from monitor.regression.e_detector.betting import Interval, mean_interval
+from monitor.regression.judge_drift.anchors import ANCHOR_COLUMNS, Anchors, JudgeReading
+from monitor.regression.judge_drift.verdict import judgement_of
+from monitor.regression.judgement import MEASURED, UNDECIDED, Judgement, Shift, Verdict
 from monitor.regression.observations import Observation
 from monitor.regression.reading import Reading, Status, StreamKey, Tier, Transition
 from monitor.regression.releases import RELEASE_COLUMNS, Release, Releases
 from monitor.regression.scale import Scale
+from monitor.regression.segments.mix import SegmentChange
 from monitor.regression.settings import RegressionSettings
 from monitor.regression.streams import Streams
-from monitor.regression.verdict import MEASURED, judgement_of
 
 __all__ = [
     "ANCHOR_COLUMNS",

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from monitor.regression.betting import Floats, Interval
-from monitor.regression.observations import Integers, Observations
+from monitor.regression.arrays import Floats, Integers
+from monitor.regression.e_detector.betting import Interval
+from monitor.regression.observations import Observations
 from monitor.regression.reference import CONFIDENCE, Reference, rounded_down
-from monitor.regression.segments import Choice, Partition, choose, numbers_of
+from monitor.regression.segments.partition import Choice, Partition, choose, numbers_of
 from monitor.regression.settings import RegressionSettings
 
 _LARGE = 4

@@ -9,16 +9,17 @@ from typing import Literal
 
 import numpy as np
 
-from monitor.regression.alarm import Alarm
+from monitor.regression.arrays import Floats, Integers, moment
 from monitor.regression.baselines import Baselines
-from monitor.regression.bets import ALL, Bets, slack_of
-from monitor.regression.betting import Floats, Interval, mean_interval
-from monitor.regression.change_point import ChangePoint, History
-from monitor.regression.classes import Classes
-from monitor.regression.mix import SegmentChange, Split, shares_and_means, split
-from monitor.regression.observations import Integers, Observation, Observations, moment
-from monitor.regression.power import Power
+from monitor.regression.e_detector.alarm import Alarm
+from monitor.regression.e_detector.bets import ALL, Bets, slack_of
+from monitor.regression.e_detector.betting import Interval, mean_interval
+from monitor.regression.e_detector.change_point import ChangePoint, History
+from monitor.regression.e_detector.power import Power
+from monitor.regression.observations import Observation, Observations
 from monitor.regression.reading import Reading, Status, Tier
+from monitor.regression.segments.classes import Classes
+from monitor.regression.segments.mix import SegmentChange, Split, shares_and_means, split
 from monitor.regression.settings import RegressionSettings
 
 _DROP = 0.1

@@ -4,49 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from monitor.regression.betting import Floats
-from monitor.regression.segments import Segment
+from monitor.regression.arrays import Floats, Integers, Times, microseconds, sizes_of
 
-Integers = NDArray[np.intp]
-Times = NDArray[np.int64]
-"""In microseconds since 1970."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-
-
-def moment(microseconds: int) -> datetime:
-    """Give the time so long after 1970."""
-    return _EPOCH + timedelta(microseconds=microseconds)
-
-
-def microseconds(at: datetime) -> int:
-    """Give how long after 1970 a time is, the inverse of `moment`."""
-    return (at - _EPOCH) // _MICROSECOND
-
-
-def begins_of(*columns: NDArray[np.int64] | Integers) -> Integers:
-    """Places where a run of rows begins that agree in all columns, which are of one length."""
-    begins = np.ones(len(columns[0]), dtype=np.bool_)
-    begins[1:] = columns[0][1:] != columns[0][:-1]
-    for column in columns[1:]:
-        begins[1:] |= column[1:] != column[:-1]
-    return begins.nonzero()[0]
-
-
-def sizes_of(begins: Integers, length: int) -> Integers:
-    """Give the lengths of runs that begin there, of which the last ends at `length`."""
-    sizes = np.empty_like(begins)
-    sizes[:-1] = begins[1:]
-    sizes[-1:] = length
-    return sizes - begins
+Segment = tuple[tuple[str, str], ...]
+"""Names and values of what is known of an observation's traffic, by name; empty where nothing is."""
 
 
 @dataclass(frozen=True, slots=True)

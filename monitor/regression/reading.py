@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal
 
-from monitor.regression.judge import UNDECIDED, Judgement
-from monitor.regression.mix import SegmentChange
+from monitor.regression.judgement import UNDECIDED, Judgement
 from monitor.regression.scale import Scale
+from monitor.regression.segments.mix import SegmentChange
 
 WorstAnswers = tuple[tuple[str, float], ...]
 """(response_id, score) of the worst answers, worst first."""

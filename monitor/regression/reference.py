@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import numpy as np
 
-from monitor.regression.betting import Floats, Interval, mean_interval
-from monitor.regression.observations import Integers, Times, begins_of
+from monitor.regression.arrays import Floats, Integers, Times, begins_of
+from monitor.regression.e_detector.betting import Interval, mean_interval
 from monitor.regression.settings import RegressionSettings
 
 CONFIDENCE = 0.95

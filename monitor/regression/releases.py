@@ -10,7 +10,7 @@ from datetime import datetime
 import numpy as np
 import pyarrow as pa
 
-from monitor.regression.observations import Times, microseconds
+from monitor.regression.arrays import Times, microseconds
 
 RELEASE_COLUMNS = ("release_id", "change", "changed_at", "deployment", "metric", "released_at", "comment")
 _log = logging.getLogger(__name__)

@@ -10,16 +10,16 @@ from datetime import datetime, timedelta
 import numpy as np
 import pyarrow as pa
 
-from monitor.regression.batches import Batches, Closed
-from monitor.regression.classes import MOST_VALUES
+from monitor.regression.arrays import Integers, Times, begins_of, microseconds, moment, sizes_of
+from monitor.regression.batches.batches import Batches, Closed
+from monitor.regression.batches.grouping import LeftOut, Sorter
+from monitor.regression.batches.worst_answers import Answers
 from monitor.regression.detector import Detector
-from monitor.regression.observations import Integers, Times, begins_of, microseconds, moment, sizes_of
 from monitor.regression.reading import Reading, Status, StreamKey, Transition, TransitionKind
 from monitor.regression.releases import Releases
 from monitor.regression.scale import Scale
+from monitor.regression.segments.classes import MOST_VALUES
 from monitor.regression.settings import RegressionSettings
-from monitor.regression.sorting import LeftOut, Sorter
-from monitor.regression.worst import Answers
 
 _log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake import age_of
-from monitor.stats.amounts import added, counts
+from monitor.stats.sums import added, counts
 
 OUTCOMES = {
     "stored": "stored",

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake import llms_of
-from monitor.stats.amounts import PER_UNIT, added, exact_sum, floats
+from monitor.stats.sums import PER_UNIT, added, exact_sum, floats
 
 JUDGE_COST_COLUMNS = ("judge", "cost", "scored_at")
 

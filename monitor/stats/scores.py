@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from monitor.regression import Scale
-from monitor.regression.sorting import groups_of
-from monitor.stats.amounts import PER_UNIT, added, counts, exact_sum, floats
+from monitor.regression.arrays import groups_of
+from monitor.stats.sums import PER_UNIT, added, counts, exact_sum, floats
 from monitor.stats.timeline import Timeline
 
 BUCKETS = tuple(tenth / 10 for tenth in range(11))

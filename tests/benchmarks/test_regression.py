@@ -13,7 +13,7 @@ from benchmarks.regression_rules import SETTINGS, lower_bounds, ours, ours_with
 from benchmarks.regression_streams import LAWS, LEVELS, TURNS, Floats, Kind, simulate, worse
 from benchmarks.regression_text import real_scores
 from monitor.regression import Detector, Observation, Reading, mean_interval
-from monitor.regression.evidence import Evidence
+from monitor.regression.e_detector.evidence import Evidence
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

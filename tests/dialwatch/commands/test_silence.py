@@ -357,8 +357,7 @@ def test_a_mistyped_lake_is_refused(tmp_path: Path) -> None:
 
 def test_silences_added_at_the_same_time_have_ids_of_their_own(lake: Lake, silence: Callable[..., Done]) -> None:
     """None is lost."""
-    from monitor.controls.silence import Silence
-    from monitor.controls.silences import add_silence
+    from monitor.controls.silences import Silence, add_silence
 
     now = datetime.now(UTC)
     threads = [

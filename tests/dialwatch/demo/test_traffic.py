@@ -13,7 +13,7 @@ from collector.parsing import LogRecord, Rejection, SignalRecord, parse_entry, s
 from dialwatch.demo.questions import load_questions, sentences
 from dialwatch.demo.traffic import DEGRADED_DEPLOYMENT, DEPLOYMENTS, TrafficLine, make_plan, make_traffic
 from lake import PARSED_LOGS
-from monitor.stats.traffic import failed
+from monitor.stats.requests import failed
 
 START = datetime(2026, 11, 20, tzinfo=UTC)
 END = START + timedelta(hours=18)

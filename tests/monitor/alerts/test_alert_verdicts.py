@@ -2,7 +2,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from lake import ALERTS, Lake
-from monitor.alerts.alert_totals import AlertTotals
+from monitor.alerts.alert_stats import AlertTotals
 from monitor.alerts.store import AlertBook
 from tests.monitor.alerts.test_alerts import KEY, NOW, READING, fired, judged, resolved
 

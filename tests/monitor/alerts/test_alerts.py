@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lake import ALERTS, SCORES, Lake, Table
-from monitor.alerts.alert_totals import AlertTotals
+from monitor.alerts.alert_stats import AlertTotals
 from monitor.alerts.change import AlertChange
 from monitor.alerts.store import AlertBook
 from monitor.regression import (

@@ -13,7 +13,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from lake import ALERTS, Lake, Table
-from monitor.alerts.alert_totals import AlertTotals
+from monitor.alerts.alert_stats import AlertTotals
 from monitor.exporter.registry import registry_of
 from monitor.floors import FloorSettings
 from monitor.pages.app import create_app

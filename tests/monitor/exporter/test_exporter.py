@@ -21,7 +21,7 @@ from monitor.service import Monitor
 from monitor.settings import MonitorSettings
 from monitor.snapshot import Figures, Snapshot
 from monitor.stats.collector_stats import Books
-from monitor.stats.traffic import Traffic
+from monitor.stats.requests import Traffic
 
 NAMES = {
     "dialwatch_build_info",

@@ -17,8 +17,8 @@ from monitor.exporter.registry import registry_of
 from monitor.settings import MonitorSettings
 from monitor.snapshot import Figures, Snapshot
 from monitor.stats.collector_stats import Books
+from monitor.stats.requests import Traffic
 from monitor.stats.scores import Histogram, MetricScores, Scores
-from monitor.stats.traffic import Traffic
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 

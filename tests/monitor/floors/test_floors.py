@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from lake import PARSED_LOGS, SCORES
 from monitor.floors import ANSWER_COLUMNS, FloorChange, FloorLimits, FloorName, Floors, FloorSettings
+from monitor.stats.requests import LOG_COLUMNS
 from monitor.stats.scores import SCORE_COLUMNS
-from monitor.stats.traffic import LOG_COLUMNS
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

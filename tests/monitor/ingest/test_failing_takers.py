@@ -14,8 +14,8 @@ from lake import ALERTS, Lake, Table
 from monitor import Monitor
 from monitor.floors import Floors
 from monitor.regression import Anchors, Detector, Status, Streams
+from monitor.stats.requests import Traffic
 from monitor.stats.scores import Scores
-from monitor.stats.traffic import Traffic
 
 METRIC = "faithfulness_kprecision"
 

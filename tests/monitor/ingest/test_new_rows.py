@@ -13,7 +13,7 @@ import pytest
 
 from lake import SCORES, Lake, Subject, Table, TableReplacedError, compact, erase
 from monitor import Monitor, MonitorSettings
-from monitor.ingest import intake
+from monitor.ingest import ingest
 from monitor.ingest.new_rows import NewRows
 from tests.monitor.conftest import NOW
 
@@ -79,7 +79,7 @@ def test_a_monitor_of_many_deployments_starts_the_same_with_and_without_other_pr
     rows: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ):
     """Its figures and readings are those of one that reads by itself, also where the processes cannot be started."""
-    for number in range(intake._MANY_DEPLOYMENTS):
+    for number in range(ingest._MANY_DEPLOYMENTS):
         rows.scores(f"app-{number}", {"response_id": f"r{number}", "value": number / 100})
 
     def started() -> tuple[Any, Mapping[str, int]]:
@@ -96,10 +96,10 @@ def test_a_monitor_of_many_deployments_starts_the_same_with_and_without_other_pr
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(Table, "read_since", read_since)
         ahead = started()
-    assert len(ahead[0]) == intake._MANY_DEPLOYMENTS
+    assert len(ahead[0]) == ingest._MANY_DEPLOYMENTS
     assert not ahead[1]
     with monkeypatch.context() as alone:
-        alone.setattr(intake, "_MANY_DEPLOYMENTS", 10**6)
+        alone.setattr(ingest, "_MANY_DEPLOYMENTS", 10**6)
         assert started() == ahead
     for executable in ("/bin/false", "/no/such/file"):
         with monkeypatch.context() as broken:

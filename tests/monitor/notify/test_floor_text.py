@@ -9,10 +9,10 @@ import pytest
 from lake import DISLIKES
 from monitor.alerts.change import FLOOR, AlertChange, AlertDetails
 from monitor.floors import Finding
-from monitor.notify.body import webhook_body
+from monitor.notify.alert_text import description, summary
+from monitor.notify.formats.standard import webhook_body
 from monitor.notify.group import messages
 from monitor.notify.link import link_to
-from monitor.notify.text import description, summary
 from monitor.regression import StreamKey
 
 AT = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)

@@ -10,12 +10,12 @@ from standardwebhooks import Webhook
 from standardwebhooks.webhooks import WebhookVerificationError
 
 import monitor.notify.notifier as notifier_module
-import monitor.notify.receiver as receiver_module
+import monitor.notify.webhook_sender as webhook_sender_module
 from lake import Lake, Table
 from monitor.alerts.change import AlertChange
 from monitor.alerts.store import AlertBook
 from monitor.notify import Notifier, WebhookSettings, connections
-from monitor.notify.schedule import DELAYS
+from monitor.notify.retry_delays import DELAYS
 from monitor.regression import Observation, Reading, RegressionSettings, StreamKey, Transition
 from monitor.regression.detector import Detector
 from tests.killing import KILLED, die, run
@@ -254,14 +254,14 @@ def test_a_change_that_cannot_be_written_down_as_a_message_does_not_hold_up_anot
     """It is tried like a message that nobody accepts, and the other alert gets through."""
     receiver = start_receiver()
     book.record([transition("firing", 1, "odd"), transition("firing", 2, "even")], START)
-    body = receiver_module.written
+    body = webhook_sender_module.written
 
     def picky(changes: Sequence[AlertChange], *others: Any) -> bytes:
         if changes[0].key.deployment == "odd":
             raise ValueError("cannot be written")
         return body(changes, *others)
 
-    monkeypatch.setattr(receiver_module, "written", picky)
+    monkeypatch.setattr(webhook_sender_module, "written", picky)
     sender = notifier(receiver.settings())
     due: datetime | None = START
     for _ in range(len(DELAYS)):
@@ -330,7 +330,7 @@ def test_two_receivers_of_one_name_are_refused(notifier: Callable[..., Notifier]
 
 STEPS = {
     "the row": (AlertBook, "record"),
-    "the delivery": (receiver_module, "deliver"),
+    "the delivery": (webhook_sender_module, "deliver"),
     "the record of the delivery": (AlertBook, "record_deliveries"),
 }
 

@@ -11,8 +11,7 @@ from lake import PARSED_LOGS, SILENCES, Lake, Table
 from monitor import Monitor, MonitorSettings
 from monitor.alerts.change import AlertChange
 from monitor.alerts.store import AlertBook
-from monitor.controls.silence import Silence
-from monitor.controls.silences import add_silence
+from monitor.controls.silences import Silence, add_silence
 from monitor.notify import Notifier
 from tests.monitor.notify.test_notifier import HOUR, START, transition
 

@@ -11,9 +11,8 @@ import pytest
 
 from lake import Lake
 from monitor.alerts.store import AlertBook
-from monitor.controls.silence import Silence
-from monitor.controls.silences import add_silence
-from monitor.notify.text import description, summary
+from monitor.controls.silences import Silence, add_silence
+from monitor.notify.alert_text import description, summary
 from monitor.pages.app import create_app
 from monitor.service import Monitor
 

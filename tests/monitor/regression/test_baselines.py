@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from monitor.regression import RegressionSettings
+from monitor.regression.arrays import microseconds
 from monitor.regression.baselines import Baselines
-from monitor.regression.observations import Observations, microseconds
-from monitor.regression.segments import Segment
+from monitor.regression.observations import Observations, Segment
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from monitor.regression import Detector, Observation, Reading, RegressionSettings, Status
-from monitor.regression.observations import Observations, microseconds
+from monitor.regression.arrays import microseconds
+from monitor.regression.observations import Observations
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.regression import RegressionSettings, mean_interval
-from monitor.regression.observations import microseconds
+from monitor.regression.arrays import microseconds
 from monitor.regression.reference import Reference
 
 START = datetime(2026, 11, 1, tzinfo=UTC)

@@ -3,7 +3,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,17 +12,14 @@ from hypothesis import strategies as st
 
 from lake import SCORES
 from monitor.regression import (
-    Detector,
     RegressionSettings,
     Release,
     Releases,
-    Scale,
     Status,
     StreamKey,
     Streams,
     Transition,
 )
-from monitor.regression.observations import Observations, microseconds
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -331,31 +328,6 @@ def test_a_segment_that_cannot_be_read_is_an_unknown_class() -> None:
     assert transitions == feed_all(traffic(40, 20))[1]
 
 
-def broken(*_: Any) -> NoReturn:
-    raise ArithmeticError("a number that cannot be")
-
-
-@pytest.mark.parametrize("method", ["changes", "_read"])
-def test_a_stream_in_which_an_error_arises_stops_and_the_others_go_on(
-    method: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It is named, once in the log, and takes no more rows; the other's transitions are what they are without it."""
-    rows, bad = traffic(60, 20, 40), StreamKey("bad", KEY.metric, "1")
-    others = [one | {"deployment": "bad"} for one in rows]
-    expected = feed_all([*rows, *others])[1]
-    streams, found = Streams(SETTINGS), []
-    for begin, end in pairwise([0, 6, 200, len(rows)]):
-        found += streams.feed(SCORES.rows([*others[begin:end], *rows[begin:end]]), NOW)
-        if not begin:
-            monkeypatch.setattr(streams._streams[bad, Scale(0.0, 1.0)].detector, method, broken)
-        assert set(streams.readings()) == ({KEY} if end > 6 or method == "_read" else {KEY, bad})
-    assert found == [one for one in expected if one.key == KEY]
-    assert found
-    assert list(streams.stopped) == [bad]
-    assert streams.left_out["stopped"] == len(rows) - (6 if method == "_read" else 200)
-    assert [record.levelname for record in caplog.records] == ["ERROR"]
-
-
 def test_an_attribute_with_too_many_values_is_named_once_and_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
     """With a user in segment_by the log says once what to do, a reading how many; all else is as without."""
     rows = traffic(98, 80)
@@ -371,30 +343,3 @@ def test_an_attribute_with_too_many_values_is_named_once_and_changes_nothing(cap
     assert {key: replace(one, beyond=()) for key, one in streams.readings().items()} == plain.readings()
     assert expected
     assert [replace(one, reading=replace(one.reading, beyond=())) for one in found] == expected
-
-
-def test_what_a_stream_found_before_an_error_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fall at hour 20 and an error at hour 35 that come in one portion: it fires as it does without the error."""
-    rows, take_run = traffic(60, 20, 40), Detector._take_run
-
-    def takes_no_hour_35(self: Detector, run: Observations, thresholds: Any) -> Any:
-        return broken() if run.starts[-1] >= microseconds(START + 35 * HOUR) else take_run(self, run, thresholds)
-
-    expected = feed_all(rows)[1]
-    monkeypatch.setattr(Detector, "_take_run", takes_no_hour_35)
-    streams, found = feed_all(rows)
-    assert [one.change for one in expected] == ["firing", "firing", "resolved"]
-    assert found == expected[:1]
-    assert list(streams.stopped) == [KEY]
-
-
-def test_a_stream_that_stopped_before_its_scale_changed_is_not_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scores on another scale are a stream of their own: it is read, and nothing is said to have stopped."""
-    ends = {"direction": "up", "low": 0.0, "high": 2.0}
-    streams = feed_all(traffic(20, 1000))[0]
-    with monkeypatch.context() as failing:
-        failing.setattr(Detector, "changes", broken)
-        streams.feed(SCORES.rows([row(START + 20 * HOUR, 0.8), row(START + 30 * HOUR, 0.8)]), NOW)
-    assert list(streams.stopped) == [KEY]
-    streams.feed(SCORES.rows([row(START + hour * HOUR, 1.6, **ends) for hour in range(40, 50)]), NOW)
-    assert (list(streams.stopped), list(streams.readings())) == ([], [KEY])

@@ -1,0 +1,135 @@
+"""Is a deployment silent for longer than it ever is at this time of day?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+
+from monitor.floors.minute_counts import Numbers
+from monitor.floors.results import Finding, FloorChange
+
+SHORTEST = timedelta(hours=1)
+"""A shorter silence is none, however busy the deployment is."""
+HISTORY, LEAST_HISTORY = timedelta(days=28), timedelta(days=14)
+PENDING = timedelta(minutes=5)
+"""So long a silence must be seen before it fires: tables of one batch are not written in one instant."""
+_NEWS = timedelta(days=3)
+_AROUND = timedelta(hours=3)
+_ENOUGH_PAUSES = 20
+_SLOT = timedelta(minutes=5)
+_DAY = timedelta(days=1) // _SLOT
+
+
+class Heard:
+    """When a deployment had requests, to five minutes, in the four weeks before the last one."""
+
+    def __init__(self) -> None:
+        self._slots: Numbers = np.empty(0, np.int64)
+
+    def add(self, at: pa.ChunkedArray, now: datetime) -> None:
+        """Take in the times of requests (none null), without those that are in the future."""
+        slots = np.asarray(at.cast(pa.int64()).to_numpy(), np.int64) // (_SLOT // timedelta(microseconds=1))
+        slots = slots[slots <= _slot(now)]
+        if not slots.size:
+            return
+        oldest = max([int(slots.max()), *self._slots[-1:].tolist()]) - HISTORY // _SLOT + 1
+        every = np.concatenate([self._slots, slots]) - oldest
+        # Years of rows come at once, and to sort them would take minutes.
+        self._slots = np.flatnonzero(np.bincount(every[every >= 0])) + oldest
+
+    @property
+    def until(self) -> datetime | None:
+        """The end of the last five minutes with a request; None without any."""
+        return _time(int(self._slots[-1]) + 1) if self._slots.size else None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there are two weeks of history."""
+        return self.length >= LEAST_HISTORY
+
+    @property
+    def length(self) -> timedelta:
+        """From the first request that is remembered to the last."""
+        return int(self._slots[-1] - self._slots[0]) * _SLOT if self._slots.size else timedelta(0)
+
+    def usual_pause(self) -> timedelta | None:
+        """Give the longest pause that began within three hours of the time of day of the last request.
+
+        Of all pauses where fewer than 20 began then; None with less than two weeks of history.
+        """
+        slots = self._slots
+        if not self.is_known:
+            return None
+        pauses, apart = np.diff(slots), (slots[:-1] - slots[-1]) % _DAY
+        near = pauses[np.minimum(apart, _DAY - apart) <= _AROUND // _SLOT]
+        return int((near if near.size >= _ENOUGH_PAUSES else pauses).max()) * _SLOT
+
+
+class Silences:
+    """Which deployments have gone silent.
+
+    A silence fires once it is longer than an hour and than `factor` times the usual pause (see `Heard.usual_pause`).
+    It lasts until the newest request of any deployment: a collector that is behind or down is no silence of each.
+    Where all are silent it lasts until now, and one of them tells of it. It is over with the next request, or after
+    four weeks. What should have fired more than three days ago is no news.
+    """
+
+    def __init__(self) -> None:
+        self._pending: dict[str, datetime] = {}
+
+    def look(
+        self,
+        heard: Mapping[str, Heard],
+        factor_of: Callable[[str], float | None],
+        opened: Mapping[str, datetime],
+        now: datetime,
+    ) -> list[FloorChange]:
+        """Give what begins or ends; `opened` says when the alerts fired that are open."""
+        lasts = {name: last for name, one in heard.items() if (last := one.until)}
+        newest = max(lasts.values(), default=now)
+        over = [change for name, at in opened.items() if (change := _over(name, at, lasts.get(name), now))]
+        due = {}
+        for name, last in lasts.items():
+            factor = factor_of(name)
+            if factor is None or name in opened or now - last < SHORTEST:
+                continue
+            usual = heard[name].usual_pause()
+            if usual is not None:
+                limit = max(SHORTEST, factor * usual)
+                if last + limit <= now and now - last - limit <= _NEWS:
+                    due[name] = _firing(name, last, limit, usual, newest)
+        alone = {name: change for name, change in due.items() if change.at <= newest}
+        together = sorted((change.at, name) for name, change in due.items() if change.at > newest)
+        if together and not any(at > newest for at in opened.values()):
+            name = together[0][1]
+            alone[name] = due[name]
+        # Where the clock was set back, the time in which it was seen begins anew.
+        self._pending = {name: min(self._pending.get(name, now), now) for name in alone}
+        return [*over, *(alone[name] for name, seen in self._pending.items() if now - seen >= PENDING)]
+
+
+def _firing(name: str, last: datetime, limit: timedelta, usual: timedelta, newest: datetime) -> FloorChange:
+    finding = Finding(
+        limit_seconds=limit.total_seconds(), usual_seconds=usual.total_seconds(), all_silent=last + limit > newest
+    )
+    reason = "the silence is longer than any that is usual"
+    return FloorChange(name, "no_data", "firing", last + limit, reason, since=last, finding=finding)
+
+
+def _over(name: str, fired: datetime, last: datetime | None, now: datetime) -> FloorChange | None:
+    if last is not None and last > fired:
+        return FloorChange(name, "no_data", "resolved", last, "there are requests again")
+    if now - fired > HISTORY:
+        return FloorChange(name, "no_data", "resolved", fired + HISTORY, "no request for four weeks: none is expected")
+    return None
+
+
+def _slot(at: datetime) -> int:
+    return int(at.timestamp() // _SLOT.total_seconds())
+
+
+def _time(slot: int) -> datetime:
+    return datetime.fromtimestamp(slot * _SLOT.total_seconds(), UTC)

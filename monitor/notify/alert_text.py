@@ -1,0 +1,164 @@
+"""The words of an alert: what got worse, how sure, since when, where, and what to look at."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from lake import DISLIKES
+from monitor.alerts.change import AlertChange, AlertDetails
+from monitor.notify.floor_text import floor_lines, floor_summary
+from monitor.notify.link import link_to
+from monitor.notify.plain_text import duration, one_line, time
+from monitor.regression import SegmentChange
+
+WORST = 5
+"""So many of the worst answers are told."""
+
+
+def summary(change: AlertChange) -> str:
+    """Say in one line what happened."""
+    return one_line(floor_summary(change) if change.is_floor else _summary(change))
+
+
+def _summary(change: AlertChange) -> str:
+    where = f"{change.key.metric} of {change.key.deployment}"
+    after = _number(change.current_mean)
+    if change.change == "firing":
+        judge = ": the judge changed, not the application" if change.verdict == "judge" else ""
+        part = _part_that_fell(change)
+        moved = f"from {_number(change.reference_mean)} to {after}"
+        if part is not None:
+            moved = (
+                f"from {_number(part.mean_before)} to {_number(part.mean_after)} in a part of the traffic, {part.name},"
+            )
+        return f"{where} {_moved(change)} {moved} since {time(change.since)}{judge}"
+    return f"{where}: alert is over; {change.reason}" if change.is_withdrawn else f"{where} is back at {after}"
+
+
+def description(change: AlertChange, external_url: str) -> str:
+    """Say in a few lines what a person who was just woken needs; `external_url` is where our pages are.
+
+    Names and reasons come from others: each stays within its line.
+    """
+    if change.is_floor:
+        lines = floor_lines(change)
+    else:
+        lines = _resolved(change) if change.change == "resolved" else _firing(change)
+    link = link_to(change.key.deployment, external_url)
+    return "\n".join(map(one_line, [*lines, f"Look at: {link or 'the overview page of dialwatch'}"]))
+
+
+def _firing(change: AlertChange) -> list[str]:
+    key, details = change.key, change.details
+    which = "rated" if key.metric == DISLIKES else "scored"
+    moved = _moved(change)
+    better = "higher" if moved == "fell" else "lower"
+    lines = [
+        f"What: the mean of {key.metric} ({better} is better) {_from_to(change)}.",
+        f"Since: about {time(change.since)}{_between(change)}; found with the answers until {time(change.changed_at)}.",
+        f"Where: deployment {key.deployment}, all of its {which} answers; metric version {key.metric_version}.",
+    ]
+    if change.changed_at > change.fired_at:
+        lines.insert(0, f"News of an alert that began {time(change.fired_at)}: {change.reason}.")
+    lines += _segments(details)
+    if key.metric == DISLIKES:
+        lines.append(
+            "Who: only those who rate. They choose themselves, so this is not the share of all who are unhappy."
+        )
+    if details.false_alarm_every_seconds is not None:
+        every = duration(timedelta(seconds=details.false_alarm_every_seconds))
+        whole = ", of all that is watched together" if change.tier == "page" else ""
+        lines.append(f"How sure: steady quality raises an alert like this at most once in {every} on average{whole}.")
+    lines.append(f"Cause: {_cause(change)}.")
+    if details.worst:
+        worst = ", ".join(f"{answer.response_id} ({_number(answer.value)})" for answer in details.worst[:WORST])
+        lines.append(f"Worst answers since then, by response_id in parsed_logs: {worst}")
+    return lines
+
+
+def _segments(details: AlertDetails) -> list[str]:
+    most, within, mix = details.most_worsened, details.within, details.mix
+    if most is None or within is None or mix is None:
+        return []
+    return [
+        f"Most in: {most.name}, {100 * most.share_after:.0f} % of the conversations, from "
+        f"{_number(most.mean_before)} to {_number(most.mean_after)}. Of the whole change {within:+.2f} is within such "
+        f"segments of the traffic, and {mix:+.2f} comes from another mix of them, which raises no alert."
+    ]
+
+
+def _cause(change: AlertChange) -> str:
+    """Say what has changed, and what that is known by."""
+    details = change.details
+    if not details.can_drift:
+        return "the application; this metric has no judge that might have changed"
+    if details.judge_shift is None:
+        return "undecided; the judge has not scored enough of its anchors since, so it may be what changed"
+    scored = (
+        f"it scores the same answers by {details.judge_shift:+.2f} otherwise than before (95 % interval "
+        f"{_signed(details.judge_shift_lower)} to {_signed(details.judge_shift_upper)})"
+    )
+    return {
+        "system": f"the application, not the judge: {scored}",
+        "judge": f"the judge, not the application: {scored}, which explains the change",
+        "both": f"the application and the judge: {scored}, which explains a part of the change",
+    }.get(change.verdict or "", f"undecided between the application and the judge: {scored}")
+
+
+def _resolved(change: AlertChange) -> list[str]:
+    key = change.key
+    lines = [f"Over: the alert on {key.metric} of deployment {key.deployment} that began {time(change.fired_at)}."]
+    if change.is_withdrawn:
+        return [*lines, f"Why: {change.reason}."]
+    return [
+        *lines,
+        f"What: the mean is {_number(change.current_mean)} again (95 % interval {_interval(change)}); "
+        f"in the reference it was {_number(change.reference_mean)}.",
+        f"Found with the answers until {time(change.changed_at)}.",
+    ]
+
+
+def _part_that_fell(change: AlertChange) -> SegmentChange | None:
+    """Give the segment that got worse where the mean of all did not, as its mix got better; else None."""
+    rose = (change.current_mean or 0.0) > (change.reference_mean or 0.0)
+    return change.details.most_worsened if rose is not _lower_is_better(change) else None
+
+
+def _from_to(change: AlertChange) -> str:
+    before, after = (
+        _number(change.reference_mean),
+        f"{_number(change.current_mean)} (95 % interval {_interval(change)})",
+    )
+    if _part_that_fell(change) is None:
+        return f"{_moved(change)} from {before} in the reference to {after}"
+    return f"{_moved(change)} in a part of the traffic; that of all was {before} in the reference and is {after}"
+
+
+def _moved(change: AlertChange) -> str:
+    """Say which way is worse: the mean of an alert, or of a part of the traffic, went there."""
+    return "rose" if _lower_is_better(change) else "fell"
+
+
+def _lower_is_better(change: AlertChange) -> bool:
+    told = change.details.lower_is_better
+    # Rows of earlier versions do not say it.
+    return told if told is not None else (change.current_mean or 0.0) > (change.reference_mean or 0.0)
+
+
+def _between(change: AlertChange) -> str:
+    earliest, latest = change.details.since_earliest, change.details.since_latest
+    if earliest is None or latest is None or earliest == latest:
+        return ""
+    return f" (95 %: {time(earliest)} to {time(latest)})"
+
+
+def _interval(change: AlertChange) -> str:
+    return f"{_number(change.current_lower)} to {_number(change.current_upper)}"
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2f}"
+
+
+def _signed(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:+.2f}"

@@ -1,0 +1,52 @@
+"""Text that the chat formats share: the title, the mark of good or bad news, and the text of one change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from monitor.alerts.change import AlertChange
+from monitor.notify.alert_text import description, summary
+from monitor.notify.plain_text import one_line
+
+
+def title(changes: Sequence[AlertChange]) -> str:
+    """Say in one line what the message is about."""
+    if len(changes) == 1:
+        return summary(changes[0])
+    fires = changes[0].change == "firing"
+    name = one_line(changes[0].key.deployment)
+    if changes[0].is_floor:
+        return f"{name}: {len(changes)} limits are {'passed' if fires else 'kept again'}"
+    return f"{name}: {_happened(changes) if fires else _ended(changes)}"
+
+
+def mark(changes: Sequence[AlertChange], bad: str, good: str, neither: str) -> str:
+    """Give the mark of what the changes are: bad, good, or neither where an alert ended without a recovery."""
+    if changes[0].change == "firing":
+        return bad
+    return neither if any(change.is_withdrawn for change in changes) else good
+
+
+def text_of(change: AlertChange, changes: Sequence[AlertChange], external_url: str) -> str:
+    """Give the description; among others its summary goes before it."""
+    words = description(change, external_url)
+    return words if len(changes) == 1 else f"{summary(change)}\n{words}"
+
+
+def cut(text: str, length: int) -> str:
+    """Give the text with at most so many characters."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _happened(changes: Sequence[AlertChange]) -> str:
+    by_judge = sum(change.verdict == "judge" for change in changes)
+    if by_judge == len(changes):
+        return f"the judge of {by_judge} metrics changed, not the application"
+    return f"{len(changes)} metrics got worse" + (f", {by_judge} of them by a changed judge alone" if by_judge else "")
+
+
+def _ended(changes: Sequence[AlertChange]) -> str:
+    withdrawn = sum(change.is_withdrawn for change in changes)
+    if not withdrawn:
+        return f"{len(changes)} metrics are well again"
+    return f"{len(changes)} alerts are over, {withdrawn} of them without a recovery"

@@ -1,0 +1,45 @@
+"""Slack's format: the body of a message to an incoming webhook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from monitor.alerts.change import AlertChange
+from monitor.notify.formats.chat_text import cut, mark, text_of, title
+from monitor.notify.link import link_to
+
+_HEADER = 150
+_TEXT = 3000
+_BLOCKS = 50
+
+
+def slack_body(changes: Sequence[AlertChange], _receiver: str, external_url: str) -> bytes:
+    """Give the JSON of a message with a header, a block of text for each change, and a link to our page."""
+    return msgspec.json.encode(_message(changes, external_url))
+
+
+def _message(changes: Sequence[AlertChange], external_url: str) -> dict[str, Any]:
+    """Blocks of an incoming webhook (https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks).
+
+    Slack's own markup has no escape for `*_~` and backticks. So all words are `plain_text`, in which nothing is markup,
+    a link or a mention; just the link to our page is markup, and `verbatim`, so that nothing else becomes one.
+    """
+    prefix = mark(changes, ":red_circle: ", ":large_green_circle: ", ":white_circle: ")
+    header = {"type": "plain_text", "text": cut(prefix + title(changes), _HEADER), "emoji": True}
+    blocks: list[dict[str, Any]] = [{"type": "header", "text": header}]
+    for change in changes[: _BLOCKS - 2]:
+        words = cut(text_of(change, changes, external_url), _TEXT)
+        blocks.append({"type": "section", "text": {"type": "plain_text", "text": words, "emoji": False}})
+    link = link_to(changes[0].key.deployment, external_url)
+    # Half a link would be none, and the words have it too.
+    markup = f"<{_escaped(link)}|Open dialwatch>"
+    if link and len(markup) <= _TEXT:
+        blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": markup, "verbatim": True}})
+    return {"text": cut(_escaped(title(changes)), _TEXT), "mrkdwn": False, "blocks": blocks}
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,171 @@
+"""The body of a webhook: Alertmanager's shape, version 4, with our own `data` beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from monitor.alerts.change import AlertChange, WorstAnswer
+from monitor.floors import Finding
+from monitor.notify.alert_text import WORST, description, summary
+from monitor.notify.link import link_to
+from monitor.notify.plain_text import one_line
+from monitor.regression import SegmentChange
+
+ALERT_NAME, FLOOR_ALERT_NAME = "DialwatchRegression", "DialwatchFloor"
+_NEVER = datetime(1, 1, 1, tzinfo=UTC)
+
+
+class Alert(msgspec.Struct, frozen=True, rename="camel"):
+    """One alert as Alertmanager writes it; `ends_at` is the year 1 while it is firing."""
+
+    status: str
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    starts_at: datetime
+    ends_at: datetime
+    generator_url: str = msgspec.field(name="generatorURL")
+    fingerprint: str
+
+
+class Mean(msgspec.Struct, frozen=True):
+    """A mean score; the 95 % interval is null for the reference."""
+
+    mean: float | None
+    lower: float | None = None
+    upper: float | None = None
+
+
+class Data(msgspec.Struct, frozen=True):
+    """What Alertmanager's shape has no place for in an alert. Ids and numbers only, never the text of a user."""
+
+    change_id: str
+    alert_id: str
+    deployment: str
+    metric: str
+    metric_version: str
+    before: Mean
+    after: Mean
+    since: datetime | None
+    changed_at: datetime
+    log_evidence: float | None
+    log_threshold: float | None
+    within: float | None
+    """Of the change of the mean, what comes from the segments' own means; `mix` is what comes from their shares."""
+    mix: float | None
+    segments: tuple[SegmentChange, ...]
+    verdict: str | None
+    """What has changed; null for a floor, which is counted and not judged."""
+    judge_shift: Mean | None
+    worst: tuple[WorstAnswer, ...]
+    link: str | None
+    """Where the deployment's page is."""
+    floor: Finding | None
+    """Of an alert of a floor: its numbers."""
+
+
+class Body(msgspec.Struct, frozen=True, rename="camel"):
+    """Changes of alerts of one deployment (https://prometheus.io/docs/alerting/latest/configuration/#webhook_config)."""
+
+    group_key: str
+    status: str
+    receiver: str
+    group_labels: dict[str, str]
+    common_labels: dict[str, str]
+    common_annotations: dict[str, str]
+    external_url: str = msgspec.field(name="externalURL")
+    alerts: list[Alert]
+    data: list[Data]
+    version: str = "4"
+    truncated_alerts: int = 0
+
+
+def webhook_body(changes: Sequence[AlertChange], receiver: str, external_url: str) -> bytes:
+    """Give the JSON that tells `receiver` of changes of one deployment, all `firing` or all `resolved`.
+
+    `alerts` and `data` are in the order of `changes`; labels and annotations that all alerts share are common.
+    `external_url` is where our pages are. The same changes always give the same bytes.
+    """
+    group = {"alertname": _name(changes[0]), "deployment": one_line(changes[0].key.deployment)}
+    alerts = [alert_of(change, external_url) for change in changes]
+    body = Body(
+        group_key="{}:{" + ", ".join(f"{name}={_quoted(value)}" for name, value in group.items()) + "}",
+        status=changes[0].change,
+        receiver=receiver,
+        group_labels=group,
+        common_labels=_common([alert.labels for alert in alerts]),
+        common_annotations=_common([alert.annotations for alert in alerts]),
+        external_url=external_url,
+        alerts=alerts,
+        data=[_data(change, external_url) for change in changes],
+    )
+    return msgspec.json.encode(body)
+
+
+def alert_of(change: AlertChange, external_url: str) -> Alert:
+    """Give the alert as it is after a `firing` or `resolved` change."""
+    return Alert(
+        status=change.change,
+        labels=labels_of(change),
+        annotations={"summary": summary(change), "description": description(change, external_url)},
+        starts_at=change.fired_at,
+        ends_at=change.changed_at if change.change == "resolved" else _NEVER,
+        generator_url=link_to(change.key.deployment, external_url),
+        fingerprint=change.alert_id[:16],
+    )
+
+
+def labels_of(change: AlertChange) -> dict[str, str]:
+    """Give the labels of an alert; `severity` is `warning`, and `page` from the change on that says so.
+
+    One that only says that the judge has changed is a warning, however sure it is. Names are in one line: receivers
+    write them into their own texts.
+    """
+    key = change.key
+    return {
+        "alertname": _name(change),
+        "deployment": one_line(key.deployment),
+        "metric": one_line(key.metric),
+        "metric_version": one_line(key.metric_version),
+        "severity": "page" if change.pages else "warning",
+    }
+
+
+def _common(every: Sequence[dict[str, str]]) -> dict[str, str]:
+    return {name: value for name, value in every[0].items() if all(one.get(name) == value for one in every)}
+
+
+def _name(change: AlertChange) -> str:
+    return FLOOR_ALERT_NAME if change.is_floor else ALERT_NAME
+
+
+def _data(change: AlertChange, external_url: str) -> Data:
+    details = change.details
+    shift = details.judge_shift
+    return Data(
+        change_id=change.change_id,
+        alert_id=change.alert_id,
+        deployment=change.key.deployment,
+        metric=change.key.metric,
+        metric_version=change.key.metric_version,
+        before=Mean(change.reference_mean),
+        after=Mean(change.current_mean, change.current_lower, change.current_upper),
+        since=change.since,
+        changed_at=change.changed_at,
+        log_evidence=change.log_evidence,
+        log_threshold=change.log_threshold,
+        within=details.within,
+        mix=details.mix,
+        segments=details.segments,
+        verdict=None if change.is_floor else change.verdict or "undecided",
+        judge_shift=None if shift is None else Mean(shift, details.judge_shift_lower, details.judge_shift_upper),
+        worst=details.worst[:WORST],
+        link=link_to(change.key.deployment, external_url) or None,
+        floor=details.floor,
+    )
+
+
+def _quoted(value: str) -> str:
+    return msgspec.json.encode(value).decode()

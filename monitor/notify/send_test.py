@@ -1,0 +1,56 @@
+"""A message by which people see that a receiver is set up well."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime, timedelta
+
+import httpcore
+
+from monitor.alerts.change import AlertChange, AlertDetails, WorstAnswer
+from monitor.notify.alertmanager import post_alerts
+from monitor.notify.deliver import Attempt, deliver
+from monitor.notify.formats import FORMATS
+from monitor.notify.settings import WebhookSettings
+from monitor.notify.sign import signed_headers
+from monitor.regression import StreamKey
+
+_LASTS = timedelta(minutes=5)
+
+
+def send_test(webhook: WebhookSettings, pool: httpcore.ConnectionPool, external_url: str, now: datetime) -> Attempt:
+    """Send an alert of the deployment `dialwatch-webhook-test` once, formed and signed as the real ones.
+
+    Nothing is recorded or tried again. To Alertmanager it is over after five minutes. Never raises for what a network
+    or receiver does.
+    """
+    change = _alert(now)
+    if webhook.format == "alertmanager":
+        return post_alerts([change], webhook, pool, external_url, now, _LASTS)
+    body = FORMATS[webhook.format]([change], webhook.name, external_url)
+    return deliver(pool, str(webhook.url), body, signed_headers(change.change_id, now, body, webhook.secret), now)
+
+
+def _alert(now: datetime) -> AlertChange:
+    number = uuid.uuid4().hex
+    return AlertChange(
+        change_id=f"test-{number}",
+        alert_id=number,
+        key=StreamKey("dialwatch-webhook-test", "this_is_a_test", "1"),
+        change="firing",
+        changed_at=now,
+        since=now - timedelta(hours=3),
+        reference_mean=0.9,
+        current_mean=0.7,
+        current_lower=0.6,
+        current_upper=0.8,
+        log_evidence=7.0,
+        log_threshold=6.6,
+        details=AlertDetails(
+            fired_at=now,
+            recorded_at=now,
+            false_alarm_every_seconds=timedelta(days=30).total_seconds(),
+            observations=100,
+            worst=(WorstAnswer("no-real-answer", 0.0),),
+        ),
+    )

@@ -1,0 +1,221 @@
+"""One receiver of webhooks: what it has still to be told, its retries, and what came of it."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import httpcore
+
+from monitor.alerts.change import AlertChange, DeliveryKind
+from monitor.alerts.pending import held_back
+from monitor.alerts.store import AlertBook
+from monitor.controls.silences import Silence, silence_of
+from monitor.notify.deliver import Attempt, Outcome, deliver
+from monitor.notify.formats import FORMATS
+from monitor.notify.group import Message, messages
+from monitor.notify.retry_delays import next_delay
+from monitor.notify.settings import WebhookSettings
+from monitor.notify.sign import signed_headers
+
+LONGEST_REST = timedelta(minutes=1)
+_LONGEST_RUN_SECONDS = 60.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Retry:
+    attempts: int
+    due: datetime
+
+
+@dataclass(frozen=True)
+class _Settled:
+    outcome: DeliveryKind
+    reason: str
+    at: datetime
+
+
+class Receiver:
+    """Delivers each pending change of the alert book to one receiver at least once, under the same webhook-id.
+
+    Changes go through stages: those that are silenced are held back, the others grouped into messages, and a message
+    is signed, sent and recorded. Changes of one alert go out in their order. After a failure the receiver has a rest
+    of up to a minute. What was tried is remembered until the process ends; a new process begins again with the first
+    attempt. What was delivered while the lake took no row is not sent again; only its rows are tried again.
+    """
+
+    def __init__(
+        self,
+        settings: WebhookSettings,
+        book: AlertBook,
+        pool: httpcore.ConnectionPool,
+        external_url: str = "",
+        silences: Sequence[Silence] | None = (),
+        group: timedelta = timedelta(0),
+        generator: random.Random | None = None,
+    ) -> None:
+        self.settings = settings
+        self.silences = silences
+        """Also those that are over. None while nobody knows them: so long nobody is told."""
+        self.gone = False
+        """Whether it answered 410: it is not asked again until the process ends."""
+        self.failed_attempts = 0
+        """Attempts since the start that did not deliver, or could not be recorded."""
+        self.problem: str | None = None
+        """Why the last attempt did not deliver, or was not recorded, if so and while anything is to be told."""
+        self._book = book
+        self._pool = pool
+        self._external_url = external_url
+        self._group = group
+        self._generator = generator or random.Random()  # noqa: S311 - only spreads retries
+        self._retries: dict[str, _Retry] = {}
+        self._unrecorded: dict[str, _Settled] = {}
+        self._rests_until: datetime | None = None
+
+    def clock_was_set(self, by: timedelta) -> None:
+        """Wait no longer and no shorter than was planned, although the clock shows another time now."""
+        self._rests_until = self._rests_until and self._rests_until + by
+        for retry in self._retries.values():
+            retry.due += by
+
+    def run_due(self, now: datetime) -> datetime | None:
+        """Send what is due and record what came of it; returns when the next is due, None if nothing is pending.
+
+        Never raises. To be called by one thread at a time.
+        """
+        silences = self.silences  # another thread may give others meanwhile
+        if silences is None:
+            return None
+        try:
+            self._note_early_ends(silences, now)
+            return self._run_due(silences, now)
+        except Exception as error:
+            self._fail(str(error))
+            self._rests_until = now + LONGEST_REST
+            _log.warning("Webhook %s is tried again in %s: %s", self.settings.name, LONGEST_REST, error)
+            return self._rests_until
+
+    def _run_due(self, silences: Sequence[Silence], now: datetime) -> datetime | None:
+        waiting: dict[str, datetime] = {}
+        began = time.monotonic()
+        held = self._hold_back([silence for silence in silences if now < silence.until], now)
+        for message in messages(self._to_tell(held, now), self._group):
+            if self._rests_until is not None and now < self._rests_until:
+                return self._rests_until
+            if time.monotonic() - began > _LONGEST_RUN_SECONDS:
+                return now  # with a later time, that signatures are not too old
+            alerts = {change.alert_id for change in message.changes}
+            due = max((waiting[alert] for alert in alerts & waiting.keys()), default=None) or self._due(message, now)
+            if due is not None:
+                waiting |= dict.fromkeys(alerts, due)
+        if self._rests_until is not None and now < self._rests_until and waiting:
+            return self._rests_until
+        if not waiting and not self.gone:
+            self.problem = None
+        return min([*waiting.values(), *(silence.until for silence in held.values())], default=None)
+
+    def _note_early_ends(self, silences: Sequence[Silence], now: datetime) -> None:
+        """Write what silences ended before the time that their rows say, so that it counts also after a restart."""
+        for change, row in held_back(self._book.changes(), self.settings.name):
+            silence = silence_of(change, [one for one in silences if row.changed_at <= one.until])
+            ended = silence.until if silence else now  # one that left the configuration says no time
+            if row.details.until and ended <= now and ended < row.details.until:
+                reason = f"the silence was ended at {ended.isoformat()}, before its time"
+                self._book.record_silence(change, self.settings.name, reason, now, ended)
+
+    def _hold_back(self, silences: Sequence[Silence], now: datetime) -> dict[str, Silence]:
+        """Give the silences that hold back changes, by change_id, after a row for each says so."""
+        ended = self._book.ended_in_silence(self.settings.name)
+        held: dict[str, Silence] = {}
+        for change in self._book.pending(self.settings.name, now):
+            if change.alert_id in ended:
+                reason = "over before the silence that held back its beginning"
+                self._book.record_deliveries([change], self.settings.name, "silenced", reason, now)
+            elif change.change == "firing" and (silence := silence_of(change, silences)):
+                held[change.change_id] = silence
+                self._book.record_silence(change, self.settings.name, silence.reason, now, silence.until)
+        return held
+
+    def _to_tell(self, held: Collection[str], now: datetime) -> list[AlertChange]:
+        pending = self._book.pending(self.settings.name, now)
+        return [change for change in pending if change.change_id not in held]
+
+    def _due(self, message: Message, now: datetime) -> datetime | None:
+        """Try what is due; returns when to try again, None if the message is settled."""
+        if now < message.ready_at:
+            return message.ready_at
+        retry = self._retries.get(message.message_id)
+        return retry.due if retry and now < retry.due else self._send(message, now)
+
+    def _send(self, message: Message, now: datetime) -> datetime | None:
+        if message.message_id in self._unrecorded:
+            return self._record(message, now)
+        if self.gone:
+            return self._give_up(message, "the receiver answered 410 Gone before", now)
+        attempt = self._attempt(message, now)
+        if attempt.outcome is Outcome.DELIVERED:
+            others = len(message.changes) - 1
+            reason = f"{attempt.reason}, in one message with {others} more" if others else attempt.reason
+            self._unrecorded[message.message_id] = _Settled("delivered", reason, now)
+            return self._record(message, now)
+        self._fail(attempt.reason)
+        if attempt.outcome is Outcome.GONE:
+            self.gone = True
+            return self._give_up(message, attempt.reason, now)
+        return self._plan_retry(message, attempt, now)
+
+    def _fail(self, reason: str) -> None:
+        self.failed_attempts += 1
+        self.problem = f"webhook {self.settings.name}: {reason}"
+
+    def _attempt(self, message: Message, now: datetime) -> Attempt:
+        try:
+            body = FORMATS[self.settings.format](message.newest, self.settings.name, self._external_url)
+            headers = signed_headers(message.message_id, now, body, self.settings.secret)
+            return deliver(self._pool, str(self.settings.url), body, headers, now)
+        except Exception as error:  # whatever is wrong with one message holds up no other, and is given up in the end
+            return Attempt(Outcome.FAILED, f"{type(error).__name__}: {error}")
+
+    def _plan_retry(self, message: Message, attempt: Attempt, now: datetime) -> datetime | None:
+        retry = self._retries.get(message.message_id)
+        attempts = retry.attempts + 1 if retry else 1
+        delay = next_delay(attempts, attempt.retry_after, self._generator)
+        if delay is None:
+            return self._give_up(message, f"{attempts} attempts failed, the last one: {attempt.reason}", now)
+        self._retries[message.message_id] = _Retry(attempts, now + delay)
+        self._rests_until = now + (delay if attempt.retry_after else min(delay, LONGEST_REST))
+        name = self.settings.name
+        _log.warning("Webhook %s for %s: %s; next attempt in %s", name, message.message_id, attempt.reason, delay)
+        return now + delay
+
+    def _give_up(self, message: Message, reason: str, now: datetime) -> datetime | None:
+        for change in message.changes:
+            _log.error(
+                "Webhook %s was not told that %s of %s is %s: %s. Check the webhook's url and receiver.",
+                self.settings.name, change.key.metric, change.key.deployment, change.change, reason,
+            )  # fmt: skip
+        self._unrecorded[message.message_id] = _Settled("undeliverable", reason, now)
+        return self._record(message, now)
+
+    def _record(self, message: Message, now: datetime) -> datetime | None:
+        """Write the rows of what is settled; returns when to try that again, None if they are written."""
+        settled, name = self._unrecorded[message.message_id], self.settings.name
+        try:
+            self._book.record_deliveries(message.changes, name, settled.outcome, settled.reason, settled.at)
+        except Exception as error:  # one table that takes no row holds up no other alert
+            self._fail(f"what was sent cannot be recorded: {error}")
+            due = now + LONGEST_REST
+            self._retries[message.message_id] = _Retry(0, due)
+            _log.warning(
+                "That %s was %s to webhook %s cannot be written to the lake and is tried again in %s: %s",
+                message.message_id, settled.outcome, name, LONGEST_REST, error,
+            )  # fmt: skip
+            return due
+        del self._unrecorded[message.message_id]
+        self._retries.pop(message.message_id, None)
+        return None

@@ -1,0 +1,1 @@
+"""Scores of a stream, grouped into conversations and batches of event time."""

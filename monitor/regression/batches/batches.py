@@ -1,0 +1,167 @@
+"""Batches of event time: which scores are looked at together, and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from monitor.regression.arrays import Floats, Integers, Times, begins_of, microseconds, sizes_of
+from monitor.regression.batches.worst_answers import Answers, worst_of_each
+from monitor.regression.observations import Observations, Segment
+from monitor.regression.segments.partition import in_use
+
+_LARGEST_WEIGHT_RATIO = 10.0
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Scores in columns: times, ids, `values` in [0, 1] and `weights`, the inverse of sampling probabilities.
+
+    `segments` are places in `kinds`.
+    """
+
+    at: Times
+    conversations: pa.DictionaryArray
+    responses: pa.DictionaryArray
+    values: Floats
+    weights: Floats
+    segments: Integers
+    kinds: tuple[Segment, ...]
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def where(self, chosen: NDArray[np.bool_]) -> Rows:
+        """Give some of them."""
+        if chosen.all():
+            return self
+        mask = pa.array(chosen)
+        numbers = self.values[chosen], self.weights[chosen], self.segments[chosen]
+        conversations, responses = self.conversations.filter(mask), self.responses.filter(mask)
+        return Rows(self.at[chosen], conversations, responses, *numbers, self.kinds)
+
+    def alone(self) -> Rows:
+        """Give them without the ids and kinds of others, that they were among."""
+        conversations, responses = _alone(self.conversations), _alone(self.responses)
+        return Rows(self.at, conversations, responses, self.values, self.weights, *in_use(self.segments, self.kinds))
+
+    @classmethod
+    def together(cls, parts: list[Rows]) -> Rows:
+        """Put them behind each other."""
+        if len(parts) == 1:
+            return parts[0]
+        kinds = tuple(dict.fromkeys(kind for part in parts for kind in part.kinds))
+        places = {kind: place for place, kind in enumerate(kinds)}
+        segments = [np.array([places[kind] for kind in part.kinds], dtype=np.intp)[part.segments] for part in parts]
+        return cls(
+            np.concatenate([part.at for part in parts]),
+            _together([part.conversations for part in parts]),
+            _together([part.responses for part in parts]),
+            np.concatenate([part.values for part in parts]),
+            np.concatenate([part.weights for part in parts]),
+            np.concatenate(segments),
+            kinds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Batches that were closed, in order of time: their conversations, when each ends, and its worst answers."""
+
+    observations: Observations
+    ends: Times
+    worst: Answers
+
+
+class Batches:
+    """Sorts one stream's scores into batches of event time and closes each once the stream has passed it.
+
+    Batches begin at whole multiples of `length` since 1970. One closes when a time at least `grace` after its end
+    has been seen. A score that comes later joins the oldest batch that is still open, as if it had been asked at
+    that batch's start. So the batches are the same however the scores are handed over, as long as they come in order of
+    time or at most `grace` late.
+
+    An observation is a conversation in a batch. Its value is the weighted mean of its scores there, and its segment
+    that of the first. Its weight is their mean weight, cut at a scale and divided by it, so that it is in (0, 1] and no
+    bet can lose more than it has. The scale is the largest weight of the batch before, at most ten times the smallest
+    one there: it must be known before the batch, as a scale taken from the batch itself would depend on the values that
+    are bet on. Only the first batch, which is always part of the reference, is its own scale.
+    """
+
+    def __init__(self, length: timedelta, grace: timedelta) -> None:
+        self._length = length // _MICROSECOND
+        self._grace = grace // _MICROSECOND
+        self._open: list[Rows] = []
+        self._oldest: int | None = None
+        self._first_open: int | None = None
+        """Number of the first batch, counted from 1970, that is not closed."""
+        self._scale: float | None = None
+
+    def add(self, rows: Rows) -> None:
+        """Put scores into their batches, or into the oldest open one if theirs is closed."""
+        if not len(rows):
+            return
+        oldest = int(rows.at.min()) // self._length
+        self._oldest = oldest if self._oldest is None else min(self._oldest, oldest)
+        self._open.append(rows)
+
+    def close(self, watermark: datetime) -> Closed | None:
+        """Give the batches that ended at least `grace` before `watermark`, if there are any with a score."""
+        until = (microseconds(watermark) - self._grace) // self._length
+        if self._oldest is None or self._oldest >= until:
+            return None
+        if self._first_open is not None and self._first_open >= until:
+            return None
+        rows = self._take(until * self._length)
+        numbers = rows.at // self._length
+        if self._first_open is not None:
+            numbers = np.maximum(numbers, self._first_open)
+        found = self._observations(rows, numbers)
+        worst = worst_of_each((numbers + 1) * self._length, rows.at, rows.values, rows.responses)
+        self._first_open = int(numbers.max()) + 1
+        return Closed(found, worst.ends[begins_of(worst.ends)], worst)
+
+    def _take(self, limit: int) -> Rows:
+        closing = [part for rows in self._open if len(part := rows.where(rows.at < limit))]
+        # Else a few open scores would hold the ids of a year.
+        self._open = [rest.alone() for rows in self._open if len(rest := rows.where(rows.at >= limit))]
+        self._oldest = min((int(rows.at.min()) // self._length for rows in self._open), default=None)
+        return Rows.together(closing)
+
+    def _observations(self, rows: Rows, numbers: Times) -> Observations:
+        conversations = np.asarray(rows.conversations.indices)
+        order = np.lexsort((rows.weights, rows.values, rows.at, conversations, numbers))
+        numbers, conversations = numbers[order], conversations[order]
+        begins = begins_of(numbers, conversations)
+        values, weights = rows.values[order], rows.weights[order]
+        summed = np.add.reduceat(weights, begins)
+        means = np.add.reduceat(values * weights, begins) / summed
+        numbers = numbers[begins]
+        batches = begins_of(numbers)
+        at = np.maximum(rows.at[order][begins], numbers * self._length)
+        mean_weights = summed / sizes_of(begins, len(values))
+        return Observations(
+            at, np.clip(means, 0.0, 1.0), self._scaled(mean_weights, batches), rows.segments[order][begins], batches,
+            rows.kinds,
+        )  # fmt: skip
+
+    def _scaled(self, weights: Floats, begins: Integers) -> Floats:
+        most, least = np.maximum.reduceat(weights, begins), np.minimum.reduceat(weights, begins)
+        following = np.minimum(most, _LARGEST_WEIGHT_RATIO * least)
+        scales = np.concatenate([following[:1] if self._scale is None else [self._scale], following[:-1]])
+        self._scale = float(following[-1])
+        of_each = np.repeat(scales, sizes_of(begins, len(weights)))
+        return np.asarray(np.minimum(weights, of_each) / of_each)
+
+
+def _alone(ids: pa.DictionaryArray) -> pa.DictionaryArray:
+    return ids.dictionary_decode().dictionary_encode()
+
+
+def _together(ids: list[pa.DictionaryArray]) -> pa.DictionaryArray:
+    return pa.chunked_array(ids).unify_dictionaries().combine_chunks()

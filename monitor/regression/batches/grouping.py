@@ -1,0 +1,191 @@
+"""Sorts rows of `scores` by stream, in columns: a year of them is millions."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from monitor.regression.arrays import Floats, groups_of, moment
+from monitor.regression.batches.batches import Rows
+from monitor.regression.observations import Segment
+from monitor.regression.reading import StreamKey
+from monitor.regression.scale import Scale
+from monitor.regression.segments.partition import in_use, segment_of
+
+LeftOut = Literal[
+    "backfill", "no_value", "no_stream", "no_time", "future", "no_scale", "out_of_range", "bad_probability", "stopped"
+]
+"""Why a row takes no part."""
+
+Mask = NDArray[np.bool_]
+Indices = NDArray[np.int64]
+
+_STREAM = ("deployment", "metric", "metric_version", "direction", "low", "high")
+_COLUMNS = (
+    *_STREAM,
+    "requested_at",
+    "chat_id",
+    "response_id",
+    "event_id",
+    "value",
+    "sampling_probability",
+    "is_backfill",
+    "segment",
+)
+_EXPECTED: frozenset[LeftOut] = frozenset({"backfill", "no_value", "no_scale"})
+_SMALLEST_PROBABILITY = 1e-9
+_NONE = pa.scalar(None, pa.string())
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """News of one stream: the times of all its rows, and those rows that have a score."""
+
+    key: StreamKey
+    scale: Scale
+    first: datetime
+    latest: datetime
+    rows: Rows
+
+
+class Sorter:
+    """Gives each stream its rows, and counts those that cannot be used; the first of each reason is logged."""
+
+    def __init__(self, segment_by: tuple[str, ...] = ()) -> None:
+        """`segment_by` are the attributes of `scores.segment` that tell classes of traffic apart."""
+        self._segment_by = segment_by
+        self.left_out: Counter[LeftOut] = Counter()
+
+    def sort(self, scores: pa.Table, latest: datetime) -> Iterator[Sorted]:
+        """Sort rows of `scores`, in any order; a stream may come twice. Rows after `latest` are of the future."""
+        table = scores.select(_COLUMNS).combine_chunks()
+        table = table.filter(pa.array(self._in_time(table, latest)))
+        columns = _Columns.of(table, self._segment_by)
+        for stream in groups_of(table, _STREAM):
+            about = table.select(_STREAM).slice(int(stream[0]), 1).to_pylist()[0]
+            scale = Scale.of(about["direction"], about["low"], about["high"])
+            if scale is None:
+                self._leave_out("no_scale", table, stream)
+                continue
+            key = StreamKey(about["deployment"], about["metric"], about["metric_version"] or "")
+            times = columns.at[stream]
+            rows = columns.rows(stream, self._usable(table, columns, stream, scale), scale)
+            yield Sorted(key, scale, moment(int(times.min())), moment(int(times.max())), rows)
+
+    def _in_time(self, table: pa.Table, latest: datetime) -> Mask:
+        """Which rows belong to a stream and a time."""
+        usable = np.ones(table.num_rows, dtype=np.bool_)
+        # One row of the future would close every batch until then.
+        future = pc.greater(table["requested_at"], pa.scalar(latest, table.schema.field("requested_at").type))
+        nameless = pc.or_(pc.is_null(table["deployment"]), pc.is_null(table["metric"]))
+        reasons: tuple[tuple[LeftOut, pa.ChunkedArray], ...] = (
+            ("backfill", table["is_backfill"]),
+            ("no_stream", nameless),
+            ("no_time", pc.is_null(table["requested_at"])),
+            ("future", future),
+        )
+        for reason, applies in reasons:
+            found = usable & np.asarray(pc.fill_null(applies, False), dtype=np.bool_)
+            self._leave_out(reason, table, np.flatnonzero(found))
+            usable &= ~found
+        return usable
+
+    def _usable(self, table: pa.Table, columns: _Columns, stream: Indices, scale: Scale) -> Mask:
+        """Which of the stream's rows have a score that can be used."""
+        quality, probability = scale.quality(columns.values[stream]), columns.probabilities[stream]
+        usable = np.ones(len(stream), dtype=np.bool_)
+        reasons: tuple[tuple[LeftOut, Mask], ...] = (
+            ("no_value", ~columns.has_value[stream]),
+            ("out_of_range", ~((quality >= 0.0) & (quality <= 1.0))),
+            ("bad_probability", ~((probability > 0.0) & (probability <= 1.0))),
+        )
+        for reason, applies in reasons:
+            self._leave_out(reason, table, stream[usable & applies])
+            usable &= ~applies
+        return usable
+
+    def _leave_out(self, reason: LeftOut, table: pa.Table, rows: NDArray[np.int64]) -> None:
+        if not len(rows):
+            return
+        if not self.left_out[reason] and reason not in _EXPECTED:
+            event = table["event_id"][int(rows[0])].as_py()
+            _log.warning(
+                "A score takes no part in finding regressions: %s, event_id %s. Its like are counted.", reason, event
+            )
+        self.left_out[reason] += len(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Columns of a table of scores that all have a time."""
+
+    at: Indices
+    values: Floats
+    has_value: Mask
+    probabilities: Floats
+    conversations: pa.DictionaryArray
+    answers: pa.DictionaryArray
+    segments: NDArray[np.intp]
+    kinds: tuple[Segment, ...]
+
+    @classmethod
+    def of(cls, table: pa.Table, segment_by: tuple[str, ...]) -> Self:
+        event = _text(table["event_id"], pa.scalar(""))
+        answer = _text(table["response_id"], event)
+        conversations = _conversations(_text(table["chat_id"], _NONE), _text(table["event_id"], answer))
+        classes = table["segment"].combine_chunks().dictionary_encode(null_encoding="encode")
+        return cls(
+            np.asarray(table["requested_at"].cast(pa.int64()), dtype=np.int64),
+            np.asarray(pc.fill_null(table["value"], math.nan), dtype=np.float64),
+            np.asarray(pc.is_valid(table["value"]), dtype=np.bool_),
+            np.asarray(pc.fill_null(table["sampling_probability"], 1.0), dtype=np.float64),
+            conversations,
+            _encoded(answer),
+            np.asarray(classes.indices, dtype=np.intp),
+            tuple(segment_of(one, segment_by) for one in classes.dictionary.to_pylist()),
+        )
+
+    def rows(self, stream: Indices, usable: Mask, scale: Scale) -> Rows:
+        """Those of a stream that can be used."""
+        chosen = stream[usable]
+        weights = 1.0 / np.maximum(self.probabilities[chosen], _SMALLEST_PROBABILITY)
+        quality = scale.quality(self.values[chosen])
+        picked = pa.array(chosen)
+        ids = self.conversations.take(picked), self.answers.take(picked)
+        # Else each stream would go through the kinds of all.
+        return Rows(self.at[chosen], *ids, quality, weights, *in_use(self.segments[chosen], self.kinds))
+
+
+def _text(column: pa.ChunkedArray, otherwise: pa.ChunkedArray | pa.Scalar) -> pa.ChunkedArray:
+    """Fill in what is null or empty."""
+    is_there = pc.fill_null(pc.greater(pc.binary_length(column), 0), False)
+    return column if pc.all(is_there).as_py() else pc.if_else(is_there, column, otherwise)
+
+
+def _conversations(chats: pa.ChunkedArray, answers: pa.ChunkedArray) -> pa.DictionaryArray:
+    """Give the conversation of each answer: its chat, or where it is of none itself."""
+    chat, answer = _encoded(chats), _encoded(answers)
+    in_chat = np.asarray(pc.fill_null(chat.indices, 0), dtype=np.int32)
+    alone = np.asarray(answer.indices, dtype=np.int32) + len(chat.dictionary)
+    places = np.where(np.asarray(chat.is_valid()), in_chat, alone).astype(np.int32)
+    # A chat and an answer may have the same id; they are still two conversations.
+    names = (
+        pc.binary_join_element_wise(kind, ids, " ")
+        for kind, ids in (("chat", chat.dictionary), ("answer", answer.dictionary))
+    )
+    return pa.DictionaryArray.from_arrays(places, pa.concat_arrays(list(names)))
+
+
+def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    return column.combine_chunks().dictionary_encode()

@@ -1,0 +1,63 @@
+"""The worst answers of each batch, of which an alert names some."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from monitor.regression.arrays import Floats, Times, begins_of, sizes_of
+from monitor.regression.reading import WorstAnswers
+
+_MOST = 5
+_REMEMBERED_BATCHES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Ids and values of answers, with the time of each and the end of its batch, by these."""
+
+    ends: Times
+    at: Times
+    values: Floats
+    responses: pa.StringArray
+
+    @classmethod
+    def none(cls) -> Self:
+        """Give no answers."""
+        return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0), pa.array([], pa.string()))
+
+    def where(self, chosen: NDArray[np.bool_]) -> Self:
+        """Give some of them."""
+        responses = self.responses.filter(pa.array(chosen))
+        return type(self)(self.ends[chosen], self.at[chosen], self.values[chosen], responses)
+
+    def then(self, later: Answers) -> Self:
+        """Give these and, behind them, those of later batches."""
+        ends, at = np.concatenate([self.ends, later.ends]), np.concatenate([self.at, later.at])
+        values = np.concatenate([self.values, later.values])
+        return type(self)(ends, at, values, pa.concat_arrays([self.responses, later.responses]))
+
+    def of_latest(self) -> Self:
+        """Give those of the latest 500 batches that have any."""
+        begins = begins_of(self.ends)
+        if len(begins) <= _REMEMBERED_BATCHES:
+            return self
+        return self.where(self.ends >= self.ends[begins[-_REMEMBERED_BATCHES]])
+
+    def worst(self) -> WorstAnswers:
+        """Give the worst five, worst first; of equals the earliest."""
+        places = np.lexsort((self.at, self.values))[:_MOST]
+        return tuple(zip(self.responses.take(pa.array(places)).to_pylist(), self.values[places].tolist(), strict=True))
+
+
+def worst_of_each(ends: Times, at: Times, values: Floats, responses: pa.DictionaryArray) -> Answers:
+    """Give the worst five answers of each batch, which is known by its end."""
+    order = np.lexsort((at, values, ends))
+    begins = begins_of(ends[order])
+    place = np.arange(len(order)) - np.repeat(begins, sizes_of(begins, len(order)))
+    chosen = order[place < _MOST]
+    return Answers(ends[chosen], at[chosen], values[chosen], responses.take(pa.array(chosen)).dictionary_decode())

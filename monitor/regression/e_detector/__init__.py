@@ -1,0 +1,1 @@
+"""The e-detector: sequential tests of a mean by betting, and what they need."""

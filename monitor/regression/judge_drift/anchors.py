@@ -1,0 +1,137 @@
+"""The judges of all streams: new rows of `anchors` in, what has become of each judge out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from monitor.regression.arrays import groups_of
+from monitor.regression.judge_drift.detector import JudgeWatch, offset
+from monitor.regression.judgement import Shift
+from monitor.regression.reading import StreamKey
+from monitor.regression.scale import Scale
+
+ANCHOR_COLUMNS = (
+    "event_id", "deployment", "metric", "metric_version", "draw", "value", "scored_at", "direction", "low", "high",
+)  # fmt: skip
+
+_SCORING = ("scored_at", "draw", "deployment", "metric", "metric_version", "direction", "low", "high")
+_COMPARED = -1
+"""The `draw` of an answer that two versions scored once each."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeReading:
+    """What is known of the judge of one stream, in the metric's own values; None until there is something to say."""
+
+    shift: Shift | None
+    """By how much it scores its anchors higher than at first: since `since`, else in its last seven scorings."""
+    active: bool
+    """Whether it is taken to have changed."""
+    since: datetime | None
+    last_scored_at: datetime | None
+    version_before: str | None
+    offset: Shift | None
+    """By how much this version scores the same answers higher than the one before."""
+
+
+@dataclass
+class _Judge:
+    watch: JudgeWatch
+    scale: Scale
+    begun_at: datetime
+    scored_at: datetime
+    compared: dict[str, float] = field(default_factory=dict)
+
+
+class Anchors:
+    """A `JudgeWatch` for each deployment, metric and version, fed with rows of the `anchors` table.
+
+    Rows without a value, without a scale or outside of it take no part. Scorings are taken in by the time when they
+    were made, so that history read again comes to the same numbers. Not safe for use by several threads at once.
+    """
+
+    def __init__(self, tolerance: float) -> None:
+        self._tolerance = tolerance
+        self._judges: dict[StreamKey, _Judge] = {}
+        self._known: Mapping[StreamKey, JudgeReading] | None = None
+
+    def feed(self, rows: pa.Table) -> None:
+        """Take in new rows, in any order; all rows of one scoring at once. An error leaves all judges as they were."""
+        changed: dict[StreamKey, _Judge] = {}
+        for at, draw, key, scale, qualities in sorted(_scorings(rows), key=lambda one: one[:3]):
+            judge = changed.get(key) or deepcopy(self._judges.get(key))
+            if judge is None or judge.scale != scale:
+                judge = _Judge(JudgeWatch(self._tolerance), scale, at, at)
+            changed[key] = judge
+            if draw == _COMPARED:
+                judge.compared |= qualities
+            else:
+                judge.watch.add(at, qualities)
+                judge.scored_at = max(judge.scored_at, at)
+        self._judges |= changed
+        self._known = None
+
+    def shift(self, key: StreamKey, since: datetime) -> Shift | None:
+        """By how much a stream's judge scored its anchors higher from `since` on than at first; None if unknown."""
+        judge = self._judges.get(key)
+        return None if judge is None else _in_values(judge.watch.shift(since), judge.scale)
+
+    def readings(self) -> Mapping[StreamKey, JudgeReading]:
+        """Give what is known of every judge; some milliseconds for each after new rows."""
+        if self._known is None:
+            self._known = {key: self._reading(key, judge) for key, judge in self._judges.items()}
+        return self._known
+
+    def _reading(self, key: StreamKey, judge: _Judge) -> JudgeReading:
+        before, difference = self._before(key, judge), None
+        if before is not None:
+            old = self._judges[before]
+            difference = offset((old.watch.latest, old.compared), (judge.watch.baseline, judge.compared))
+        return JudgeReading(
+            shift=_in_values(judge.watch.shift(judge.watch.since), judge.scale),
+            active=judge.watch.active,
+            since=judge.watch.since,
+            last_scored_at=judge.scored_at,
+            version_before=before.metric_version if before else None,
+            offset=_in_values(difference, judge.scale),
+        )
+
+    def _before(self, key: StreamKey, judge: _Judge) -> StreamKey | None:
+        """Give the version that scored before this one began, if both have the same scale."""
+        metric = key.deployment, key.metric
+        older = [
+            (other.scored_at, name)
+            for name, other in self._judges.items()
+            if (name.deployment, name.metric) == metric and name != key and other.begun_at < judge.begun_at
+        ]
+        found = max(older, default=None)
+        return found[1] if found and self._judges[found[1]].scale == judge.scale else None
+
+
+def _scorings(rows: pa.Table) -> Iterator[tuple[datetime, int, StreamKey, Scale, dict[str, float]]]:
+    named = (pc.is_valid(rows[name]) for name in ("event_id", "deployment", "metric", "draw", "value", "scored_at"))
+    table = rows.filter(reduce(pc.and_, named)).combine_chunks()
+    events, values = np.asarray(table["event_id"], dtype=np.object_), np.asarray(table["value"], dtype=np.float64)
+    for scoring in groups_of(table, _SCORING):
+        about = table.select(_SCORING).slice(int(scoring[0]), 1).to_pylist()[0]
+        scale = Scale.of(about["direction"], about["low"], about["high"])
+        if scale is None:
+            continue
+        key = StreamKey(about["deployment"], about["metric"], about["metric_version"] or "")
+        qualities = scale.quality(values[scoring])
+        usable = (qualities >= 0.0) & (qualities <= 1.0)
+        found = dict(zip(events[scoring][usable].tolist(), qualities[usable].tolist(), strict=True))
+        if found:
+            yield about["scored_at"], about["draw"], key, scale, found
+
+
+def _in_values(shift: Shift | None, scale: Scale) -> Shift | None:
+    return None if shift is None else shift.times(scale.best - scale.worst)

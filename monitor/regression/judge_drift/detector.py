@@ -1,0 +1,161 @@
+"""Has the judge of one stream changed? Its anchors tell: answers that it scores again and again."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+import numpy as np
+
+from monitor.regression.arrays import Floats, microseconds
+from monitor.regression.e_detector.alarm import Alarm
+from monitor.regression.e_detector.bets import Bets
+from monitor.regression.e_detector.betting import mean_interval
+from monitor.regression.e_detector.change_point import History
+from monitor.regression.judgement import Shift
+
+FEWEST = 50
+"""Anchors, below which nothing is said."""
+
+_PASSES_PER_FALSE_ALARM = 365
+_REMEMBERED = 30
+_RECENT = 7
+
+
+class JudgeWatch:
+    """Compares what a judge says of its anchors now with what it said of them at first.
+
+    Qualities are in [0, 1]. The baseline `b_i` of an anchor is the mean of its first two values; all later ones
+    `y_it` are compared with it. What an anchor's first two values say by chance is in all of its differences, so that
+    their mean has an offset that no number of scorings removes. How large it may be is known from the same two
+    values: half their difference has, if the judge is the same, the variance of the baseline's error. So the level of
+    "no change" is half the width of the 95 % interval of that mean, and the tolerance.
+
+    A scoring of all anchors is one batch of `1/2 + (b_i - y_it) / 2` for an e-detector (`Alarm`), and of its mirror
+    image. Given the baselines, the calls of a judge that has not changed are independent of each other, and their mean
+    is at most the level; by the inequality of arithmetic and geometric means the product of the bets then expects no
+    more than their product at that mean, so that it is a supermartingale though anchors differ. Each of the two
+    comes to a false alarm after 730 scorings on average at the earliest: both together after 365, a year of days.
+
+    An anchor is one answer of a conversation, so anchors are independent. One that is drawn later, in the place of one
+    that is gone, is compared with its own first values, and so knows nothing of a change before them.
+    """
+
+    def __init__(self, tolerance: float) -> None:
+        self._tolerance = tolerance
+        self._numbers: dict[str, int] = {}
+        self._first = self._second = np.empty(0)
+        self._passes: deque[tuple[datetime, Floats]] = deque(maxlen=_REMEMBERED)
+        log_threshold = math.log(2 * _PASSES_PER_FALSE_ALARM)
+        self._stricter, self._milder = Alarm(log_threshold), Alarm(log_threshold)
+        self._history = History()
+        self._level: tuple[bytes, float] = (b"", 0.5)
+        self.since: datetime | None = None
+        """Since when the judge is another one, most likely; None while it is not known to be."""
+
+    @property
+    def active(self) -> bool:
+        """Whether the judge is taken to have changed."""
+        return self._stricter.is_on or self._milder.is_on
+
+    @property
+    def baseline(self) -> Mapping[str, float]:
+        """Mean of the first two values of each anchor that has them."""
+        means = (self._first + self._second) / 2
+        return {event: float(means[n]) for event, n in self._numbers.items() if not np.isnan(means[n])}
+
+    @property
+    def latest(self) -> Mapping[str, float]:
+        """Newest value of each anchor, its baseline where there is none."""
+        found = dict(self.baseline)
+        if self._passes:
+            values = self._wide(self._passes[-1][1])
+            found |= {event: float(values[n]) for event, n in self._numbers.items() if not np.isnan(values[n])}
+        return found
+
+    def add(self, at: datetime, qualities: Mapping[str, float]) -> None:
+        """Take in one scoring: the values of anchors by their event_id; the first two of each are its baseline."""
+        for event in qualities:
+            self._numbers.setdefault(event, len(self._numbers))
+        values = self._wide(np.empty(0))
+        values[[self._numbers[event] for event in qualities]] = list(qualities.values())
+        self._first, values = _filled(self._wide(self._first), values)
+        self._second, values = _filled(self._wide(self._second), values)
+        if not np.isnan(values).all():
+            self._passes.append((at, values))
+            self._watch(at, values)
+
+    def shift(self, since: datetime | None) -> Shift | None:
+        """How much higher the scorings from `since` on are than the baseline; None says the last seven of them.
+
+        An anchor counts once, with the mean of its differences, so that the interval holds however its scorings depend
+        on each other. None where fewer than `FEWEST` anchors were scored since then.
+        """
+        passes = [values for at, values in self._passes if since is None or at >= since]
+        if not passes:
+            return None
+        sums, counts = np.zeros(len(self._numbers)), np.zeros(len(self._numbers))
+        for values in passes[-_RECENT:] if since is None else passes:
+            known = np.flatnonzero(~np.isnan(values))
+            sums[known] += values[known]
+            counts[known] += 1
+        has = (counts > 0) & ~np.isnan(self._second)
+        return mean_shift(sums[has] / counts[has] - (self._first + self._second)[has] / 2)
+
+    def _watch(self, at: datetime, values: Floats) -> None:
+        first, second = self._first[: len(values)], self._second[: len(values)]
+        compared = ~np.isnan(values) & ~np.isnan(second)
+        if compared.sum() < FEWEST:
+            return
+        fallen = 0.5 + ((first + second) / 2 - values)[compared] / 2
+        level = self._level_of((second - first)[compared])
+        of_one = np.zeros(len(fallen), dtype=np.intp)
+        self._history.add(fallen, np.ones_like(fallen), of_one, np.array([microseconds(at)]))
+        was = self.active
+        self._stricter.take(_bets(fallen, level))
+        self._milder.take(_bets(1.0 - fallen, level))
+        if self.active and not was:
+            change = self._history.rise() if self._stricter.is_on else self._history.fall()
+            self.since = change.at if change else self._passes[0][0]
+        elif was and not self.active:
+            self.since, self._history = None, History()
+
+    def _level_of(self, differences: Floats) -> float:
+        key = differences.tobytes()
+        if key != self._level[0]:
+            error = mean_interval(0.5 + differences / 2, np.ones_like(differences))
+            self._level = key, min(0.5 + ((error.upper - error.lower) / 2 + self._tolerance) / 2, 1.0)
+        return self._level[1]
+
+    def _wide(self, values: Floats) -> Floats:
+        """Give the array with a place for each anchor; those without a value are NaN."""
+        missing = len(self._numbers) - len(values)
+        return np.concatenate([values, np.full(missing, np.nan)]) if missing else values
+
+
+def _filled(baseline: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Move values to where the baseline has none."""
+    empty = np.isnan(baseline)
+    return np.where(empty, values, baseline), np.where(empty, np.nan, values)
+
+
+def mean_shift(differences: Floats) -> Shift | None:
+    """Mean of differences in [-1, 1], one a conversation, with its 95 % interval; None where they are too few."""
+    if len(differences) < FEWEST:
+        return None
+    found = mean_interval(0.5 + differences / 2, np.ones_like(differences))
+    return Shift(2 * found.mean - 1, 2 * found.lower - 1, 2 * found.upper - 1, len(differences))
+
+
+def offset(old: Iterable[Mapping[str, float]], new: Iterable[Mapping[str, float]]) -> Shift | None:
+    """How much higher one version scores the answers that both have scored; values by event_id, in [0, 1]."""
+    before, after = ({event: value for part in parts for event, value in part.items()} for parts in (old, new))
+    both = sorted(before.keys() & after.keys())
+    return mean_shift(np.array([after[event] - before[event] for event in both]))
+
+
+def _bets(values: Floats, level: float) -> Bets:
+    of_one = np.zeros(len(values), dtype=np.intp)
+    return Bets(values, np.ones_like(values), np.full_like(values, level), of_one, of_one)

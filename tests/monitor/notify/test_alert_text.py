@@ -1,0 +1,119 @@
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from msgspec import structs
+
+from monitor.alerts.change import AlertChange, AlertDetails
+from monitor.notify.alert_text import description, summary
+from monitor.regression import SegmentChange
+
+
+def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(firing: AlertChange) -> None:
+    """The text of a firing alert, in full."""
+    assert summary(firing) == "faithfulness_kprecision of apps/rag fell from 0.80 to 0.41 since 2026-11-20 09:30 UTC"
+    assert description(firing, "https://watch.example/").splitlines() == [
+        "What: the mean of faithfulness_kprecision (higher is better) fell from 0.80 in the reference to 0.41 "
+        "(95 % interval 0.30 to 0.52).",
+        "Since: about 2026-11-20 09:30 UTC; found with the answers until 2026-11-20 12:00 UTC.",
+        "Where: deployment apps/rag, all of its scored answers; metric version 1.",
+        "How sure: steady quality raises an alert like this at most once in 30 days on average.",
+        "Cause: undecided; the judge has not scored enough of its anchors since, so it may be what changed.",
+        "Worst answers since then, by response_id in parsed_logs: chatcmpl-1 (0.00), chatcmpl-2 (0.10)",
+        "Look at: https://watch.example/deployment?name=apps/rag",
+    ]
+
+
+def test_a_page_and_a_metric_that_is_better_when_low_are_told_as_what_they_are(firing: AlertChange) -> None:
+    """It rose, lower is better, and the promise of a page is of all that is watched."""
+    year = timedelta(days=365).total_seconds()
+    told = structs.replace(firing.details, tier="page", false_alarm_every_seconds=year)
+    page = replace(firing, reference_mean=0.1, current_mean=0.4, details=told)
+    assert summary(page) == "faithfulness_kprecision of apps/rag rose from 0.10 to 0.40 since 2026-11-20 09:30 UTC"
+    lines = description(page, "").splitlines()
+    assert "(lower is better) rose from 0.10 in the reference to 0.40" in lines[0]
+    assert lines[3] == (
+        "How sure: steady quality raises an alert like this at most once in 365 days on average, of all that is "
+        "watched together."
+    )
+
+
+def cause(change: AlertChange) -> str:
+    (line,) = [line for line in description(change, "").splitlines() if line.startswith("Cause: ")]
+    return line.removeprefix("Cause: ")
+
+
+def test_the_cause_is_told_with_what_it_is_known_by(firing: AlertChange) -> None:
+    """The verdict comes with the judge's shift and its interval; that the judge changed stands in the summary too."""
+    details = structs.replace(
+        firing.details, judge_shift=-0.3, judge_shift_lower=-0.36, judge_shift_upper=-0.24
+    )  # fmt: skip
+    shifted = "it scores the same answers by -0.30 otherwise than before (95 % interval -0.36 to -0.24)"
+    judge = replace(firing, verdict="judge", details=details)
+    assert cause(judge) == f"the judge, not the application: {shifted}, which explains the change."
+    assert summary(judge).endswith("since 2026-11-20 09:30 UTC: the judge changed, not the application")
+    assert cause(replace(judge, verdict="system")) == f"the application, not the judge: {shifted}."
+    assert cause(replace(judge, verdict="both")).startswith("the application and the judge: ")
+    assert cause(replace(judge, verdict="undecided")).startswith("undecided between the application and the judge: ")
+    measured = replace(firing, verdict="system", details=structs.replace(firing.details, can_drift=False))
+    assert cause(measured) == "the application; this metric has no judge that might have changed."
+
+
+def test_the_end_of_an_alert_says_how_good_it_is_again(firing: AlertChange) -> None:
+    """The text of a resolved alert names the alert by its beginning and gives the mean since the recovery."""
+    end = replace(
+        firing, change="resolved", changed_at=datetime(2026, 11, 21, 8, tzinfo=UTC),
+        current_mean=0.79, current_lower=0.7, current_upper=0.86,
+    )  # fmt: skip
+    assert summary(end) == "faithfulness_kprecision of apps/rag is back at 0.79"
+    assert description(end, "").splitlines() == [
+        "Over: the alert on faithfulness_kprecision of deployment apps/rag that began 2026-11-20 12:00 UTC.",
+        "What: the mean is 0.79 again (95 % interval 0.70 to 0.86); in the reference it was 0.80.",
+        "Found with the answers until 2026-11-21 08:00 UTC.",
+        "Look at: the overview page of dialwatch",
+    ]
+
+
+def test_an_alert_that_was_withdrawn_says_why(firing: AlertChange) -> None:
+    """Without a mean since the recovery the reason stands in its place."""
+    end = replace(firing, change="resolved", current_mean=None, reason="other settings", details=AlertDetails())
+    assert summary(end) == "faithfulness_kprecision of apps/rag: alert is over; other settings"
+    assert "Why: other settings." in description(end, "")
+
+
+def test_the_segment_that_fell_most_is_told_with_what_came_from_the_mix(firing: AlertChange) -> None:
+    """Its name, share and means stand below where, and both parts of the change."""
+    most = SegmentChange("language ru", 0.2, 0.25, 0.6, 0.2)
+    told = structs.replace(firing.details, within=-0.31, mix=-0.08, segments=(most,), most_worsened=most)
+    assert description(replace(firing, details=told), "").splitlines()[3] == (
+        "Most in: language ru, 25 % of the conversations, from 0.60 to 0.20. Of the whole change -0.31 is within such "
+        "segments of the traffic, and -0.08 comes from another mix of them, which raises no alert."
+    )
+
+
+def test_a_segment_that_fell_behind_a_better_mix_is_told_as_a_fall(firing: AlertChange) -> None:
+    """Where the mean of all rose although higher is better, the segment is what got worse."""
+    most = SegmentChange("language ru", 0.5, 0.15, 0.6, 0.4)
+    told = structs.replace(
+        firing.details, lower_is_better=False, within=-0.07, mix=0.15, segments=(most,), most_worsened=most
+    )  # fmt: skip
+    rose = replace(firing, reference_mean=0.74, current_mean=0.82, current_lower=0.77, current_upper=0.86, details=told)
+    assert summary(rose) == (
+        "faithfulness_kprecision of apps/rag fell from 0.60 to 0.40 in a part of the traffic, language ru, since "
+        "2026-11-20 09:30 UTC"
+    )
+    assert description(rose, "").splitlines()[0] == (
+        "What: the mean of faithfulness_kprecision (higher is better) fell in a part of the traffic; that of all was "
+        "0.74 in the reference and is 0.82 (95 % interval 0.77 to 0.86)."
+    )
+
+
+def test_an_alert_that_fires_again_says_first_what_is_new(firing: AlertChange) -> None:
+    """A verdict that came later, or the next tier, is news of an alert that the person knows."""
+    later = replace(
+        firing, changed_at=firing.changed_at + timedelta(hours=3), reason="the verdict was undecided and is now judge"
+    )  # fmt: skip
+    later = replace(later, details=structs.replace(firing.details, fired_at=firing.changed_at))
+    assert description(later, "").splitlines()[0] == (
+        "News of an alert that began 2026-11-20 12:00 UTC: the verdict was undecided and is now judge."
+    )
+    assert not description(firing, "").startswith("News")

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from monitor.pages.filters import breakable, brief_moment, duration, moment, money, score, short
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0"), (9871, "9,871"), (12345, "12.3k"), (999_999, "1,000k"), (4_560_000, "4.56M"), (2.5e12, "2.5T")],
+)
+def test_large_counts_are_short(number, text):
+    """Up to 9,999 a count is written out, then in thousands, millions and so on."""
+    assert short(number) == text
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"), [(0, "0.00"), (1234.5, "1,234.50"), (0.0031, "0.0031"), (2e-7, "0.00000020")]
+)
+def test_small_money_is_still_money(amount, text):
+    """A price far below a cent shows its first two digits."""
+    assert money(amount) == text
+
+
+def test_times_are_in_utc():
+    """Whatever zone a time has, the page says it in UTC."""
+    at = datetime(2026, 11, 20, 1, 5, tzinfo=timezone(timedelta(hours=2)))
+    assert moment(at) == "19 Nov 2026, 23:05"
+    assert brief_moment(at) == "19 Nov, 23:05"
+    assert moment(None) == "an unknown time"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-5, "less than a minute"), (60, "1 minute"), (7199, "1 hour"), (7200, "2 hours"), (200_000, "2 days")],
+)
+def test_durations_are_in_their_largest_unit(seconds, text):
+    """Rounded down, with the right plural."""
+    assert duration(timedelta(seconds=seconds)) == text
+
+
+def test_names_break_after_underscores_and_nowhere_else():
+    """The name is escaped, and only the break is markup."""
+    assert breakable("<b>_x") == "&lt;b&gt;_<wbr>x"
+
+
+def test_no_score_is_a_dash():
+    """A missing score is not a zero."""
+    assert score(None) == "–"

@@ -1,0 +1,170 @@
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitor.regression.arrays import microseconds, moment
+from monitor.regression.batches.batches import Batches, Closed, Rows
+from monitor.regression.observations import Segment
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Score:
+    at: datetime
+    conversation: str
+    value: float
+    weight: float
+    segment: Segment = ()
+
+
+def score(at: datetime, value: float = 0.5, chat: str = "a", weight: float = 1.0) -> Score:
+    return Score(at, chat, value, weight)
+
+
+def rows(*scores: Score) -> Rows:
+    return Rows(
+        np.array([microseconds(one.at) for one in scores]),
+        pa.array([one.conversation for one in scores]).dictionary_encode(),
+        pa.array([f"answer at {one.at} {one.value}" for one in scores]).dictionary_encode(),
+        np.array([one.value for one in scores]),
+        np.array([one.weight for one in scores]),
+        np.arange(len(scores)),
+        tuple(one.segment for one in scores),
+    )
+
+
+def closed(*scores: Score, after: tuple[Score, ...] = ()) -> Closed:
+    """The first batch, or after others the second."""
+    batches = Batches(HOUR, 0 * MINUTE)
+    if after:
+        batches.add(rows(*after))
+        assert batches.close(START + HOUR) is not None
+    batches.add(rows(*scores))
+    found = batches.close(START + 100 * HOUR)
+    assert found is not None
+    return found
+
+
+def test_a_conversation_is_one_observation_with_the_weighted_mean_of_its_scores() -> None:
+    """Three answers of one chat and one of another are two observations; a weight of 3 counts threefold."""
+    found = closed(score(START, 1.0, "a", 3), score(START, 0.0, "a", 1), score(START, 0.0, "b", 1)).observations
+    assert found.values.tolist() == [0.75, 0.0]
+    assert found.weights.tolist() == [1.0, 0.5]
+
+
+def test_no_single_weight_outvotes_a_batch() -> None:
+    """A weight of 1000 beside weights of 1 counts as ten, in this batch and as the measure of the next."""
+    odd = score(START, chat="a", weight=1000), score(START, chat="b")
+    assert closed(*odd).observations.weights.tolist() == pytest.approx([1.0, 0.1])
+    assert closed(score(START + HOUR, weight=5), after=odd).observations.weights.tolist() == [0.5]
+
+
+def test_weights_are_relative_to_the_batch_before() -> None:
+    """After weights of 4, a weight of 1 counts as a quarter and one of 8 as 1, whatever else the batch holds."""
+    before = score(START, weight=4)
+    second = closed(score(START + HOUR, chat="a"), score(START + HOUR, chat="b", weight=8), after=(before,))
+    assert second.observations.weights.tolist() == [0.25, 1.0]
+    both = closed(before, score(START + HOUR, chat="a"), score(START + HOUR, chat="b", weight=8))
+    assert both.observations.weights.tolist() == [1.0, 0.25, 1.0]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.floats(0, 1), st.floats(1, 1e6)), min_size=1, max_size=20),
+    st.floats(0.5, 100),
+    st.floats(1, 50),
+)
+def test_only_the_ratio_of_weights_matters(
+    answers: list[tuple[int, float, float]], factor: float, scale: float
+) -> None:
+    """Weights that are all multiplied by one number, as at half the sampling, give the same observations."""
+    one = [score(START + HOUR + n * MINUTE, x, str(chat), w) for n, (chat, x, w) in enumerate(answers)]
+    other = [score(START + HOUR + n * MINUTE, x, str(chat), w * factor) for n, (chat, x, w) in enumerate(answers)]
+    for first, second in (
+        (closed(*one), closed(*other)),
+        (
+            closed(*one, after=(score(START, 1, "a", scale),)),
+            closed(*other, after=(score(START, 1, "a", scale * factor),)),
+        ),
+    ):
+        assert first.observations.values == pytest.approx(second.observations.values)
+        assert first.observations.weights == pytest.approx(second.observations.weights)
+        assert ((first.observations.weights > 0) & (first.observations.weights <= 1)).all()
+
+
+def test_a_batch_closes_only_after_its_grace() -> None:
+    """The batch from 0:00 to 1:00 with ten minutes of grace is open at 1:09 and closed at 1:10."""
+    batches = Batches(HOUR, 10 * MINUTE)
+    batches.add(rows(score(START + 30 * MINUTE)))
+    assert batches.close(START + 69 * MINUTE) is None
+    found = batches.close(START + 70 * MINUTE)
+    assert found is not None
+    assert list(map(moment, found.ends.tolist())) == [START + HOUR]
+    assert moment(int(found.observations.at[0])) == START + 30 * MINUTE
+
+
+def test_a_late_score_joins_the_oldest_open_batch() -> None:
+    """A score of 0:10 that comes after its batch was closed counts in the next one, as of its start."""
+    late = closed(score(START + 10 * MINUTE, 0.2), after=(score(START + 30 * MINUTE),))
+    assert list(map(moment, late.ends.tolist())) == [START + 2 * HOUR]
+    assert (moment(int(late.observations.at[0])), late.observations.values[0]) == (START + HOUR, 0.2)
+
+
+@pytest.mark.parametrize("start", [datetime(1970, 1, 1, tzinfo=UTC), datetime(1969, 12, 31, 21, tzinfo=UTC), START])
+def test_a_late_score_closes_no_batch_before_its_time(start: datetime) -> None:
+    """Not even the first one of 1970, whose number is 0: it still takes in what comes in its hour."""
+    batches = Batches(HOUR, 0 * MINUTE)
+    batches.add(rows(score(start - HOUR), score(start)))
+    assert batches.close(start) is not None
+    batches.add(rows(score(start - 5 * HOUR, chat="late")))
+    assert batches.close(start + 59 * MINUTE) is None
+    found = batches.close(start + HOUR)
+    assert found is not None
+    assert found.observations.sizes.tolist() == [2]
+
+
+def test_the_first_moment_of_the_calendar_is_a_time_like_any_other() -> None:
+    """A clock that was never set says the year 1, before which no grace can reach."""
+    batches, first = Batches(HOUR, 10 * MINUTE), datetime.min.replace(tzinfo=UTC)
+    batches.add(rows(score(first)))
+    assert batches.close(first) is None
+    assert batches.close(START) is not None
+
+
+@given(st.lists(st.integers(0, 600), min_size=1, max_size=40), st.integers(1, 90))
+def test_every_score_is_in_exactly_one_batch(minutes: list[int], step: int) -> None:
+    """In whatever order they come, and however late, all scores come out, in batches that follow each other."""
+    batches = Batches(HOUR, 10 * MINUTE)
+    found = []
+    for n, minute in enumerate(minutes):
+        batches.add(rows(score(START + minute * MINUTE, chat=str(n))))
+        found.append(batches.close(START + n * step * MINUTE))
+    found.append(batches.close(START + 1000 * HOUR))
+    assert sum(len(one.observations) for one in found if one) == len(minutes)
+    ends = [end for one in found if one for end in one.ends.tolist()]
+    assert ends == sorted(set(ends))
+
+
+def test_a_conversation_is_of_the_class_of_its_first_score() -> None:
+    """One that begins with an English question and goes on with a German one is English."""
+    english, german = (("language", "en"),), (("language", "de"),)
+    later = Score(START + 2 * MINUTE, "a", 0.5, 1.0, german)
+    found = closed(later, Score(START + MINUTE, "a", 0.5, 1.0, english)).observations
+    assert [found.kinds[place] for place in found.segments] == [english]
+
+
+def test_the_worst_answers_of_a_batch_are_kept_with_their_ids() -> None:
+    """Of six the five worst, the earlier first among equals; of another batch its own."""
+    values = (0.5, 0.1, 0.9, 0.1, 0.3, 0.2)
+    scores = [score(START + n * MINUTE, value) for n, value in enumerate(values)]
+    found = closed(*scores, score(START + HOUR, 0.4)).worst
+    assert found.values.tolist() == [0.1, 0.1, 0.2, 0.3, 0.5, 0.4]
+    assert found.responses.to_pylist()[:2] == [f"answer at {scores[n].at} 0.1" for n in (1, 3)]
+    assert [answer for answer, _ in found.worst()] == [found.responses[n].as_py() for n in (0, 1, 2, 3, 5)]

@@ -1,0 +1,37 @@
+"""Which rows count as failed."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lake import PARSED_LOGS
+from monitor.stats.requests import LOG_COLUMNS, failed
+
+NOTES = ["2 raw control characters were replaced", "the line is cut after 16777062 bytes"]
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ({"status": 200}, False),
+        ({"status": 399}, False),
+        ({"status": 400}, True),
+        ({"status": None}, False),
+        ({"status": 200, "error": "no answer was logged: assembled_response and response.body are absent"}, True),
+        ({"status": None, "error": "the line is cut after 9 bytes, before its answer ends"}, True),
+        ({"status": 200, "repairs": NOTES}, False),
+        ({"status": 500, "repairs": NOTES}, True),
+        # as versions without `repairs` wrote it
+        ({"status": 200, "error": NOTES[0]}, False),
+        ({"status": 200, "error": "; ".join(NOTES)}, False),
+        ({"status": 500, "error": NOTES[0]}, True),
+        ({"status": 200, "error": f"{NOTES[0]}; upstream error: boom"}, True),
+        ({"status": 200, "error": f"upstream error: {NOTES[0]}"}, True),
+    ],
+)
+def test_what_was_mended_to_read_a_line_is_no_failure(row: dict[str, Any], expected: bool) -> None:
+    """A status of 400 or more and an answer that is not whole are; notes are not, in `repairs` or in `error`."""
+    rows = PARSED_LOGS.rows([{"status": 200}, row, {"status": 503}]).select(LOG_COLUMNS)
+    assert failed(rows).tolist() == [False, expected, True]
+    assert failed(pa.concat_tables([rows, rows])).tolist() == [False, expected, True] * 2
