@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.regression import print_table
 from benchmarks.regression_streams import LAWS, LEVELS, Floats, traffic, worse
 from monitor.regression import Detector, Observation, RegressionSettings, Status, judgement_of
-from monitor.regression.judge_drift.detector import JudgeWatch
+from monitor.regression.judge_drift.detector import JudgeDriftDetector
 
 SETTINGS = RegressionSettings()
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -82,7 +82,7 @@ def verdict_of(generator: np.random.Generator, story: Story, noise: float) -> tu
 
     "no alert" where none came in 30 days; "undecided" where no verdict came in 14 days after it.
     """
-    detector, watch = Detector(SETTINGS), JudgeWatch(SETTINGS.tolerance)
+    detector, watch = Detector(SETTINGS), JudgeDriftDetector(SETTINGS.tolerance)
     bad = worse(LAW, story.application) if story.application else LAW
     strictness = strictness_of(story.judge, bad)
     anchors, hour_of_day = answers(generator, LAW, ANCHORS), int(generator.integers(DAY))
@@ -146,7 +146,7 @@ def suspicions(years: int) -> None:
 
 def days_to_drift(generator: np.random.Generator, noise: float, shift: float, days: int) -> int | None:
     """Days until the judge is taken to have changed, counted from the change, which comes after 30 days."""
-    anchors, watch, first = answers(generator, LAW, ANCHORS), JudgeWatch(SETTINGS.tolerance), 30 if shift else 0
+    anchors, watch, first = answers(generator, LAW, ANCHORS), JudgeDriftDetector(SETTINGS.tolerance), 30 if shift else 0
     strictness = strictness_of(shift, LAW)
     for day in range(-2, first + days):
         changed = bool(shift) and day >= first

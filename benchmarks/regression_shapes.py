@@ -20,7 +20,7 @@ from benchmarks.regression_streams import LAWS, LEVELS, TURNS, Floats, Kind, by_
 from benchmarks.regression_tables import in_words, print_table
 from monitor.regression import Detector
 from monitor.regression.arrays import microseconds
-from monitor.regression.batches.batches import Batches, Rows
+from monitor.regression.batches.batches import Batches, ScoreColumns
 
 DAYS = 60
 HOURS, CHANGE = DAYS * DAY, DAYS // 2 * DAY
@@ -81,7 +81,7 @@ def sampling(generator: np.random.Generator, law: Floats, *, weighted: bool) -> 
     weights = 1.0 / probability[scored] if weighted else np.ones(int(scored.sum()))
     at = start + hour[scored] * (timedelta(hours=1) // timedelta(microseconds=1))
     values, of_one = np.where(is_hard, hard, easy)[scored], np.zeros(len(at), dtype=np.intp)
-    batches.add(Rows(at, names, names, values, weights, of_one, ((),)))
+    batches.add(ScoreColumns(at, names, names, values, weights, of_one, ((),)))
     closed = batches.close(datetime(2027, 1, 1, tzinfo=UTC))
     if closed is None:
         return False

@@ -120,8 +120,8 @@ def read(root: str) -> None:
     snapshot = monitor.snapshot
     if snapshot is None or snapshot.failures:
         raise RuntimeError(f"no snapshot of {root} without failures: {monitor.health().problems}")
-    rows = sum(figures.scores.evaluations for figures in snapshot.deployments.values())
-    streams = sum(len(figures.readings) for figures in snapshot.deployments.values())
+    rows = sum(state.scores.evaluations for state in snapshot.deployments.values())
+    streams = sum(len(state.readings) for state in snapshot.deployments.values())
     print(
         f"{rows:,} scores of {streams:,} streams: {wall:.0f} s wall, {cpu:.0f} s CPU, "
         f"{others.children_user + others.children_system:.0f} s CPU of processes that read ahead, "

@@ -2,10 +2,10 @@ from .health.health import Health
 from .pages.app import create_app
 from .service import Monitor
 from .settings import MonitorSettings
-from .snapshot import Figures, Snapshot
+from .snapshot import DeploymentState, Snapshot
 
 __all__ = [
-    "Figures",
+    "DeploymentState",
     "Health",
     "Monitor",
     "MonitorSettings",

@@ -14,13 +14,13 @@ from typing import TypeVar
 from lake import SERVICES, Heartbeat, Lake, can_drift
 from monitor.alerts.change import AlertChange
 from monitor.alerts.floor_alerts import last_changes
-from monitor.alerts.open_alerts import told_verdicts, with_open_alerts
-from monitor.alerts.store import AlertBook
+from monitor.alerts.open_alerts import recorded_verdicts, with_open_alerts
+from monitor.alerts.store import AlertStore
 from monitor.floors import FloorChange, FloorName, FloorReading
 from monitor.health.failures import ALERTS_RECORDED, FLOORS, JUDGES, REGRESSIONS, Failures
 from monitor.health.health import Health, health_of, staleness_of
-from monitor.health.parts import Parts
-from monitor.ingest.ingest import Intake
+from monitor.health.parts import HeartbeatReader
+from monitor.ingest.ingest import Ingest
 from monitor.notify import Notifier
 from monitor.regression import (
     MEASURED,
@@ -34,7 +34,7 @@ from monitor.regression import (
 )
 from monitor.settings import MonitorSettings
 from monitor.snapshot import Snapshot
-from monitor.totals import SUMMED, RisingTotals, Totals, totals_of
+from monitor.totals import SUMMED_TABLES, FleetTotals, MonotonicTotals, totals_of
 
 _log = logging.getLogger(__name__)
 
@@ -67,11 +67,11 @@ class Monitor:
         self._monotonic = monotonic or (lambda: clock().timestamp())
         self._published_at: float | None = None
         self._own_parts = own_parts
-        self._parts = Parts(lake, clock, self._monotonic)
+        self._parts = HeartbeatReader(lake, clock, self._monotonic)
         self._judge_budgets = judge_budgets or {}
         self._lake = lake
         self._clock = clock
-        self._alert_book = AlertBook(lake)
+        self._alert_book = AlertStore(lake)
         self._notifier = Notifier(
             settings.webhooks,
             self._alert_book,
@@ -85,7 +85,7 @@ class Monitor:
         self._one_at_a_time = threading.Lock()
         self._failures = Failures(self._monotonic)
         self._snapshot: Snapshot | None = None
-        self._totals = RisingTotals()
+        self._totals = MonotonicTotals()
         self._begin()
 
     @property
@@ -124,7 +124,7 @@ class Monitor:
         return self._failures.problems.get("list_deployments", stale)
 
     @property
-    def telling_problem(self) -> str | None:
+    def webhook_problem(self) -> str | None:
         """What the last attempts at webhooks met, where they failed."""
         return self._notifier.problem
 
@@ -132,12 +132,12 @@ class Monitor:
         return None if self._published_at is None else self._monotonic() - self._published_at
 
     def _start_over(self, deployments: Sequence[str | None]) -> None:
-        self._alert_book.forget(deployments)
+        self._alert_book.reload(deployments)
         self._totals.start_over()
         self._begin()
 
     def _begin(self) -> None:
-        self._intake = Intake(self._lake, self.settings, self._failures, self._clock())
+        self._intake = Ingest(self._lake, self.settings, self._failures, self._clock())
         self._floor_readings: Mapping[str, Mapping[FloorName, FloorReading]] = {}
         self._known: set[str | None] = set()
         self._summed: set[str] = set()
@@ -177,7 +177,7 @@ class Monitor:
         for key, error in self._intake.streams.stopped.items():
             what = f"{key.metric} of {key.deployment!r} is no longer watched for regressions"
             self._failures.add_lasting(REGRESSIONS, f"{what}: {error!r}. Start the monitor anew.")
-        judgements = {**self._judgements(streams), **told_verdicts(streams, self._alert_book.active())}
+        judgements = {**self._judgements(streams), **recorded_verdicts(streams, self._alert_book.active())}
         self._record(found or [], streams, judgements, now)
         self._look_at_floors(now)
         self._intake.take_alerts(deployments)
@@ -214,17 +214,17 @@ class Monitor:
         judged = [replace(one, judgement=self._judgement(one.key, one.reading)) for one in found]
         # Called with nothing found too: the book still holds what the lake would not take last time.
         self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.record(judged, now))
-        self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.decide(judgements, streams, now))
-        read = {name for name in self._intake.figures if self._intake.has_all(name)}
+        self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.update_verdicts(judgements, streams, now))
+        read = {name for name in self._intake.state if self._intake.has_all(name)}
         newest = {
             StreamKey(name, metric, scores.version): scores.scored_at
             for name in read
-            for metric, scores in self._intake.figures[name].watched.items()
+            for metric, scores in self._intake.state[name].watched.items()
         }
         known = {key: reading for key, reading in streams.items() if key in newest}
         is_worse = self._intake.streams.is_worse_since
-        self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.resume(known, judgements, is_worse, now))
-        self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.settle(streams, newest, read, now))
+        self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.refire(known, judgements, is_worse, now))
+        self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.close_obsolete(streams, newest, read, now))
 
     def _judgements(self, streams: Mapping[StreamKey, Reading]) -> Mapping[StreamKey, Judgement]:
         return {k: self._judgement(k, r) for k, r in streams.items() if r.status is Status.REGRESSED}
@@ -235,8 +235,8 @@ class Monitor:
         return self._failures.attempt(JUDGES, lambda: self._judged(key, reading), what) or UNDECIDED
 
     def _judged(self, key: StreamKey, reading: Reading) -> Judgement:
-        figures = self._intake.figures.get(key.deployment)
-        metric = figures.watched.get(key.metric) if figures else None
+        state = self._intake.state.get(key.deployment)
+        metric = state.watched.get(key.metric) if state else None
         if metric is not None and not can_drift(metric.judge) and metric.version == key.metric_version:
             return MEASURED
         since = reading.since_latest or reading.since
@@ -260,7 +260,7 @@ class Monitor:
             taken_at=now,
             deployments={
                 name: replace(
-                    self._intake.figures[name],
+                    self._intake.state[name],
                     readings=readings.get(name, {}),
                     floors=self._floor_readings.get(name, {}),
                     changes=tuple(changes.get(name, ())),
@@ -269,15 +269,15 @@ class Monitor:
                     stopped=stopped.get(name, {}),
                     idle=self._idle(name, now),
                 )
-                for name in sorted(self._intake.figures)
+                for name in sorted(self._intake.state)
             },
-            books=self._intake.books,
+            collector_stats=self._intake.collector_stats,
             failures=dict(self._failures.counts),
             failed_deliveries=self._notifier.failed_attempts,
             disabled_webhooks=self._notifier.disabled,
             refresh_seconds=self._monotonic() - began,
             judge_budgets_left={
-                judge: budget - sum(one.judge_costs.on(judge, now.date()) for one in self._intake.figures.values())
+                judge: budget - sum(one.judge_costs.on(judge, now.date()) for one in self._intake.state.values())
                 for judge, budget in self._judge_budgets.items()
             },
             totals=self._summed_up(),
@@ -285,17 +285,17 @@ class Monitor:
         )
         self._snapshot, self._published_at = snapshot, began
 
-    def _summed_up(self) -> Totals:
-        for name, specs in SUMMED.items():
+    def _summed_up(self) -> FleetTotals:
+        for name, specs in SUMMED_TABLES.items():
             # Once is enough: the rows of a table that comes later are new.
             if self._intake.has_given(specs, list(self._known)):
                 self._summed.add(name)
-        figures = self._intake.figures.values()
+        state = self._intake.state.values()
         counted = totals_of(
-            [one.scores for one in figures],
-            [one.judge_costs for one in figures],
-            [one.alerts for one in figures],
-            self._intake.books,
+            [one.scores for one in state],
+            [one.judge_costs for one in state],
+            [one.alerts for one in state],
+            self._intake.collector_stats,
         )
         return self._totals.update(counted, self._summed)
 
@@ -304,15 +304,15 @@ class Monitor:
             self._snapshot = replace(self._snapshot, failures=dict(self._failures.counts))
 
     def _idle(self, name: str, now: datetime) -> Mapping[str, datetime]:
-        watched = self._intake.figures[name].watched
+        watched = self._intake.state[name].watched
         return {metric: scores.scored_at for metric, scores in watched.items() if scores.is_idle(now)}
 
     def _watched(self, streams: Mapping[StreamKey, T], now: datetime) -> Mapping[str, Mapping[str, T]]:
         """By deployment and metric, of the version that was scored last, and lately: all else is over."""
         chosen: dict[str, dict[str, T]] = {}
         for key, reading in streams.items():
-            figures = self._intake.figures.get(key.deployment)
-            metric = figures.watched.get(key.metric) if figures else None
+            state = self._intake.state.get(key.deployment)
+            metric = state.watched.get(key.metric) if state else None
             if metric is not None and metric.version == key.metric_version and not metric.is_idle(now):
                 chosen.setdefault(key.deployment, {})[key.metric] = reading
         return chosen

@@ -10,23 +10,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake import IS_PRODUCTION
-from monitor.alerts.alert_stats import AlertTotals
+from monitor.alerts.alert_stats import AlertStats
 from monitor.alerts.change import AlertChange
 from monitor.controls.silences import Silence
 from monitor.floors import FloorName, FloorReading
 from monitor.regression import Judgement, JudgeReading, Reading
-from monitor.stats.collector_stats import Books
+from monitor.stats.collector_stats import CollectorStats
 from monitor.stats.judge_costs import JudgeCosts
-from monitor.stats.requests import Traffic, production
-from monitor.stats.scores import MetricScores, Scores
-from monitor.totals import Totals
+from monitor.stats.requests import RequestStats, production
+from monitor.stats.scores import MetricStats, ScoreStats
+from monitor.totals import FleetTotals
 
 
 @dataclass(frozen=True)
-class Figures:
+class DeploymentState:
     """One deployment.
 
-    `traffic` is what people's own use made, `other_traffic`, by `parsed_logs.origin`, what evaluations
+    `requests` is what people's own use made, `other_requests`, by `parsed_logs.origin`, what evaluations
     and the like did.
 
     `readings`, `judges` and `judgements` are of each metric's version that was scored last: `judges` has the metrics
@@ -36,54 +36,54 @@ class Figures:
     what anchors took, too.
     """
 
-    traffic: Traffic = field(default_factory=Traffic)
-    other_traffic: Mapping[str, Traffic] = field(default_factory=dict)
-    scores: Scores = field(default_factory=Scores)
+    requests: RequestStats = field(default_factory=RequestStats)
+    other_requests: Mapping[str, RequestStats] = field(default_factory=dict)
+    scores: ScoreStats = field(default_factory=ScoreStats)
     judge_costs: JudgeCosts = field(default_factory=JudgeCosts)
-    alerts: AlertTotals = field(default_factory=AlertTotals)
+    alerts: AlertStats = field(default_factory=AlertStats)
     readings: Mapping[str, Reading] = field(default_factory=dict)
     judges: Mapping[str, JudgeReading] = field(default_factory=dict)
     judgements: Mapping[str, Judgement] = field(default_factory=dict)
     stopped: Mapping[str, str] = field(default_factory=dict)
     idle: Mapping[str, datetime] = field(default_factory=dict)
-    ratings: Scores = field(default_factory=Scores)
+    ratings: ScoreStats = field(default_factory=ScoreStats)
     floors: Mapping[FloorName, FloorReading] = field(default_factory=dict)
     changes: tuple[AlertChange, ...] = ()
 
-    def with_logs(self, rows: pa.Table) -> Figures:
+    def with_logs(self, rows: pa.Table) -> DeploymentState:
         """Add rows of `parsed_logs` (columns LOG_COLUMNS)."""
         own = production(rows)
-        figures = replace(self, traffic=self.traffic.with_logs(own))
+        state = replace(self, requests=self.requests.with_logs(own))
         if own.num_rows == rows.num_rows:
-            return figures
-        others = dict(self.other_traffic)
+            return state
+        others = dict(self.other_requests)
         for origin in rows.filter(~IS_PRODUCTION)["origin"].unique().to_pylist():
             mine = rows.filter(pc.equal(rows["origin"], origin))
-            others[origin] = others.get(origin, Traffic()).with_logs(mine)
-        return replace(figures, other_traffic={origin: others[origin] for origin in sorted(others)})
+            others[origin] = others.get(origin, RequestStats()).with_logs(mine)
+        return replace(state, other_requests={origin: others[origin] for origin in sorted(others)})
 
-    def with_signals(self, rows: pa.Table) -> Figures:
+    def with_signals(self, rows: pa.Table) -> DeploymentState:
         """Add rows of `user_signals` (columns RATING_COLUMNS)."""
-        return replace(self, traffic=self.traffic.with_signals(rows))
+        return replace(self, requests=self.requests.with_signals(rows))
 
-    def with_scores(self, rows: pa.Table) -> Figures:
+    def with_scores(self, rows: pa.Table) -> DeploymentState:
         """Add rows of `scores` (columns SCORE_COLUMNS)."""
         return replace(self, scores=self.scores.with_scores(rows), judge_costs=self.judge_costs.with_rows(rows))
 
-    def with_anchors(self, rows: pa.Table) -> Figures:
+    def with_anchors(self, rows: pa.Table) -> DeploymentState:
         """Add rows of `anchors` (columns JUDGE_COST_COLUMNS)."""
         return replace(self, judge_costs=self.judge_costs.with_rows(rows))
 
-    def with_ratings(self, rows: pa.Table) -> Figures:
+    def with_ratings(self, rows: pa.Table) -> DeploymentState:
         """Add ratings as rows of scores (columns SCORE_COLUMNS)."""
         return replace(self, ratings=self.ratings.with_scores(rows))
 
-    def with_alerts(self, rows: pa.Table) -> Figures:
+    def with_alerts(self, rows: pa.Table) -> DeploymentState:
         """Add rows of `alerts` (columns ALERT_COLUMNS)."""
         return replace(self, alerts=self.alerts.with_alerts(rows))
 
     @property
-    def watched(self) -> Mapping[str, MetricScores]:
+    def watched(self) -> Mapping[str, MetricStats]:
         """All metrics that have values: the evaluator's, and people's ratings."""
         return {**self.scores.metrics, **self.ratings.metrics}
 
@@ -107,12 +107,12 @@ class Snapshot:
     """
 
     taken_at: datetime
-    deployments: Mapping[str, Figures]
-    books: Books
+    deployments: Mapping[str, DeploymentState]
+    collector_stats: CollectorStats
     failures: Mapping[str, int]
     failed_deliveries: int
     refresh_seconds: float
     disabled_webhooks: Mapping[str, bool] = field(default_factory=dict)
     judge_budgets_left: Mapping[str, float] = field(default_factory=dict)
-    totals: Totals = field(default_factory=Totals)
+    totals: FleetTotals = field(default_factory=FleetTotals)
     silences: tuple[Silence, ...] = ()

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from lake import ALERTS, ANCHORS, BATCHES, REJECTED, SCORES, TableSpec
-from monitor.alerts.alert_stats import AlertTotals
+from monitor.alerts.alert_stats import AlertStats
 from monitor.alerts.change import DELIVERIES
-from monitor.stats.collector_stats import Books
+from monitor.stats.collector_stats import CollectorStats
 from monitor.stats.judge_costs import JudgeCosts, of_each_judge
-from monitor.stats.scores import Scores
+from monitor.stats.scores import ScoreStats
 from monitor.stats.sums import added
 
 Counts = Mapping[str, int]
@@ -18,7 +18,7 @@ Counts = Mapping[str, int]
 
 
 @dataclass(frozen=True)
-class Totals:
+class FleetTotals:
     """Sums over all deployments; `judge_amounts`, by judge, is in 10^-12 units of the evaluator's currency."""
 
     evaluations: Counts = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Totals:
     rejected: Counts = field(default_factory=dict)
 
 
-SUMMED: Mapping[str, Sequence[TableSpec]] = {
+SUMMED_TABLES: Mapping[str, Sequence[TableSpec]] = {
     "evaluations": (SCORES,),
     "skips": (SCORES,),
     "judge_amounts": (SCORES, ANCHORS),
@@ -37,12 +37,15 @@ SUMMED: Mapping[str, Sequence[TableSpec]] = {
     "lines": (BATCHES,),
     "rejected": (REJECTED,),
 }
-"""The tables whose rows each field of `Totals` counts."""
+"""The tables whose rows each field of `FleetTotals` counts."""
 
 
 def totals_of(
-    scores: Collection[Scores], costs: Iterable[JudgeCosts], alerts: Iterable[AlertTotals], books: Books
-) -> Totals:
+    scores: Collection[ScoreStats],
+    costs: Iterable[JudgeCosts],
+    alerts: Iterable[AlertStats],
+    collector_stats: CollectorStats,
+) -> FleetTotals:
     """Add up what each deployment has."""
     skips: dict[str, int] = {}
     for one in scores:
@@ -53,24 +56,24 @@ def totals_of(
     deliveries: dict[str, int] = dict.fromkeys(DELIVERIES, 0)
     for totals in alerts:
         deliveries = added(deliveries, dict(totals.deliveries))
-    return Totals(
+    return FleetTotals(
         evaluations={"": sum(one.evaluations for one in scores)},
         skips=skips,
         judge_amounts=of_each_judge(judge_amounts),
         deliveries=deliveries,
-        lines=books.lines,
-        rejected=books.rejected,
+        lines=collector_stats.lines,
+        rejected=collector_stats.rejected,
     )
 
 
-class RisingTotals:
+class MonotonicTotals:
     """Totals that never go down while the process lives, though a deployment, and what it counted, may be erased.
 
     Prometheus takes a smaller counter for one that began again at zero, and so all of it for new.
     """
 
     def __init__(self) -> None:
-        self._shown = asdict(Totals())
+        self._shown = asdict(FleetTotals())
         self._lost: dict[str, dict[str, int]] = {name: {} for name in self._shown}
         self._begun_again: set[str] = set()
 
@@ -78,7 +81,7 @@ class RisingTotals:
         """Expect totals that are counted from the first row again."""
         self._begun_again = set(self._shown)
 
-    def update(self, counted: Totals, known: Collection[str]) -> Totals:
+    def update(self, counted: FleetTotals, known: Collection[str]) -> FleetTotals:
         """Take in what is counted now and give what to show; fields that are not in `known` stay as they were."""
         for name, counts in asdict(counted).items():
             if name not in known:
@@ -88,4 +91,4 @@ class RisingTotals:
                 self._lost[name] = {label: max(0, number - counts.get(label, 0)) for label, number in shown.items()}
                 self._begun_again.discard(name)
             self._shown[name] = added(self._lost[name], counts)
-        return Totals(**self._shown)
+        return FleetTotals(**self._shown)

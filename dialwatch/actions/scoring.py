@@ -21,7 +21,7 @@ from evaluator.datasets import DatasetReport, score_dataset
 from evaluator.judge_binding import judges_of_all
 from evaluator.judges.exchange import REASONS as JUDGE_REASONS
 from evaluator.metrics import Metric
-from monitor.notify import Outcome, WebhookSettings
+from monitor.notify import DeliveryOutcome, WebhookSettings
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def score_tables(
         tables.html.write_text(page_of(report, storage), encoding="utf-8")
     if receiver is not None:
         attempt = send(report, receiver)
-        if attempt.outcome is not Outcome.DELIVERED:
+        if attempt.outcome is not DeliveryOutcome.DELIVERED:
             typer.echo(f"the webhook was not told: {attempt.reason}", err=True)
             sys.exit(1)
     missing = list(_unscored(report))

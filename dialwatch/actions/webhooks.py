@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import typer
 
-from monitor.notify import Outcome, WebhookSettings, connections, send_test, why_internal
+from monitor.notify import DeliveryOutcome, WebhookSettings, connections, send_test, why_internal
 
 
 def send_tests(webhooks: Sequence[WebhookSettings], external_url: str, internal_hosts: Collection[str]) -> None:
@@ -32,9 +32,9 @@ def _try(webhook: WebhookSettings, external_url: str, internal_hosts: Collection
     with connections(internal_hosts) as pool:
         attempt = send_test(webhook, pool, external_url, datetime.now(UTC))
     took = f"{time.monotonic() - began:.1f} s"
-    if attempt.outcome is Outcome.DELIVERED:
+    if attempt.outcome is DeliveryOutcome.DELIVERED:
         typer.echo(f"{where}: accepted the message after {took} ({attempt.reason})")
         return True
-    later = "" if attempt.outcome is Outcome.GONE else "; a real alert would be sent again"
+    later = "" if attempt.outcome is DeliveryOutcome.GONE else "; a real alert would be sent again"
     typer.echo(f"{where}: did not accept the message after {took}: {attempt.reason}{later}")
     return False

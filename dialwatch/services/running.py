@@ -121,7 +121,7 @@ def monitoring(
     watch = Monitor(lake, settings.monitor, lambda: datetime.now(UTC), budgets, time.monotonic, parts.heartbeats)
     parts[ServicePart.MONITOR].watch("look", lambda: watch.problem)
     if settings.monitor.webhooks:
-        parts[ServicePart.WEBHOOKS].watch("send", lambda: watch.telling_problem)
+        parts[ServicePart.WEBHOOKS].watch("send", lambda: watch.webhook_problem)
     chosen = settings.monitor
     hosts = [*chosen.hosts, urlsplit(chosen.external_url).hostname or ""]
     app = KnownHosts(monitor.create_app(watch, chosen), parse_address(chosen.listen)[0], hosts, "monitor.hosts")

@@ -13,7 +13,7 @@ ALERT_COLUMNS = ("alert_id", "metric", "metric_version", "change", "verdict")
 
 
 @dataclass(frozen=True)
-class AlertTotals:
+class AlertStats:
     """Totals since the first row.
 
     `regressions` counts alerts that fired, without those of floors, by (metric, verdict): one whose verdict changes
@@ -25,7 +25,7 @@ class AlertTotals:
     fired: frozenset[tuple[str, str]] = frozenset()
     """(alert_id, verdict) of the alerts that fired: one that reaches a higher tier fires again, and is no other one."""
 
-    def with_alerts(self, rows: pa.Table) -> AlertTotals:
+    def with_alerts(self, rows: pa.Table) -> AlertStats:
         """Add rows of `alerts` (columns ALERT_COLUMNS)."""
         regressions, deliveries, fired = dict(self.regressions), dict(self.deliveries), set(self.fired)
         for row in rows.to_pylist():
@@ -37,4 +37,4 @@ class AlertTotals:
                 regressions[key] = regressions.get(key, 0) + 1
             elif row["change"] in DELIVERIES:
                 deliveries[row["change"]] = deliveries.get(row["change"], 0) + 1
-        return AlertTotals(regressions, deliveries, frozenset(fired))
+        return AlertStats(regressions, deliveries, frozenset(fired))

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from monitor.floors import Finding
+from monitor.floors import FloorDetails
 from monitor.regression import SegmentChange, StreamKey, Tier, Verdict
 
 DeliveryKind = Literal["delivered", "undeliverable", "silenced"]
@@ -65,7 +65,7 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     most_worsened: SegmentChange | None = None
     """The one with the greatest part in the worsening."""
     worst: tuple[WorstAnswer, ...] = ()
-    floor: Finding | None = None
+    floor: FloorDetails | None = None
     """For a floor: its numbers."""
     idle_since: datetime | None = None
     """For an end for want of scores: when the last score was made, or the alert recorded, whichever is later."""
@@ -108,7 +108,7 @@ class AlertChange:
         return self.key.metric_version == FLOOR
 
     @property
-    def is_withdrawn(self) -> bool:
+    def ended_without_recovery(self) -> bool:
         """Whether it ended for another reason than that quality is back, which `reason` says."""
         return self.change == "resolved" and not self.is_floor and self.current_mean is None
 

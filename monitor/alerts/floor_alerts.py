@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import cast
 
 from monitor.alerts.change import FLOOR, AlertChange, AlertDetails, digest
-from monitor.floors import FloorChange, FloorName, Last
+from monitor.floors import FloorChange, FloorName, LastChanges
 from monitor.regression import StreamKey
 
 
@@ -29,7 +29,7 @@ def floor_news(known: Sequence[AlertChange], found: Sequence[FloorChange], now: 
     return news
 
 
-def last_changes(changes: Sequence[AlertChange]) -> Last:
+def last_changes(changes: Sequence[AlertChange]) -> LastChanges:
     """Give of each floor whether it fires, and when that changed."""
     return {
         (change.key.deployment, cast(FloorName, change.key.metric)): (change.change == "firing", change.changed_at)
@@ -48,7 +48,7 @@ def _change(found: FloorChange, key: StreamKey, opened: AlertChange | None, now:
         change=found.change,
         changed_at=found.at,
         since=opened.since if opened else found.since,
-        current_mean=found.finding.share if found.finding else None,
+        current_mean=found.details.share if found.details else None,
         reason=found.reason,
-        details=AlertDetails(fired_at=fired_at, tier="page", recorded_at=now, floor=found.finding),
+        details=AlertDetails(fired_at=fired_at, tier="page", recorded_at=now, floor=found.details),
     )

@@ -16,7 +16,7 @@ IsWorse = Callable[[StreamKey, datetime], bool]
 _MOMENT = timedelta(microseconds=1)
 
 
-def withdrawn(
+def close_obsolete(
     alert: AlertChange, reading: Reading | None, newest: Mapping[StreamKey, datetime], now: datetime
 ) -> AlertChange | None:
     """Give the end of an alert that no evidence can end, dated by the last scores of its stream; None for others.
@@ -42,7 +42,7 @@ def withdrawn(
     return _end(alert, f"no longer watched: {reason}, so nothing can tell whether quality is back", latest, now, heard)
 
 
-def resumed(
+def refired(
     changes: Sequence[AlertChange],
     readings: Mapping[StreamKey, Reading],
     judgements: Mapping[StreamKey, Judgement],

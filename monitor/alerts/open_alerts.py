@@ -38,7 +38,7 @@ def with_open_alerts(
     return found
 
 
-def told_verdicts(
+def recorded_verdicts(
     readings: Mapping[StreamKey, Reading], alerts: Iterable[AlertChange]
 ) -> Mapping[StreamKey, Judgement]:
     """Give what open alerts have said of the cause, where the stream computed anew says nothing of it."""

@@ -16,7 +16,7 @@ import msgspec
 from lake import ALERTS, Lake, LostRaceError, PassTransaction, Table, in_one_line
 from monitor.alerts.change import AlertChange, AlertDetails, DeliveryKind, WorstAnswer, digest, from_row, to_row
 from monitor.alerts.floor_alerts import floor_news
-from monitor.alerts.obsolete import IsWorse, resumed, withdrawn
+from monitor.alerts.obsolete import IsWorse, close_obsolete, refired
 from monitor.alerts.pending import ended_in_silence, pending
 from monitor.floors import FloorChange
 from monitor.regression import Judgement, Reading, StreamKey, Transition, Verdict
@@ -50,7 +50,7 @@ class _Shelf:
         return self.transaction
 
 
-class AlertBook:
+class AlertStore:
     """Turns regressions that begin or end into rows of `alerts`, each once, and knows which are not yet delivered.
 
     A change is a row first and a delivery second: what `pending` gives was recorded and not settled with that
@@ -69,7 +69,7 @@ class AlertBook:
         """Deployments whose alerts are still to be read; None until they could be listed."""
         self._list()
 
-    def forget(self, deployments: Iterable[str | None]) -> None:
+    def reload(self, deployments: Iterable[str | None]) -> None:
         """Begin again with what the tables of `deployments` say, as after one has left the lake."""
         with self._lock:
             self._shelves.clear()
@@ -100,7 +100,7 @@ class AlertBook:
         with self._lock:
             return self._append(self._shelf(deployment), partial(floor_news, found=found, now=now))
 
-    def settle(
+    def close_obsolete(
         self,
         readings: Mapping[StreamKey, Reading],
         newest: Mapping[StreamKey, datetime],
@@ -119,13 +119,13 @@ class AlertBook:
             for alert in self.active():
                 if alert.is_floor or alert.key.deployment not in deployments:
                     continue
-                change = withdrawn(alert, readings.get(alert.key), newest, now)
+                change = close_obsolete(alert, readings.get(alert.key), newest, now)
                 if change is not None:
                     with one(alert.key.deployment):
                         resolved += self._append(self._shelf(alert.key.deployment), partial(_new, changes=[change]))
             return resolved
 
-    def resume(
+    def refire(
         self,
         readings: Mapping[StreamKey, Reading],
         judgements: Mapping[StreamKey, Judgement],
@@ -135,7 +135,7 @@ class AlertBook:
         """Fire anew where an alert has ended for want of scores that have come again and are no better."""
 
         def news(known: Sequence[AlertChange]) -> list[AlertChange]:
-            found = [_change(transition, None, now) for transition in resumed(known, readings, judgements, is_worse)]
+            found = [_change(transition, None, now) for transition in refired(known, readings, judgements, is_worse)]
             return [replace(change, reason="its scores have come again, and are no better") for change in found]
 
         with self._lock, _all_tried() as one:
@@ -145,7 +145,7 @@ class AlertBook:
                     fired += self._append(self._shelf(deployment), news)
             return fired
 
-    def decide(
+    def update_verdicts(
         self, judgements: Mapping[StreamKey, Judgement], readings: Mapping[StreamKey, Reading], now: datetime
     ) -> list[AlertChange]:
         """Say, by one more `firing` change, what an open alert whose verdict was undecided turned out to be.

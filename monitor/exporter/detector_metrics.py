@@ -10,7 +10,7 @@ from prometheus_client.core import Metric
 from monitor.exporter.metric_families import counter, gauge
 from monitor.floors import FloorReading
 from monitor.regression import Reading, Status
-from monitor.snapshot import Figures
+from monitor.snapshot import DeploymentState
 
 _READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
     (
@@ -112,7 +112,7 @@ _FLOORS: tuple[tuple[str, str, Callable[[FloorReading], float | None]], ...] = (
 )
 
 
-def found_in(deployments: Mapping[str, Figures]) -> Iterator[Metric]:
+def detector_metrics(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
     """What detectors and floors have found."""
     yield from _readings(deployments)
     yield from _judges(deployments)
@@ -120,17 +120,15 @@ def found_in(deployments: Mapping[str, Figures]) -> Iterator[Metric]:
     yield from _floors(deployments)
 
 
-def _readings(deployments: Mapping[str, Figures]) -> Iterator[Metric]:
+def _readings(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
     readings = [
-        ((name, metric), reading)
-        for name, figures in deployments.items()
-        for metric, reading in figures.readings.items()
+        ((name, metric), reading) for name, state in deployments.items() for metric, reading in state.readings.items()
     ]
     for family, text, number in _READINGS:
         yield gauge(family, text, ((labels, number(r)) for labels, r in readings), "deployment", "metric")
 
 
-def _judges(deployments: Mapping[str, Figures]) -> Iterator[Metric]:
+def _judges(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
     judges = [((name, metric), judge) for name, one in deployments.items() for metric, judge in one.judges.items()]
     yield gauge(
         "dialwatch_judge_drift",
@@ -168,8 +166,8 @@ def _judges(deployments: Mapping[str, Figures]) -> Iterator[Metric]:
     )
 
 
-def _alerts(deployments: Mapping[str, Figures]) -> Iterator[Metric]:
-    alerts = {name: figures.alerts for name, figures in deployments.items()}
+def _alerts(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
+    alerts = {name: state.alerts for name, state in deployments.items()}
     yield counter(
         "dialwatch_regressions_total",
         "Regressions that fired, by what is held to have changed: system, judge, both or undecided.",
@@ -180,13 +178,13 @@ def _alerts(deployments: Mapping[str, Figures]) -> Iterator[Metric]:
     )
 
 
-def _floors(deployments: Mapping[str, Figures]) -> Iterator[Metric]:
+def _floors(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
     floors = [
         ((name, floor), reading)
-        for name, figures in deployments.items()
+        for name, state in deployments.items()
         # Anybody can ask for names that there are not: those have no limits to tell of.
-        if figures.traffic.has_answered
-        for floor, reading in figures.floors.items()
+        if state.requests.has_answered
+        for floor, reading in state.floors.items()
     ]
     for family, text, number in _FLOORS:
         yield gauge(family, text, ((labels, number(reading)) for labels, reading in floors), "deployment", "floor")

@@ -17,7 +17,7 @@ OTHER = "other"
 _SUMMED = frozenset({"counter", "histogram"})
 
 
-class Bound(NamedTuple):
+class LabelBound(NamedTuple):
     """How many values of a label are shown by themselves, and the setting that says so."""
 
     most: int
@@ -32,7 +32,7 @@ class LabelBounds:
     have no sum. Several threads may share one.
     """
 
-    def __init__(self, bounds: Mapping[str, Bound]) -> None:
+    def __init__(self, bounds: Mapping[str, LabelBound]) -> None:
         self._bounds = bounds
         self._shown: dict[str, set[str]] = {label: set() for label in bounds}
         self._told: set[str] = set()

@@ -15,20 +15,20 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
 
 from lake import Origin
-from monitor.exporter.detector_metrics import found_in
+from monitor.exporter.detector_metrics import detector_metrics
 from monitor.exporter.health_metrics import health_metrics
-from monitor.exporter.label_bounds import Bound, LabelBounds
+from monitor.exporter.label_bounds import LabelBound, LabelBounds
 from monitor.exporter.metric_families import counter, gauge
 from monitor.health.health import Health
 from monitor.settings import MonitorSettings
-from monitor.snapshot import Figures, Snapshot
-from monitor.stats.collector_stats import Books
+from monitor.snapshot import DeploymentState, Snapshot
+from monitor.stats.collector_stats import CollectorStats
 from monitor.stats.scores import BUCKETS, Histogram
 from monitor.stats.sums import PER_UNIT
-from monitor.totals import Counts, Totals
+from monitor.totals import Counts, FleetTotals
 
 _BOUNDS = (*map(str, BUCKETS), "+Inf")
-_Deployments = Mapping[str, Figures]
+_Deployments = Mapping[str, DeploymentState]
 
 
 def registry_of(
@@ -38,8 +38,8 @@ def registry_of(
 ) -> CollectorRegistry:
     """A registry whose scrape shows the newest snapshot, and how the parts are; before the first one, these alone."""
     settings = settings or MonitorSettings()
-    values = Bound(settings.most_label_values, "monitor.most_label_values")
-    deployments = Bound(settings.most_deployments, "monitor.most_deployments")
+    values = LabelBound(settings.most_label_values, "monitor.most_label_values")
+    deployments = LabelBound(settings.most_deployments, "monitor.most_deployments")
     bounds = LabelBounds({"deployment": deployments, "signal": values, "status": values})
     registry = CollectorRegistry()
     registry.register(_SnapshotCollector(snapshot, health, bounds))
@@ -68,9 +68,9 @@ class _SnapshotCollector(Collector):
         yield from _traffic(snapshot.deployments)
         yield from _scores(snapshot.deployments)
         yield from _evaluator(snapshot.deployments, snapshot.totals, snapshot.judge_budgets_left)
-        yield from found_in(snapshot.deployments)
+        yield from detector_metrics(snapshot.deployments)
         yield from _webhooks(snapshot)
-        yield from _collector(snapshot.books, snapshot.totals)
+        yield from _collector(snapshot.collector_stats, snapshot.totals)
         yield from _monitor(snapshot)
 
 
@@ -79,17 +79,17 @@ def _by_label(counts: Counts) -> Iterable[tuple[tuple[str, ...], int]]:
 
 
 def _traffic(deployments: _Deployments) -> Iterator[Metric]:
-    traffic = [
+    requests = [
         (name, origin, one)
-        for name, figures in deployments.items()
-        for origin, one in ((Origin.PRODUCTION.value, figures.traffic), *figures.other_traffic.items())
-        if one.requests
+        for name, state in deployments.items()
+        for origin, one in ((Origin.PRODUCTION.value, state.requests), *state.other_requests.items())
+        if one.total
     ]
     yield counter(
         "dialwatch_responses_total",
         "Requests of every kind that DIAL answered, by HTTP status and by what made them: production, which alone the "
         "pages, scores and limits are about, evaluation, replay, judge or test.",
-        (((name, origin, status), number) for name, origin, t in traffic for status, number in t.responses.items()),
+        (((name, origin, status), number) for name, origin, t in requests for status, number in t.responses.items()),
         "deployment",
         "origin",
         "status",
@@ -99,15 +99,15 @@ def _traffic(deployments: _Deployments) -> Iterator[Metric]:
         "Signs of what people thought of an answer: like, dislike, regenerate and so on.",
         (
             ((name, signal), number)
-            for name, figures in deployments.items()
-            for signal, number in figures.traffic.signals.items()
+            for name, state in deployments.items()
+            for signal, number in state.requests.signals.items()
         ),
         "deployment",
         "signal",
     )
     directions = [
         ((name, origin, direction), number)
-        for name, origin, t in traffic
+        for name, origin, t in requests
         for direction, number in (("prompt", t.prompt_tokens), ("completion", t.completion_tokens))
     ]
     yield counter(
@@ -123,7 +123,7 @@ def _traffic(deployments: _Deployments) -> Iterator[Metric]:
         "dialwatch_cost_total",
         "Price of the deployment's own calls, without the calls that it made in turn, in the currency of DIAL's "
         "price table. Sums over deployments count nothing twice.",
-        (((name, origin), t.own_cost) for name, origin, t in traffic),
+        (((name, origin), t.own_cost) for name, origin, t in requests),
         "deployment",
         "origin",
     )
@@ -132,7 +132,7 @@ def _traffic(deployments: _Deployments) -> Iterator[Metric]:
         "Price of the deployment's answers to people with all calls that these took, in the currency of DIAL's price "
         "table: what an application costs. What it shares with dialwatch_cost_total of the models it calls is the same "
         "money.",
-        (((name, origin), t.entry_cost) for name, origin, t in traffic),
+        (((name, origin), t.entry_cost) for name, origin, t in requests),
         "deployment",
         "origin",
     )
@@ -145,8 +145,8 @@ def _scores(deployments: _Deployments) -> Iterator[Metric]:
         "after their answer, are left out. The exemplar names the worst of the latest answers of its bucket.",
         labels=("deployment", "metric"),
     )
-    for name, figures in deployments.items():
-        for metric, scores in figures.scores.metrics.items():
+    for name, state in deployments.items():
+        for metric, scores in state.scores.metrics.items():
             family.add_metric((name, metric), _buckets(scores.histogram), scores.histogram.total)
     yield family
 
@@ -161,8 +161,8 @@ def _buckets(histogram: Histogram) -> list[tuple[str, float] | tuple[str, float,
     return buckets
 
 
-def _evaluator(deployments: _Deployments, totals: Totals, budgets_left: Mapping[str, float]) -> Iterator[Metric]:
-    scores = {name: figures.scores for name, figures in deployments.items()}
+def _evaluator(deployments: _Deployments, totals: FleetTotals, budgets_left: Mapping[str, float]) -> Iterator[Metric]:
+    scores = {name: state.scores for name, state in deployments.items()}
     yield counter(
         "dialwatch_evaluations_total",
         "Answers that a metric was applied to, one each, with or without a score; without those of backfills.",
@@ -220,7 +220,7 @@ def _webhooks(snapshot: Snapshot) -> Iterator[Metric]:
     )
 
 
-def _collector(books: Books, totals: Totals) -> Iterator[Metric]:
+def _collector(collector_stats: CollectorStats, totals: FleetTotals) -> Iterator[Metric]:
     yield counter(
         "dialwatch_lines_total",
         "Log lines that the collector was handed, by what became of them; the outcomes add up to all lines.",
@@ -236,19 +236,19 @@ def _collector(books: Books, totals: Totals) -> Iterator[Metric]:
     yield gauge(
         "dialwatch_unaccounted_lines",
         "Log lines that the collector was handed and that became nothing that it counts; 0 unless there is a defect.",
-        [((), books.unaccounted if books.last_commit else None)],
+        [((), collector_stats.unaccounted if collector_stats.last_commit else None)],
     )
     yield gauge(
         "dialwatch_collector_lag_seconds",
         "Seconds from the newest request of the collector's latest batch to the batch's commit; below 0 where the "
         "request is more than an hour ahead of the collector's clock.",
-        [((), books.lag_seconds)],
+        [((), collector_stats.lag_seconds)],
     )
     yield gauge(
         "dialwatch_collector_last_commit_timestamp_seconds",
         "When the collector last committed a batch, in seconds since 1970; it stands still while no lines come, and "
         "where the collector is dead.",
-        [((), books.last_commit.timestamp() if books.last_commit else None)],
+        [((), collector_stats.last_commit.timestamp() if collector_stats.last_commit else None)],
     )
 
 

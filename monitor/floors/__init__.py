@@ -1,8 +1,11 @@
-"""Plain limits for catastrophes: shares far too high, and silence. Pure code: no files, no network, no clock."""
+"""Floors: fixed limits on the shares of bad requests, answers and evaluations, and on silence.
 
-from monitor.floors.floors import ANSWER_COLUMNS, REFUSAL, Floors, Last
+Pure code: no files, no network, no clock.
+"""
+
+from monitor.floors.floors import ANSWER_COLUMNS, REFUSAL, Floors, LastChanges
 from monitor.floors.minute_counts import KEPT
-from monitor.floors.results import FLOORS, Finding, FloorChange, FloorName, FloorReading
+from monitor.floors.results import FLOORS, FloorChange, FloorDetails, FloorName, FloorReading
 from monitor.floors.settings import FloorLimits, FloorSettings
 
 __all__ = [
@@ -10,12 +13,12 @@ __all__ = [
     "FLOORS",
     "KEPT",
     "REFUSAL",
-    "Finding",
     "FloorChange",
+    "FloorDetails",
     "FloorLimits",
     "FloorName",
     "FloorReading",
     "FloorSettings",
     "Floors",
-    "Last",
+    "LastChanges",
 ]

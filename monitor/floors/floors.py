@@ -1,4 +1,4 @@
-"""All floors of all deployments: new rows in, alerts that begin or end out."""
+"""Checks of all floors of all deployments: new rows in, alerts that begin or end out."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake import TOOL_CALL_FINISH_REASONS, asks_llm
-from monitor.floors.minute_counts import KEPT, Minutes
-from monitor.floors.no_data import LEAST_HISTORY, Heard, Silences
+from lake.vocabulary import TOOL_CALL_FINISH_REASONS, asks_llm
+from monitor.floors.minute_counts import KEPT, MinuteCounts
+from monitor.floors.no_data import LEAST_HISTORY, NoDataDetector, RequestTimes
 from monitor.floors.results import FLOORS, FloorChange, FloorName, FloorReading
 from monitor.floors.settings import FloorSettings
 from monitor.floors.shares import ShareFloor
@@ -29,32 +29,34 @@ _SHARES = tuple(floor for floor in FLOORS if floor != "no_data")
 REFUSAL = "refusal"
 _BUDGET = "judge_budget"
 """The reason of an evaluation that was not made because the money for it is spent, as configured."""
-Last = Mapping[tuple[str, FloorName], tuple[bool, datetime]]
+LastChanges = Mapping[tuple[str, FloorName], tuple[bool, datetime]]
 """Of each floor that has had an alert: whether it is open, and when its last change happened, in event time."""
+Readings = Mapping[str, Mapping[FloorName, FloorReading]]
+"""How each floor of each deployment stands."""
 
 
 @dataclass
 class _Counts:
-    """What is known of one deployment."""
+    """Counts of one deployment."""
 
-    minutes: dict[FloorName, Minutes] = field(default_factory=lambda: defaultdict(Minutes))
-    heard: Heard = field(default_factory=Heard)
+    minutes: dict[FloorName, MinuteCounts] = field(default_factory=lambda: defaultdict(MinuteCounts))
+    request_times: RequestTimes = field(default_factory=RequestTimes)
     answered_since: datetime | None = None
-    """First request that was answered: before it, and without one, nothing is a catastrophe (anybody can ask for a
-    deployment that there is not)."""
+    """Time of the first request that was answered. Before it nothing fires: anybody can ask for a name that no
+    deployment has."""
 
 
 class Floors:
-    """Counts what comes in by minute of event time, and finds shares and silences that are a catastrophe.
+    """Counts of requests, answers and evaluations by minute of event time, checked against the floors.
 
-    It is a function of the rows of the last days, the last recorded change of each alert and the clock, so that it
-    does not matter in which portions rows come, late ones included, or how often the process begins again.
+    The result depends only on the rows of the last days, the last recorded change of each alert, and the clock. So it
+    does not matter in which portions rows come, how late they come, or how often the process is restarted.
     """
 
     def __init__(self, settings: FloorSettings) -> None:
         self._settings = settings
         self._counts: dict[str, _Counts] = defaultdict(_Counts)
-        self._silences = Silences()
+        self._no_data = NoDataDetector()
 
     def add_logs(self, deployment: str, rows: pa.Table, now: datetime) -> None:
         """Count rows of `parsed_logs` (columns of `monitor.stats.requests.LOG_COLUMNS`)."""
@@ -66,7 +68,7 @@ class Floors:
         bad = failed(rows)
         answered = pc.min(rows["requested_at"].filter(pa.array(~bad))).as_py()
         counts.answered_since = min(filter(None, (counts.answered_since, answered)), default=None)
-        counts.heard.add(rows["requested_at"], now)
+        counts.request_times.add(rows["requested_at"], now)
         recent = pc.greater_equal(rows["requested_at"], pa.scalar(now - KEPT, rows["requested_at"].type))
         rows, bad = rows.filter(recent), bad[np.asarray(recent)]
         status = rows["status"].cast(pa.string())
@@ -101,50 +103,59 @@ class Floors:
         minutes["refusals"].add(refusals["requested_at"], refused, refusals["reason"], now)
         minutes["unscored"].add(judged["scored_at"], bad, judged["reason"], now)
 
-    def look(
-        self, last: Last, now: datetime
-    ) -> tuple[list[FloorChange], Mapping[str, Mapping[FloorName, FloorReading]]]:
+    def look(self, last: LastChanges, now: datetime) -> tuple[list[FloorChange], Readings]:
         """Give what began or ended since the last changes, and how each floor of each deployment stands."""
-        changes = [
-            FloorChange(name, floor, "resolved", now, "this floor is switched off")
-            for (name, floor), (is_open, _) in last.items()
-            if is_open and getattr(self._settings.of(name), floor) is None
-        ]
         readings: dict[str, dict[FloorName, FloorReading]] = {name: {} for name in self._counts}
+        changes = self._switched_off(last, now)
         for name, counts in self._counts.items():
             for floor in _SHARES:
                 limit = getattr(self._settings.of(name), floor)
                 if limit is not None:
-                    share, before = ShareFloor(name, floor, limit, self._settings), last.get((name, floor))
-                    # Where no row has come, as of a table that cannot be read, nothing says that an alert is over.
-                    minutes = counts.minutes.get(floor)
-                    found, reading = share.look(minutes or Minutes(), before, counts.answered_since, now)
-                    is_open = before is not None and before[0]
-                    readings[name][floor] = reading if minutes else replace(reading, active=is_open)
-                    changes += found if minutes else []
-        silences = self._look_for_silence(last, now)
-        for name, reading in self._silent(last, silences).items():
+                    check = ShareFloor(name, floor, limit, self._settings)
+                    found, readings[name][floor] = _look_at_share(check, counts, floor, last.get((name, floor)), now)
+                    changes += found
+        silences = self._look_for_silences(last, now)
+        for name, reading in self._silence_readings(last, silences).items():
             readings[name]["no_data"] = reading
         return [*changes, *silences], readings
 
-    def _look_for_silence(self, last: Last, now: datetime) -> list[FloorChange]:
-        opened = {name: at for (name, floor), (is_open, at) in last.items() if floor == "no_data" and is_open}
-        watched = {name: counts.heard for name, counts in self._counts.items() if counts.answered_since is not None}
-        return self._silences.look(watched, lambda name: self._settings.of(name).no_data, opened, now)
+    def _switched_off(self, last: LastChanges, now: datetime) -> list[FloorChange]:
+        return [
+            FloorChange(name, floor, "resolved", now, "this floor is switched off")
+            for (name, floor), (is_open, _) in last.items()
+            if is_open and getattr(self._settings.of(name), floor) is None
+        ]
 
-    def _silent(self, last: Last, found: Sequence[FloorChange]) -> Mapping[str, FloorReading]:
-        news = {change.deployment: change.change == "firing" for change in found}
+    def _look_for_silences(self, last: LastChanges, now: datetime) -> list[FloorChange]:
+        opened = {name: at for (name, floor), (is_open, at) in last.items() if floor == "no_data" and is_open}
+        answered = {name: one.request_times for name, one in self._counts.items() if one.answered_since is not None}
+        return self._no_data.look(answered, lambda name: self._settings.of(name).no_data, opened, now)
+
+    def _silence_readings(self, last: LastChanges, found: Sequence[FloorChange]) -> Mapping[str, FloorReading]:
+        changed = {change.deployment: change.change == "firing" for change in found}
         return {
-            name: _silence(counts, news.get(name, last.get((name, "no_data"), (False, None))[0]))
+            name: _silence_reading(counts, changed.get(name, last.get((name, "no_data"), (False, None))[0]))
             for name, counts in self._counts.items()
             if self._settings.of(name).no_data is not None
         }
 
 
-def _silence(counts: _Counts, is_open: bool) -> FloorReading:
-    if is_open or (counts.answered_since is not None and counts.heard.is_known):
+def _look_at_share(
+    check: ShareFloor, counts: _Counts, floor: FloorName, last: tuple[bool, datetime] | None, now: datetime
+) -> tuple[list[FloorChange], FloorReading]:
+    minutes = counts.minutes.get(floor)
+    changes, reading = check.look(minutes or MinuteCounts(), last, counts.answered_since, now)
+    if minutes:
+        return changes, reading
+    # Where no row has come, as of a table that cannot be read, nothing says that an alert is over.
+    return [], replace(reading, active=last is not None and last[0])
+
+
+def _silence_reading(counts: _Counts, is_open: bool) -> FloorReading:
+    times = counts.request_times
+    if is_open or (counts.answered_since is not None and times.is_known):
         return FloorReading(is_open)
     if counts.answered_since is None:
         return FloorReading(False, unjudged="no request has been answered yet")
-    days, needed = counts.heard.length // timedelta(days=1), LEAST_HISTORY // timedelta(days=1)
+    days, needed = times.length // timedelta(days=1), LEAST_HISTORY // timedelta(days=1)
     return FloorReading(False, unjudged=f"heard for {days} of the {needed} days that it takes to know the usual pauses")

@@ -1,4 +1,4 @@
-"""How many there were and how many were bad, by minute of event time, for the last two days."""
+"""Counts of all and of bad events by minute of event time, for the last two days."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.int64]
 KEPT = timedelta(days=2)
 LONGEST = timedelta(days=1)
-"""A stretch is no longer, however few there are in it."""
+"""A window is no longer than this, however few events it has."""
 _MINUTE = timedelta(minutes=1)
 
 
@@ -28,8 +28,8 @@ def time_of(minute: int) -> datetime:
 
 
 @dataclass(frozen=True)
-class Stretches:
-    """For each minute with something in it the stretch that ends with it: its first minute, all, and the bad ones."""
+class Windows:
+    """The window that ends with each minute that has an event: last minute, first minute, all events, bad events."""
 
     ends: Numbers
     firsts: Numbers
@@ -37,8 +37,8 @@ class Stretches:
     bad: Numbers
 
 
-class Minutes:
-    """Counts of one deployment; the same in whatever order the rows come."""
+class MinuteCounts:
+    """Counts by minute of one deployment and floor; they do not depend on the order of the rows."""
 
     def __init__(self) -> None:
         self._minutes = np.empty(0, np.int64)
@@ -62,8 +62,8 @@ class Minutes:
         self._merge(minutes[recent], bad[recent].astype(np.int64))
         self._forget(oldest)
 
-    def stretches(self, window: timedelta, minimum: int, until: datetime) -> Stretches:
-        """Give the stretch that ends with each minute up to `until`.
+    def windows(self, window: timedelta, minimum: int, until: datetime) -> Windows:
+        """Give the window that ends with each minute up to `until`.
 
         It is as long as `window`, or so much longer that it holds `minimum`, but no longer than a day.
         """
@@ -73,7 +73,7 @@ class Minutes:
         by_time = np.searchsorted(ends, ends - window // _MINUTE + 1)
         by_number = np.searchsorted(before, before[1:] - minimum, side="right") - 1
         first = np.maximum(np.minimum(by_time, by_number), np.searchsorted(ends, ends - LONGEST // _MINUTE + 1))
-        return Stretches(ends, ends[first], before[1:] - before[first], bad_before[1:] - bad_before[first])
+        return Windows(ends, ends[first], before[1:] - before[first], bad_before[1:] - bad_before[first])
 
     def reasons(self, first: int, last: int) -> Counter[str]:
         """Count the reasons of the bad ones from one minute to another, both included."""

@@ -1,4 +1,4 @@
-"""Is a deployment silent for longer than it ever is at this time of day?"""
+"""Detector of deployments that get no requests for longer than is usual at the time of day."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from monitor.floors.minute_counts import Numbers
-from monitor.floors.results import Finding, FloorChange
+from monitor.floors.results import FloorChange, FloorDetails
 
 SHORTEST = timedelta(hours=1)
 """A shorter silence is none, however busy the deployment is."""
@@ -23,8 +23,8 @@ _SLOT = timedelta(minutes=5)
 _DAY = timedelta(days=1) // _SLOT
 
 
-class Heard:
-    """When a deployment had requests, to five minutes, in the four weeks before the last one."""
+class RequestTimes:
+    """The slots of five minutes in which a deployment had requests, of the four weeks before the last one."""
 
     def __init__(self) -> None:
         self._slots: Numbers = np.empty(0, np.int64)
@@ -68,13 +68,14 @@ class Heard:
         return int((near if near.size >= _ENOUGH_PAUSES else pauses).max()) * _SLOT
 
 
-class Silences:
-    """Which deployments have gone silent.
+class NoDataDetector:
+    """Detector of silence, of all deployments.
 
-    A silence fires once it is longer than an hour and than `factor` times the usual pause (see `Heard.usual_pause`).
-    It lasts until the newest request of any deployment: a collector that is behind or down is no silence of each.
-    Where all are silent it lasts until now, and one of them tells of it. It is over with the next request, or after
-    four weeks. What should have fired more than three days ago is no news.
+    A silence fires once it is longer than an hour and than `factor` times the usual pause
+    (`RequestTimes.usual_pause`). It is measured up to the newest request of any deployment, so that a collector that
+    is behind or down silences none of them. Where all are silent it is measured up to now, and one alert stands for
+    all. It is over with the next request, or after four weeks. What should have fired more than three days ago does not
+    fire any more.
     """
 
     def __init__(self) -> None:
@@ -82,41 +83,58 @@ class Silences:
 
     def look(
         self,
-        heard: Mapping[str, Heard],
+        request_times: Mapping[str, RequestTimes],
         factor_of: Callable[[str], float | None],
         opened: Mapping[str, datetime],
         now: datetime,
     ) -> list[FloorChange]:
         """Give what begins or ends; `opened` says when the alerts fired that are open."""
-        lasts = {name: last for name, one in heard.items() if (last := one.until)}
+        lasts = {name: last for name, times in request_times.items() if (last := times.until)}
         newest = max(lasts.values(), default=now)
         over = [change for name, at in opened.items() if (change := _over(name, at, lasts.get(name), now))]
-        due = {}
-        for name, last in lasts.items():
-            factor = factor_of(name)
-            if factor is None or name in opened or now - last < SHORTEST:
-                continue
-            usual = heard[name].usual_pause()
-            if usual is not None:
-                limit = max(SHORTEST, factor * usual)
-                if last + limit <= now and now - last - limit <= _NEWS:
-                    due[name] = _firing(name, last, limit, usual, newest)
-        alone = {name: change for name, change in due.items() if change.at <= newest}
-        together = sorted((change.at, name) for name, change in due.items() if change.at > newest)
-        if together and not any(at > newest for at in opened.values()):
-            name = together[0][1]
-            alone[name] = due[name]
+        due = {
+            name: change
+            for name, last in lasts.items()
+            if name not in opened and (change := _due(name, request_times[name], factor_of(name), last, newest, now))
+        }
+        firing = _one_for_all_silent(due, opened, newest)
         # Where the clock was set back, the time in which it was seen begins anew.
-        self._pending = {name: min(self._pending.get(name, now), now) for name in alone}
-        return [*over, *(alone[name] for name, seen in self._pending.items() if now - seen >= PENDING)]
+        self._pending = {name: min(self._pending.get(name, now), now) for name in firing}
+        return [*over, *(firing[name] for name, seen in self._pending.items() if now - seen >= PENDING)]
+
+
+def _due(
+    name: str, times: RequestTimes, factor: float | None, last: datetime, newest: datetime, now: datetime
+) -> FloorChange | None:
+    """Give the alert of a deployment that is silent for too long; None where it is not."""
+    if factor is None or now - last < SHORTEST:
+        return None
+    usual = times.usual_pause()
+    if usual is None:
+        return None
+    limit = max(SHORTEST, factor * usual)
+    is_due = last + limit <= now and now - last - limit <= _NEWS
+    return _firing(name, last, limit, usual, newest) if is_due else None
+
+
+def _one_for_all_silent(
+    due: Mapping[str, FloorChange], opened: Mapping[str, datetime], newest: datetime
+) -> dict[str, FloorChange]:
+    """Give those that were silent while another deployment was not, and the first one of the others if none is open."""
+    firing = {name: change for name, change in due.items() if change.at <= newest}
+    together = sorted((change.at, name) for name, change in due.items() if change.at > newest)
+    if together and not any(at > newest for at in opened.values()):
+        name = together[0][1]
+        firing[name] = due[name]
+    return firing
 
 
 def _firing(name: str, last: datetime, limit: timedelta, usual: timedelta, newest: datetime) -> FloorChange:
-    finding = Finding(
+    details = FloorDetails(
         limit_seconds=limit.total_seconds(), usual_seconds=usual.total_seconds(), all_silent=last + limit > newest
     )
     reason = "the silence is longer than any that is usual"
-    return FloorChange(name, "no_data", "firing", last + limit, reason, since=last, finding=finding)
+    return FloorChange(name, "no_data", "firing", last + limit, reason, since=last, details=details)
 
 
 def _over(name: str, fired: datetime, last: datetime | None, now: datetime) -> FloorChange | None:

@@ -1,4 +1,4 @@
-"""What floors find."""
+"""Types of what floors find: the change of an alert, the numbers behind it, and the present reading."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ FloorName = Literal["errors", "empty_answers", "refusals", "unscored", "no_data"
 FLOORS: tuple[FloorName, ...] = get_args(FloorName)
 
 
-class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The numbers behind a change; of a share all but the last three, of silence these."""
+class FloorDetails(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The numbers behind a change: of a share all but the last three, of silence only these three."""
 
     share: float | None = None
     limit: float | None = None
@@ -44,7 +44,7 @@ class FloorChange:
     at: datetime
     reason: str
     since: datetime | None = None
-    finding: Finding | None = None
+    details: FloorDetails | None = None
 
 
 @dataclass(frozen=True)

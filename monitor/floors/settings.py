@@ -1,4 +1,4 @@
-"""What an installation may decide about floors."""
+"""Settings of floors: the limits, for all deployments and for single ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Share = Annotated[float, Gt(0), Le(1)]
 
 
 class FloorLimits(BaseModel):
-    """At which share of all is it a catastrophe? None: never."""
+    """The limit of each floor; None switches it off."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,12 +32,12 @@ class FloorLimits(BaseModel):
 
 
 class FloorSettings(FloorLimits):
-    """Limits for all deployments, over which stretch of time, and what is different for single ones."""
+    """Limits of all deployments, the window of a share, and the limits of single deployments."""
 
     window: Annotated[
         timedelta, BeforeValidator(reads_seconds("smhd")), Ge(timedelta(minutes=1)), Le(timedelta(hours=12))
     ] = timedelta(minutes=15)
-    """A share is one of this time at least; of longer where it has fewer than `minimum_requests`."""
+    """A share is of this much time at least; of more where that has fewer than `minimum_requests`."""
     minimum_requests: Annotated[int, Ge(1)] = 50
     """Of fewer no share is taken."""
     deployments: Mapping[str, FloorLimits] = Field(default_factory=dict)

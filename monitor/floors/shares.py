@@ -1,4 +1,4 @@
-"""Does a share of what a deployment does pass its limit, and when is it over?"""
+"""Check of one share of one deployment against its limit."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from monitor.floors.minute_counts import LONGEST, Minutes, Stretches, minute_of, time_of
-from monitor.floors.results import Finding, FloorChange, FloorName, FloorReading
+from monitor.floors.minute_counts import LONGEST, MinuteCounts, Windows, minute_of, time_of
+from monitor.floors.results import FloorChange, FloorDetails, FloorName, FloorReading
 from monitor.floors.settings import FloorSettings
 
 _OVER = 0.5
@@ -18,8 +18,8 @@ _MINUTE = timedelta(minutes=1)
 class ShareFloor:
     """One floor of one deployment.
 
-    It fires with the first minute whose stretch has at least `minimum_requests` and a share of bad ones of at least
-    the limit. It is over with the first later minute whose stretch has a share of at most half the limit, or a day
+    It fires with the first minute whose window has at least `minimum_requests` and a share of bad ones of at least
+    the limit. It is over with the first later minute whose window has a share of at most half the limit, or a day
     after the last request. Only the last day is judged, by the clock, and nothing up to the last recorded change.
     """
 
@@ -28,7 +28,7 @@ class ShareFloor:
 
     def look(
         self,
-        minutes: Minutes,
+        minutes: MinuteCounts,
         last_change: tuple[bool, datetime] | None,
         answered_since: datetime | None,
         now: datetime,
@@ -39,47 +39,47 @@ class ShareFloor:
         without one, nothing begins or ends.
         """
         is_open, since = last_change or (False, answered_since or now)
-        stretches = minutes.stretches(self._settings.window, self._settings.minimum_requests, now)
-        enough = stretches.totals >= self._settings.minimum_requests
-        begins = enough & (stretches.bad >= self._limit * stretches.totals)
-        ends = stretches.bad <= _OVER * self._limit * stretches.totals
-        judged = (stretches.ends > minute_of(max(since, now - LONGEST))) & (answered_since is not None)
+        windows = minutes.windows(self._settings.window, self._settings.minimum_requests, now)
+        enough = windows.totals >= self._settings.minimum_requests
+        begins = enough & (windows.bad >= self._limit * windows.totals)
+        ends = windows.bad <= _OVER * self._limit * windows.totals
+        judged = (windows.ends > minute_of(max(since, now - LONGEST))) & (answered_since is not None)
         changes: list[FloorChange] = []
         place = 0
         while (found := np.flatnonzero((ends if is_open else begins)[place:] & judged[place:])).size:
             place += int(found[0])
             is_open = not is_open
-            changes.append(self._change(minutes, stretches, place, is_open))
+            changes.append(self._change(minutes, windows, place, is_open))
             place += 1
-        last = time_of(int(stretches.ends[-1])) if stretches.ends.size else None
+        last = time_of(int(windows.ends[-1])) if windows.ends.size else None
         if is_open and answered_since is not None and (last is None or now - last > LONGEST):
             is_open = False
             at = max(since + _MINUTE, last + LONGEST) if last else now
             changes.append(FloorChange(self._deployment, self._floor, "resolved", at, "no request for a day"))
-        share = int(stretches.bad[-1]) / int(stretches.totals[-1]) if enough.any() and enough[-1] else None
-        unjudged = None if is_open else self._unjudged(stretches, answered_since, now)
+        share = int(windows.bad[-1]) / int(windows.totals[-1]) if enough.any() and enough[-1] else None
+        unjudged = None if is_open else self._unjudged(windows, answered_since, now)
         return changes, FloorReading(is_open, share, self._limit, unjudged)
 
-    def _unjudged(self, stretches: Stretches, answered_since: datetime | None, now: datetime) -> str | None:
-        """Say why the newest stretch can fire nothing."""
+    def _unjudged(self, windows: Windows, answered_since: datetime | None, now: datetime) -> str | None:
+        """Say why the newest window cannot fire."""
         minimum = self._settings.minimum_requests
-        total = int(stretches.totals[-1]) if stretches.ends.size else 0
+        total = int(windows.totals[-1]) if windows.ends.size else 0
         if answered_since is None:
             return "no request has been answered yet"
         if total < minimum:
             return f"too few to tell: {total:,} of {minimum:,} within a day"
-        last = time_of(int(stretches.ends[-1]))
+        last = time_of(int(windows.ends[-1]))
         if last <= now - LONGEST:
             return f"the newest is older than a day: {last:%Y-%m-%d %H:%M} UTC"
         if last <= answered_since:
             return f"none since the minute of the first answer, {last:%Y-%m-%d %H:%M} UTC"
         return None
 
-    def _change(self, minutes: Minutes, stretches: Stretches, place: int, begins: bool) -> FloorChange:
-        first, last = int(stretches.firsts[place]), int(stretches.ends[place])
-        total, bad = int(stretches.totals[place]), int(stretches.bad[place])
+    def _change(self, minutes: MinuteCounts, windows: Windows, place: int, begins: bool) -> FloorChange:
+        first, last = int(windows.firsts[place]), int(windows.ends[place])
+        total, bad = int(windows.totals[place]), int(windows.bad[place])
         mostly = max(minutes.reasons(first, last).items(), key=lambda one: (one[1], one[0]), default=(None, 0))[0]
-        finding = Finding(
+        details = FloorDetails(
             share=bad / total,
             limit=self._limit,
             ends_at=_OVER * self._limit,
@@ -95,5 +95,5 @@ class ShareFloor:
             time_of(last),
             "the share reached its limit" if begins else "the share fell to half its limit",
             since=time_of(minutes.first_bad(first, last)) if begins else None,
-            finding=finding,
+            details=details,
         )

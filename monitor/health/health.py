@@ -31,7 +31,7 @@ def health_of(
     """Judge by the age of the newest snapshot, None where there is none, the last refresh's problems, and the parts."""
     stale = staleness_of(age, refresh_seconds)
     is_fresh = stale is None and "list_deployments" not in problems_by_reason
-    failing = _told_once(parts)
+    failing = _grouped_by_problem(parts)
     problems = (*([stale] if stale else []), *problems_by_reason.values(), *failing)
     return Health(is_fresh and not failing, age, problems, is_fresh, tuple(parts))
 
@@ -44,7 +44,7 @@ def staleness_of(age: float | None, refresh_seconds: float) -> str | None:
     return f"The last refresh was {age:.0f} s ago; more than {limit:.0f} s." if age > limit else None
 
 
-def _told_once(parts: Sequence[PartState]) -> list[str]:
+def _grouped_by_problem(parts: Sequence[PartState]) -> list[str]:
     """What is wrong with parts, in a line for all of a host with the same problem."""
     places: dict[tuple[str, str], list[str]] = {}
     for part in parts:

@@ -67,7 +67,7 @@ class _Heard:
         return since > self.heartbeat.heartbeat_at - (SKEW if host == self.heartbeat.host else timedelta(0))
 
 
-class Parts:
+class HeartbeatReader:
     """What the rows of `_services` say.
 
     Hosts' clocks differ by up to an hour, so that a run counts as silent when no row of it came for some minutes of

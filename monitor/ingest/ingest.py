@@ -34,10 +34,10 @@ from monitor.floors import ANSWER_COLUMNS, KEPT, Floors
 from monitor.health.failures import FLOORS, JUDGES, REGRESSIONS, Failures
 from monitor.ingest.new_rows import NewRows
 from monitor.ingest.shared_rows import Into, SharedRows
-from monitor.regression import ANCHOR_COLUMNS, RELEASE_COLUMNS, Anchors, Releases, Streams
+from monitor.regression import ANCHOR_COLUMNS, RELEASE_COLUMNS, JudgeDriftDetectors, Releases, Streams
 from monitor.settings import MonitorSettings
-from monitor.snapshot import Figures
-from monitor.stats.collector_stats import BATCH_COLUMNS, REJECTED_COLUMNS, Books
+from monitor.snapshot import DeploymentState
+from monitor.stats.collector_stats import BATCH_COLUMNS, REJECTED_COLUMNS, CollectorStats
 from monitor.stats.judge_costs import JUDGE_COST_COLUMNS
 from monitor.stats.ratings import RATING_COLUMNS, Ratings
 from monitor.stats.requests import LOG_COLUMNS
@@ -52,7 +52,7 @@ _MOST_READERS = 4
 T = TypeVar("T")
 
 
-class Intake:
+class Ingest:
     """What the lake has told since the first row: sums and detectors, all in memory.
 
     What cannot be read or taken is counted in `failures`, leaves the rest alone, and comes again.
@@ -69,11 +69,11 @@ class Intake:
         self._releases = Releases()
         self.streams = Streams(settings.regression)
         self.floors = Floors(settings.floors)
-        self.anchors = Anchors(settings.regression.tolerance)
+        self.anchors = JudgeDriftDetectors(settings.regression.tolerance)
         self.silences = Silences(settings.silences)
-        self.books = Books()
+        self.collector_stats = CollectorStats()
         self._has_scores = False
-        self.figures: dict[str, Figures] = {}
+        self.state: dict[str, DeploymentState] = {}
         self.table_was_replaced = self.has_new_releases = False
         """Then only an intake that begins anew comes to the right sums, or readings."""
 
@@ -108,10 +108,10 @@ class Intake:
         """Take in what the collector says of its lines."""
 
         def batches(rows: pa.Table) -> None:
-            self.books = self.books.with_batches(rows)
+            self.collector_stats = self.collector_stats.with_batches(rows)
 
         def rejected(rows: pa.Table) -> None:
-            self.books = self.books.with_rejected(rows)
+            self.collector_stats = self.collector_stats.with_rejected(rows)
 
         self._take(BATCHES, None, BATCH_COLUMNS, batches)
         self._take(REJECTED, None, REJECTED_COLUMNS, rejected)
@@ -120,7 +120,7 @@ class Intake:
         """Take in answers, signals, scores and anchors of a deployment."""
         self._has_scores = True
         name = UNASSIGNED if deployment is None else deployment
-        logs: dict[str, Into] = {"read_parsed_logs": self._into(name, Figures.with_logs)}
+        logs: dict[str, Into] = {"read_parsed_logs": self._into(name, DeploymentState.with_logs)}
         if deployment is not None:
             logs[FLOORS] = partial(self.floors.add_logs, name, now=now)
         self._share(PARSED_LOGS, deployment, LOG_COLUMNS, logs, now)
@@ -129,18 +129,18 @@ class Intake:
             answers = partial(self.floors.add_answers, name, now=now)
             self._take(PARSED_LOGS, deployment, ANSWER_COLUMNS, answers, self._new_answers)
         signals: dict[str, Into] = {
-            "read_user_signals": self._into(name, Figures.with_signals),
+            "read_user_signals": self._into(name, DeploymentState.with_signals),
             REGRESSIONS: self._ratings.add,
         }
         self._share(USER_SIGNALS, deployment, RATING_COLUMNS, signals, now)
         scores: dict[str, Into] = {
-            "read_scores": self._into(name, Figures.with_scores),
+            "read_scores": self._into(name, DeploymentState.with_scores),
             FLOORS: partial(self.floors.add_scores, name, now=now),
             REGRESSIONS: partial(self.streams.add, now=now),
         }
         self._share(SCORES, deployment, SCORE_COLUMNS, scores, now)
         anchors: dict[str, Into] = {
-            "read_anchors": self._into(name, Figures.with_anchors),
+            "read_anchors": self._into(name, DeploymentState.with_anchors),
             JUDGES: self.anchors.feed,
         }
         self._share(ANCHORS, deployment, _ANCHOR_COLUMNS, anchors, now)
@@ -148,7 +148,7 @@ class Intake:
     def hand_on_ratings(self, now: datetime) -> None:
         """Count and watch the ratings whose hour is over."""
         takers = {
-            "read_user_signals": lambda name, rows: self._into(name, Figures.with_ratings)(rows),
+            "read_user_signals": lambda name, rows: self._into(name, DeploymentState.with_ratings)(rows),
             REGRESSIONS: lambda _, rows: self.streams.add(rows, now),
         }
         refused = self._failures.attempt(REGRESSIONS, lambda: self._ratings.hand_on(takers, now)) or {}
@@ -159,7 +159,7 @@ class Intake:
         """Take in what was told of alerts."""
         for deployment in deployments:
             name = UNASSIGNED if deployment is None else deployment
-            self._take(ALERTS, deployment, ALERT_COLUMNS, self._into(name, Figures.with_alerts))
+            self._take(ALERTS, deployment, ALERT_COLUMNS, self._into(name, DeploymentState.with_alerts))
 
     def has_all(self, name: str) -> bool:
         """Whether figures and detectors of a deployment lack nothing: else they know too little to end an alert."""
@@ -173,9 +173,9 @@ class Intake:
         places = [(spec, place) for spec in specs for place in (deployments if spec.per_deployment else [None])]
         return all(self._shared_rows.has_given(spec, place, f"read_{spec.name}") for spec, place in places)
 
-    def _into(self, name: str, add: Callable[[Figures, pa.Table], Figures]) -> Into:
+    def _into(self, name: str, add: Callable[[DeploymentState, pa.Table], DeploymentState]) -> Into:
         def into(rows: pa.Table) -> None:
-            self.figures[name] = add(self.figures.get(name, Figures()), rows)
+            self.state[name] = add(self.state.get(name, DeploymentState()), rows)
 
         return into
 

@@ -1,5 +1,5 @@
 from .formats.standard import webhook_body
-from .deliver import Attempt, Outcome, deliver
+from .deliver import Attempt, DeliveryOutcome, deliver
 from .network import connections, why_internal
 from .notifier import Notifier
 from .settings import WebhookSettings
@@ -9,7 +9,7 @@ from .send_test import send_test
 __all__ = [
     "Attempt",
     "Notifier",
-    "Outcome",
+    "DeliveryOutcome",
     "WebhookSettings",
     "connections",
     "deliver",

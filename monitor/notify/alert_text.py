@@ -32,7 +32,9 @@ def _summary(change: AlertChange) -> str:
                 f"from {_number(part.mean_before)} to {_number(part.mean_after)} in a part of the traffic, {part.name},"
             )
         return f"{where} {_moved(change)} {moved} since {time(change.since)}{judge}"
-    return f"{where}: alert is over; {change.reason}" if change.is_withdrawn else f"{where} is back at {after}"
+    return (
+        f"{where}: alert is over; {change.reason}" if change.ended_without_recovery else f"{where} is back at {after}"
+    )
 
 
 def description(change: AlertChange, external_url: str) -> str:
@@ -108,7 +110,7 @@ def _cause(change: AlertChange) -> str:
 def _resolved(change: AlertChange) -> list[str]:
     key = change.key
     lines = [f"Over: the alert on {key.metric} of deployment {key.deployment} that began {time(change.fired_at)}."]
-    if change.is_withdrawn:
+    if change.ended_without_recovery:
         return [*lines, f"Why: {change.reason}."]
     return [
         *lines,

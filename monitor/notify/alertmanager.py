@@ -12,8 +12,8 @@ import msgspec
 
 from monitor.alerts.change import AlertChange
 from monitor.alerts.pending import recorded_at
-from monitor.alerts.store import AlertBook
-from monitor.notify.deliver import Attempt, Outcome, deliver
+from monitor.alerts.store import AlertStore
+from monitor.notify.deliver import Attempt, DeliveryOutcome, deliver
 from monitor.notify.formats.standard import Alert, alert_of
 from monitor.notify.settings import WebhookSettings
 
@@ -27,7 +27,7 @@ _RETRY = timedelta(seconds=10)
 _log = logging.getLogger(__name__)
 
 
-class Posted(msgspec.Struct, frozen=True, rename="camel"):
+class PostedAlert(msgspec.Struct, frozen=True, rename="camel"):
     """An alert as `POST /api/v2/alerts` takes it."""
 
     labels: dict[str, str]
@@ -53,7 +53,7 @@ def post_alerts(
     return deliver(pool, str(settings.url).rstrip("/") + _PATH, body, {}, now)
 
 
-def _posted(change: AlertChange, external_url: str, unless_told: datetime) -> list[Posted]:
+def _posted(change: AlertChange, external_url: str, unless_told: datetime) -> list[PostedAlert]:
     over = recorded_at(change)
     newest = _as_posted(alert_of(change, external_url), unless_told if change.change == "firing" else over)
     if change.tier != "page" or change.is_floor:
@@ -69,12 +69,14 @@ def _with_other_severity(change: AlertChange) -> AlertChange:
     return replace(change, details=msgspec.structs.replace(change.details, tier="warn"))
 
 
-def _as_posted(alert: Alert, ends_at: datetime) -> Posted:
+def _as_posted(alert: Alert, ends_at: datetime) -> PostedAlert:
     # An end before the beginning is refused, and the beginning is an event time: it may be ahead of the clock.
-    return Posted(alert.labels, alert.annotations, alert.starts_at, max(ends_at, alert.starts_at), alert.generator_url)
+    return PostedAlert(
+        alert.labels, alert.annotations, alert.starts_at, max(ends_at, alert.starts_at), alert.generator_url
+    )
 
 
-class Alertmanager:
+class AlertmanagerSender:
     """Tells one Alertmanager of every alert that fires, each minute until it is over, and for 15 minutes that it is.
 
     So it knows them again after it was away, and forgets them an hour after the monitor is gone for good. Each change
@@ -82,7 +84,7 @@ class Alertmanager:
     """
 
     def __init__(
-        self, settings: WebhookSettings, book: AlertBook, pool: httpcore.ConnectionPool, external_url: str = ""
+        self, settings: WebhookSettings, book: AlertStore, pool: httpcore.ConnectionPool, external_url: str = ""
     ) -> None:
         self.settings = settings
         self.gone = False
@@ -126,7 +128,7 @@ class Alertmanager:
         streams = {change.key for change in current}
         late = {c.key: c for c in news if c.change == "resolved" and c.key not in streams}
         attempt = post_alerts([*current, *late.values()], self.settings, self._pool, self._external_url, now)
-        if attempt.outcome is not Outcome.DELIVERED:
+        if attempt.outcome is not DeliveryOutcome.DELIVERED:
             return self._rest(attempt.reason, now)
         self._sent_at = now
         self.problem = None

@@ -32,7 +32,7 @@ _ADVICE = {
 }
 
 
-class Outcome(StrEnum):
+class DeliveryOutcome(StrEnum):
     """What an attempt led to."""
 
     DELIVERED = "delivered"
@@ -45,7 +45,7 @@ class Outcome(StrEnum):
 class Attempt:
     """Outcome of one attempt, why in words, and how long the receiver asked to be left alone."""
 
-    outcome: Outcome
+    outcome: DeliveryOutcome
     reason: str
     retry_after: timedelta | None = None
 
@@ -61,9 +61,9 @@ def deliver(pool: httpcore.ConnectionPool, url: str, body: bytes, headers: Mappi
             answered = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
             return _judge(response.status, answered, b"" if response.status < 300 else _beginning(response), now)
     except httpcore.TimeoutException as error:
-        return Attempt(Outcome.FAILED, f"no answer in time ({type(error).__name__})")
+        return Attempt(DeliveryOutcome.FAILED, f"no answer in time ({type(error).__name__})")
     except _NETWORK_ERRORS as error:
-        return Attempt(Outcome.FAILED, f"{type(error).__name__}: {error}")
+        return Attempt(DeliveryOutcome.FAILED, f"{type(error).__name__}: {error}")
 
 
 def _headers(url: str, headers: Mapping[str, str]) -> list[tuple[bytes | str, bytes | str]]:
@@ -84,16 +84,18 @@ def _beginning(response: httpcore.Response) -> bytes:
 
 def _judge(status: int, headers: Mapping[str, str], beginning: bytes, now: datetime) -> Attempt:
     if 200 <= status < 300:
-        return Attempt(Outcome.DELIVERED, f"answered {status}")
+        return Attempt(DeliveryOutcome.DELIVERED, f"answered {status}")
     if 300 <= status < 400:
-        return Attempt(Outcome.FAILED, f"answered {status}: redirects are not followed, set the final address as url")
+        return Attempt(
+            DeliveryOutcome.FAILED, f"answered {status}: redirects are not followed, set the final address as url"
+        )
     said = "".join(c if c.isprintable() else " " for c in beginning.decode("utf-8", "replace"))[:_SHOWN_CHARACTERS]
     reason = f"answered {status}" + (f" ({said.strip()})" if said.strip() else "")
     if status in _ADVICE:
         reason = f"{reason}: {_ADVICE[status]}"
     if status == 410:
-        return Attempt(Outcome.GONE, reason)
-    return Attempt(Outcome.FAILED, reason, _retry_after(headers.get("retry-after"), now))
+        return Attempt(DeliveryOutcome.GONE, reason)
+    return Attempt(DeliveryOutcome.FAILED, reason, _retry_after(headers.get("retry-after"), now))
 
 
 def _retry_after(value: str | None, now: datetime) -> timedelta | None:

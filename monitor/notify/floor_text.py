@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from monitor.alerts.change import AlertChange
-from monitor.floors import Finding
+from monitor.floors import FloorDetails
 from monitor.notify.plain_text import duration, time
 
 
@@ -45,25 +45,25 @@ _SHARES: Mapping[str, _Words] = {
 
 def floor_summary(change: AlertChange) -> str:
     """Say in one line what happened."""
-    name, floor, finding = change.key.deployment, change.key.metric, change.details.floor
+    name, floor, details = change.key.deployment, change.key.metric, change.details.floor
     words = _SHARES.get(floor)
     if words is None:
-        return _silence(change, finding) if change.change == "firing" else f"{name}: {change.reason}"
-    if finding is None:
+        return _silence(change, details) if change.change == "firing" else f"{name}: {change.reason}"
+    if details is None:
         return f"{floor} of {name}: alert is over, {change.reason}"
     told = (
-        f"{_percent(finding.share)} of {finding.requests} {words.of} of {name} in the last "
-        f"{duration(timedelta(seconds=finding.window_seconds or 0))} {words.happened}"
+        f"{_percent(details.share)} of {details.requests} {words.of} of {name} in the last "
+        f"{duration(timedelta(seconds=details.window_seconds or 0))} {words.happened}"
     )
     if change.change == "resolved":
         return f"{floor} of {name}: alert is over, only {told}"
-    mostly = f", mostly {finding.mostly}" if finding.mostly else ""
-    return f"{told}{mostly}; limit {_percent(finding.limit)}"
+    mostly = f", mostly {details.mostly}" if details.mostly else ""
+    return f"{told}{mostly}; limit {_percent(details.limit)}"
 
 
 def floor_lines(change: AlertChange) -> list[str]:
     """Say in a few lines what a person who was just woken needs."""
-    name, floor, finding = change.key.deployment, change.key.metric, change.details.floor
+    name, floor, details = change.key.deployment, change.key.metric, change.details.floor
     if change.change == "resolved":
         return [
             f"Over: the alert on {floor} of deployment {name} that began {time(change.fired_at)}.",
@@ -74,25 +74,25 @@ def floor_lines(change: AlertChange) -> list[str]:
         f"Since: {time(change.since)}; found with what came until {time(change.changed_at)}.",
     ]
     words = _SHARES.get(floor)
-    if words is None or finding is None:
-        return [*lines, *_of_silence(finding)]
+    if words is None or details is None:
+        return [*lines, *_of_silence(details)]
     return [
         *lines,
-        f"How sure: this is counted, not estimated. It is over at {_percent(finding.ends_at)}.",
+        f"How sure: this is counted, not estimated. It is over at {_percent(details.ends_at)}.",
         f"What to do: look at {words.what_next}.",
     ]
 
 
-def _silence(change: AlertChange, finding: Finding | None) -> str:
-    usual = timedelta(seconds=(finding.usual_seconds or 0) if finding else 0)
+def _silence(change: AlertChange, details: FloorDetails | None) -> str:
+    usual = timedelta(seconds=(details.usual_seconds or 0) if details else 0)
     return (
         f"{change.key.deployment} has had no request since {time(change.since)}; at this time of day its longest pause "
         f"in four weeks was {duration(usual)}"
     )
 
 
-def _of_silence(finding: Finding | None) -> list[str]:
-    if finding is not None and finding.all_silent:
+def _of_silence(details: FloorDetails | None) -> list[str]:
+    if details is not None and details.all_silent:
         return [
             "What to do: no other deployment was heard later either. Look first whether the collector runs, and "
             "whether DIAL Core still writes and ships its log."

@@ -12,7 +12,7 @@ from monitor.alerts.pending import recorded_at
 
 
 @dataclass(frozen=True)
-class Message:
+class WebhookMessage:
     """Changes of one deployment, all `firing` or all `resolved`, of regressions or of floors; at least one."""
 
     changes: tuple[AlertChange, ...]
@@ -31,7 +31,7 @@ class Message:
         return ids[0] if len(ids) == 1 else hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()[:32]
 
 
-def messages(changes: Sequence[AlertChange], window: timedelta) -> list[Message]:
+def messages(changes: Sequence[AlertChange], window: timedelta) -> list[WebhookMessage]:
     """Group changes: those of one deployment and kind that were recorded within `window` of the first are a message.
 
     The window is [first, first + window), by the clock, and holds the first's own instant also where `window` is 0;
@@ -48,7 +48,7 @@ def messages(changes: Sequence[AlertChange], window: timedelta) -> list[Message]
         else:
             open_groups[of] = [change]
             groups.append(open_groups[of])
-    return [Message(tuple(group), recorded_at(group[0]) + window) for group in groups]
+    return [WebhookMessage(tuple(group), recorded_at(group[0]) + window) for group in groups]
 
 
 def _belongs(change: AlertChange, first: AlertChange, window: timedelta) -> bool:

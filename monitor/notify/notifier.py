@@ -11,24 +11,24 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from lake import ClockSteps
-from monitor.alerts.store import AlertBook
+from monitor.alerts.store import AlertStore
 from monitor.controls.silences import Silence
-from monitor.notify.alertmanager import Alertmanager
+from monitor.notify.alertmanager import AlertmanagerSender
 from monitor.notify.network import TIMEOUT_SECONDS, connections
 from monitor.notify.settings import WebhookSettings
-from monitor.notify.webhook_sender import Receiver
+from monitor.notify.webhook_sender import WebhookSender
 
 _LONGEST_SLEEP_SECONDS = 60.0
 _GOODBYE_SECONDS = 5.0
 
 
 class Notifier:
-    """Delivers each pending change of the alert book to each receiver at least once; see `Receiver`."""
+    """Delivers each pending change of the alert book to each receiver at least once; see `WebhookSender`."""
 
     def __init__(
         self,
         webhooks: Sequence[WebhookSettings],
-        book: AlertBook,
+        book: AlertStore,
         external_url: str = "",
         *,
         internal_hosts: Collection[str] = (),
@@ -51,13 +51,13 @@ class Notifier:
             raise ValueError(f"webhook name {twice[0]!r} is used twice; give every webhook a name of its own")
         self._clock = clock
         self._monotonic = monotonic or (lambda: clock().timestamp())
-        self._receivers: list[Receiver | Alertmanager] = []
+        self._receivers: list[WebhookSender | AlertmanagerSender] = []
         for webhook in webhooks:
             pool = connections(internal_hosts, timeout)
             self._receivers.append(
-                Alertmanager(webhook, book, pool, external_url)
+                AlertmanagerSender(webhook, book, pool, external_url)
                 if webhook.format == "alertmanager"
-                else Receiver(webhook, book, pool, external_url, silences, group, generator)
+                else WebhookSender(webhook, book, pool, external_url, silences, group, generator)
             )
         self._news = [threading.Event() for _ in self._receivers]
         self._stopping = threading.Event()
@@ -80,7 +80,7 @@ class Notifier:
     def silence(self, silences: Sequence[Silence], *, is_certain: bool = True) -> None:
         """Hold back by these from the next look on; where it is not certain that they are all, those before stay."""
         for receiver in self._receivers:
-            if isinstance(receiver, Receiver) and (is_certain or receiver.silences is None):
+            if isinstance(receiver, WebhookSender) and (is_certain or receiver.silences is None):
                 receiver.silences = silences
 
     def run_due(self, now: datetime) -> datetime | None:
@@ -110,7 +110,7 @@ class Notifier:
         for news in self._news:
             news.set()
 
-    def _serve(self, receiver: Receiver | Alertmanager, news: threading.Event) -> None:
+    def _serve(self, receiver: WebhookSender | AlertmanagerSender, news: threading.Event) -> None:
         steps = ClockSteps(self._clock, self._monotonic)
         while not self._stopping.is_set():
             news.clear()

@@ -13,11 +13,11 @@ import httpcore
 
 from monitor.alerts.change import AlertChange, DeliveryKind
 from monitor.alerts.pending import held_back
-from monitor.alerts.store import AlertBook
+from monitor.alerts.store import AlertStore
 from monitor.controls.silences import Silence, silence_of
-from monitor.notify.deliver import Attempt, Outcome, deliver
+from monitor.notify.deliver import Attempt, DeliveryOutcome, deliver
 from monitor.notify.formats import FORMATS
-from monitor.notify.group import Message, messages
+from monitor.notify.group import WebhookMessage, messages
 from monitor.notify.retry_delays import next_delay
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.sign import signed_headers
@@ -40,7 +40,7 @@ class _Settled:
     at: datetime
 
 
-class Receiver:
+class WebhookSender:
     """Delivers each pending change of the alert book to one receiver at least once, under the same webhook-id.
 
     Changes go through stages: those that are silenced are held back, the others grouped into messages, and a message
@@ -52,7 +52,7 @@ class Receiver:
     def __init__(
         self,
         settings: WebhookSettings,
-        book: AlertBook,
+        book: AlertStore,
         pool: httpcore.ConnectionPool,
         external_url: str = "",
         silences: Sequence[Silence] | None = (),
@@ -145,26 +145,26 @@ class Receiver:
         pending = self._book.pending(self.settings.name, now)
         return [change for change in pending if change.change_id not in held]
 
-    def _due(self, message: Message, now: datetime) -> datetime | None:
+    def _due(self, message: WebhookMessage, now: datetime) -> datetime | None:
         """Try what is due; returns when to try again, None if the message is settled."""
         if now < message.ready_at:
             return message.ready_at
         retry = self._retries.get(message.message_id)
         return retry.due if retry and now < retry.due else self._send(message, now)
 
-    def _send(self, message: Message, now: datetime) -> datetime | None:
+    def _send(self, message: WebhookMessage, now: datetime) -> datetime | None:
         if message.message_id in self._unrecorded:
             return self._record(message, now)
         if self.gone:
             return self._give_up(message, "the receiver answered 410 Gone before", now)
         attempt = self._attempt(message, now)
-        if attempt.outcome is Outcome.DELIVERED:
+        if attempt.outcome is DeliveryOutcome.DELIVERED:
             others = len(message.changes) - 1
             reason = f"{attempt.reason}, in one message with {others} more" if others else attempt.reason
             self._unrecorded[message.message_id] = _Settled("delivered", reason, now)
             return self._record(message, now)
         self._fail(attempt.reason)
-        if attempt.outcome is Outcome.GONE:
+        if attempt.outcome is DeliveryOutcome.GONE:
             self.gone = True
             return self._give_up(message, attempt.reason, now)
         return self._plan_retry(message, attempt, now)
@@ -173,15 +173,15 @@ class Receiver:
         self.failed_attempts += 1
         self.problem = f"webhook {self.settings.name}: {reason}"
 
-    def _attempt(self, message: Message, now: datetime) -> Attempt:
+    def _attempt(self, message: WebhookMessage, now: datetime) -> Attempt:
         try:
             body = FORMATS[self.settings.format](message.newest, self.settings.name, self._external_url)
             headers = signed_headers(message.message_id, now, body, self.settings.secret)
             return deliver(self._pool, str(self.settings.url), body, headers, now)
         except Exception as error:  # whatever is wrong with one message holds up no other, and is given up in the end
-            return Attempt(Outcome.FAILED, f"{type(error).__name__}: {error}")
+            return Attempt(DeliveryOutcome.FAILED, f"{type(error).__name__}: {error}")
 
-    def _plan_retry(self, message: Message, attempt: Attempt, now: datetime) -> datetime | None:
+    def _plan_retry(self, message: WebhookMessage, attempt: Attempt, now: datetime) -> datetime | None:
         retry = self._retries.get(message.message_id)
         attempts = retry.attempts + 1 if retry else 1
         delay = next_delay(attempts, attempt.retry_after, self._generator)
@@ -193,7 +193,7 @@ class Receiver:
         _log.warning("Webhook %s for %s: %s; next attempt in %s", name, message.message_id, attempt.reason, delay)
         return now + delay
 
-    def _give_up(self, message: Message, reason: str, now: datetime) -> datetime | None:
+    def _give_up(self, message: WebhookMessage, reason: str, now: datetime) -> datetime | None:
         for change in message.changes:
             _log.error(
                 "Webhook %s was not told that %s of %s is %s: %s. Check the webhook's url and receiver.",
@@ -202,7 +202,7 @@ class Receiver:
         self._unrecorded[message.message_id] = _Settled("undeliverable", reason, now)
         return self._record(message, now)
 
-    def _record(self, message: Message, now: datetime) -> datetime | None:
+    def _record(self, message: WebhookMessage, now: datetime) -> datetime | None:
         """Write the rows of what is settled; returns when to try that again, None if they are written."""
         settled, name = self._unrecorded[message.message_id], self.settings.name
         try:

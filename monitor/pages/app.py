@@ -71,7 +71,7 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> Fas
         page = overview_of(snapshot) if snapshot else None
         text = templates.get_template("overview.html").render(
             page=page,
-            books=snapshot.books if snapshot else None,
+            collector_stats=snapshot.collector_stats if snapshot else None,
             silences=snapshot.silences if snapshot else (),
             health=monitor.health(),
             summary=summary,
@@ -81,12 +81,12 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> Fas
     @app.get("/deployment")
     def deployment(name: str) -> HTMLResponse:
         snapshot = monitor.snapshot
-        figures = snapshot.deployments.get(name) if snapshot else None
-        card, axis = card_of(name, figures) if figures else (None, None)
+        state = snapshot.deployments.get(name) if snapshot else None
+        card, axis = card_of(name, state) if state else (None, None)
         silences = [one for one in snapshot.silences if one.deployment in (None, name)] if snapshot else []
         text = templates.get_template("deployment_page.html").render(
             name=name, card=card, axis=axis, silences=silences, snapshot=snapshot, summary=summary
         )
-        return HTMLResponse(text, status_code=404 if snapshot and not figures else 200)
+        return HTMLResponse(text, status_code=404 if snapshot and not state else 200)
 
     return app

@@ -11,15 +11,15 @@ from monitor.alerts.change import AlertChange
 from monitor.floors import REFUSAL, FloorName, FloorReading
 from monitor.pages.charts import TimeAxis, axis_of, bars, height_of, line
 from monitor.regression import UNDECIDED, Judgement, JudgeReading, Reading, Scale, Status
-from monitor.snapshot import Figures, Snapshot
-from monitor.stats.scores import MetricScores
+from monitor.snapshot import DeploymentState, Snapshot
+from monitor.stats.scores import MetricStats
 from monitor.stats.timeline import Timeline
 
 _MOST_CARDS = 100
 
 
 @dataclass(frozen=True)
-class Row:
+class MetricRow:
     """One metric of a deployment. `trend` is path data; `reference_height` stands in the same chart."""
 
     metric: str
@@ -63,20 +63,20 @@ class Card:
     """One deployment."""
 
     name: str
-    figures: Figures
-    rows: tuple[Row, ...]
+    state: DeploymentState
+    rows: tuple[MetricRow, ...]
     answers: str
     busiest: int
 
     @property
     def regressions(self) -> tuple[ActiveRegression, ...]:
         """Those that have not ended."""
-        return tuple(_regressions(self.name, self.figures))
+        return tuple(_regressions(self.name, self.state))
 
     @property
     def not_measured(self) -> Mapping[FloorName, str]:
         """Limits of what nothing measures, and why."""
-        metrics = self.figures.scores.metrics
+        metrics = self.state.scores.metrics
         found: dict[FloorName, str] = {}
         if REFUSAL not in metrics:
             found["refusals"] = f"no score of the metric {REFUSAL}"
@@ -87,12 +87,12 @@ class Card:
     @property
     def urgent(self) -> bool:
         """Whether any metric has an active regression, or a limit is passed."""
-        return bool(self.regressions or self.figures.passed)
+        return bool(self.regressions or self.state.passed)
 
     @property
     def other_signals(self) -> Mapping[str, int]:
         """All signals that are neither a like nor a dislike."""
-        signals = self.figures.traffic.signals
+        signals = self.state.requests.signals
         return {name: number for name, number in signals.items() if name not in ("like", "dislike")}
 
 
@@ -150,59 +150,59 @@ def overview_of(snapshot: Snapshot) -> Overview:
     """Work out the page."""
     axis = axis_of(_timelines(snapshot.deployments))
     ordered = sorted(snapshot.deployments.items(), key=lambda item: _urgency(*item))
-    readings = [(name, metric, reading) for name, figures in ordered for metric, reading in figures.readings.items()]
+    readings = [(name, metric, reading) for name, state in ordered for metric, reading in state.readings.items()]
     return Overview(
         taken_at=snapshot.taken_at,
         axis=axis,
-        cards=tuple(_card(name, figures, axis) for name, figures in ordered[:_MOST_CARDS]),
+        cards=tuple(_card(name, state, axis) for name, state in ordered[:_MOST_CARDS]),
         left_out=max(0, len(ordered) - _MOST_CARDS),
-        regressions=tuple(one for name, figures in ordered for one in _regressions(name, figures)),
-        passed=tuple((c, _floor_of(c, figures)) for _, figures in ordered for c in figures.passed),
+        regressions=tuple(one for name, state in ordered for one in _regressions(name, state)),
+        passed=tuple((c, _floor_of(c, state)) for _, state in ordered for c in state.passed),
         watching=sum(reading.status is Status.WATCHING for _, _, reading in readings),
         learning=sum(reading.status is Status.LEARNING for _, _, reading in readings),
-        stopped=sum(len(figures.stopped) for figures in snapshot.deployments.values()),
+        stopped=sum(len(state.stopped) for state in snapshot.deployments.values()),
     )
 
 
-def card_of(name: str, figures: Figures) -> tuple[Card, TimeAxis | None]:
+def card_of(name: str, state: DeploymentState) -> tuple[Card, TimeAxis | None]:
     """Work out the card of one deployment alone, and the axis of its charts."""
-    axis = axis_of(_timelines({name: figures}))
-    return _card(name, figures, axis), axis
+    axis = axis_of(_timelines({name: state}))
+    return _card(name, state, axis), axis
 
 
-def _regressions(name: str, figures: Figures) -> Iterator[ActiveRegression]:
-    for metric, reading in figures.readings.items():
+def _regressions(name: str, state: DeploymentState) -> Iterator[ActiveRegression]:
+    for metric, reading in state.readings.items():
         if reading.status is Status.REGRESSED:
-            yield ActiveRegression(name, metric, reading, figures.judgements.get(metric, UNDECIDED))
+            yield ActiveRegression(name, metric, reading, state.judgements.get(metric, UNDECIDED))
 
 
-def _floor_of(change: AlertChange, figures: Figures) -> FloorReading | None:
-    return next((reading for floor, reading in figures.floors.items() if floor == change.key.metric), None)
+def _floor_of(change: AlertChange, state: DeploymentState) -> FloorReading | None:
+    return next((reading for floor, reading in state.floors.items() if floor == change.key.metric), None)
 
 
-def _timelines(deployments: Mapping[str, Figures]) -> Iterator[Timeline]:
-    for figures in deployments.values():
-        yield figures.traffic.answers_over_time
-        for scores in figures.watched.values():
+def _timelines(deployments: Mapping[str, DeploymentState]) -> Iterator[Timeline]:
+    for state in deployments.values():
+        yield state.requests.answers_over_time
+        for scores in state.watched.values():
             yield scores.values_over_time
 
 
-def _urgency(name: str, figures: Figures) -> tuple[bool, bool, int, str]:
-    is_calm = not (any(_regressions(name, figures)) or figures.passed)
-    return is_calm, not figures.scores.metrics, -figures.traffic.requests, name
+def _urgency(name: str, state: DeploymentState) -> tuple[bool, bool, int, str]:
+    is_calm = not (any(_regressions(name, state)) or state.passed)
+    return is_calm, not state.scores.metrics, -state.requests.total, name
 
 
-def _card(name: str, figures: Figures, axis: TimeAxis | None) -> Card:
-    answers = [weight for weight, _ in axis.sums(figures.traffic.answers_over_time)] if axis else []
-    rows = tuple(_row(metric, scores, figures, axis) for metric, scores in figures.watched.items())
-    return Card(name, figures, rows, bars(answers), int(max(answers, default=0)))
+def _card(name: str, state: DeploymentState, axis: TimeAxis | None) -> Card:
+    answers = [weight for weight, _ in axis.sums(state.requests.answers_over_time)] if axis else []
+    rows = tuple(_row(metric, scores, state, axis) for metric, scores in state.watched.items())
+    return Card(name, state, rows, bars(answers), int(max(answers, default=0)))
 
 
-def _row(metric: str, scores: MetricScores, figures: Figures, axis: TimeAxis | None) -> Row:
+def _row(metric: str, scores: MetricStats, state: DeploymentState, axis: TimeAxis | None) -> MetricRow:
     sums = axis.sums(scores.values_over_time) if axis else []
-    reading = figures.readings.get(metric)
+    reading = state.readings.get(metric)
     reference = reading.reference_mean if reading else None
-    return Row(
+    return MetricRow(
         metric=metric,
         reading=reading,
         version=scores.version,
@@ -210,8 +210,8 @@ def _row(metric: str, scores: MetricScores, figures: Figures, axis: TimeAxis | N
         scale=scores.scale,
         trend=line([value / weight if weight else None for weight, value in sums]),
         reference_height=None if reference is None else height_of(reference),
-        anchors=figures.judges.get(metric),
-        judgement=figures.judgements.get(metric, UNDECIDED),
-        stopped=figures.stopped.get(metric),
-        idle_since=figures.idle.get(metric),
+        anchors=state.judges.get(metric),
+        judgement=state.judgements.get(metric, UNDECIDED),
+        stopped=state.stopped.get(metric),
+        idle_since=state.idle.get(metric),
     )

@@ -2,7 +2,7 @@
 
 from monitor.regression.detector import Detector
 from monitor.regression.e_detector.betting import Interval, mean_interval
-from monitor.regression.judge_drift.anchors import ANCHOR_COLUMNS, Anchors, JudgeReading
+from monitor.regression.judge_drift.anchors import ANCHOR_COLUMNS, JudgeDriftDetectors, JudgeReading
 from monitor.regression.judge_drift.verdict import judgement_of
 from monitor.regression.judgement import MEASURED, UNDECIDED, Judgement, Shift, Verdict
 from monitor.regression.observations import Observation
@@ -18,9 +18,9 @@ __all__ = [
     "MEASURED",
     "RELEASE_COLUMNS",
     "UNDECIDED",
-    "Anchors",
     "Detector",
     "Interval",
+    "JudgeDriftDetectors",
     "JudgeReading",
     "Judgement",
     "Observation",

@@ -10,7 +10,7 @@ from monitor.regression.arrays import Floats, Integers
 from monitor.regression.e_detector.betting import Interval
 from monitor.regression.observations import Observations
 from monitor.regression.reference import CONFIDENCE, Reference, rounded_down
-from monitor.regression.segments.partition import Choice, Partition, choose, numbers_of
+from monitor.regression.segments.partition import PartitionChoice, SegmentPartition, choose, numbers_of
 from monitor.regression.settings import RegressionSettings
 
 _LARGE = 4
@@ -45,7 +45,7 @@ class Baselines:
         """Baseline of the whole at its first look, or at the last try."""
         self._parts: tuple[Reference, ...] = ()
         self.whole = Reference(settings)
-        self.partition = Partition()
+        self.partition = SegmentPartition()
         self.shares: Floats = np.ones(1)
         """Share of each segment in the reference that they were chosen from, by weight."""
         self.whole_shares: Floats = np.ones(1)
@@ -171,7 +171,7 @@ class Baselines:
             of_it = numbers == number
             self._parts[number].add(values[of_it], weights[of_it], np.zeros(int(of_it.sum()), dtype=np.intp), at)
 
-    def _references(self, chosen: Choice, sizes: Integers) -> tuple[Reference, ...]:
+    def _references(self, chosen: PartitionChoice, sizes: Integers) -> tuple[Reference, ...]:
         confidence = 1.0 - (1.0 - CONFIDENCE) / (_TRIES * chosen.out_of * len(sizes))
         known = sizes if chosen.partition.has_others else sizes[:-1]
         parts = [Reference(self._settings, confidence, size, self._first) for size in known.tolist()]

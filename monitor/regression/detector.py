@@ -14,12 +14,12 @@ from monitor.regression.baselines import Baselines
 from monitor.regression.e_detector.alarm import Alarm
 from monitor.regression.e_detector.bets import ALL, Bets, slack_of
 from monitor.regression.e_detector.betting import Interval, mean_interval
-from monitor.regression.e_detector.change_point import ChangePoint, History
-from monitor.regression.e_detector.power import Power
+from monitor.regression.e_detector.change_point import BatchHistory, ChangePoint
+from monitor.regression.e_detector.power import DetectionPower
 from monitor.regression.observations import Observation, Observations
 from monitor.regression.reading import Reading, Status, Tier
-from monitor.regression.segments.classes import Classes
-from monitor.regression.segments.mix import SegmentChange, Split, shares_and_means, split
+from monitor.regression.segments.classes import TrafficClasses
+from monitor.regression.segments.mix import Decomposition, SegmentChange, decompose, shares_and_means
 from monitor.regression.settings import RegressionSettings
 
 _DROP = 0.1
@@ -48,12 +48,12 @@ class Detector:
     def __init__(self, settings: RegressionSettings) -> None:
         self._settings = settings
         self._baselines = Baselines(settings)
-        self._classes = Classes()
+        self._classes = TrafficClasses()
         self._window = Observations.of([])
         self._batch_starts, self._batch_sizes = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.intp)
         self._worse, self._better = Alarm(settings.log_threshold), Alarm(settings.log_threshold)
         self._log_page_threshold = settings.log_page_threshold(1)
-        self._history = History()
+        self._history = BatchHistory()
         self._tier: Tier | None = None
         self._fallen = ALL
         self._change: ChangePoint | None = None
@@ -68,7 +68,7 @@ class Detector:
 
     @property
     def beyond(self) -> Mapping[str, int]:
-        """How many conversations have values beyond those that are told apart, by attribute; see `Classes`."""
+        """How many conversations have values beyond those that are told apart, by attribute; see `TrafficClasses`."""
         return self._classes.beyond
 
     def update(self, batch: Sequence[Observation], streams: int = 1) -> Reading | None:
@@ -171,13 +171,13 @@ class Detector:
     def _tell(self, changed: Literal["on", "off"] | None, start: np.int64) -> Reading | None:
         if changed == "off":
             began, self._change, self._tier = self._change, None, None
-            recovery, self._history = self._history.rise(self._fallen), History()
+            recovery, self._history = self._history.rise(self._fallen), BatchHistory()
             return self._read(self._worse.log_evidence_against, began, recovery or began)
         if changed == "on":
             at = moment(int(start))
             self._fallen = self._worse.leading
             self._change = self._history.fall(self._fallen) or ChangePoint(at, at, at)
-            self._history = History()
+            self._history = BatchHistory()
             self._tier = "warn"
         pages = self._worse.is_on and self._worse.log_evidence >= self._log_page_threshold and self._tier != "page"
         if pages:
@@ -191,7 +191,7 @@ class Detector:
         known = reference.interval if changed else None
         smallest_drop, delay = self._power()
         parts = self._split(since or self._window)
-        told = parts if parts and len(reference.references) > 1 else Split(())
+        told = parts if parts and len(reference.references) > 1 else Decomposition(())
         settings = self._settings
         return Reading(
             status=self.status,
@@ -231,14 +231,14 @@ class Detector:
             beyond=tuple(sorted(self.beyond.items())),
         )
 
-    def _split(self, after: Observations) -> Split | None:
+    def _split(self, after: Observations) -> Decomposition | None:
         reference = self._baselines
         if self.status is Status.LEARNING or not after:
             return None
         found = shares_and_means(reference.numbers(after), after.values, after.weights, len(reference.references))
-        return split(reference.partition.names, (reference.shares, reference.means), found)
+        return decompose(reference.partition.names, (reference.shares, reference.means), found)
 
-    def _named(self, parts: Split) -> SegmentChange | None:
+    def _named(self, parts: Decomposition) -> SegmentChange | None:
         """Give the segment that fired, or the one with the greatest part in a fall where all together did."""
         fired = self._baselines.partition.names[self._fallen] if self._tier and self._fallen != ALL else None
         return next((one for one in parts.segments if one.name == fired), parts.most_worsened)
@@ -278,7 +278,7 @@ class Detector:
         threshold = self._settings.log_threshold + (np.log(2.0) if len(self._baselines.references) > 1 else 0.0)
         per_batch = float(np.mean(self._batch_sizes)) * float(watched.mean())
         values, weights = self._window.values[watched], self._window.weights[watched]
-        power = Power(values, weights, self._levels[watched], per_batch, threshold)
+        power = DetectionPower(values, weights, self._levels[watched], per_batch, threshold)
         delay = power.delay(mean - _DROP)
         return power.smallest_drop(mean, _SOON / batch), _repeated(batch, delay) if np.isfinite(delay) else None
 

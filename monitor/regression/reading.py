@@ -103,7 +103,7 @@ class Reading:
     """Conversations of the last `observations` that are of no segment with a reference: nothing is found in them."""
     beyond: tuple[tuple[str, int], ...] = ()
     """Attributes of the traffic with too many values, by name, and how many conversations had a later one; see
-    `Classes`."""
+    `TrafficClasses`."""
     kept: bool = False
     """Whether its alert alone says that it is regressed: computed anew, as with other settings, it is not."""
 

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from monitor.regression.arrays import Integers, Times, begins_of, microseconds, moment, sizes_of
-from monitor.regression.batches.batches import Batches, Closed
-from monitor.regression.batches.grouping import LeftOut, Sorter
-from monitor.regression.batches.worst_answers import Answers
+from monitor.regression.batches.batches import Batches, ClosedBatches
+from monitor.regression.batches.grouping import ScoreGrouper, SkipReason
+from monitor.regression.batches.worst_answers import WorstByBatch
 from monitor.regression.detector import Detector
 from monitor.regression.reading import Reading, Status, StreamKey, Transition, TransitionKind
 from monitor.regression.releases import Releases
@@ -36,7 +36,7 @@ class _Stream:
     """By the clock, when the last new row came."""
     releases: int = 0
     """Marked ones that it has passed."""
-    worst: Answers = field(default_factory=Answers.none)
+    worst: WorstByBatch = field(default_factory=WorstByBatch.none)
     error: Exception | None = None
     """Why it has stopped."""
 
@@ -51,11 +51,11 @@ class Streams:
     - A score of a backfill is left out: it is about the past of a stream that has moved on, and would be taken for
       traffic of the oldest open batch, or after a restart for a part of the reference.
     - A score without a value is left out. So are rows that cannot be used, such as a value outside [0, 1] or a time
-      in the future; `left_out` counts them by reason, and the first of each reason is logged.
+      in the future; `skipped` counts them by reason, and the first of each reason is logged.
     - A sampling probability of null counts as 1.
     - A conversation is of the class of traffic (`segment`) of its first score in the batch; one that cannot be read is
       none, so that its score counts like one of an unknown class.
-    - An attribute of traffic with too many values is named in the log, once, see `Classes`.
+    - An attribute of traffic with too many values is named in the log, once, see `TrafficClasses`.
     - A metric's range is laid on the scale from 0 (worst) to 1 (best), see `Scale`; one that has no better end or no
       two ends is not watched (`no_scale`). A metric whose range or direction changes is a new stream.
     - Batches of all streams are taken in by their ends. The evidence that pages grows with the number of metrics of
@@ -73,14 +73,14 @@ class Streams:
         self._settings = settings
         self._releases = releases or Releases()
         self._streams: dict[tuple[StreamKey, Scale], _Stream] = {}
-        self._sorter = Sorter(settings.segment_by)
+        self._sorter = ScoreGrouper(settings.segment_by)
         self._told: set[str] = set()
         """Attributes with too many values that the log has named."""
 
     @property
-    def left_out(self) -> Mapping[LeftOut, int]:
+    def skipped(self) -> Mapping[SkipReason, int]:
         """How many rows took no part, by reason."""
-        return dict(self._sorter.left_out)
+        return dict(self._sorter.skipped)
 
     @property
     def stopped(self) -> Mapping[StreamKey, Exception]:
@@ -109,7 +109,7 @@ class Streams:
             if stream.error is None:
                 stream.batches.add(news.rows)
             else:
-                self._sorter.left_out["stopped"] += len(news.rows)
+                self._sorter.skipped["stopped"] += len(news.rows)
 
     def advance(self, now: datetime) -> list[Transition]:
         """Close batches; returns what began or ended, in order of time.
@@ -187,7 +187,7 @@ class Streams:
         return newest
 
     def _advance(
-        self, key: StreamKey, scale: Scale, stream: _Stream, closed: Closed, begun: Times
+        self, key: StreamKey, scale: Scale, stream: _Stream, closed: ClosedBatches, begun: Times
     ) -> Iterator[Transition]:
         worst = stream.worst.then(closed.worst)
         stream.worst = worst.of_latest()
@@ -200,7 +200,7 @@ class Streams:
             yield Transition(key, change, moment(int(end)), reading.on(scale), answers)
 
     def _take(
-        self, key: StreamKey, stream: _Stream, closed: Closed, streams: Integers
+        self, key: StreamKey, stream: _Stream, closed: ClosedBatches, streams: Integers
     ) -> Iterator[tuple[int, Reading]]:
         starts = closed.ends - self._settings.batch // timedelta(microseconds=1)
         passed = np.searchsorted(self._releases.of(key.deployment, key.metric), starts, side="right")

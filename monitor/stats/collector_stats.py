@@ -25,7 +25,7 @@ REJECTED_COLUMNS = ("reason",)
 
 
 @dataclass(frozen=True)
-class Books:
+class CollectorStats:
     """Totals since the first batch.
 
     `unaccounted` is how many lines were handed over and have no outcome, which a defect alone can bring about; below
@@ -46,7 +46,7 @@ class Books:
         """All lines."""
         return sum(self.lines.values())
 
-    def with_batches(self, rows: pa.Table) -> Books:
+    def with_batches(self, rows: pa.Table) -> CollectorStats:
         """Add rows of `_batches` (columns BATCH_COLUMNS)."""
         lines = {name: self.lines[name] + (pc.sum(rows[column]).as_py() or 0) for name, column in OUTCOMES.items()}
         # The books of a batch that does not say how many lines it had cannot be checked.
@@ -54,20 +54,20 @@ class Books:
         ended = sum(pc.sum(checked[column]).as_py() or 0 for column in OUTCOMES.values())
         unaccounted = self.unaccounted + (pc.sum(checked["lines"]).as_py() or 0) - ended
         commits = (self.last_commit, pc.max(rows["committed_at"]).as_py())
-        books = replace(
+        collector_stats = replace(
             self, lines=lines, unaccounted=unaccounted, last_commit=max(filter(None, commits), default=None)
         )
         # A batch of ratings alone has no newest request, and so says nothing of the lag.
         dated = rows.filter(pc.and_(pc.is_valid(rows["newest_requested_at"]), pc.is_valid(rows["committed_at"])))
         if not dated.num_rows:
-            return books
+            return collector_stats
         committed_at = pc.max(dated["committed_at"]).as_py()
         if self.newest_batch is not None and committed_at < self.newest_batch:
-            return books
+            return collector_stats
         newest = dated.filter(pc.equal(dated["committed_at"], pa.scalar(committed_at, dated["committed_at"].type)))
         lag = committed_at - pc.max(newest["newest_requested_at"]).as_py()
-        return replace(books, newest_batch=committed_at, lag_seconds=age_of(lag))
+        return replace(collector_stats, newest_batch=committed_at, lag_seconds=age_of(lag))
 
-    def with_rejected(self, rows: pa.Table) -> Books:
+    def with_rejected(self, rows: pa.Table) -> CollectorStats:
         """Add rows of `_rejected` (columns REJECTED_COLUMNS)."""
         return replace(self, rejected=added(self.rejected, counts(rows["reason"], "unknown")))

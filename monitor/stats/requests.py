@@ -27,7 +27,7 @@ LOG_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Traffic:
+class RequestStats:
     """Totals since the first row.
 
     `responses` counts every call by HTTP status, `answers` the calls that a person made, `failed` the calls with
@@ -45,14 +45,14 @@ class Traffic:
     answers_over_time: Timeline = field(default_factory=Timeline)
 
     @property
-    def requests(self) -> int:
+    def total(self) -> int:
         """All calls."""
         return sum(self.responses.values())
 
     @property
     def has_answered(self) -> bool:
         """Whether any call has not failed: anybody can ask for a name that there is not."""
-        return self.requests > self.failed
+        return self.total > self.failed
 
     @property
     def own_cost(self) -> float:
@@ -67,7 +67,7 @@ class Traffic:
         """What the answers that people saw took in all: the price of each with all calls that it led to."""
         return self.entry_amount / PER_UNIT
 
-    def with_logs(self, rows: pa.Table) -> Traffic:
+    def with_logs(self, rows: pa.Table) -> RequestStats:
         """Add rows of `parsed_logs` (columns LOG_COLUMNS)."""
         is_entry = pc.fill_null(rows["is_entry"], False)
         answered_at = rows["requested_at"].filter(is_entry).drop_null()
@@ -86,7 +86,7 @@ class Traffic:
             answers_over_time=self.answers_over_time.with_values(answered_at, ones, ones),
         )
 
-    def with_signals(self, rows: pa.Table) -> Traffic:
+    def with_signals(self, rows: pa.Table) -> RequestStats:
         """Add rows of `user_signals` (column `signal`)."""
         return replace(self, signals=added(self.signals, counts(rows["signal"], "unknown")))
 

@@ -67,7 +67,7 @@ _EXEMPLAR_LIMIT = 128 - len("response_id")
 
 
 @dataclass(frozen=True)
-class WorstAnswer:
+class ExemplarAnswer:
     """The answer with the lowest score of those that came into a bucket last."""
 
     response_id: str
@@ -80,7 +80,7 @@ class Histogram:
 
     counts: tuple[int, ...] = (0,) * (len(BUCKETS) + 1)
     amount: int = 0
-    worst: tuple[WorstAnswer | None, ...] = (None,) * (len(BUCKETS) + 1)
+    worst: tuple[ExemplarAnswer | None, ...] = (None,) * (len(BUCKETS) + 1)
 
     @property
     def total(self) -> float:
@@ -104,7 +104,7 @@ class Histogram:
             (candidates,) = np.nonzero((index == bucket) & namable)
             if len(candidates):
                 row = int(candidates[np.argmin(values[candidates])])
-                worst[bucket] = WorstAnswer(rows["response_id"][row].as_py(), float(values[row]))
+                worst[bucket] = ExemplarAnswer(rows["response_id"][row].as_py(), float(values[row]))
         return Histogram(
             tuple(old + new for old, new in zip(self.counts, new_counts, strict=True)),
             self.amount + exact_sum(values),
@@ -113,7 +113,7 @@ class Histogram:
 
 
 @dataclass(frozen=True)
-class MetricScores:
+class MetricStats:
     """One metric of one deployment. `version` and `judge` are those of the newest score.
 
     That is the newest one of the service; a backfill's only where the service has made none.
@@ -132,7 +132,7 @@ class MetricScores:
         """Whether the newest score was made `IDLE` ago or longer."""
         return now - self.scored_at >= IDLE
 
-    def with_scores(self, rows: pa.Table) -> MetricScores:
+    def with_scores(self, rows: pa.Table) -> MetricStats:
         """Add rows that have a value."""
         late = np.asarray(pc.subtract(rows["scored_at"], rows["requested_at"]).cast(pa.int64()).to_numpy())
         fresh = _where(rows, (late < OLD / timedelta(microseconds=1)) & ~_is_backfill(rows))
@@ -147,7 +147,7 @@ class MetricScores:
 
 
 @dataclass(frozen=True)
-class Scores:
+class ScoreStats:
     """Totals since the first row.
 
     `evaluations` counts the rows of the service, `skips` those without a value by their reason, and `last_scored_at` is
@@ -157,22 +157,22 @@ class Scores:
     evaluations: int = 0
     skips: dict[str, int] = field(default_factory=dict)
     last_scored_at: datetime | None = None
-    metrics: Mapping[str, MetricScores] = field(default_factory=dict)
+    metrics: Mapping[str, MetricStats] = field(default_factory=dict)
 
-    def with_scores(self, rows: pa.Table) -> Scores:
+    def with_scores(self, rows: pa.Table) -> ScoreStats:
         """Add rows of `scores` (columns SCORE_COLUMNS)."""
         without_value = np.isnan(floats(rows["value"]))
         is_new = ~_is_backfill(rows)
         skips = counts(rows["reason"].filter(pa.array(without_value & is_new)), "unknown")
         newest = pc.max(rows["scored_at"].filter(pa.array(is_new))).as_py()
-        return Scores(
+        return ScoreStats(
             evaluations=self.evaluations + int(is_new.sum()),
             skips=added(self.skips, skips),
             last_scored_at=max(filter(None, (self.last_scored_at, newest)), default=None),
             metrics=self._metrics_with(_where(rows.select(_OF_METRIC), ~without_value)),
         )
 
-    def _metrics_with(self, rows: pa.Table) -> Mapping[str, MetricScores]:
+    def _metrics_with(self, rows: pa.Table) -> Mapping[str, MetricStats]:
         metrics = dict(self.metrics)
         # The library's tables promise these three; a row of another writer without them still counts as evaluated.
         dated = pc.and_(pc.is_valid(rows["requested_at"]), pc.is_valid(rows["scored_at"]))
@@ -194,13 +194,13 @@ class Scores:
         return {name: metrics[name] for name in sorted(metrics)}
 
 
-def _newest(rows: pa.Table) -> MetricScores:
+def _newest(rows: pa.Table) -> MetricStats:
     of_service = _where(rows, ~_is_backfill(rows))
     some = of_service if of_service.num_rows else rows
     row = some.slice(pc.index(some["scored_at"], pc.max(some["scored_at"])).as_py(), 1).to_pylist()[0]
     scale = Scale.of(row["direction"], row["low"], row["high"])
     version = str(row["metric_version"] or "")
-    return MetricScores(version, row["judge"], row["scored_at"], not of_service.num_rows, scale)
+    return MetricStats(version, row["judge"], row["scored_at"], not of_service.num_rows, scale)
 
 
 def _where(rows: pa.Table, chosen: NDArray[np.bool_]) -> pa.Table:

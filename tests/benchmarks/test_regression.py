@@ -55,8 +55,8 @@ def test_the_detector_that_is_told_the_mean_is_the_real_evidence() -> None:
     for stream, statistic in zip(counts, ours_with(counts, kind, 0.7), strict=True):
         sizes = stream.sum(axis=1).astype(int)
         falls = 1.0 - np.concatenate([np.repeat(kind.means, of_hour) for of_hour in stream])
-        course = Evidence().course(falls, np.ones(len(falls)), 0.3, np.repeat(np.arange(60), sizes), 60)
-        assert course.log_values(np.arange(60)) == pytest.approx(statistic, abs=1e-9)
+        trajectory = Evidence().trajectory(falls, np.ones(len(falls)), 0.3, np.repeat(np.arange(60), sizes), 60)
+        assert trajectory.log_values(np.arange(60)) == pytest.approx(statistic, abs=1e-9)
 
 
 def test_the_bounds_of_the_benchmark_are_the_real_ones() -> None:

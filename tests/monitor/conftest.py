@@ -38,7 +38,7 @@ class Clock:
         self.now += timedelta(**by)
 
 
-class Rows:
+class ScoreColumns:
     """Writes rows as the collector and the evaluator do."""
 
     def __init__(self, lake: Lake) -> None:
@@ -121,8 +121,8 @@ def lake(tmp_path: Path) -> Lake:
 
 
 @pytest.fixture
-def rows(lake: Lake) -> Rows:
-    return Rows(lake)
+def rows(lake: Lake) -> ScoreColumns:
+    return ScoreColumns(lake)
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def strange_name() -> str:
 
 
 @pytest.fixture
-def three_deployments(rows: Rows) -> None:
+def three_deployments(rows: ScoreColumns) -> None:
     """rag-search lost its faithfulness 10 hours ago, the strange one is well, gpt-4o is not scored."""
     rows.hours("rag-search", 48, lambda left: 0.82 if left > 10 else 0.35, "faithfulness_kprecision")
     rows.hours(STRANGE_NAME, 30, lambda left: 0.7, "faithfulness_kprecision", seed=2)
@@ -192,7 +192,7 @@ def serve() -> Iterator[Callable[[Any], str]]:
         thread.join(60)
 
 
-class Receiver:
+class WebhookSender:
     """Takes webhooks and keeps their bodies."""
 
     def __init__(self) -> None:
@@ -208,8 +208,8 @@ class Receiver:
 
 
 @pytest.fixture
-def receiver(serve: Callable[[Any], str]) -> Receiver:
-    receiver = Receiver()
+def receiver(serve: Callable[[Any], str]) -> WebhookSender:
+    receiver = WebhookSender()
     receiver.address = serve(receiver) + "/hook"
     return receiver
 

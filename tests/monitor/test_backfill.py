@@ -96,6 +96,6 @@ def test_a_regression_is_found_as_if_there_had_been_none(
 def test_a_metric_that_only_a_backfill_has_scored_has_no_detector(monitor: Monitor, rows: Any, clock: Any) -> None:
     """It learns its reference from new answers alone; its scores are drawn."""
     old_scores(rows, clock, 0.5, days=3)
-    figures = seen(monitor)
-    assert figures.readings == {}
-    assert len(figures.scores.metrics[METRIC].values_over_time.quarters) > 250
+    state = seen(monitor)
+    assert state.readings == {}
+    assert len(state.scores.metrics[METRIC].values_over_time.quarters) > 250

@@ -93,7 +93,7 @@ def test_rows_of_an_earlier_version_are_people_s(monitor: Monitor, lake: Lake, c
     write_deltalake(uri, PARSED_LOGS.rows([row] * 60).select(schema.names), mode="append")
     monitor.refresh()
     assert monitor.snapshot is not None
-    figures = monitor.snapshot.deployments["old"]
-    assert (figures.traffic.requests, figures.traffic.entry_cost, dict(figures.other_traffic)) == (60, 30.0, {})
-    assert figures.floors["errors"].share == 0.0
+    state = monitor.snapshot.deployments["old"]
+    assert (state.requests.total, state.requests.entry_cost, dict(state.other_requests)) == (60, 30.0, {})
+    assert state.floors["errors"].share == 0.0
     assert monitor.health().problems == ()

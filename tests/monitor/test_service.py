@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lake import ALERTS, SCORES, USER_SIGNALS, Lake, Table
-from monitor.regression import Anchors, Status, Streams
+from monitor.regression import JudgeDriftDetectors, Status, Streams
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
 
@@ -24,12 +24,12 @@ def test_a_refresh_publishes_what_every_table_says(monitor: Monitor, three_deplo
     assert snapshot is not None
     assert list(snapshot.deployments) == sorted(["rag-search", strange_name, "gpt-4o", "_unassigned"])
     rag = snapshot.deployments["rag-search"]
-    assert rag.traffic.answers == 960
-    assert rag.traffic.signals == {"like": 2, "dislike": 1, "regenerate": 1}
+    assert rag.requests.answers == 960
+    assert rag.requests.signals == {"like": 2, "dislike": 1, "regenerate": 1}
     assert rag.readings["faithfulness_kprecision"].status is Status.REGRESSED
     assert snapshot.deployments[strange_name].readings["faithfulness_kprecision"].status is Status.WATCHING
-    assert snapshot.books.handed_over == 3014
-    assert snapshot.books.rejected == {"not_json": 2, "no_time": 1}
+    assert snapshot.collector_stats.handed_over == 3014
+    assert snapshot.collector_stats.rejected == {"not_json": 2, "no_time": 1}
     assert snapshot.failures == {}
 
 
@@ -47,16 +47,16 @@ def test_a_restart_comes_to_the_same_numbers(
     again.refresh()
     assert monitor.snapshot is not None
     assert again.snapshot is not None
-    for name, figures in monitor.snapshot.deployments.items():
+    for name, state in monitor.snapshot.deployments.items():
         restarted = again.snapshot.deployments[name]
-        assert restarted.traffic == figures.traffic
-        assert restarted.alerts == figures.alerts
-        assert restarted.scores.skips == figures.scores.skips
-        assert restarted.judge_costs == figures.judge_costs
-        for metric, scores in figures.scores.metrics.items():
+        assert restarted.requests == state.requests
+        assert restarted.alerts == state.alerts
+        assert restarted.scores.skips == state.scores.skips
+        assert restarted.judge_costs == state.judge_costs
+        for metric, scores in state.scores.metrics.items():
             assert restarted.scores.metrics[metric].histogram.total == scores.histogram.total
             assert restarted.scores.metrics[metric].histogram.counts == scores.histogram.counts
-    assert again.snapshot.books == monitor.snapshot.books
+    assert again.snapshot.collector_stats == monitor.snapshot.collector_stats
 
 
 @pytest.mark.usefixtures("three_deployments")
@@ -126,7 +126,7 @@ def test_each_row_counts_once(monitor: Monitor, rows: Any):
     rows.logs("a", {})
     monitor.refresh()
     assert monitor.snapshot is not None
-    assert monitor.snapshot.deployments["a"].traffic.requests == 3
+    assert monitor.snapshot.deployments["a"].requests.total == 3
 
 
 def test_a_broken_table_leaves_the_others_alone(monitor: Monitor, lake: Lake, rows: Any):
@@ -139,15 +139,15 @@ def test_a_broken_table_leaves_the_others_alone(monitor: Monitor, lake: Lake, ro
     log.write_text("not a commit")
     monitor.refresh()
     assert monitor.snapshot is not None
-    assert monitor.snapshot.deployments["good"].traffic.requests == 1
-    assert monitor.snapshot.deployments["bad"].traffic.requests == 1
+    assert monitor.snapshot.deployments["good"].requests.total == 1
+    assert monitor.snapshot.deployments["bad"].requests.total == 1
     assert monitor.snapshot.failures == {"read_user_signals": 1}
     health = monitor.health()
     assert health.healthy
     assert "user_signals of 'bad'" in health.problems[0]
     log.write_bytes(whole)
     monitor.refresh()
-    assert monitor.snapshot.deployments["bad"].traffic.signals == {"like": 1}
+    assert monitor.snapshot.deployments["bad"].requests.signals == {"like": 1}
     assert monitor.health().problems == ()
 
 
@@ -161,10 +161,10 @@ def test_a_detector_that_fails_stops_neither_floors_nor_figures(
 
     rows.logs("rag", *[{"status": 500 if number % 2 else 200} for number in range(100)])
     monkeypatch.setattr(Streams, "readings", broken)
-    monkeypatch.setattr(Anchors, "readings", broken)
+    monkeypatch.setattr(JudgeDriftDetectors, "readings", broken)
     monitor.refresh()
     assert monitor.snapshot is not None
-    assert monitor.snapshot.deployments["rag"].traffic.failed == 50
+    assert monitor.snapshot.deployments["rag"].requests.failed == 50
     assert monitor.snapshot.deployments["rag"].floors["errors"].share == 0.5
     assert dict(monitor.snapshot.failures) == {"find_regressions": 1, "judge_regressions": 1}
     assert any("a number that cannot be" in problem for problem in monitor.health().problems)
@@ -179,10 +179,10 @@ def test_a_deployment_that_leaves_the_lake_disappears(monitor: Monitor, lake: La
     monitor.refresh()
     assert monitor.snapshot is not None
     assert list(monitor.snapshot.deployments) == ["stays"]
-    assert monitor.snapshot.deployments["stays"].traffic.requests == 2
+    assert monitor.snapshot.deployments["stays"].requests.total == 2
     rows.logs("goes", {}, {}, {})
     monitor.refresh()
-    assert monitor.snapshot.deployments["goes"].traffic.requests == 3
+    assert monitor.snapshot.deployments["goes"].requests.total == 3
 
 
 @pytest.mark.usefixtures("three_deployments")
@@ -222,9 +222,9 @@ def test_only_the_newest_version_of_a_metric_is_watched(monitor: Monitor, rows: 
     rows.scores("a", {"metric_version": "1", "value": 0.1, "requested_at": times[0]})
     monitor.refresh()
     assert monitor.snapshot is not None
-    figures = monitor.snapshot.deployments["a"]
-    assert figures.scores.metrics["faithfulness_kprecision"].version == "2"
-    assert figures.readings["faithfulness_kprecision"].mean == pytest.approx(0.9)
+    state = monitor.snapshot.deployments["a"]
+    assert state.scores.metrics["faithfulness_kprecision"].version == "2"
+    assert state.readings["faithfulness_kprecision"].mean == pytest.approx(0.9)
 
 
 def test_health_says_why(monitor: Monitor, clock: Any, rows: Any):

@@ -24,7 +24,7 @@ def mark(changes: Sequence[AlertChange], bad: str, good: str, neither: str) -> s
     """Give the mark of what the changes are: bad, good, or neither where an alert ended without a recovery."""
     if changes[0].change == "firing":
         return bad
-    return neither if any(change.is_withdrawn for change in changes) else good
+    return neither if any(change.ended_without_recovery for change in changes) else good
 
 
 def text_of(change: AlertChange, changes: Sequence[AlertChange], external_url: str) -> str:
@@ -46,7 +46,7 @@ def _happened(changes: Sequence[AlertChange]) -> str:
 
 
 def _ended(changes: Sequence[AlertChange]) -> str:
-    withdrawn = sum(change.is_withdrawn for change in changes)
+    withdrawn = sum(change.ended_without_recovery for change in changes)
     if not withdrawn:
         return f"{len(changes)} metrics are well again"
     return f"{len(changes)} alerts are over, {withdrawn} of them without a recovery"

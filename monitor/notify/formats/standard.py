@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from monitor.alerts.change import AlertChange, WorstAnswer
-from monitor.floors import Finding
+from monitor.floors import FloorDetails
 from monitor.notify.alert_text import WORST, description, summary
 from monitor.notify.link import link_to
 from monitor.notify.plain_text import one_line
@@ -30,7 +30,7 @@ class Alert(msgspec.Struct, frozen=True, rename="camel"):
     fingerprint: str
 
 
-class Mean(msgspec.Struct, frozen=True):
+class MeanScore(msgspec.Struct, frozen=True):
     """A mean score; the 95 % interval is null for the reference."""
 
     mean: float | None
@@ -38,7 +38,7 @@ class Mean(msgspec.Struct, frozen=True):
     upper: float | None = None
 
 
-class Data(msgspec.Struct, frozen=True):
+class WebhookData(msgspec.Struct, frozen=True):
     """What Alertmanager's shape has no place for in an alert. Ids and numbers only, never the text of a user."""
 
     change_id: str
@@ -46,8 +46,8 @@ class Data(msgspec.Struct, frozen=True):
     deployment: str
     metric: str
     metric_version: str
-    before: Mean
-    after: Mean
+    before: MeanScore
+    after: MeanScore
     since: datetime | None
     changed_at: datetime
     log_evidence: float | None
@@ -58,15 +58,15 @@ class Data(msgspec.Struct, frozen=True):
     segments: tuple[SegmentChange, ...]
     verdict: str | None
     """What has changed; null for a floor, which is counted and not judged."""
-    judge_shift: Mean | None
+    judge_shift: MeanScore | None
     worst: tuple[WorstAnswer, ...]
     link: str | None
     """Where the deployment's page is."""
-    floor: Finding | None
+    floor: FloorDetails | None
     """Of an alert of a floor: its numbers."""
 
 
-class Body(msgspec.Struct, frozen=True, rename="camel"):
+class WebhookBody(msgspec.Struct, frozen=True, rename="camel"):
     """Changes of alerts of one deployment (https://prometheus.io/docs/alerting/latest/configuration/#webhook_config)."""
 
     group_key: str
@@ -77,7 +77,7 @@ class Body(msgspec.Struct, frozen=True, rename="camel"):
     common_annotations: dict[str, str]
     external_url: str = msgspec.field(name="externalURL")
     alerts: list[Alert]
-    data: list[Data]
+    data: list[WebhookData]
     version: str = "4"
     truncated_alerts: int = 0
 
@@ -90,7 +90,7 @@ def webhook_body(changes: Sequence[AlertChange], receiver: str, external_url: st
     """
     group = {"alertname": _name(changes[0]), "deployment": one_line(changes[0].key.deployment)}
     alerts = [alert_of(change, external_url) for change in changes]
-    body = Body(
+    body = WebhookBody(
         group_key="{}:{" + ", ".join(f"{name}={_quoted(value)}" for name, value in group.items()) + "}",
         status=changes[0].change,
         receiver=receiver,
@@ -141,17 +141,17 @@ def _name(change: AlertChange) -> str:
     return FLOOR_ALERT_NAME if change.is_floor else ALERT_NAME
 
 
-def _data(change: AlertChange, external_url: str) -> Data:
+def _data(change: AlertChange, external_url: str) -> WebhookData:
     details = change.details
     shift = details.judge_shift
-    return Data(
+    return WebhookData(
         change_id=change.change_id,
         alert_id=change.alert_id,
         deployment=change.key.deployment,
         metric=change.key.metric,
         metric_version=change.key.metric_version,
-        before=Mean(change.reference_mean),
-        after=Mean(change.current_mean, change.current_lower, change.current_upper),
+        before=MeanScore(change.reference_mean),
+        after=MeanScore(change.current_mean, change.current_lower, change.current_upper),
         since=change.since,
         changed_at=change.changed_at,
         log_evidence=change.log_evidence,
@@ -160,7 +160,7 @@ def _data(change: AlertChange, external_url: str) -> Data:
         mix=details.mix,
         segments=details.segments,
         verdict=None if change.is_floor else change.verdict or "undecided",
-        judge_shift=None if shift is None else Mean(shift, details.judge_shift_lower, details.judge_shift_upper),
+        judge_shift=None if shift is None else MeanScore(shift, details.judge_shift_lower, details.judge_shift_upper),
         worst=details.worst[:WORST],
         link=link_to(change.key.deployment, external_url) or None,
         floor=details.floor,

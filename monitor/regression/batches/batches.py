@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from monitor.regression.arrays import Floats, Integers, Times, begins_of, microseconds, sizes_of
-from monitor.regression.batches.worst_answers import Answers, worst_of_each
+from monitor.regression.batches.worst_answers import WorstByBatch, worst_of_each
 from monitor.regression.observations import Observations, Segment
 from monitor.regression.segments.partition import in_use
 
@@ -19,7 +19,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ScoreColumns:
     """Scores in columns: times, ids, `values` in [0, 1] and `weights`, the inverse of sampling probabilities.
 
     `segments` are places in `kinds`.
@@ -36,22 +36,24 @@ class Rows:
     def __len__(self) -> int:
         return len(self.at)
 
-    def where(self, chosen: NDArray[np.bool_]) -> Rows:
+    def where(self, chosen: NDArray[np.bool_]) -> ScoreColumns:
         """Give some of them."""
         if chosen.all():
             return self
         mask = pa.array(chosen)
         numbers = self.values[chosen], self.weights[chosen], self.segments[chosen]
         conversations, responses = self.conversations.filter(mask), self.responses.filter(mask)
-        return Rows(self.at[chosen], conversations, responses, *numbers, self.kinds)
+        return ScoreColumns(self.at[chosen], conversations, responses, *numbers, self.kinds)
 
-    def alone(self) -> Rows:
+    def alone(self) -> ScoreColumns:
         """Give them without the ids and kinds of others, that they were among."""
         conversations, responses = _alone(self.conversations), _alone(self.responses)
-        return Rows(self.at, conversations, responses, self.values, self.weights, *in_use(self.segments, self.kinds))
+        return ScoreColumns(
+            self.at, conversations, responses, self.values, self.weights, *in_use(self.segments, self.kinds)
+        )
 
     @classmethod
-    def together(cls, parts: list[Rows]) -> Rows:
+    def together(cls, parts: list[ScoreColumns]) -> ScoreColumns:
         """Put them behind each other."""
         if len(parts) == 1:
             return parts[0]
@@ -70,12 +72,12 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class ClosedBatches:
     """Batches that were closed, in order of time: their conversations, when each ends, and its worst answers."""
 
     observations: Observations
     ends: Times
-    worst: Answers
+    worst: WorstByBatch
 
 
 class Batches:
@@ -96,13 +98,13 @@ class Batches:
     def __init__(self, length: timedelta, grace: timedelta) -> None:
         self._length = length // _MICROSECOND
         self._grace = grace // _MICROSECOND
-        self._open: list[Rows] = []
+        self._open: list[ScoreColumns] = []
         self._oldest: int | None = None
         self._first_open: int | None = None
         """Number of the first batch, counted from 1970, that is not closed."""
         self._scale: float | None = None
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: ScoreColumns) -> None:
         """Put scores into their batches, or into the oldest open one if theirs is closed."""
         if not len(rows):
             return
@@ -110,7 +112,7 @@ class Batches:
         self._oldest = oldest if self._oldest is None else min(self._oldest, oldest)
         self._open.append(rows)
 
-    def close(self, watermark: datetime) -> Closed | None:
+    def close(self, watermark: datetime) -> ClosedBatches | None:
         """Give the batches that ended at least `grace` before `watermark`, if there are any with a score."""
         until = (microseconds(watermark) - self._grace) // self._length
         if self._oldest is None or self._oldest >= until:
@@ -124,16 +126,16 @@ class Batches:
         found = self._observations(rows, numbers)
         worst = worst_of_each((numbers + 1) * self._length, rows.at, rows.values, rows.responses)
         self._first_open = int(numbers.max()) + 1
-        return Closed(found, worst.ends[begins_of(worst.ends)], worst)
+        return ClosedBatches(found, worst.ends[begins_of(worst.ends)], worst)
 
-    def _take(self, limit: int) -> Rows:
+    def _take(self, limit: int) -> ScoreColumns:
         closing = [part for rows in self._open if len(part := rows.where(rows.at < limit))]
         # Else a few open scores would hold the ids of a year.
         self._open = [rest.alone() for rows in self._open if len(rest := rows.where(rows.at >= limit))]
         self._oldest = min((int(rows.at.min()) // self._length for rows in self._open), default=None)
-        return Rows.together(closing)
+        return ScoreColumns.together(closing)
 
-    def _observations(self, rows: Rows, numbers: Times) -> Observations:
+    def _observations(self, rows: ScoreColumns, numbers: Times) -> Observations:
         conversations = np.asarray(rows.conversations.indices)
         order = np.lexsort((rows.weights, rows.values, rows.at, conversations, numbers))
         numbers, conversations = numbers[order], conversations[order]

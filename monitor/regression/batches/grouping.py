@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from monitor.regression.arrays import Floats, groups_of, moment
-from monitor.regression.batches.batches import Rows
+from monitor.regression.batches.batches import ScoreColumns
 from monitor.regression.observations import Segment
 from monitor.regression.reading import StreamKey
 from monitor.regression.scale import Scale
 from monitor.regression.segments.partition import in_use, segment_of
 
-LeftOut = Literal[
+SkipReason = Literal[
     "backfill", "no_value", "no_stream", "no_time", "future", "no_scale", "out_of_range", "bad_probability", "stopped"
 ]
 """Why a row takes no part."""
@@ -42,32 +42,32 @@ _COLUMNS = (
     "is_backfill",
     "segment",
 )
-_EXPECTED: frozenset[LeftOut] = frozenset({"backfill", "no_value", "no_scale"})
+_EXPECTED: frozenset[SkipReason] = frozenset({"backfill", "no_value", "no_scale"})
 _SMALLEST_PROBABILITY = 1e-9
 _NONE = pa.scalar(None, pa.string())
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Sorted:
+class StreamRows:
     """News of one stream: the times of all its rows, and those rows that have a score."""
 
     key: StreamKey
     scale: Scale
     first: datetime
     latest: datetime
-    rows: Rows
+    rows: ScoreColumns
 
 
-class Sorter:
+class ScoreGrouper:
     """Gives each stream its rows, and counts those that cannot be used; the first of each reason is logged."""
 
     def __init__(self, segment_by: tuple[str, ...] = ()) -> None:
         """`segment_by` are the attributes of `scores.segment` that tell classes of traffic apart."""
         self._segment_by = segment_by
-        self.left_out: Counter[LeftOut] = Counter()
+        self.skipped: Counter[SkipReason] = Counter()
 
-    def sort(self, scores: pa.Table, latest: datetime) -> Iterator[Sorted]:
+    def sort(self, scores: pa.Table, latest: datetime) -> Iterator[StreamRows]:
         """Sort rows of `scores`, in any order; a stream may come twice. Rows after `latest` are of the future."""
         table = scores.select(_COLUMNS).combine_chunks()
         table = table.filter(pa.array(self._in_time(table, latest)))
@@ -76,12 +76,12 @@ class Sorter:
             about = table.select(_STREAM).slice(int(stream[0]), 1).to_pylist()[0]
             scale = Scale.of(about["direction"], about["low"], about["high"])
             if scale is None:
-                self._leave_out("no_scale", table, stream)
+                self._skip("no_scale", table, stream)
                 continue
             key = StreamKey(about["deployment"], about["metric"], about["metric_version"] or "")
             times = columns.at[stream]
             rows = columns.rows(stream, self._usable(table, columns, stream, scale), scale)
-            yield Sorted(key, scale, moment(int(times.min())), moment(int(times.max())), rows)
+            yield StreamRows(key, scale, moment(int(times.min())), moment(int(times.max())), rows)
 
     def _in_time(self, table: pa.Table, latest: datetime) -> Mask:
         """Which rows belong to a stream and a time."""
@@ -89,7 +89,7 @@ class Sorter:
         # One row of the future would close every batch until then.
         future = pc.greater(table["requested_at"], pa.scalar(latest, table.schema.field("requested_at").type))
         nameless = pc.or_(pc.is_null(table["deployment"]), pc.is_null(table["metric"]))
-        reasons: tuple[tuple[LeftOut, pa.ChunkedArray], ...] = (
+        reasons: tuple[tuple[SkipReason, pa.ChunkedArray], ...] = (
             ("backfill", table["is_backfill"]),
             ("no_stream", nameless),
             ("no_time", pc.is_null(table["requested_at"])),
@@ -97,7 +97,7 @@ class Sorter:
         )
         for reason, applies in reasons:
             found = usable & np.asarray(pc.fill_null(applies, False), dtype=np.bool_)
-            self._leave_out(reason, table, np.flatnonzero(found))
+            self._skip(reason, table, np.flatnonzero(found))
             usable &= ~found
         return usable
 
@@ -105,25 +105,25 @@ class Sorter:
         """Which of the stream's rows have a score that can be used."""
         quality, probability = scale.quality(columns.values[stream]), columns.probabilities[stream]
         usable = np.ones(len(stream), dtype=np.bool_)
-        reasons: tuple[tuple[LeftOut, Mask], ...] = (
+        reasons: tuple[tuple[SkipReason, Mask], ...] = (
             ("no_value", ~columns.has_value[stream]),
             ("out_of_range", ~((quality >= 0.0) & (quality <= 1.0))),
             ("bad_probability", ~((probability > 0.0) & (probability <= 1.0))),
         )
         for reason, applies in reasons:
-            self._leave_out(reason, table, stream[usable & applies])
+            self._skip(reason, table, stream[usable & applies])
             usable &= ~applies
         return usable
 
-    def _leave_out(self, reason: LeftOut, table: pa.Table, rows: NDArray[np.int64]) -> None:
+    def _skip(self, reason: SkipReason, table: pa.Table, rows: NDArray[np.int64]) -> None:
         if not len(rows):
             return
-        if not self.left_out[reason] and reason not in _EXPECTED:
+        if not self.skipped[reason] and reason not in _EXPECTED:
             event = table["event_id"][int(rows[0])].as_py()
             _log.warning(
                 "A score takes no part in finding regressions: %s, event_id %s. Its like are counted.", reason, event
             )
-        self.left_out[reason] += len(rows)
+        self.skipped[reason] += len(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class _Columns:
             tuple(segment_of(one, segment_by) for one in classes.dictionary.to_pylist()),
         )
 
-    def rows(self, stream: Indices, usable: Mask, scale: Scale) -> Rows:
+    def rows(self, stream: Indices, usable: Mask, scale: Scale) -> ScoreColumns:
         """Those of a stream that can be used."""
         chosen = stream[usable]
         weights = 1.0 / np.maximum(self.probabilities[chosen], _SMALLEST_PROBABILITY)
@@ -164,7 +164,7 @@ class _Columns:
         picked = pa.array(chosen)
         ids = self.conversations.take(picked), self.answers.take(picked)
         # Else each stream would go through the kinds of all.
-        return Rows(self.at[chosen], *ids, quality, weights, *in_use(self.segments[chosen], self.kinds))
+        return ScoreColumns(self.at[chosen], *ids, quality, weights, *in_use(self.segments[chosen], self.kinds))
 
 
 def _text(column: pa.ChunkedArray, otherwise: pa.ChunkedArray | pa.Scalar) -> pa.ChunkedArray:

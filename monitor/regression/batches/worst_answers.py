@@ -17,7 +17,7 @@ _REMEMBERED_BATCHES = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class WorstByBatch:
     """Ids and values of answers, with the time of each and the end of its batch, by these."""
 
     ends: Times
@@ -35,7 +35,7 @@ class Answers:
         responses = self.responses.filter(pa.array(chosen))
         return type(self)(self.ends[chosen], self.at[chosen], self.values[chosen], responses)
 
-    def then(self, later: Answers) -> Self:
+    def then(self, later: WorstByBatch) -> Self:
         """Give these and, behind them, those of later batches."""
         ends, at = np.concatenate([self.ends, later.ends]), np.concatenate([self.at, later.at])
         values = np.concatenate([self.values, later.values])
@@ -54,10 +54,10 @@ class Answers:
         return tuple(zip(self.responses.take(pa.array(places)).to_pylist(), self.values[places].tolist(), strict=True))
 
 
-def worst_of_each(ends: Times, at: Times, values: Floats, responses: pa.DictionaryArray) -> Answers:
+def worst_of_each(ends: Times, at: Times, values: Floats, responses: pa.DictionaryArray) -> WorstByBatch:
     """Give the worst five answers of each batch, which is known by its end."""
     order = np.lexsort((at, values, ends))
     begins = begins_of(ends[order])
     place = np.arange(len(order)) - np.repeat(begins, sizes_of(begins, len(order)))
     chosen = order[place < _MOST]
-    return Answers(ends[chosen], at[chosen], values[chosen], responses.take(pa.array(chosen)).dictionary_decode())
+    return WorstByBatch(ends[chosen], at[chosen], values[chosen], responses.take(pa.array(chosen)).dictionary_decode())

@@ -10,7 +10,7 @@ import numpy as np
 
 from monitor.regression.arrays import Floats
 from monitor.regression.e_detector.bets import ALL, Bets
-from monitor.regression.e_detector.evidence import Course, Evidence
+from monitor.regression.e_detector.evidence import Evidence, Trajectory
 
 
 class Mixture:
@@ -25,16 +25,16 @@ class Mixture:
         self._parts: dict[int, Evidence] = {}
         self._segments = 1
 
-    def courses(self, bets: Bets, segments: int) -> dict[int, Course]:
+    def trajectories(self, bets: Bets, segments: int) -> dict[int, Trajectory]:
         """Give how each part would go on; a segment stays as it is in a batch that has no bet on it."""
         self._segments = segments
         for part in (ALL, *(np.unique(bets.segments).tolist() if segments > 1 else ())):
             self._parts.setdefault(part, Evidence())
-        return _courses(self._parts, bets, {part: self._share(part) for part in self._parts})
+        return _trajectories(self._parts, bets, {part: self._share(part) for part in self._parts})
 
-    def go(self, courses: Mapping[int, Course], batch: int) -> None:
+    def advance_to(self, trajectories: Mapping[int, Trajectory], batch: int) -> None:
         """Go on to after this batch."""
-        _go(self._parts, courses, batch)
+        _advance_to(self._parts, trajectories, batch)
 
     @property
     def log_parts(self) -> dict[int, float]:
@@ -90,18 +90,22 @@ class Alarm:
 
         While it is on it stops too after a batch with as much evidence for it as `log_looks` has there.
         """
-        courses = self._for.courses(bets, segments)
+        trajectories = self._for.trajectories(bets, segments)
         if not self.is_on:
-            begun = _first(courses.values(), self._log_threshold)
-            self._for.go(courses, bets.batches - 1 if begun is None else begun)
+            begun = _first(trajectories.values(), self._log_threshold)
+            self._for.advance_to(trajectories, bets.batches - 1 if begun is None else begun)
             return (bets.batches, None) if begun is None else (begun + 1, self._begin())
-        against = _courses(self._against, bets.mirrored, dict.fromkeys(self._against, 1.0))
+        against = _trajectories(self._against, bets.mirrored, dict.fromkeys(self._against, 1.0))
         over = _first_of_all(against.values(), self._log_threshold)
-        others = [_first([course], self._log_threshold) for part, course in courses.items() if part not in against]
-        look = None if log_looks is None else _first(courses.values(), log_looks)
+        others = [
+            _first([trajectory], self._log_threshold)
+            for part, trajectory in trajectories.items()
+            if part not in against
+        ]
+        look = None if log_looks is None else _first(trajectories.values(), log_looks)
         last = min((stop for stop in (over, look, *others) if stop is not None), default=bets.batches - 1)
-        self._for.go(courses, last)
-        _go(self._against, against, last)
+        self._for.advance_to(trajectories, last)
+        _advance_to(self._against, against, last)
         if last in others:
             self._against |= {part: Evidence() for part in self._convinced() if part not in self._against}
         elif last == over:
@@ -118,18 +122,18 @@ class Alarm:
         return [part for part, log_value in self._for.log_parts.items() if log_value >= self._log_threshold]
 
 
-def _courses(parts: Mapping[int, Evidence], bets: Bets, shares: Mapping[int, float]) -> dict[int, Course]:
-    return {part: one.course(*bets.on(part), bets.batches, shares[part]) for part, one in parts.items()}
+def _trajectories(parts: Mapping[int, Evidence], bets: Bets, shares: Mapping[int, float]) -> dict[int, Trajectory]:
+    return {part: one.trajectory(*bets.on(part), bets.batches, shares[part]) for part, one in parts.items()}
 
 
-def _go(parts: Mapping[int, Evidence], courses: Mapping[int, Course], batch: int) -> None:
+def _advance_to(parts: Mapping[int, Evidence], trajectories: Mapping[int, Trajectory], batch: int) -> None:
     for part, evidence in parts.items():
-        evidence.go(courses[part], batch)
+        evidence.advance_to(trajectories[part], batch)
 
 
-def _first(courses: Iterable[Course], log_thresholds: Floats | float) -> int | None:
+def _first(trajectories: Iterable[Trajectory], log_thresholds: Floats | float) -> int | None:
     """Give the first batch after which the evidence of the parts together is as much as that."""
-    parts = list(courses)
+    parts = list(trajectories)
     possible = np.flatnonzero(np.max([one.log_most for one in parts], axis=0) >= log_thresholds)
     if not len(possible):
         return None
@@ -137,9 +141,9 @@ def _first(courses: Iterable[Course], log_thresholds: Floats | float) -> int | N
     return _place(possible, together >= np.broadcast_to(log_thresholds, parts[0].steps.shape)[possible])
 
 
-def _first_of_all(courses: Iterable[Course], log_threshold: float) -> int | None:
+def _first_of_all(trajectories: Iterable[Trajectory], log_threshold: float) -> int | None:
     """Give the first batch after which the evidence of every part is as much as that."""
-    parts = list(courses)
+    parts = list(trajectories)
     possible = np.flatnonzero(np.min([one.log_most for one in parts], axis=0) >= log_threshold)
     if not len(possible):
         return None

@@ -25,7 +25,7 @@ class ChangePoint:
     latest: datetime
 
 
-class History:
+class BatchHistory:
     """Sums of the last 500 batches, from which the change point of their mean is found.
 
     For each batch that may be the first after the change the squared error around two means, before and from there on,

@@ -17,7 +17,7 @@ _SUMMED = 512
 
 
 @dataclass(frozen=True)
-class Course:
+class Trajectory:
     """How evidence goes on over a run of batches: of each bet after each step, the first of which is before all.
 
     `steps` are the steps that each batch of the run ends with; a batch without a value takes none.
@@ -64,7 +64,7 @@ class Evidence:
         self._sums, self._logs = np.zeros(len(BETS)), np.full(len(BETS), -np.inf)
         self._steps = 0
 
-    def course(
+    def trajectory(
         self,
         values: Floats,
         weights: Floats,
@@ -72,7 +72,7 @@ class Evidence:
         numbers: Integers,
         batches: int,
         share: float = 1.0,
-    ) -> Course:
+    ) -> Trajectory:
         """Give how it would go on with so many batches; `numbers` are those of the values' batches, in order.
 
         `level`, above 0, is one of all values or one of each, and may change from batch to batch if that is settled
@@ -95,12 +95,12 @@ class Evidence:
             grown[:, 0], grown[:, 1:] = first, -summed[:, :-1]
             sums[:, after] = summed[:, 1:]
             logs[:, after] = np.logaddexp.accumulate(grown, axis=1)[:, 1:]
-        return Course(sums, logs, steps, math.log(share))
+        return Trajectory(sums, logs, steps, math.log(share))
 
-    def go(self, course: Course, batch: int) -> None:
+    def advance_to(self, trajectory: Trajectory, batch: int) -> None:
         """Go on to after this batch of the course."""
-        step = course.steps[batch]
-        self._sums, self._logs = course.sums[:, step].copy(), course.logs[:, step].copy()
+        step = trajectory.steps[batch]
+        self._sums, self._logs = trajectory.sums[:, step].copy(), trajectory.logs[:, step].copy()
         self._steps += int(step)
 
     @property

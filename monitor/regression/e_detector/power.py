@@ -13,7 +13,7 @@ _LONGEST = 10_000.0
 _BISECTIONS = 12
 
 
-class Power:
+class DetectionPower:
     """What a detector could find at the traffic and the scores of now, as a rule of thumb.
 
     A drop is imagined as a share of the conversations that get the worst score; of all drops of the mean that is the

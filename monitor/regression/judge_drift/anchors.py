@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from monitor.regression.arrays import groups_of
-from monitor.regression.judge_drift.detector import JudgeWatch, offset
+from monitor.regression.judge_drift.detector import JudgeDriftDetector, offset
 from monitor.regression.judgement import Shift
 from monitor.regression.reading import StreamKey
 from monitor.regression.scale import Scale
@@ -44,15 +44,15 @@ class JudgeReading:
 
 @dataclass
 class _Judge:
-    watch: JudgeWatch
+    watch: JudgeDriftDetector
     scale: Scale
     begun_at: datetime
     scored_at: datetime
     compared: dict[str, float] = field(default_factory=dict)
 
 
-class Anchors:
-    """A `JudgeWatch` for each deployment, metric and version, fed with rows of the `anchors` table.
+class JudgeDriftDetectors:
+    """A `JudgeDriftDetector` for each deployment, metric and version, fed with rows of the `anchors` table.
 
     Rows without a value, without a scale or outside of it take no part. Scorings are taken in by the time when they
     were made, so that history read again comes to the same numbers. Not safe for use by several threads at once.
@@ -69,7 +69,7 @@ class Anchors:
         for at, draw, key, scale, qualities in sorted(_scorings(rows), key=lambda one: one[:3]):
             judge = changed.get(key) or deepcopy(self._judges.get(key))
             if judge is None or judge.scale != scale:
-                judge = _Judge(JudgeWatch(self._tolerance), scale, at, at)
+                judge = _Judge(JudgeDriftDetector(self._tolerance), scale, at, at)
             changed[key] = judge
             if draw == _COMPARED:
                 judge.compared |= qualities

@@ -13,7 +13,7 @@ from monitor.regression.arrays import Floats, microseconds
 from monitor.regression.e_detector.alarm import Alarm
 from monitor.regression.e_detector.bets import Bets
 from monitor.regression.e_detector.betting import mean_interval
-from monitor.regression.e_detector.change_point import History
+from monitor.regression.e_detector.change_point import BatchHistory
 from monitor.regression.judgement import Shift
 
 FEWEST = 50
@@ -24,7 +24,7 @@ _REMEMBERED = 30
 _RECENT = 7
 
 
-class JudgeWatch:
+class JudgeDriftDetector:
     """Compares what a judge says of its anchors now with what it said of them at first.
 
     Qualities are in [0, 1]. The baseline `b_i` of an anchor is the mean of its first two values; all later ones
@@ -50,7 +50,7 @@ class JudgeWatch:
         self._passes: deque[tuple[datetime, Floats]] = deque(maxlen=_REMEMBERED)
         log_threshold = math.log(2 * _PASSES_PER_FALSE_ALARM)
         self._stricter, self._milder = Alarm(log_threshold), Alarm(log_threshold)
-        self._history = History()
+        self._history = BatchHistory()
         self._level: tuple[bytes, float] = (b"", 0.5)
         self.since: datetime | None = None
         """Since when the judge is another one, most likely; None while it is not known to be."""
@@ -120,7 +120,7 @@ class JudgeWatch:
             change = self._history.rise() if self._stricter.is_on else self._history.fall()
             self.since = change.at if change else self._passes[0][0]
         elif was and not self.active:
-            self.since, self._history = None, History()
+            self.since, self._history = None, BatchHistory()
 
     def _level_of(self, differences: Floats) -> float:
         key = differences.tobytes()

@@ -14,12 +14,12 @@ MOST_VALUES = 500
 _MOST_CLASSES = 10_000
 
 
-class Classes:
+class TrafficClasses:
     """Numbers the classes of one stream's conversations, and keeps no more of them than can matter.
 
     Of each attribute the 500 values that come first are told apart, and of all classes the 10,000 that come first; what
-    is beyond is of the others (`Partition`) for good. A value that a twentieth of the conversations have is among the
-    first 500 unless the attribute is a person or a text, by which nothing can be divided.
+    is beyond is of the others (`SegmentPartition`) for good. A value that a twentieth of the conversations have is
+    among the first 500 unless the attribute is a person or a text, by which nothing can be divided.
     """
 
     def __init__(self) -> None:

@@ -37,7 +37,7 @@ class SegmentChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class Decomposition:
     """A change of a mean, `within + mix`: what came from the segments' means, and what from their shares.
 
     `within = sum_s (p_s + q_s) / 2 * (b_s - a_s)` and `mix = sum_s (q_s - p_s) * (a_s + b_s) / 2` with the shares p
@@ -63,13 +63,13 @@ class Split:
         return worst if worst and worst.within < 0.0 else None
 
 
-def split(names: tuple[str, ...], before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> Split:
+def decompose(names: tuple[str, ...], before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> Decomposition:
     """Split a change; `before` and `after` are shares and means by segment, a mean nan where the share is 0.
 
     Segments that are in neither are left out.
     """
     rows = zip(names, before[0], after[0], before[1], after[1], strict=True)
-    return Split(
+    return Decomposition(
         tuple(
             SegmentChange(name, float(p), float(q), _or_none(a, p), _or_none(b, q))
             for name, p, q, a, b in rows

@@ -37,7 +37,7 @@ def segment_of(text: str | None, names: tuple[str, ...]) -> Segment:
 
 
 @dataclass(frozen=True)
-class Partition:
+class SegmentPartition:
     """The segments of a stream: the `kept` classes by the attributes `by`, and all others together.
 
     Segments have numbers; that of the others is the last, `len(kept)`, also where there was none of them
@@ -49,7 +49,7 @@ class Partition:
     has_others: bool = True
 
     @classmethod
-    def of(cls, classes: Mapping[Segment, int], by: tuple[str, ...]) -> Partition | None:
+    def of(cls, classes: Mapping[Segment, int], by: tuple[str, ...]) -> SegmentPartition | None:
         """Divide classes, of so many conversations each, by attributes; None where that gives fewer than two segments.
 
         At most eight segments, each of at least 50 conversations: the largest are kept, the rest is the others, which
@@ -83,14 +83,16 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class Choice:
+class PartitionChoice:
     """A partition, and out of how many it was chosen."""
 
-    partition: Partition
+    partition: SegmentPartition
     out_of: int
 
 
-def choose(places: NDArray[np.intp], kinds: Sequence[Segment], values: Floats, weights: Floats) -> Choice | None:
+def choose(
+    places: NDArray[np.intp], kinds: Sequence[Segment], values: Floats, weights: Floats
+) -> PartitionChoice | None:
     """Choose the attributes by which to divide these conversations; None where one segment is as good.
 
     `places` are those of the conversations' classes in `kinds`. One attribute after the other is taken, each time the
@@ -110,7 +112,7 @@ def choose(places: NDArray[np.intp], kinds: Sequence[Segment], values: Floats, w
     left = sorted(name for name, of_name in seen.items() if len(of_name) > 1)
     out_of, best, explained = 2 ** len(left) - 1, None, 0.0
     while left:
-        tried = [(name, Partition.of(classes, (*(best.by if best else ()), name))) for name in left]
+        tried = [(name, SegmentPartition.of(classes, (*(best.by if best else ()), name))) for name in left]
         shares = [
             (_explained(numbers_of(p, places, kinds), values, weights), name, p) for name, p in tried if p is not None
         ]
@@ -121,7 +123,7 @@ def choose(places: NDArray[np.intp], kinds: Sequence[Segment], values: Floats, w
             break
         best, explained = partition, share
         left.remove(name)
-    return Choice(best, out_of) if best else None
+    return PartitionChoice(best, out_of) if best else None
 
 
 def _explained(numbers: NDArray[np.intp], values: Floats, weights: Floats) -> float:
@@ -136,7 +138,7 @@ def _explained(numbers: NDArray[np.intp], values: Floats, weights: Floats) -> fl
     return 1.0 - (1.0 - between / total) * (len(values) - 1) / (len(values) - int(there.sum()))
 
 
-def numbers_of(partition: Partition, places: NDArray[np.intp], kinds: Sequence[Segment]) -> NDArray[np.intp]:
+def numbers_of(partition: SegmentPartition, places: NDArray[np.intp], kinds: Sequence[Segment]) -> NDArray[np.intp]:
     """Number of the segment of each, `places` being those of their classes in `kinds`; shape (observations,)."""
     own, used = in_use(places, kinds)
     return np.array([partition.number(kind) for kind in used], dtype=np.intp)[own]

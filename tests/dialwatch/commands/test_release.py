@@ -11,7 +11,7 @@ import pytest
 
 from lake import SCORES, Lake
 from monitor import Monitor, MonitorSettings
-from monitor.alerts.store import AlertBook
+from monitor.alerts.store import AlertStore
 from monitor.regression import RegressionSettings, Status
 from tests.commands import Done, dialwatch
 from tests.monitor.conftest import Clock
@@ -57,7 +57,7 @@ def status(monitor: Monitor) -> Status:
 
 
 def changes(lake: Lake) -> list[tuple[str, str]]:
-    return [(one.change, one.reason or "") for one in AlertBook(lake).changes()]
+    return [(one.change, one.reason or "") for one in AlertStore(lake).changes()]
 
 
 def test_a_running_monitor_learns_the_new_level_and_ends_the_alert(lake: Lake, release: Callable[..., Done]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from lake import PARSED_LOGS, SILENCES, Lake
 from monitor import Monitor, MonitorSettings
 from monitor.alerts.change import AlertChange
-from monitor.alerts.store import AlertBook
+from monitor.alerts.store import AlertStore
 from monitor.controls.silences import read_silences
 from tests.commands import Done, dialwatch
 from tests.monitor.conftest import Clock
@@ -99,7 +99,7 @@ def resolve(monitor: Monitor, clock: Clock) -> None:
 
 
 def rows(lake: Lake, kind: str) -> list[AlertChange]:
-    return [change for change in AlertBook(lake).changes() if change.change == kind]
+    return [change for change in AlertStore(lake).changes() if change.change == kind]
 
 
 def test_a_silence_holds_back_in_a_monitor_that_runs(

@@ -2,27 +2,27 @@ from dataclasses import replace
 from datetime import timedelta
 
 from lake import ALERTS, Lake
-from monitor.alerts.alert_stats import AlertTotals
-from monitor.alerts.store import AlertBook
+from monitor.alerts.alert_stats import AlertStats
+from monitor.alerts.store import AlertStore
 from tests.monitor.alerts.test_alerts import KEY, NOW, READING, fired, judged, resolved
 
 
-def verdicts(book: AlertBook) -> list[tuple[str, str | None]]:
+def verdicts(book: AlertStore) -> list[tuple[str, str | None]]:
     return [(change.change, change.verdict) for change in book.changes()]
 
 
 def test_a_verdict_that_comes_later_fires_once_more(lake: Lake) -> None:
     """An undecided alert is told again when it is decided, once, over restarts; its end has the verdict too."""
     judgement, readings = {KEY: judged("judge").judgement}, {KEY: READING}
-    AlertBook(lake).record([fired()], NOW)
+    AlertStore(lake).record([fired()], NOW)
     for minute in range(3):
-        AlertBook(lake).decide(judgement, readings, NOW + timedelta(minutes=minute))
-    AlertBook(lake).record([resolved()], NOW)
-    book = AlertBook(lake)
+        AlertStore(lake).update_verdicts(judgement, readings, NOW + timedelta(minutes=minute))
+    AlertStore(lake).record([resolved()], NOW)
+    book = AlertStore(lake)
     assert verdicts(book) == [("firing", "undecided"), ("firing", "judge"), ("resolved", "judge")]
     assert book.changes()[1].details.judge_shift_lower == -0.5
     assert len({change.alert_id for change in book.changes()}) == 1
-    assert AlertTotals().with_alerts(lake.table(ALERTS, KEY.deployment).read()).regressions == {
+    assert AlertStats().with_alerts(lake.table(ALERTS, KEY.deployment).read()).regressions == {
         (KEY.metric, "undecided"): 1,
         (KEY.metric, "judge"): 1,
     }
@@ -30,22 +30,22 @@ def test_a_verdict_that_comes_later_fires_once_more(lake: Lake) -> None:
 
 def test_what_was_decided_is_told_again_only_where_the_application_changed_too(lake: Lake) -> None:
     """After `judge` comes `both`; after `system` nothing."""
-    book, readings = AlertBook(lake), {KEY: READING}
+    book, readings = AlertStore(lake), {KEY: READING}
     book.record([judged("judge")], NOW)
     for verdict in ("undecided", "both", "judge", "system"):
-        book.decide({KEY: judged(verdict).judgement}, readings, NOW)
+        book.update_verdicts({KEY: judged(verdict).judgement}, readings, NOW)
     assert verdicts(book) == [("firing", "judge"), ("firing", "both")]
 
 
 def test_a_verdict_that_comes_back_is_told_again(lake: Lake) -> None:
     """What was the application, and the judge at the next tier, pages once it is the application again."""
-    book, readings = AlertBook(lake), {KEY: READING}
+    book, readings = AlertStore(lake), {KEY: READING}
     book.record([judged("undecided")], NOW)
-    book.decide({KEY: judged("system").judgement}, readings, NOW)
+    book.update_verdicts({KEY: judged("system").judgement}, readings, NOW)
     book.record([judged("judge", "page")], NOW)
     for _ in range(2):
-        AlertBook(lake).decide({KEY: judged("system").judgement}, readings, NOW)
-    changes = AlertBook(lake).changes()
+        AlertStore(lake).update_verdicts({KEY: judged("system").judgement}, readings, NOW)
+    changes = AlertStore(lake).changes()
     assert [change.verdict for change in changes] == ["undecided", "system", "judge", "system"]
     assert (changes[-2].pages, changes[-1].pages) == (False, True)
     assert len({change.change_id for change in changes}) == 4
@@ -53,7 +53,7 @@ def test_a_verdict_that_comes_back_is_told_again(lake: Lake) -> None:
 
 def test_a_judge_that_changed_pages_nobody(lake: Lake) -> None:
     """With the evidence of a page it stays a warning, also where its verdict cannot be told any more."""
-    book = AlertBook(lake)
+    book = AlertStore(lake)
     book.record([judged("judge"), judged("undecided", "page")], NOW)
     warning, page = book.changes()
     assert (warning.pages, page.tier, page.verdict, page.pages) == (False, "page", "judge", False)

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from lake import ALERTS, SCORES, Lake, Table
-from monitor.alerts.alert_stats import AlertTotals
+from monitor.alerts.alert_stats import AlertStats
 from monitor.alerts.change import AlertChange
-from monitor.alerts.store import AlertBook
+from monitor.alerts.store import AlertStore
 from monitor.regression import (
     Judgement,
     Reading,
@@ -86,7 +86,7 @@ def kinds(changes: list[AlertChange]) -> list[str]:
 
 def test_a_change_is_a_row_with_what_is_known_of_it(lake: Lake) -> None:
     """A regression that begins is one row with its stream, times, means and evidence, never a text."""
-    AlertBook(lake).record([fired()], NOW)
+    AlertStore(lake).record([fired()], NOW)
     (row,) = rows_of(lake)
     assert {name: row[name] for name in ("deployment", "metric", "metric_version", "change", "verdict")} == {
         "deployment": "apps/rag",
@@ -111,15 +111,15 @@ def test_the_segments_of_a_change_are_read_back_as_they_were(lake: Lake) -> None
     most = SegmentChange("language ru", 0.2, 0.25, 0.6, 0.2)
     segments = (SegmentChange("language en", 0.8, 0.75, None, 0.9), most)
     reading = replace(READING, within=-0.1, mix=-0.05, segments=segments, most_worsened=most)
-    AlertBook(lake).record([replace(fired(), reading=reading)], NOW)
-    (change,) = AlertBook(lake).changes()
+    AlertStore(lake).record([replace(fired(), reading=reading)], NOW)
+    (change,) = AlertStore(lake).changes()
     assert (change.details.within, change.details.mix) == (-0.1, -0.05)
     assert (change.details.segments, change.details.most_worsened) == (segments, most)
 
 
 def test_one_alert_lives_from_firing_to_resolved(lake: Lake) -> None:
     """Both changes carry one alert_id; a later regression of the stream is an alert of its own."""
-    book = AlertBook(lake)
+    book = AlertStore(lake)
     first, end, second = book.record([fired(10), resolved(20), fired(30)], NOW)
     assert first.alert_id == end.alert_id != second.alert_id
     assert end.fired_at == START + 10 * HOUR
@@ -130,24 +130,24 @@ def test_one_alert_lives_from_firing_to_resolved(lake: Lake) -> None:
 def test_an_alert_that_becomes_a_page_is_one_more_change_of_it(lake: Lake) -> None:
     """It is told anew, once, as the same alert; after a restart neither tier is news, and it counts as one."""
     raised = replace(fired(12), reading=replace(READING, tier="page"))
-    first, page = AlertBook(lake).record([fired(10), raised], NOW)
+    first, page = AlertStore(lake).record([fired(10), raised], NOW)
     assert (first.tier, page.tier, page.change) == ("warn", "page", "firing")
     assert page.alert_id == first.alert_id
     assert page.change_id != first.change_id
     assert page.fired_at == first.changed_at
-    restarted = AlertBook(lake)
+    restarted = AlertStore(lake)
     assert restarted.record([fired(10), raised, fired(13)], NOW) == []
     assert restarted.active() == [page]
     (end,) = restarted.record([resolved(20)], NOW)
     assert (end.alert_id, end.change_id) not in {(c.alert_id, c.change_id) for c in (first, page)}
-    totals = AlertTotals().with_alerts(lake.table(ALERTS, KEY.deployment).read())
+    totals = AlertStats().with_alerts(lake.table(ALERTS, KEY.deployment).read())
     assert totals.regressions == {(KEY.metric, "undecided"): 1}
 
 
 def test_an_open_alert_is_not_opened_twice(lake: Lake) -> None:
     """After a restart the same and later firings of a stream with an open alert are no news."""
-    AlertBook(lake).record([fired()], NOW)
-    restarted = AlertBook(lake)
+    AlertStore(lake).record([fired()], NOW)
+    restarted = AlertStore(lake)
     assert restarted.record([fired(10), fired(12)], NOW) == []
     assert kinds(restarted.active()) == ["firing"]
     assert len(rows_of(lake)) == 1
@@ -155,8 +155,8 @@ def test_an_open_alert_is_not_opened_twice(lake: Lake) -> None:
 
 def test_scores_read_again_after_a_restart_are_no_news(lake: Lake) -> None:
     """History that is computed again, whole or slightly shifted, adds no row; what is new does."""
-    AlertBook(lake).record([fired(10), resolved(20)], NOW)
-    restarted = AlertBook(lake)
+    AlertStore(lake).record([fired(10), resolved(20)], NOW)
+    restarted = AlertStore(lake)
     assert restarted.record([fired(10), resolved(20)], NOW) == []
     assert restarted.record([fired(11), resolved(19)], NOW) == []
     assert restarted.record([resolved(21)], NOW) == []
@@ -165,13 +165,13 @@ def test_scores_read_again_after_a_restart_are_no_news(lake: Lake) -> None:
 
 def test_pending_is_what_a_receiver_was_not_told(lake: Lake) -> None:
     """A delivery to one receiver, or giving it up, settles the change for that receiver alone, also after a restart."""
-    book = AlertBook(lake)
+    book = AlertStore(lake)
     first, end = book.record([fired(), resolved()], NOW)
     assert book.pending("new", START + 21 * HOUR) == [first, end]
     book.record_deliveries([first], "pager", "delivered", "answered 200", NOW)
     book.record_deliveries([end], "chat", "undeliverable", "answered 410", NOW)
     book.record_deliveries([first], "pager", "delivered", "answered 200", NOW + HOUR)
-    for same in (book, AlertBook(lake)):
+    for same in (book, AlertStore(lake)):
         assert same.pending("pager", NOW) == [end]
         assert same.pending("chat", NOW) == [first]
     told = [row for row in rows_of(lake) if row["delivery_of"]]
@@ -185,7 +185,7 @@ def test_a_new_receiver_gets_no_history(lake: Lake) -> None:
     """Under a new name come the open alerts and those that ended in the last day by the clock and in event time."""
     other = replace(KEY, metric="other")
     ends_late = [fired(10), resolved(20), fired(30, other), resolved(40, other), fired(50)]
-    book = AlertBook(lake)
+    book = AlertStore(lake)
     recorded = book.record(ends_late, START + 50 * HOUR)
     _, _, first, end, still_open = recorded
     assert book.pending("team", START + 51 * HOUR) == [first, end, still_open]
@@ -194,7 +194,7 @@ def test_a_new_receiver_gets_no_history(lake: Lake) -> None:
 
 def test_a_backfill_sends_no_history(lake: Lake) -> None:
     """What ended long ago in event time is no news, whenever it is found, and whoever the receiver is."""
-    book = AlertBook(lake)
+    book = AlertStore(lake)
     book.record([fired(10), resolved(20)], NOW)
     assert book.pending("team", NOW) == []
     (alert,) = book.record([fired(30)], NOW)
@@ -205,7 +205,7 @@ def test_a_backfill_sends_no_history(lake: Lake) -> None:
 
 def test_the_end_of_a_told_alert_is_told_however_late(lake: Lake) -> None:
     """A receiver that knows of an alert's beginning hears that it is over, also after days."""
-    book = AlertBook(lake)
+    book = AlertStore(lake)
     (first,) = book.record([fired(10)], START + 10 * HOUR)
     book.record_deliveries([first], "team", "delivered", "answered 200", START + 10 * HOUR)
     (end,) = book.record([resolved(20)], START + 21 * HOUR)
@@ -215,7 +215,7 @@ def test_the_end_of_a_told_alert_is_told_however_late(lake: Lake) -> None:
 
 def test_what_a_known_receiver_missed_is_not_forgotten(lake: Lake) -> None:
     """An alert that began and ended while a receiver was down for days still goes to it once it is back."""
-    book = AlertBook(lake)
+    book = AlertStore(lake)
     (first,) = book.record([fired(10)], START + 10 * HOUR)
     book.record_deliveries([first], "team", "delivered", "answered 200", START + 10 * HOUR)
     other = replace(KEY, metric="other")
@@ -225,39 +225,41 @@ def test_what_a_known_receiver_missed_is_not_forgotten(lake: Lake) -> None:
 
 def test_a_book_that_forgot_knows_what_the_tables_say(lake: Lake) -> None:
     """A deployment that was erased and came back may have the alert it had, and lost transitions stay lost."""
-    book = AlertBook(lake)
+    book = AlertStore(lake)
     (first,) = book.record([fired(10)], NOW)
     kept = replace(KEY, deployment="kept")
     book.record([fired(10, kept)], NOW)
     shutil.rmtree(lake.table(ALERTS, KEY.deployment).uri)
-    book.forget(["kept", None])
+    book.reload(["kept", None])
     assert [change.key for change in book.active()] == [kept]
     assert book.record([fired(10), fired(11, kept)], NOW) == [first]
 
 
 def test_an_alert_of_an_old_version_is_resolved_with_the_reason(lake: Lake) -> None:
     """Scores of two versions are not compared, so no evidence can end it: it ends with its stream's last scores."""
-    book = AlertBook(lake)
+    book = AlertStore(lake)
     book.record([fired()], NOW)
     regressed = {KEY: replace(READING, latest=START + 12 * HOUR)}
     assert (
-        book.settle(regressed, {KEY: NOW, replace(KEY, metric="other", metric_version="2"): NOW}, {KEY.deployment}, NOW)
+        book.close_obsolete(
+            regressed, {KEY: NOW, replace(KEY, metric="other", metric_version="2"): NOW}, {KEY.deployment}, NOW
+        )
         == []
     )
-    (end,) = book.settle(regressed, {replace(KEY, metric_version="2"): NOW}, {KEY.deployment}, NOW)
+    (end,) = book.close_obsolete(regressed, {replace(KEY, metric_version="2"): NOW}, {KEY.deployment}, NOW)
     assert (end.change, end.changed_at, end.reason) == (
         "resolved",
         START + 12 * HOUR,
         "the metric has a new version",
     )
-    restarted = AlertBook(lake)
+    restarted = AlertStore(lake)
     assert restarted.record([fired()], NOW) == []
     assert restarted.active() == []
 
 
 def test_what_the_lake_refused_is_written_at_the_next_call(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that fails raises, and the transition is neither lost nor doubled."""
-    book = AlertBook(lake)
+    book = AlertStore(lake)
 
     def fail(*args: Any, **options: Any) -> None:
         raise OSError("no space left")
@@ -273,7 +275,7 @@ def test_what_the_lake_refused_is_written_at_the_next_call(lake: Lake, monkeypat
 
 def test_a_table_that_takes_nothing_keeps_no_other_deployment_back(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Verdicts and ends of the others are written, the error is raised, and the rest follows at the next call."""
-    book, other = AlertBook(lake), replace(KEY, deployment="other")
+    book, other = AlertStore(lake), replace(KEY, deployment="other")
     book.record([fired(), fired(11, other)], NOW)
     readings = dict.fromkeys((KEY, other), READING)
     judgements = dict.fromkeys((KEY, other), judged("system").judgement)
@@ -289,23 +291,25 @@ def test_a_table_that_takes_nothing_keeps_no_other_deployment_back(lake: Lake, m
     with monkeypatch.context() as full:
         full.setattr(Table, "append", refuse)
         with pytest.raises(OSError, match="no space"):
-            book.decide(judgements, readings, NOW)
+            book.update_verdicts(judgements, readings, NOW)
         with pytest.raises(OSError, match="no space"):
-            book.settle(readings, newest, deployments, NOW)
+            book.close_obsolete(readings, newest, deployments, NOW)
     assert [change.key for change in book.active()] == [KEY]
     assert [c.verdict for c in book.changes() if c.key == other] == ["undecided", "system", "system"]
-    assert kinds(book.settle(readings, newest, deployments, NOW)) == ["resolved"]
+    assert kinds(book.close_obsolete(readings, newest, deployments, NOW)) == ["resolved"]
 
 
 def test_an_alert_that_the_streams_no_longer_have_is_resolved_with_the_reason(lake: Lake) -> None:
     """With other settings the same scores are no regression: the alert ends, once the stream is past its beginning."""
-    AlertBook(lake).record([fired()], NOW)
-    book = AlertBook(lake)
+    AlertStore(lake).record([fired()], NOW)
+    book = AlertStore(lake)
     watching = replace(READING, status=Status.WATCHING)
-    assert book.settle({KEY: watching}, {KEY: NOW}, {KEY.deployment}, NOW) == []
-    assert book.settle({}, {KEY: NOW}, {KEY.deployment}, NOW) == []
-    assert book.settle({KEY: replace(READING, latest=START + 12 * HOUR)}, {KEY: NOW}, {KEY.deployment}, NOW) == []
-    (end,) = book.settle({KEY: replace(watching, latest=START + 12 * HOUR)}, {KEY: NOW}, {KEY.deployment}, NOW)
+    assert book.close_obsolete({KEY: watching}, {KEY: NOW}, {KEY.deployment}, NOW) == []
+    assert book.close_obsolete({}, {KEY: NOW}, {KEY.deployment}, NOW) == []
+    assert (
+        book.close_obsolete({KEY: replace(READING, latest=START + 12 * HOUR)}, {KEY: NOW}, {KEY.deployment}, NOW) == []
+    )
+    (end,) = book.close_obsolete({KEY: replace(watching, latest=START + 12 * HOUR)}, {KEY: NOW}, {KEY.deployment}, NOW)
     assert (end.change, end.changed_at) == ("resolved", START + 12 * HOUR)
     assert end.reason is not None
     assert "settings" in end.reason
@@ -314,24 +318,24 @@ def test_an_alert_that_the_streams_no_longer_have_is_resolved_with_the_reason(la
 
 def test_an_alert_whose_stream_learns_anew_is_no_longer_watched(lake: Lake) -> None:
     """It ends, not as a recovery, once the stream was read past its beginning; a stream that was not is left alone."""
-    AlertBook(lake).record([fired()], NOW)
-    book = AlertBook(lake)
+    AlertStore(lake).record([fired()], NOW)
+    book = AlertStore(lake)
     learning = replace(READING, status=Status.LEARNING)
     for latest in (None, START + 9 * HOUR):
-        assert book.settle({KEY: replace(learning, latest=latest)}, {KEY: NOW}, {KEY.deployment}, NOW) == []
-    (end,) = book.settle({KEY: replace(learning, latest=START + 12 * HOUR)}, {KEY: NOW}, {KEY.deployment}, NOW)
+        assert book.close_obsolete({KEY: replace(learning, latest=latest)}, {KEY: NOW}, {KEY.deployment}, NOW) == []
+    (end,) = book.close_obsolete({KEY: replace(learning, latest=START + 12 * HOUR)}, {KEY: NOW}, {KEY.deployment}, NOW)
     assert (end.change, end.changed_at, end.current_mean) == ("resolved", START + 12 * HOUR, None)
     assert end.reason is not None
     assert end.reason.startswith("no longer watched: the stream learns its reference anew")
-    assert end.is_withdrawn
-    assert AlertBook(lake).active() == []
+    assert end.ended_without_recovery
+    assert AlertStore(lake).active() == []
 
 
 def test_a_strange_deployment_keeps_its_name(lake: Lake) -> None:
     """A name with slashes, quotes and line ends comes back as it was."""
     key = StreamKey('apps/"Ü\n../x', "m", "1")
-    AlertBook(lake).record([fired(key=key)], NOW)
-    assert [change.key for change in AlertBook(lake).active()] == [key]
+    AlertStore(lake).record([fired(key=key)], NOW)
+    assert [change.key for change in AlertStore(lake).active()] == [key]
 
 
 def test_details_that_cannot_be_read_do_not_stop_the_book(lake: Lake) -> None:
@@ -345,7 +349,7 @@ def test_details_that_cannot_be_read_do_not_stop_the_book(lake: Lake) -> None:
         "change": "firing",
     }
     lake.table(ALERTS, "d").append(ALERTS.rows([row | {"changed_at": START, "details": "not JSON"}]))
-    (alert,) = AlertBook(lake).active()
+    (alert,) = AlertStore(lake).active()
     assert alert.fired_at == START
 
 
@@ -371,9 +375,9 @@ def test_a_restart_in_the_middle_changes_nothing_in_the_table(lake: Lake, score_
     settings = RegressionSettings(reference_observations=60, reference_time=0 * HOUR, tolerance=0.05)
     for end in range(60, 361, 60):
         now = score_rows[end - 1]["requested_at"]
-        streams, book = Streams(settings), AlertBook(lake)
+        streams, book = Streams(settings), AlertStore(lake)
         book.record(streams.feed(SCORES.rows(score_rows[:end]), now), now)
-        book.settle(streams.readings(), {KEY: now}, {KEY.deployment}, now)
+        book.close_obsolete(streams.readings(), {KEY: now}, {KEY.deployment}, now)
     whole = Streams(settings).feed(SCORES.rows(score_rows), NOW)
     assert {(row["change"], row["changed_at"]) for row in rows_of(lake)} == {(t.change, t.at) for t in whole}
     assert len(rows_of(lake)) == 3

@@ -90,9 +90,9 @@ def test_an_alert_ends_when_other_settings_make_its_stream_learn_anew(
         again = Monitor(lake, other, clock)
         again.refresh()
     assert again.snapshot is not None
-    figures = again.snapshot.deployments["rag-search"]
-    assert figures.readings["faithfulness_kprecision"].status is Status.LEARNING
-    assert [(change.change, change.is_withdrawn) for change in figures.changes] == [
+    state = again.snapshot.deployments["rag-search"]
+    assert state.readings["faithfulness_kprecision"].status is Status.LEARNING
+    assert [(change.change, change.ended_without_recovery) for change in state.changes] == [
         ("resolved", True),
         ("firing", False),
     ]

@@ -13,7 +13,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from lake import ALERTS, Lake, Table
-from monitor.alerts.alert_stats import AlertTotals
+from monitor.alerts.alert_stats import AlertStats
 from monitor.exporter.registry import registry_of
 from monitor.floors import FloorSettings
 from monitor.pages.app import create_app
@@ -80,7 +80,7 @@ def test_a_floor_is_no_regression(lake: Lake, rows: Any, clock: Any, make_monito
         make_monitor().refresh()
     (row,) = lake.table(ALERTS, "apps/rag").read().to_pylist()
     assert (row["change"], row["verdict"], row["current_mean"]) == ("firing", None, 20 / 60)
-    assert AlertTotals().with_alerts(lake.table(ALERTS, "apps/rag").read()).regressions == {}
+    assert AlertStats().with_alerts(lake.table(ALERTS, "apps/rag").read()).regressions == {}
 
 
 def test_the_page_and_prometheus_show_a_floor(
@@ -134,9 +134,9 @@ def test_likes_and_dislikes_are_watched_as_scores_are(monitor: Monitor, rows: An
     clock.advance(hours=3)
     monitor.refresh()
     assert monitor.snapshot is not None
-    figures = monitor.snapshot.deployments["apps/rag"]
-    assert figures.readings["dislikes"].status == "learning"
-    assert figures.scores.evaluations == 0
+    state = monitor.snapshot.deployments["apps/rag"]
+    assert state.readings["dislikes"].status == "learning"
+    assert state.scores.evaluations == 0
 
 
 def test_a_floor_can_be_switched_off(lake: Lake, rows: Any, clock: Any) -> None:

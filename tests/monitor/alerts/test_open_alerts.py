@@ -12,8 +12,8 @@ import pytest
 from lake import ALERTS, Lake
 from monitor import Monitor, MonitorSettings
 from monitor.alerts.change import to_row
-from monitor.alerts.open_alerts import told_verdicts
-from monitor.alerts.store import AlertBook
+from monitor.alerts.open_alerts import recorded_verdicts
+from monitor.alerts.store import AlertStore
 from monitor.controls.releases import mark_release, withdraw_release
 from monitor.regression import Reading, RegressionSettings, Release, Status
 from tests.monitor.alerts.test_alerts import KEY, NOW, READING, fired, judged
@@ -118,18 +118,18 @@ def test_an_alert_of_another_range_ends(lake: Lake, rows: Any, clock: Any, range
 
 def test_an_alert_of_the_judge_stays_one(lake: Lake) -> None:
     """What it said of the cause holds as long as the stream computed anew says nothing of it."""
-    book = AlertBook(lake)
+    book = AlertStore(lake)
     book.record([judged("judge")], NOW)
     kept = replace(READING, kept=True)
-    assert {key: one.verdict for key, one in told_verdicts({KEY: kept}, book.active()).items()} == {KEY: "judge"}
-    assert told_verdicts({KEY: READING}, book.active()) == {}
-    assert told_verdicts({}, book.active()) == {}
+    assert {key: one.verdict for key, one in recorded_verdicts({KEY: kept}, book.active()).items()} == {KEY: "judge"}
+    assert recorded_verdicts({KEY: READING}, book.active()) == {}
+    assert recorded_verdicts({}, book.active()) == {}
 
 
 @pytest.mark.usefixtures("fallen")
 def test_a_restart_shows_the_cause_that_was_told(lake: Lake, clock: Any) -> None:
     """Where only the judge had changed, the gauge of the verdict goes on to say so, and wakes nobody."""
-    (alert,) = AlertBook(lake).active()
+    (alert,) = AlertStore(lake).active()
     decided = replace(alert, change_id="decided", changed_at=alert.changed_at + timedelta(seconds=1), verdict="judge")
     lake.table(ALERTS, "rag").append(ALERTS.rows([to_row(decided)]))
     monitor = Monitor(lake, LONGER, clock)
@@ -142,6 +142,6 @@ def test_a_restart_shows_the_cause_that_was_told(lake: Lake, clock: Any) -> None
 
 def test_an_undecided_alert_says_nothing_of_the_cause(lake: Lake) -> None:
     """So that a verdict that comes later is told."""
-    book = AlertBook(lake)
+    book = AlertStore(lake)
     book.record([fired()], NOW)
-    assert told_verdicts({KEY: replace(READING, kept=True)}, book.active()) == {}
+    assert recorded_verdicts({KEY: replace(READING, kept=True)}, book.active()) == {}

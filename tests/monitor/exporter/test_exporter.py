@@ -19,9 +19,9 @@ from lake import ALERTS, ANCHORS, BATCHES, REJECTED, SCORES, Lake, Table, TableS
 from monitor.exporter.registry import registry_of
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
-from monitor.snapshot import Figures, Snapshot
-from monitor.stats.collector_stats import Books
-from monitor.stats.requests import Traffic
+from monitor.snapshot import DeploymentState, Snapshot
+from monitor.stats.collector_stats import CollectorStats
+from monitor.stats.requests import RequestStats
 
 NAMES = {
     "dialwatch_build_info",
@@ -156,7 +156,7 @@ def test_a_collector_that_stands_still_is_seen(monitor: Monitor, rows: Any, cloc
     assert found["dialwatch_collector_lag_seconds", ()] == 0
 
 
-SUMMED = {
+SUMMED_TABLES = {
     "dialwatch_evaluations_total": {SCORES.name},
     "dialwatch_evaluation_skips_total": {SCORES.name},
     "dialwatch_judge_cost_total": {SCORES.name, ANCHORS.name},
@@ -171,7 +171,7 @@ def summed(monitor: Monitor) -> dict[tuple[str, tuple[tuple[str, str], ...]], fl
     return {
         (name, labels): value
         for (name, labels), value in samples(monitor).items()
-        if name in SUMMED and ("outcome", "failed") not in labels
+        if name in SUMMED_TABLES and ("outcome", "failed") not in labels
     }
 
 
@@ -187,7 +187,7 @@ def test_a_sum_is_not_shown_before_every_table_was_read(
     with failing_for(spec, monkeypatch):
         restarted.refresh()
     names = {name for name, _ in summed(restarted)}
-    assert names == {name for name, of in SUMMED.items() if spec.name not in of}
+    assert names == {name for name, of in SUMMED_TABLES.items() if spec.name not in of}
     restarted.refresh()
     assert summed(restarted) == summed(whole)
 
@@ -288,8 +288,8 @@ def test_any_name_survives_the_exposition(name: str):
     """Whatever a client writes as the deployment's name comes back unchanged from both formats."""
     snapshot = Snapshot(
         taken_at=datetime(2026, 1, 1, tzinfo=UTC),
-        deployments={name: Figures(traffic=Traffic(signals={"like": 1}))},
-        books=Books(),
+        deployments={name: DeploymentState(requests=RequestStats(signals={"like": 1}))},
+        collector_stats=CollectorStats(),
         failures={},
         failed_deliveries=0,
         refresh_seconds=0.0,
@@ -306,7 +306,8 @@ def test_any_name_survives_the_exposition(name: str):
 def test_a_receiver_that_wants_no_more_is_shown():
     """Each receiver has a series, 1 once it answered 410."""
     snapshot = Snapshot(
-        taken_at=datetime(2026, 1, 1, tzinfo=UTC), deployments={}, books=Books(), failures={}, failed_deliveries=0,
+        taken_at=datetime(2026, 1, 1, tzinfo=UTC), deployments={}, collector_stats=CollectorStats(), failures={},
+        failed_deliveries=0,
         refresh_seconds=0.0, disabled_webhooks={"team": True, "pager": False},
     )  # fmt: skip
     text = generate_latest(registry_of(lambda: snapshot)).decode()

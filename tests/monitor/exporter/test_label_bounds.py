@@ -15,10 +15,10 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 
 from monitor.exporter.registry import registry_of
 from monitor.settings import MonitorSettings
-from monitor.snapshot import Figures, Snapshot
-from monitor.stats.collector_stats import Books
-from monitor.stats.requests import Traffic
-from monitor.stats.scores import Histogram, MetricScores, Scores
+from monitor.snapshot import DeploymentState, Snapshot
+from monitor.stats.collector_stats import CollectorStats
+from monitor.stats.requests import RequestStats
+from monitor.stats.scores import Histogram, MetricStats, ScoreStats
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -28,20 +28,20 @@ class Scrapes:
 
     def __init__(self, most_deployments: int, most_label_values: int) -> None:
         settings = MonitorSettings(most_deployments=most_deployments, most_label_values=most_label_values)
-        self._known: dict[str, Figures] = {}
+        self._known: dict[str, DeploymentState] = {}
         self._registry: CollectorRegistry = registry_of(self._snapshot, settings=settings)
 
     def _snapshot(self) -> Snapshot:
         return Snapshot(
             taken_at=AT,
             deployments=self._known,
-            books=Books(),
+            collector_stats=CollectorStats(),
             failures={},
             failed_deliveries=0,
             refresh_seconds=0.0,
         )
 
-    def of(self, known: Mapping[str, Figures]) -> dict[tuple[str, ...], float]:
+    def of(self, known: Mapping[str, DeploymentState]) -> dict[tuple[str, ...], float]:
         """Numbers by the name of the sample and the values of its labels, in the order of their names."""
         self._known = dict(known)
         text = generate_latest(self._registry).decode()
@@ -52,15 +52,15 @@ class Scrapes:
         }
 
 
-def figures(likes: int, *, word: str = "like") -> Figures:
-    return Figures(traffic=Traffic(signals={word: likes}))
+def state(likes: int, *, word: str = "like") -> DeploymentState:
+    return DeploymentState(requests=RequestStats(signals={word: likes}))
 
 
 def test_words_without_end_are_few_series(caplog: pytest.LogCaptureFixture) -> None:
     """20,000 words of signals are as many series as the bound says and one more, which has the rest; all add up."""
     scrapes = Scrapes(10, 3)
     words = {f"w{number}": 1 for number in range(20_000)} | {"like": 7, "dislike": 5}
-    found = scrapes.of({"a": Figures(traffic=Traffic(signals=words))})
+    found = scrapes.of({"a": DeploymentState(requests=RequestStats(signals=words))})
     signals = {labels[-1]: number for labels, number in found.items() if labels[0] == "dialwatch_signals_total"}
     assert signals == {"like": 7, "dislike": 5, "w0": 1, "other": 19_999}
     assert found["dialwatch_other_label_values", "signal"] == 19_999
@@ -72,7 +72,7 @@ def test_words_without_end_are_few_series(caplog: pytest.LogCaptureFixture) -> N
 def test_status_codes_without_end_are_few_series() -> None:
     """A status is a number that a line says; those beyond the bound are one series."""
     statuses = {str(status): 1 for status in range(1_000)} | {"200": 50}
-    found = Scrapes(10, 1).of({"a": Figures(traffic=Traffic(responses=statuses))})
+    found = Scrapes(10, 1).of({"a": DeploymentState(requests=RequestStats(responses=statuses))})
     shown = {labels[-1]: number for labels, number in found.items() if labels[0] == "dialwatch_responses_total"}
     assert shown == {"200": 50, "other": 999}
 
@@ -81,9 +81,10 @@ def test_the_busiest_deployments_are_shown_and_stay() -> None:
     """Those with most requests come first; what was shown goes on, whoever comes later."""
     scrapes = Scrapes(2, 10)
     busy = {
-        name: Figures(traffic=Traffic(responses={"200": number})) for name, number in zip("abc", (1, 9, 5), strict=True)
+        name: DeploymentState(requests=RequestStats(responses={"200": number}))
+        for name, number in zip("abc", (1, 9, 5), strict=True)
     }
-    for known in (busy, busy | {"0": Figures(traffic=Traffic(responses={"200": 100}))}):
+    for known in (busy, busy | {"0": DeploymentState(requests=RequestStats(responses={"200": 100}))}):
         found = scrapes.of(known)
         shown = {labels[1] for labels in found if labels[0] == "dialwatch_responses_total"}
         assert shown == {"b", "c", "other"}
@@ -92,8 +93,10 @@ def test_the_busiest_deployments_are_shown_and_stay() -> None:
 
 def test_histograms_of_the_rest_are_summed() -> None:
     """Each bucket of `other` has what the rest has below its bound, and the sum is theirs."""
-    scores = MetricScores("1", None, AT, False, histogram=Histogram(counts=(1,) * 12, amount=3 * 10**12))
-    one = Figures(traffic=Traffic(responses={"200": 1}), scores=Scores(evaluations=12, metrics={"m": scores}))
+    scores = MetricStats("1", None, AT, False, histogram=Histogram(counts=(1,) * 12, amount=3 * 10**12))
+    one = DeploymentState(
+        requests=RequestStats(responses={"200": 1}), scores=ScoreStats(evaluations=12, metrics={"m": scores})
+    )
     found = Scrapes(1, 10).of({"a": one, "b": one, "c": one})
     buckets = {key[1:]: value for key, value in found.items() if key[0] == "dialwatch_score_bucket"}
     assert buckets["a", "+Inf", "m"] == 12
@@ -115,11 +118,11 @@ def test_no_counter_goes_down_and_nothing_is_lost(growth, most_deployments, most
     scrapes, known, before = Scrapes(most_deployments, most_words), {}, {}
     for grown in growth:
         for name, words in grown.items():
-            old = known.get(name, Figures()).traffic
+            old = known.get(name, DeploymentState()).requests
             new = {word: old.signals.get(word, 0) + words.get(word, 0) for word in {*old.signals, *words}}
-            known[name] = Figures(traffic=replace(old, signals=new))
+            known[name] = DeploymentState(requests=replace(old, signals=new))
         found = {key: n for key, n in scrapes.of(known).items() if key[0] == "dialwatch_signals_total"}
-        assert sum(found.values()) == sum(sum(one.traffic.signals.values()) for one in known.values())
+        assert sum(found.values()) == sum(sum(one.requests.signals.values()) for one in known.values())
         assert len({key[1] for key in found}) <= most_deployments + 1
         assert len({key[2] for key in found}) <= most_words + 1
         assert all(found.get(key, 0) >= number for key, number in before.items())

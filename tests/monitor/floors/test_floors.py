@@ -46,11 +46,11 @@ def test_a_share_of_errors_fires_and_is_over_at_half_of_it() -> None:
     begin, end = floors_of(rows).look({}, NOW)[0]
     assert told([begin, end]) == [("errors", "firing", 56), ("errors", "resolved", 28)]
     assert begin.since == NOW - 60 * MINUTE
-    assert begin.finding is not None
-    assert (begin.finding.bad, begin.finding.requests, begin.finding.mostly) == (20, 60, "503")
-    assert begin.finding.window_seconds == 900
-    assert end.finding is not None
-    assert (end.finding.bad, end.finding.requests) == (8, 60)
+    assert begin.details is not None
+    assert (begin.details.bad, begin.details.requests, begin.details.mostly) == (20, 60, "503")
+    assert begin.details.window_seconds == 900
+    assert end.details is not None
+    assert (end.details.bad, end.details.requests) == (8, 60)
 
 
 def test_few_requests_are_waited_for_and_not_taken_for_a_share() -> None:
@@ -58,9 +58,9 @@ def test_few_requests_are_waited_for_and_not_taken_for_a_share() -> None:
     rows = [{"requested_at": NOW - ago * MINUTE, "status": 500 if ago <= 60 else 200} for ago in range(1200, 0, -10)]
     (begin,) = floors_of(rows).look({}, NOW)[0]
     assert told([begin]) == [("errors", "firing", 10)]
-    assert begin.finding is not None
-    assert (begin.finding.bad, begin.finding.requests) == (6, 20)
-    assert begin.finding.window_seconds == 191 * 60
+    assert begin.details is not None
+    assert (begin.details.bad, begin.details.requests) == (6, 20)
+    assert begin.details.window_seconds == 191 * 60
     assert floors_of(rows, FloorSettings(minimum_requests=200)).look({}, NOW)[0] == []
 
 

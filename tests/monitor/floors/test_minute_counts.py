@@ -6,20 +6,20 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.floors.minute_counts import LONGEST, Minutes, minute_of
+from monitor.floors.minute_counts import LONGEST, MinuteCounts, minute_of
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
 
-def added(minutes: Minutes, rows: list[tuple[int, bool]]) -> None:
+def added(minutes: MinuteCounts, rows: list[tuple[int, bool]]) -> None:
     times = pa.chunked_array([pa.array([NOW - ago * MINUTE for ago, _ in rows], pa.timestamp("us", "UTC"))])
     why = pa.chunked_array([pa.array(["503" if bad else None for _, bad in rows], pa.string())])
     minutes.add(times, np.array([bad for _, bad in rows], bool), why, NOW)
 
 
-def as_told(minutes: Minutes, window: int, minimum: int) -> list[tuple[int, ...]]:
-    found = minutes.stretches(window * MINUTE, minimum, NOW)
+def as_told(minutes: MinuteCounts, window: int, minimum: int) -> list[tuple[int, ...]]:
+    found = minutes.windows(window * MINUTE, minimum, NOW)
     return list(zip(*(one.tolist() for one in (found.ends, found.firsts, found.totals, found.bad)), strict=True))
 
 
@@ -34,7 +34,7 @@ def test_a_stretch_is_the_window_or_as_much_longer_as_it_needs(
     rows: list[tuple[int, bool]], cuts: list[int], window: int, minimum: int, random: Any
 ) -> None:
     """Counted row by row it is the same, in whatever order and portions the rows come."""
-    counted = Minutes()
+    counted = MinuteCounts()
     shuffled = random.sample(rows, len(rows))
     for begin, end in zip([0, *sorted(cuts)], [*sorted(cuts), len(rows)], strict=True):
         if shuffled[begin:end]:
@@ -53,7 +53,7 @@ def test_a_stretch_is_the_window_or_as_much_longer_as_it_needs(
 
 def test_what_is_older_than_two_days_is_forgotten() -> None:
     """Rows of the past take no memory, and their reasons neither."""
-    minutes = Minutes()
+    minutes = MinuteCounts()
     added(minutes, [(3000, True), (2 * 1440 + 1, True), (5, True), (4, False)])
     assert [told[2:] for told in as_told(minutes, 15, 1)] == [(1, 1), (2, 1)]
     assert minutes.reasons(0, minute_of(NOW)) == {"503": 1}

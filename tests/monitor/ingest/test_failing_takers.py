@@ -13,9 +13,9 @@ import pytest
 from lake import ALERTS, Lake, Table
 from monitor import Monitor
 from monitor.floors import Floors
-from monitor.regression import Anchors, Detector, Status, Streams
-from monitor.stats.requests import Traffic
-from monitor.stats.scores import Scores
+from monitor.regression import Detector, JudgeDriftDetectors, Status, Streams
+from monitor.stats.requests import RequestStats
+from monitor.stats.scores import ScoreStats
 
 METRIC = "faithfulness_kprecision"
 
@@ -33,7 +33,7 @@ def alerts(lake: Lake, deployment: str) -> list[tuple[str, str]]:
 def test_scores_that_the_detectors_refused_come_again(
     monitor: Monitor, lake: Lake, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Figures have them at once and count them once; the detectors get them later, and find the regression."""
+    """DeploymentState have them at once and count them once; the detectors get them later, and find the regression."""
     with monkeypatch.context() as failing:
         failing.setattr(Streams, "add", broken)
         for _ in range(3):
@@ -46,9 +46,9 @@ def test_scores_that_the_detectors_refused_come_again(
     clock.advance(minutes=1)
     monitor.refresh()
     assert monitor.health().problems == ()
-    figures = monitor.snapshot.deployments["rag-search"]
-    assert figures.readings[METRIC].status is Status.REGRESSED
-    assert figures.scores.evaluations == 48 * 20 + 2
+    state = monitor.snapshot.deployments["rag-search"]
+    assert state.readings[METRIC].status is Status.REGRESSED
+    assert state.scores.evaluations == 48 * 20 + 2
     assert alerts(lake, "rag-search") == [(METRIC, "system")]
 
 
@@ -88,9 +88,9 @@ def test_times_long_before_1970_are_counted_like_others(monitor: Monitor, rows: 
     clock.advance(hours=3)
     monitor.refresh()
     assert monitor.snapshot is not None
-    figures = monitor.snapshot.deployments["unset"]
-    assert (figures.traffic.requests, figures.scores.evaluations) == (1, 1)
-    assert figures.readings[METRIC].observations == 1
+    state = monitor.snapshot.deployments["unset"]
+    assert (state.requests.total, state.scores.evaluations) == (1, 1)
+    assert state.readings[METRIC].observations == 1
     assert monitor.snapshot.failures == {}
 
 
@@ -109,15 +109,15 @@ def test_detectors_that_always_fail_stop_neither_figures_nor_floors(
     assert monitor.snapshot.deployments["rag"].floors["refusals"].share == 0.2
 
 
-@pytest.mark.parametrize("figures", [(Traffic, "with_logs"), (Scores, "with_scores")])
+@pytest.mark.parametrize("state", [(RequestStats, "with_logs"), (ScoreStats, "with_scores")])
 def test_floors_count_once_what_the_figures_refused(
-    monitor: Monitor, lake: Lake, rows: Any, clock: Any, monkeypatch: pytest.MonkeyPatch, figures: tuple[type, str]
+    monitor: Monitor, lake: Lake, rows: Any, clock: Any, monkeypatch: pytest.MonkeyPatch, state: tuple[type, str]
 ) -> None:
     """Rows that come again for the figures do not come again for the limits: 10 failed of 60 are no catastrophe."""
     rows.logs("rag", *[{"status": 500 if number < 10 else 200} for number in range(60)])
     rows.scores("rag", *({"metric": "refusal", "value": float(number < 10)} for number in range(60)))
     with monkeypatch.context() as failing:
-        failing.setattr(*figures, broken)
+        failing.setattr(*state, broken)
         for _ in range(2):
             monitor.refresh()
             clock.advance(seconds=5)
@@ -128,7 +128,7 @@ def test_floors_count_once_what_the_figures_refused(
     assert monitor.snapshot is not None
     told = monitor.snapshot.deployments["rag"]
     assert (told.floors["errors"].share, told.floors["refusals"].share) == (0.1, 0.1)
-    assert (told.traffic.requests, told.scores.evaluations) == (100, 100)
+    assert (told.requests.total, told.scores.evaluations) == (100, 100)
 
 
 def test_sums_are_not_told_before_all_is_counted(
@@ -137,7 +137,7 @@ def test_sums_are_not_told_before_all_is_counted(
     """A counter that began at 0 because scores were refused would take them for new when they come again."""
     rows.scores("rag", *[{"value": 0.5}] * 10)
     with monkeypatch.context() as failing:
-        failing.setattr(Scores, "with_scores", broken)
+        failing.setattr(ScoreStats, "with_scores", broken)
         monitor.refresh()
     assert monitor.snapshot is not None
     assert monitor.snapshot.totals.evaluations == {}
@@ -155,7 +155,7 @@ def test_floors_that_fail_stop_no_figures_and_count_later(
         failing.setattr(Floors, "add_logs", broken)
         monitor.refresh()
     assert monitor.snapshot is not None
-    assert monitor.snapshot.deployments["rag"].traffic.requests == 100
+    assert monitor.snapshot.deployments["rag"].requests.total == 100
     clock.advance(seconds=5)
     monitor.refresh()
     assert monitor.snapshot.deployments["rag"].floors["errors"].share == 0.1
@@ -176,9 +176,9 @@ def test_ratings_that_the_detectors_refused_come_again(
     monitor.refresh()
     clock.advance(hours=2)
     monitor.refresh()
-    figures = monitor.snapshot.deployments["rag"]
-    assert sum(figures.ratings.metrics["dislikes"].histogram.counts) == 3
-    assert figures.readings["dislikes"].reference_observations == 3
+    state = monitor.snapshot.deployments["rag"]
+    assert sum(state.ratings.metrics["dislikes"].histogram.counts) == 3
+    assert state.readings["dislikes"].reference_observations == 3
     assert monitor.health().problems == ()
 
 
@@ -188,7 +188,7 @@ def test_an_alert_does_not_wait_for_what_says_its_cause(
     """Where anchors cannot be judged the alert is recorded as undecided, with the pass that found it."""
     rows.hours("rag", 48, lambda left: 0.82 if left > 10 else 0.35, METRIC)
     rows.scores("rag", {"metric": METRIC, "judge": "llm", "value": 0.3, "requested_at": clock() + timedelta(minutes=1)})
-    monkeypatch.setattr(Anchors, "shift", broken)
+    monkeypatch.setattr(JudgeDriftDetectors, "shift", broken)
     monitor.refresh()
     assert {verdict for _, verdict in alerts(lake, "rag")} == {"undecided"}
     assert any(f"judge_regressions failed for {METRIC} of 'rag'" in problem for problem in monitor.health().problems)
@@ -233,7 +233,7 @@ def test_what_cannot_be_published_leaves_the_last_figures(
     assert any("publish failed" in problem for problem in monitor.health().problems)
     monitor.refresh()
     assert monitor.snapshot is not None
-    assert monitor.snapshot.deployments["rag"].traffic.requests == 2
+    assert monitor.snapshot.deployments["rag"].requests.total == 2
 
 
 @pytest.mark.usefixtures("three_deployments")

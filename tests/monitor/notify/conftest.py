@@ -35,7 +35,7 @@ class Request:
     body: bytes
 
 
-class Receiver:
+class WebhookSender:
     """A real HTTP server that keeps what it gets and answers what it is told, the last reply for ever."""
 
     def __init__(self) -> None:
@@ -96,12 +96,12 @@ def secret() -> str:
 
 
 @pytest.fixture
-def start_receiver() -> Iterator[Callable[..., Receiver]]:
-    started: list[Receiver] = []
+def start_receiver() -> Iterator[Callable[..., WebhookSender]]:
+    started: list[WebhookSender] = []
 
-    def start(*replies: tuple[int, dict[str, str]] | int | None) -> Receiver:
+    def start(*replies: tuple[int, dict[str, str]] | int | None) -> WebhookSender:
         """Start one that answers with these statuses, or (status, headers), or, for None, not at all."""
-        receiver = Receiver()
+        receiver = WebhookSender()
         if replies:
             receiver.replies = [
                 Reply(silent=True) if r is None else Reply(r) if isinstance(r, int) else Reply(*r) for r in replies

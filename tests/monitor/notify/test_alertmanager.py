@@ -16,7 +16,7 @@ from msgspec import structs
 
 from lake import Lake
 from monitor.alerts.change import AlertChange
-from monitor.alerts.store import AlertBook
+from monitor.alerts.store import AlertStore
 from monitor.notify import Notifier, WebhookSettings
 from monitor.notify.alertmanager import OUTLIVES, RESEND_EVERY, RESOLVED_FOR, _posted
 from tests.monitor.notify.test_notifier import transition
@@ -27,16 +27,16 @@ LOCAL = ["127.0.0.1"]
 
 
 @pytest.fixture
-def book(lake: Lake) -> AlertBook:
-    return AlertBook(lake)
+def book(lake: Lake) -> AlertStore:
+    return AlertStore(lake)
 
 
-def notifier(url: str, book: AlertBook) -> Notifier:
+def notifier(url: str, book: AlertStore) -> Notifier:
     settings = WebhookSettings.model_validate({"name": "am", "url": url, "format": "alertmanager"})
     return Notifier([settings], book, "https://watch.example/", internal_hosts=LOCAL, timeout=60)
 
 
-def delivered(book: AlertBook) -> list[AlertChange]:
+def delivered(book: AlertStore) -> list[AlertChange]:
     return [change for change in book.changes() if change.change == "delivered"]
 
 
@@ -113,7 +113,7 @@ def told(receiver: Any, status: str) -> set[tuple[str, str]]:
 
 @pytest.mark.integration
 def test_a_real_alertmanager_groups_our_alerts_and_passes_on_that_they_are_over(
-    alertmanager: tuple[Running, Any], book: AlertBook
+    alertmanager: tuple[Running, Any], book: AlertStore
 ) -> None:
     """Two metrics of a deployment stand in one message with our texts, no other with them, and the end arrives."""
     running, receiver = alertmanager
@@ -139,7 +139,7 @@ def test_a_real_alertmanager_groups_our_alerts_and_passes_on_that_they_are_over(
 
 @pytest.mark.integration
 def test_silences_and_inhibitions_of_a_real_alertmanager_work_on_our_labels(
-    alertmanager: tuple[Running, Any], book: AlertBook
+    alertmanager: tuple[Running, Any], book: AlertStore
 ) -> None:
     """A silence by deployment and a rule by metric each keep an alert back, and the others get through."""
     running, receiver = alertmanager
@@ -160,7 +160,7 @@ def test_silences_and_inhibitions_of_a_real_alertmanager_work_on_our_labels(
 
 
 def test_what_fires_is_sent_each_minute_until_it_is_over_and_for_a_quarter_of_an_hour_that_it_is(
-    book: AlertBook, start_receiver: Callable[..., Any]
+    book: AlertStore, start_receiver: Callable[..., Any]
 ) -> None:
     """An Alertmanager that lost its memory has it back within a minute; each change has one row."""
     receiver = start_receiver()
@@ -190,7 +190,7 @@ def test_what_fires_is_sent_each_minute_until_it_is_over_and_for_a_quarter_of_an
 
 
 def test_an_alertmanager_that_is_away_is_told_when_it_is_back(
-    book: AlertBook, start_receiver: Callable[..., Any]
+    book: AlertStore, start_receiver: Callable[..., Any]
 ) -> None:
     """Every ten seconds it is tried, nothing is recorded before it was accepted, and no alert is given up."""
     receiver = start_receiver(*[503] * 20, 200)
@@ -208,7 +208,7 @@ def test_an_alertmanager_that_is_away_is_told_when_it_is_back(
 
 
 def test_an_alertmanager_is_told_each_minute_also_where_the_clock_was_set_back(
-    book: AlertBook, start_receiver: Callable[..., Any]
+    book: AlertStore, start_receiver: Callable[..., Any]
 ) -> None:
     """After an hour of silence it would take what fires for over."""
     receiver = start_receiver()
@@ -226,7 +226,7 @@ def test_an_alertmanager_is_told_each_minute_also_where_the_clock_was_set_back(
 
 
 def test_an_alert_that_began_and_ended_unseen_is_sent_as_over(
-    book: AlertBook, start_receiver: Callable[..., Any]
+    book: AlertStore, start_receiver: Callable[..., Any]
 ) -> None:
     """What counts is the state of now; both changes are recorded, and the same labels never come twice in a list."""
     receiver = start_receiver()

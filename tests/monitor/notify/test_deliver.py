@@ -5,7 +5,7 @@ from typing import Any
 import httpcore
 import pytest
 
-from monitor.notify import Attempt, Outcome, connections, deliver
+from monitor.notify import Attempt, DeliveryOutcome, connections, deliver
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -23,7 +23,7 @@ def test_every_success_is_a_delivery(
     """2xx is delivered, and the receiver got the JSON and our headers as they were."""
     receiver = start_receiver(status)
     assert deliver(pool, receiver.url, b"{}", {"webhook-id": "1"}, NOW) == Attempt(
-        Outcome.DELIVERED, f"answered {status}"
+        DeliveryOutcome.DELIVERED, f"answered {status}"
     )
     (request,) = receiver.requests
     assert (request.path, request.body) == ("/hook", b"{}")
@@ -33,10 +33,14 @@ def test_every_success_is_a_delivery(
 
 @pytest.mark.parametrize(
     ("status", "outcome", "said"),
-    [(500, Outcome.FAILED, "500"), (404, Outcome.FAILED, "404"), (410, Outcome.GONE, "take this webhook out")],
+    [
+        (500, DeliveryOutcome.FAILED, "500"),
+        (404, DeliveryOutcome.FAILED, "404"),
+        (410, DeliveryOutcome.GONE, "take this webhook out"),
+    ],
 )
 def test_a_refusal_says_what_was_answered(
-    start_receiver: Callable[..., Any], pool: httpcore.ConnectionPool, status: int, outcome: Outcome, said: str
+    start_receiver: Callable[..., Any], pool: httpcore.ConnectionPool, status: int, outcome: DeliveryOutcome, said: str
 ) -> None:
     """410 is the end, every other error may pass."""
     attempt = deliver(pool, start_receiver(status).url, b"{}", {}, NOW)
@@ -51,7 +55,7 @@ def test_a_redirect_is_not_followed(
     """A message goes where the settings say and nowhere else."""
     target = start_receiver()
     attempt = deliver(pool, start_receiver((status, {"location": target.url})).url, b"{}", {}, NOW)
-    assert attempt.outcome is Outcome.FAILED
+    assert attempt.outcome is DeliveryOutcome.FAILED
     assert "redirects are not followed" in attempt.reason
     assert target.requests == []
 
@@ -60,14 +64,14 @@ def test_a_receiver_that_does_not_answer_has_failed(start_receiver: Callable[...
     """The client's time-out ends the attempt."""
     with connections(["127.0.0.1"], timeout=0.3) as pool:
         attempt = deliver(pool, start_receiver(None).url, b"{}", {}, NOW)
-    assert attempt.outcome is Outcome.FAILED
+    assert attempt.outcome is DeliveryOutcome.FAILED
     assert "no answer in time" in attempt.reason
 
 
 def test_a_receiver_that_is_not_there_has_failed(pool: httpcore.ConnectionPool) -> None:
     """A refused connection is an attempt like others, not an exception."""
     attempt = deliver(pool, "http://127.0.0.1:9/", b"{}", {}, NOW)
-    assert attempt.outcome is Outcome.FAILED
+    assert attempt.outcome is DeliveryOutcome.FAILED
     assert "ConnectError" in attempt.reason
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from lake import DISLIKES
 from monitor.alerts.change import FLOOR, AlertChange, AlertDetails
-from monitor.floors import Finding
+from monitor.floors import FloorDetails
 from monitor.notify.alert_text import description, summary
 from monitor.notify.formats.standard import webhook_body
 from monitor.notify.group import messages
@@ -18,14 +18,14 @@ from monitor.regression import StreamKey
 AT = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
 
 
-def passed(floor: str, finding: Finding) -> AlertChange:
-    details = AlertDetails(fired_at=AT, tier="page", recorded_at=AT, floor=finding)
+def passed(floor: str, details: FloorDetails) -> AlertChange:
+    details = AlertDetails(fired_at=AT, tier="page", recorded_at=AT, floor=details)
     key = StreamKey("rag-chat", floor, FLOOR)
     return AlertChange("change-1", "alert-1", key, "firing", AT, details, since=AT - timedelta(minutes=9))
 
 
-def share(requests: int, mostly: str | None = None) -> Finding:
-    return Finding(share=0.71, limit=0.3, ends_at=0.15, requests=requests, window_seconds=900, mostly=mostly)
+def share(requests: int, mostly: str | None = None) -> FloorDetails:
+    return FloorDetails(share=0.71, limit=0.3, ends_at=0.15, requests=requests, window_seconds=900, mostly=mostly)
 
 
 def test_a_floor_has_no_verdict() -> None:
@@ -83,7 +83,7 @@ def test_a_woken_person_reads_what_since_when_and_what_to_look_at() -> None:
 )
 def test_silence_says_what_is_usual_and_whether_others_are_heard(all_silent: bool, hint: str) -> None:
     """Where nobody is heard the collector comes first."""
-    alert = passed("no_data", Finding(usual_seconds=1500, limit_seconds=4500, all_silent=all_silent))
+    alert = passed("no_data", FloorDetails(usual_seconds=1500, limit_seconds=4500, all_silent=all_silent))
     assert summary(alert) == (
         "rag-chat has had no request since 2026-11-20 11:56 UTC; at this time of day its longest pause in four weeks "
         "was 25 minutes"

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from lake import Lake
-from monitor.alerts.store import AlertBook
+from monitor.alerts.store import AlertStore
 from monitor.notify import Notifier, WebhookSettings
 from monitor.regression import StreamKey, Transition
 from tests.killing import kill, start
@@ -36,7 +36,7 @@ def live(root: str, webhook: WebhookSettings, number: int, base: datetime) -> No
                 for metric in ("m", "n") if nth >= 0 else ():
                     yield Transition(StreamKey(f"d{nth % STREAMS}", metric, "1"), change, at, seen, ())
 
-    book = AlertBook(Lake(root))
+    book = AlertStore(Lake(root))
     notifier = Notifier([webhook], book, internal_hosts=["127.0.0.1"], group=timedelta(seconds=0.2))
     with notifier.running():
         book.record(list(transitions()), datetime.now(UTC))
@@ -117,10 +117,10 @@ def test_every_change_arrives_under_one_id_whatever_is_killed_whenever(
     last = start(live, lake.root, webhook, kills, base)
     expected = 2 * (kills + 1) + 2 * (kills - 1)
     try:
-        wait_for(lambda: len([c for c in AlertBook(lake).changes() if c.change == "delivered"]) >= expected, 120)
+        wait_for(lambda: len([c for c in AlertStore(lake).changes() if c.change == "delivered"]) >= expected, 120)
     finally:
         kill(last)
-    changes = AlertBook(lake).changes()
+    changes = AlertStore(lake).changes()
     told = [change for change in changes if change.change in ("firing", "resolved")]
     ids = {change.change_id for change in told}
     assert len(told) == len(ids) == expected

@@ -16,7 +16,7 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.notify import Outcome, connections, deliver
+from monitor.notify import DeliveryOutcome, connections, deliver
 from monitor.notify.network import refusal
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -67,7 +67,7 @@ def test_a_host_that_the_settings_do_not_name_is_not_reached_at_a_private_addres
     receiver = start_receiver()
     with connections(["other.example"]) as pool:
         attempt = deliver(pool, receiver.url, b"{}", {}, NOW)
-    assert attempt.outcome is Outcome.FAILED
+    assert attempt.outcome is DeliveryOutcome.FAILED
     assert "name 127.0.0.1 in monitor.internal_hosts" in attempt.reason
     assert receiver.requests == []
 
@@ -90,7 +90,7 @@ def test_a_name_is_resolved_once_and_what_was_checked_is_connected_to(start_rece
 
     port = receiver.url.rsplit(":", 1)[1]
     with connections(["hooks.example"], resolve=resolve) as pool:
-        assert deliver(pool, f"http://hooks.example:{port}", b"{}", {}, NOW).outcome is Outcome.DELIVERED
+        assert deliver(pool, f"http://hooks.example:{port}", b"{}", {}, NOW).outcome is DeliveryOutcome.DELIVERED
     assert asked == ["hooks.example"]
     assert receiver.requests[0].headers["host"] == f"hooks.example:{port.split('/')[0]}"
 
@@ -100,7 +100,7 @@ def test_the_next_address_is_tried_where_one_does_not_answer(start_receiver: Cal
     receiver = start_receiver()
     with connections(["two.example"], resolve=lambda host, port: ["127.0.0.2", "127.0.0.1"]) as pool:
         attempt = deliver(pool, receiver.url.replace("127.0.0.1", "two.example"), b"{}", {}, NOW)
-    assert attempt.outcome is Outcome.DELIVERED
+    assert attempt.outcome is DeliveryOutcome.DELIVERED
 
 
 def test_a_name_that_nobody_knows_has_failed() -> None:
@@ -135,7 +135,7 @@ def test_a_receiver_that_sends_a_byte_now_and_then_has_failed_in_time() -> None:
             attempt = deliver(pool, f"http://127.0.0.1:{server.getsockname()[1]}/", b"{}", {}, NOW)
         stop.set()
         thread.join()
-    assert attempt.outcome is Outcome.FAILED
+    assert attempt.outcome is DeliveryOutcome.FAILED
     assert "no answer in time" in attempt.reason
 
 
@@ -202,7 +202,7 @@ def test_a_certificate_for_another_name_is_refused(tmp_path: Path, monkeypatch: 
         server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        for name, outcome in (("hooks.example", Outcome.DELIVERED), ("other.example", Outcome.FAILED)):
+        for name, outcome in (("hooks.example", DeliveryOutcome.DELIVERED), ("other.example", DeliveryOutcome.FAILED)):
             with connections([name], resolve=lambda host, port: ["127.0.0.1"]) as pool:
                 attempt = deliver(pool, f"https://{name}:{server.server_port}/", b"{}", {}, NOW)
                 assert attempt.outcome is outcome, attempt

@@ -13,7 +13,7 @@ import monitor.notify.notifier as notifier_module
 import monitor.notify.webhook_sender as webhook_sender_module
 from lake import Lake, Table
 from monitor.alerts.change import AlertChange
-from monitor.alerts.store import AlertBook
+from monitor.alerts.store import AlertStore
 from monitor.notify import Notifier, WebhookSettings, connections
 from monitor.notify.retry_delays import DELAYS
 from monitor.regression import Observation, Reading, RegressionSettings, StreamKey, Transition
@@ -35,12 +35,12 @@ def transition(change: Any = "firing", hour: int = 1, deployment: str = "rag", m
 
 
 @pytest.fixture
-def book(lake: Lake) -> AlertBook:
-    return AlertBook(lake)
+def book(lake: Lake) -> AlertStore:
+    return AlertStore(lake)
 
 
 @pytest.fixture
-def notifier(book: AlertBook) -> Callable[..., Notifier]:
+def notifier(book: AlertStore) -> Callable[..., Notifier]:
     def build(*webhooks: WebhookSettings) -> Notifier:
         return Notifier(
             webhooks, book, "https://watch.example/",
@@ -50,12 +50,12 @@ def notifier(book: AlertBook) -> Callable[..., Notifier]:
     return build
 
 
-def recorded(book: AlertBook, kind: str) -> list[AlertChange]:
+def recorded(book: AlertStore, kind: str) -> list[AlertChange]:
     return [change for change in book.changes() if change.change == kind]
 
 
 def test_a_change_is_delivered_once_and_verifies(
-    book: AlertBook, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any], secret: str
+    book: AlertStore, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any], secret: str
 ) -> None:
     """One signed message with the change's id; after it nothing is due and the table says that it was delivered."""
     receiver = start_receiver()
@@ -76,7 +76,7 @@ def test_a_change_is_delivered_once_and_verifies(
 
 
 def test_a_failing_receiver_is_tried_again_with_the_same_id(
-    book: AlertBook, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any], secret: str
+    book: AlertStore, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any], secret: str
 ) -> None:
     """Two errors and a success: three attempts, each when it is due and signed anew, all with one id."""
     receiver = start_receiver(500, 503, 200)
@@ -102,7 +102,7 @@ def test_a_failing_receiver_is_tried_again_with_the_same_id(
 
 
 def test_retry_after_is_respected(
-    book: AlertBook, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
+    book: AlertStore, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """A receiver that asks for ten minutes has them, also from changes that are found meanwhile."""
     receiver = start_receiver((429, {"retry-after": "600"}), 200)
@@ -119,7 +119,7 @@ def test_retry_after_is_respected(
 
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_a_clock_that_is_set_delays_no_message(
-    book: AlertBook, start_receiver: Callable[..., Any], wait_until: Callable[..., Any], hours: int
+    book: AlertStore, start_receiver: Callable[..., Any], wait_until: Callable[..., Any], hours: int
 ) -> None:
     """A retry comes after the time that it was planned for, and what fails meanwhile is the notifier's problem."""
     receiver, now, passed = start_receiver(500, 200), [datetime.now(UTC)], [0.0]
@@ -142,7 +142,7 @@ def test_a_clock_that_is_set_delays_no_message(
 
 
 def test_a_receiver_that_is_gone_is_not_asked_again(
-    book: AlertBook, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
+    book: AlertStore, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """After 410 this and later changes are undeliverable, with the reason in the table."""
     receiver = start_receiver(410)
@@ -158,7 +158,7 @@ def test_a_receiver_that_is_gone_is_not_asked_again(
 
 
 def test_a_receiver_that_never_answers_well_is_given_up_after_three_days(
-    book: AlertBook, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
+    book: AlertStore, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """The whole schedule is used up, then the table says how often it was tried and what came last."""
     receiver = start_receiver(500)
@@ -175,7 +175,7 @@ def test_a_receiver_that_never_answers_well_is_given_up_after_three_days(
 
 
 def test_a_dead_receiver_does_not_hold_up_another(
-    book: AlertBook,
+    book: AlertStore,
     notifier: Callable[..., Notifier],
     start_receiver: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
@@ -194,7 +194,7 @@ def test_a_dead_receiver_does_not_hold_up_another(
 
 
 def test_receivers_are_served_at_the_same_time(
-    book: AlertBook, start_receiver: Callable[..., Any], wait_until: Callable[..., Any]
+    book: AlertStore, start_receiver: Callable[..., Any], wait_until: Callable[..., Any]
 ) -> None:
     """While one receiver keeps an attempt waiting, another gets alerts old and new, and waking them takes no time."""
     dead, alive = start_receiver(None), start_receiver()
@@ -212,7 +212,7 @@ def test_receivers_are_served_at_the_same_time(
 
 
 def test_what_is_due_later_is_sent_without_being_woken(
-    book: AlertBook, start_receiver: Callable[..., Any], wait_until: Callable[..., Any]
+    book: AlertStore, start_receiver: Callable[..., Any], wait_until: Callable[..., Any]
 ) -> None:
     """The thread sleeps until the next attempt is due."""
     receiver = start_receiver(500, 200)
@@ -223,7 +223,7 @@ def test_what_is_due_later_is_sent_without_being_woken(
 
 
 def test_a_receiver_that_cannot_be_served_does_not_hold_up_another(
-    book: AlertBook,
+    book: AlertStore,
     notifier: Callable[..., Notifier],
     start_receiver: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
@@ -246,7 +246,7 @@ def test_a_receiver_that_cannot_be_served_does_not_hold_up_another(
 
 
 def test_a_change_that_cannot_be_written_down_as_a_message_does_not_hold_up_another(
-    book: AlertBook,
+    book: AlertStore,
     notifier: Callable[..., Notifier],
     start_receiver: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
@@ -271,7 +271,7 @@ def test_a_change_that_cannot_be_written_down_as_a_message_does_not_hold_up_anot
 
 @pytest.mark.parametrize(("status", "outcome"), [(200, "delivered"), (410, "undeliverable")])
 def test_what_was_settled_but_not_recorded_is_not_sent_again(
-    book: AlertBook,
+    book: AlertStore,
     notifier: Callable[..., Notifier],
     start_receiver: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
@@ -305,7 +305,7 @@ def test_what_was_settled_but_not_recorded_is_not_sent_again(
 
 
 def test_the_changes_of_an_alert_arrive_in_order(
-    book: AlertBook, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
+    book: AlertStore, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """`resolved` waits until `firing` has got through; another alert does not wait for either."""
     receiver = start_receiver(500, 500, 500, 500, 200)
@@ -329,9 +329,9 @@ def test_two_receivers_of_one_name_are_refused(notifier: Callable[..., Notifier]
 
 
 STEPS = {
-    "the row": (AlertBook, "record"),
+    "the row": (AlertStore, "record"),
     "the delivery": (webhook_sender_module, "deliver"),
-    "the record of the delivery": (AlertBook, "record_deliveries"),
+    "the record of the delivery": (AlertStore, "record_deliveries"),
 }
 
 
@@ -339,7 +339,7 @@ def live(root: str, url: str, secret: str, last_step: str) -> None:
     """A monitor that finds an alert, delivers it, and dies after one of its steps."""
     if last_step in STEPS:
         die("after", *STEPS[last_step])
-    book = AlertBook(Lake(root))
+    book = AlertStore(Lake(root))
     book.record([transition()], datetime.now(UTC))
     webhook = WebhookSettings.model_validate({"name": "pager", "url": url, "secret": secret})
     Notifier([webhook], book, internal_hosts=["127.0.0.1"]).run_due(datetime.now(UTC))
@@ -352,12 +352,12 @@ def test_a_monitor_killed_between_any_two_steps_delivers_late_but_delivers(
     """SIGKILL after the row, the message and its record: one alert, one webhook-id, at least one message."""
     receiver = start_receiver()
     assert run(live, lake.root, receiver.url, secret, "the row") == KILLED
-    assert (len(AlertBook(lake).pending("pager", START)), len(receiver.requests)) == (1, 0)
+    assert (len(AlertStore(lake).pending("pager", START)), len(receiver.requests)) == (1, 0)
     assert run(live, lake.root, receiver.url, secret, "the delivery") == KILLED
-    assert (len(AlertBook(lake).pending("pager", START)), len(receiver.requests)) == (1, 1)
+    assert (len(AlertStore(lake).pending("pager", START)), len(receiver.requests)) == (1, 1)
     assert run(live, lake.root, receiver.url, secret, "the record of the delivery") == KILLED
-    assert (len(AlertBook(lake).pending("pager", START)), len(receiver.requests)) == (0, 2)
+    assert (len(AlertStore(lake).pending("pager", START)), len(receiver.requests)) == (0, 2)
     assert run(live, lake.root, receiver.url, secret, "none") == 0
     assert len(receiver.requests) == 2
     assert len({request.headers["webhook-id"] for request in receiver.requests}) == 1
-    assert sorted(change.change for change in AlertBook(lake).changes()) == ["delivered", "firing"]
+    assert sorted(change.change for change in AlertStore(lake).changes()) == ["delivered", "firing"]

@@ -10,19 +10,19 @@ from pydantic import ValidationError
 from lake import PARSED_LOGS, SILENCES, Lake, Table
 from monitor import Monitor, MonitorSettings
 from monitor.alerts.change import AlertChange
-from monitor.alerts.store import AlertBook
+from monitor.alerts.store import AlertStore
 from monitor.controls.silences import Silence, add_silence
 from monitor.notify import Notifier
 from tests.monitor.notify.test_notifier import HOUR, START, transition
 
 
 @pytest.fixture
-def book(lake: Lake) -> AlertBook:
-    return AlertBook(lake)
+def book(lake: Lake) -> AlertStore:
+    return AlertStore(lake)
 
 
 @pytest.fixture
-def silenced(book: AlertBook) -> Callable[..., Notifier]:
+def silenced(book: AlertStore) -> Callable[..., Notifier]:
     """A notifier for one receiver, with rag silenced for three hours; without a book it begins as after a restart."""
 
     def build(receiver: Any, **matchers: str) -> Notifier:
@@ -32,12 +32,12 @@ def silenced(book: AlertBook) -> Callable[..., Notifier]:
     return build
 
 
-def rows(book: AlertBook, kind: str) -> list[AlertChange]:
+def rows(book: AlertStore, kind: str) -> list[AlertChange]:
     return [change for change in book.changes() if change.change == kind]
 
 
 def test_what_still_fires_when_the_silence_ends_is_told_then(
-    book: AlertBook, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
+    book: AlertStore, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """Till then there is one row that says why nothing was sent, and the next look is due at the end."""
     receiver = start_receiver()
@@ -55,7 +55,7 @@ def test_what_still_fires_when_the_silence_ends_is_told_then(
 
 
 def test_what_is_over_before_the_silence_is_not_told(
-    lake: Lake, book: AlertBook, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
+    lake: Lake, book: AlertStore, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """Neither its beginning nor its end, also after the silence and a restart, and both have a row."""
     receiver = start_receiver()
@@ -65,7 +65,7 @@ def test_what_is_over_before_the_silence_is_not_told(
     (end,) = book.record([transition("resolved", 2)], START + 2 * HOUR)
     assert sender.run_due(START + 2 * HOUR) is None
     assert sender.run_due(START + 4 * HOUR) is None
-    again = Notifier([receiver.settings()], AlertBook(lake), internal_hosts=["127.0.0.1"])
+    again = Notifier([receiver.settings()], AlertStore(lake), internal_hosts=["127.0.0.1"])
     assert again.run_due(START + 4 * HOUR) is None
     assert receiver.requests == []
     assert end.change_id in {row.delivery_of for row in rows(book, "silenced")}
@@ -73,7 +73,7 @@ def test_what_is_over_before_the_silence_is_not_told(
 
 
 def test_the_end_of_a_told_alert_is_told_in_a_silence(
-    book: AlertBook, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
+    book: AlertStore, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """Who knows that something is wrong hears that it is over."""
     receiver = start_receiver()
@@ -85,7 +85,7 @@ def test_the_end_of_a_told_alert_is_told_in_a_silence(
     assert rows(book, "silenced") == []
 
 
-def test_a_table_that_cannot_be_read_ends_no_silence(book: AlertBook, start_receiver: Callable[..., Any]) -> None:
+def test_a_table_that_cannot_be_read_ends_no_silence(book: AlertStore, start_receiver: Callable[..., Any]) -> None:
     """What was known of silences goes on until they are known again; who knows nothing yet goes by what there is."""
     receiver = start_receiver()
     sender = Notifier([receiver.settings()], book, internal_hosts=["127.0.0.1"], silences=None)
@@ -102,7 +102,7 @@ def test_a_table_that_cannot_be_read_ends_no_silence(book: AlertBook, start_rece
 
 
 def test_an_alert_that_ends_after_the_silence_is_told_whole(
-    lake: Lake, book: AlertBook, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
+    lake: Lake, book: AlertStore, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """Also where the monitor was down between the end of the silence and that of the alert."""
     receiver = start_receiver()
@@ -115,7 +115,7 @@ def test_an_alert_that_ends_after_the_silence_is_told_whole(
 
 @pytest.mark.parametrize(("is_settled", "other_ended"), [(False, -HOUR), (True, -HOUR), (True, 1.5 * HOUR)])
 def test_a_silence_that_left_the_configuration_has_held_until_then(
-    book: AlertBook,
+    book: AlertStore,
     silenced: Callable[..., Notifier],
     start_receiver: Callable[..., Any],
     is_settled: bool,
@@ -148,7 +148,7 @@ def test_a_silence_that_left_the_configuration_has_held_until_then(
     ],
 )
 def test_a_silence_holds_what_matches_it_and_nothing_else(
-    book: AlertBook,
+    book: AlertStore,
     silenced: Callable[..., Notifier],
     start_receiver: Callable[..., Any],
     matchers: dict[str, str],
@@ -162,7 +162,7 @@ def test_a_silence_holds_what_matches_it_and_nothing_else(
 
 
 def test_metrics_of_one_deployment_are_one_message_and_a_row_each(
-    book: AlertBook, start_receiver: Callable[..., Any]
+    book: AlertStore, start_receiver: Callable[..., Any]
 ) -> None:
     """A minute after the first came all go out at once, recorded together."""
     receiver = start_receiver(500, 200)
@@ -201,7 +201,7 @@ def test_a_monitor_that_reads_all_anew_keeps_the_silences_that_it_cannot_read(
     rows.logs("rag", {})
     monitor.refresh()
     shutil.rmtree(Path(lake.table(PARSED_LOGS, "gone").uri).parent)
-    AlertBook(lake).record([transition()], clock())
+    AlertStore(lake).record([transition()], clock())
     read_since = Table.read_since
 
     def fail(table: Table, *given: Any, **more: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lake import Lake
-from monitor.alerts.store import AlertBook
+from monitor.alerts.store import AlertStore
 from monitor.controls.silences import Silence, add_silence
 from monitor.notify.alert_text import description, summary
 from monitor.pages.app import create_app
@@ -148,7 +148,7 @@ def test_the_page_names_the_segment_that_fell(open_page: Open, monitor: Monitor,
     page = open_page("/").text
     assert "1 active regression" in page
     assert re.search(r"Most in <bdi>language de</bdi>: from 0\.64 to 0\.29\.", page)
-    (change, *_) = AlertBook(lake).active()
+    (change, *_) = AlertStore(lake).active()
     assert "Most in: language de" in description(change, "")
 
 
@@ -160,7 +160,7 @@ def test_a_segment_that_fell_behind_a_better_mix_is_told_as_a_fall(
     monitor.refresh()
     page = " ".join(open_page("/").text.split())
     assert re.search(r"fell in a part of the traffic; that of all went from 0\.7\d to <strong>0\.(7[5-9]|8\d)", page)
-    (change, *_) = AlertBook(lake).active()
+    (change, *_) = AlertStore(lake).active()
     assert re.search(r"fell from 0\.6\d to 0\.[01]\d in a part of the traffic, language de, since", summary(change))
 
 

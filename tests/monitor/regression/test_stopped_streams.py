@@ -12,7 +12,7 @@ from monitor.regression import (
 )
 from monitor.regression.arrays import microseconds
 from monitor.regression.observations import Observations
-from tests.monitor.regression.test_streams import HOUR, KEY, NOW, SETTINGS, START, feed_all, row, traffic
+from tests.monitor.regression.test_streams import HOUR, KEY, NOW, SETTINGS, START, feed_all, hourly_scores, row
 
 
 def broken(*_: Any) -> NoReturn:
@@ -24,7 +24,7 @@ def test_a_stream_in_which_an_error_arises_stops_and_the_others_go_on(
     method: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is named, once in the log, and takes no more rows; the other's transitions are what they are without it."""
-    rows, bad = traffic(60, 20, 40), StreamKey("bad", KEY.metric, "1")
+    rows, bad = hourly_scores(60, 20, 40), StreamKey("bad", KEY.metric, "1")
     others = [one | {"deployment": "bad"} for one in rows]
     expected = feed_all([*rows, *others])[1]
     streams, found = Streams(SETTINGS), []
@@ -36,13 +36,13 @@ def test_a_stream_in_which_an_error_arises_stops_and_the_others_go_on(
     assert found == [one for one in expected if one.key == KEY]
     assert found
     assert list(streams.stopped) == [bad]
-    assert streams.left_out["stopped"] == len(rows) - (6 if method == "_read" else 200)
+    assert streams.skipped["stopped"] == len(rows) - (6 if method == "_read" else 200)
     assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
 def test_what_a_stream_found_before_an_error_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fall at hour 20 and an error at hour 35 that come in one portion: it fires as it does without the error."""
-    rows, take_run = traffic(60, 20, 40), Detector._take_run
+    rows, take_run = hourly_scores(60, 20, 40), Detector._take_run
 
     def takes_no_hour_35(self: Detector, run: Observations, thresholds: Any) -> Any:
         return broken() if run.starts[-1] >= microseconds(START + 35 * HOUR) else take_run(self, run, thresholds)
@@ -58,7 +58,7 @@ def test_what_a_stream_found_before_an_error_is_told(monkeypatch: pytest.MonkeyP
 def test_a_stream_that_stopped_before_its_scale_changed_is_not_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores on another scale are a stream of their own: it is read, and nothing is said to have stopped."""
     ends = {"direction": "up", "low": 0.0, "high": 2.0}
-    streams = feed_all(traffic(20, 1000))[0]
+    streams = feed_all(hourly_scores(20, 1000))[0]
     with monkeypatch.context() as failing:
         failing.setattr(Detector, "changes", broken)
         streams.feed(SCORES.rows([row(START + 20 * HOUR, 0.8), row(START + 30 * HOUR, 0.8)]), NOW)

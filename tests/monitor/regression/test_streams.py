@@ -42,7 +42,7 @@ def row(at: datetime, value: float | None, name: str = "", **changes: Any) -> di
     return row | changes
 
 
-def traffic(hours: int, worse_from: int, better_from: int = 1000, seed: int = 1) -> list[dict[str, Any]]:
+def hourly_scores(hours: int, worse_from: int, better_from: int = 1000, seed: int = 1) -> list[dict[str, Any]]:
     """Six scores an hour around 0.8, and around 0.4 while worse."""
     generator = np.random.default_rng(seed)
     rows = []
@@ -63,7 +63,7 @@ def feed_all(rows: list[dict[str, Any]], cuts: list[int] | None = None) -> tuple
 
 def test_a_planted_drop_is_found_once_and_resolved_once() -> None:
     """Worse from hour 20 to hour 40: one firing soon after 20, since about then, one resolved soon after 40."""
-    _, (fired, page, resolved) = feed_all(traffic(60, 20, 40))
+    _, (fired, page, resolved) = feed_all(hourly_scores(60, 20, 40))
     assert (fired.key, fired.change, page.change, resolved.change) == (KEY, "firing", "firing", "resolved")
     assert (fired.reading.tier, page.reading.tier) == ("warn", "page")
     assert START + 20 * HOUR < fired.at <= START + 28 * HOUR
@@ -74,7 +74,7 @@ def test_a_planted_drop_is_found_once_and_resolved_once() -> None:
 
 def test_the_worst_answers_are_those_since_the_change() -> None:
     """An alert names five answers of the bad time, worst first, not an older one that was worse still."""
-    rows = traffic(40, 25)
+    rows = hourly_scores(40, 25)
     rows[100]["value"] = 0.0
     _, transitions = feed_all(rows)
     fired = transitions[0]
@@ -86,7 +86,7 @@ def test_the_worst_answers_are_those_since_the_change() -> None:
 @given(st.lists(st.integers(0, 300), max_size=8))
 def test_the_split_of_rows_over_calls_changes_nothing(cuts: list[int]) -> None:
     """Rows in order of time give the same transitions and readings in one call and in any number of calls."""
-    rows = traffic(50, 20, 35)
+    rows = hourly_scores(50, 20, 35)
     whole, expected = feed_all(rows)
     parts, transitions = feed_all(rows, cuts)
     assert transitions == expected
@@ -127,7 +127,7 @@ def test_rows_at_once_are_what_they_are_one_by_one(rows: list[dict[str, Any]]) -
     single, expected = feed_all(rows, list(range(len(rows))))
     assert transitions == expected
     assert whole.readings() == single.readings()
-    assert whole.left_out == single.left_out
+    assert whole.skipped == single.skipped
 
 
 def released(*hours: float, metric: str | None = None) -> Releases:
@@ -138,7 +138,7 @@ def released(*hours: float, metric: str | None = None) -> Releases:
 @given(st.lists(st.integers(0, 360), max_size=5))
 def test_after_a_marked_release_the_new_level_is_what_is_usual(cuts: list[int]) -> None:
     """Worse from hour 20 on as released: nothing fires, and a fall from that level does, in any portions of rows."""
-    rows = traffic(60, 20)
+    rows = hourly_scores(60, 20)
     for one in rows[46 * 6 :]:
         one["value"] /= 4
     found, streams = [], Streams(SETTINGS, released(19.5, metric=KEY.metric))
@@ -154,7 +154,7 @@ def test_after_a_marked_release_the_new_level_is_what_is_usual(cuts: list[int]) 
 
 def test_a_release_of_another_metric_or_deployment_changes_nothing() -> None:
     """Nor does one before the first score, or one that was taken back."""
-    rows, expected = traffic(40, 20), feed_all(traffic(40, 20))[1]
+    rows, expected = hourly_scores(40, 20), feed_all(hourly_scores(40, 20))[1]
     taken_back = Releases(released(20).marked, frozenset({1}))
     other = Releases({1: Release("other", None, START + 20 * HOUR)})
     for releases in (released(20, metric="other"), other, released(-5), taken_back):
@@ -163,8 +163,10 @@ def test_a_release_of_another_metric_or_deployment_changes_nothing() -> None:
 
 def test_streams_do_not_touch_each_other() -> None:
     """Of two deployments and two versions only the stream that got worse fires."""
-    rows = traffic(40, 20) + [
-        r | change for change in ({"deployment": "other"}, {"metric_version": "2"}) for r in traffic(40, 1000, seed=2)
+    rows = hourly_scores(40, 20) + [
+        r | change
+        for change in ({"deployment": "other"}, {"metric_version": "2"})
+        for r in hourly_scores(40, 1000, seed=2)
     ]
     streams, transitions = feed_all(rows)
     assert {t.key for t in transitions} == {KEY}
@@ -182,7 +184,7 @@ def test_a_metric_whose_better_direction_is_down_is_watched_upside_down() -> Non
     def turned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [r | ends | {"value": 10 * (1 - r["value"])} for r in rows]
 
-    plain, turned_over = feed_all(traffic(40, 20)), feed_all(turned(traffic(40, 20)))
+    plain, turned_over = feed_all(hourly_scores(40, 20)), feed_all(turned(hourly_scores(40, 20)))
     assert [(t.key, t.at, t.change) for t in plain[1]] == [(t.key, t.at, t.change) for t in turned_over[1]]
     up, down = plain[0].readings()[KEY], turned_over[0].readings()[KEY]
     assert down.reference_mean == pytest.approx(10 * (1 - up.reference_mean))  # type: ignore[operator]
@@ -192,24 +194,26 @@ def test_a_metric_whose_better_direction_is_down_is_watched_upside_down() -> Non
     assert [value for _, value in turned_over[1][0].worst] == pytest.approx(
         [10 * (1 - value) for _, value in plain[1][0].worst]
     )
-    better = [r | ends | {"value": 10 * r["value"]} for r in traffic(40, 20)]
+    better = [r | ends | {"value": 10 * r["value"]} for r in hourly_scores(40, 20)]
     assert feed_all(better)[1] == []
 
 
 @pytest.mark.parametrize("ends", [{"direction": "none"}, {"direction": "down", "high": float("inf")}, {"low": 1.0}])
 def test_a_metric_without_two_ends_and_a_better_one_is_not_watched(ends: dict[str, Any]) -> None:
     """It has no reading, and is counted."""
-    streams, transitions = feed_all([r | ends for r in traffic(30, 10)])
-    assert (streams.readings(), transitions, streams.left_out) == ({}, [], {"no_scale": 180})
+    streams, transitions = feed_all([r | ends for r in hourly_scores(30, 10)])
+    assert (streams.readings(), transitions, streams.skipped) == ({}, [], {"no_scale": 180})
 
 
 def test_the_fleet_is_what_has_had_scores_so_far() -> None:
     """The evidence that pages grows with the deployments and metrics seen before, not with versions or later ones."""
-    quiet = [r | {"deployment": f"app-{n}"} for n in range(9) for r in traffic(12, 1000, seed=n)]
-    later = [r | {"deployment": "later", "requested_at": r["requested_at"] + 30 * HOUR} for r in traffic(6, 1000)]
-    version = [r | {"metric_version": "2", "requested_at": r["requested_at"] + 30 * HOUR} for r in traffic(6, 1000)]
-    alone = feed_all(traffic(30, 20))[1]
-    fleet = feed_all([*traffic(30, 20), *quiet, *later, *version])[1]
+    quiet = [r | {"deployment": f"app-{n}"} for n in range(9) for r in hourly_scores(12, 1000, seed=n)]
+    later = [r | {"deployment": "later", "requested_at": r["requested_at"] + 30 * HOUR} for r in hourly_scores(6, 1000)]
+    version = [
+        r | {"metric_version": "2", "requested_at": r["requested_at"] + 30 * HOUR} for r in hourly_scores(6, 1000)
+    ]
+    alone = feed_all(hourly_scores(30, 20))[1]
+    fleet = feed_all([*hourly_scores(30, 20), *quiet, *later, *version])[1]
     assert [np.exp(t.reading.log_page_threshold) for t in alone] == pytest.approx([365 * 24] * len(alone))
     assert [np.exp(t.reading.log_page_threshold) for t in fleet] == pytest.approx([10 * 365 * 24] * len(fleet))
 
@@ -254,10 +258,10 @@ def test_a_row_that_cannot_be_used_is_counted_and_harms_nothing(
     change: dict[str, Any], reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One bad row in the middle of good ones leaves their readings as they were, is counted, and is told once."""
-    good = traffic(10, 1000)
+    good = hourly_scores(10, 1000)
     with caplog.at_level(logging.WARNING):
         streams, _ = feed_all([*good[:30], *[row(START + 5 * HOUR, 0.5) | change] * 2, *good[30:]])
-    assert streams.left_out == {reason: 2}
+    assert streams.skipped == {reason: 2}
     assert streams.readings() == feed_all(good)[0].readings()
     assert len(caplog.records) == (0 if reason == "no_value" else 1)
 
@@ -274,7 +278,7 @@ def test_a_clock_that_was_never_set_holds_up_no_stream() -> None:
     """A score of the year 1 is a batch of its own: nothing is raised, and the delay is told as a century at most."""
     streams, first = Streams(SETTINGS), datetime.min.replace(tzinfo=UTC)
     assert streams.feed(SCORES.rows([row(first, 0.8)]), NOW) == []
-    assert streams.feed(SCORES.rows([one | {"value": 0.8} for one in traffic(30, 1000)]), NOW) == []
+    assert streams.feed(SCORES.rows([one | {"value": 0.8} for one in hourly_scores(30, 1000)]), NOW) == []
     reading = streams.readings()[KEY]
     assert (reading.status, reading.delay) == (Status.WATCHING, timedelta(days=36_525))
 
@@ -322,15 +326,15 @@ def test_whether_a_fall_goes_on_is_asked_of_the_segment_that_fell(language: str,
 
 def test_a_segment_that_cannot_be_read_is_an_unknown_class() -> None:
     """The row takes part like any other."""
-    rows = [one | {"segment": "{not JSON"} for one in traffic(40, 20)]
+    rows = [one | {"segment": "{not JSON"} for one in hourly_scores(40, 20)]
     streams, transitions = feed_all(rows)
-    assert streams.left_out == {}
-    assert transitions == feed_all(traffic(40, 20))[1]
+    assert streams.skipped == {}
+    assert transitions == feed_all(hourly_scores(40, 20))[1]
 
 
 def test_an_attribute_with_too_many_values_is_named_once_and_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
     """With a user in segment_by the log says once what to do, a reading how many; all else is as without."""
-    rows = traffic(98, 80)
+    rows = hourly_scores(98, 80)
     for number, one in enumerate(rows):
         one["segment"] = f'{{"user_id": "user {number}"}}'
     both = SCORES.rows(rows + [one | {"metric": "other"} for one in rows])

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace as replace_fields
 
 from monitor.alerts.change import FLOOR, AlertChange, AlertDetails, WorstAnswer
-from monitor.floors import Finding
+from monitor.floors import FloorDetails
 from monitor.notify import WebhookSettings
 from monitor.notify.formats import FORMATS
 from monitor.notify.formats.standard import alert_of
@@ -102,7 +102,7 @@ def told(name: str, form: str) -> list[str]:
     one = change(1, 0)
     part = SegmentChange(name, 0.2, 0.25, 0.6, 0.2)
     details = AlertDetails(worst=(WorstAnswer(name, 0.0),), segments=(part,), most_worsened=part, within=0.1, mix=0.1)
-    floor = AlertDetails(floor=Finding(0.7, 0.3, 0.15, requests=9, window_seconds=60, mostly=name))
+    floor = AlertDetails(floor=FloorDetails(0.7, 0.3, 0.15, requests=9, window_seconds=60, mostly=name))
     fires = replace(one, key=StreamKey(name, name, name), details=details, reason=name)
     fires = replace(fires, details=replace_fields(details, fired_at=fires.changed_at - timedelta(hours=1)))
     changes = [

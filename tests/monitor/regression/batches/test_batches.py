@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.regression.arrays import microseconds, moment
-from monitor.regression.batches.batches import Batches, Closed, Rows
+from monitor.regression.batches.batches import Batches, ClosedBatches, ScoreColumns
 from monitor.regression.observations import Segment
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -29,8 +29,8 @@ def score(at: datetime, value: float = 0.5, chat: str = "a", weight: float = 1.0
     return Score(at, chat, value, weight)
 
 
-def rows(*scores: Score) -> Rows:
-    return Rows(
+def rows(*scores: Score) -> ScoreColumns:
+    return ScoreColumns(
         np.array([microseconds(one.at) for one in scores]),
         pa.array([one.conversation for one in scores]).dictionary_encode(),
         pa.array([f"answer at {one.at} {one.value}" for one in scores]).dictionary_encode(),
@@ -41,7 +41,7 @@ def rows(*scores: Score) -> Rows:
     )
 
 
-def closed(*scores: Score, after: tuple[Score, ...] = ()) -> Closed:
+def closed(*scores: Score, after: tuple[Score, ...] = ()) -> ClosedBatches:
     """The first batch, or after others the second."""
     batches = Batches(HOUR, 0 * MINUTE)
     if after:

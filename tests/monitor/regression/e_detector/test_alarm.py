@@ -21,7 +21,7 @@ def bets(values: Sequence[float], levels: Sequence[float], segments: Sequence[in
 
 
 def add(mixture: Mixture, bets: Bets, segments: int) -> None:
-    mixture.go(mixture.courses(bets, segments), 0)
+    mixture.advance_to(mixture.trajectories(bets, segments), 0)
 
 
 @settings(max_examples=30)
@@ -32,7 +32,7 @@ def test_the_mixture_of_one_segment_is_its_evidence(stream: list[list[tuple[floa
     for batch in stream:
         values, weights = np.array(batch).T
         zeros = np.zeros(len(values), dtype=np.intp)
-        plain.go(plain.course(values, weights, level, zeros, 1), 0)
+        plain.advance_to(plain.trajectory(values, weights, level, zeros, 1), 0)
         one = Bets(values, weights, np.full(len(values), level), zeros, zeros)
         add(mixture, one, 1)
         alarm.take(one, 1)
@@ -46,7 +46,7 @@ def test_half_of_the_mixture_is_of_all_and_the_rest_of_each_segment() -> None:
         one = bets([0.9, 0.4, 0.7][: len(numbers)], [(0.4, 0.6)[n] for n in numbers], numbers)
         add(mixture, one, 2)
         for part, evidence in parts.items():
-            evidence.go(evidence.course(*one.on(part), 1), 0)
+            evidence.advance_to(evidence.trajectory(*one.on(part), 1), 0)
     plain = {part: math.exp(evidence.log_value) for part, evidence in parts.items()}
     assert math.exp(mixture.log_value) == pytest.approx(plain[ALL] / 2 + (plain[0] + plain[1]) / 4)
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from monitor.regression.arrays import microseconds
-from monitor.regression.e_detector.change_point import History
+from monitor.regression.e_detector.change_point import BatchHistory
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
-def history(means: list[float], seed: int = 5) -> History:
-    generator, made = np.random.default_rng(seed), History()
+def history(means: list[float], seed: int = 5) -> BatchHistory:
+    generator, made = np.random.default_rng(seed), BatchHistory()
     for hour, mean in enumerate(means):
         start = np.array([microseconds(START + hour * HOUR)])
         made.add(generator.beta(4 * mean, 4 * (1 - mean), 8), np.ones(8), np.zeros(8, dtype=np.intp), start)
@@ -34,7 +34,7 @@ def test_a_change_is_dated_and_its_interval_holds_the_truth(before: float, after
 
 def test_a_change_of_the_other_direction_is_not_found() -> None:
     """Where the mean jumps up at one batch and is steady otherwise, the fall is not dated there."""
-    values, made = [0.2] * 10 + [0.8] * 10, History()
+    values, made = [0.2] * 10 + [0.8] * 10, BatchHistory()
     starts = np.array([microseconds(START + hour * HOUR) for hour in range(20)])
     made.add(np.array(values), np.ones(20), np.arange(20), starts)
     assert made.fall() is None
@@ -51,7 +51,7 @@ def test_nothing_to_compare_is_no_change() -> None:
 
 def test_a_weight_too_small_to_be_seen_beside_the_others_is_bearable() -> None:
     """A last batch of almost no weight, which a sum of all weights loses, leaves the change where it was."""
-    made, weights = History(), np.full(21, 0.7)
+    made, weights = BatchHistory(), np.full(21, 0.7)
     weights[-1] = 1e-17
     starts = np.array([microseconds(START + hour * HOUR) for hour in range(21)])
     made.add(np.array([0.8] * 10 + [0.2] * 11), weights, np.arange(21), starts)

@@ -16,7 +16,7 @@ batches = st.lists(
 
 
 def add(evidence: Evidence, values: Floats, weights: Floats, level: float) -> None:
-    evidence.go(evidence.course(values, weights, level, np.zeros(len(values), dtype=np.intp), 1), 0)
+    evidence.advance_to(evidence.trajectory(values, weights, level, np.zeros(len(values), dtype=np.intp), 1), 0)
 
 
 @given(batches, st.floats(0.05, 0.95))
@@ -100,8 +100,10 @@ def test_the_portions_in_which_batches_come_change_not_a_bit(one: list[int], oth
         for end in np.minimum(np.cumsum(cuts), total):
             part = (numbers >= begin) & (numbers < end)
             if end > begin:
-                course = evidence.course(values[part], np.ones(part.sum()), 0.45, numbers[part] - begin, end - begin)
-                evidence.go(course, end - begin - 1)
+                trajectory = evidence.trajectory(
+                    values[part], np.ones(part.sum()), 0.45, numbers[part] - begin, end - begin
+                )
+                evidence.advance_to(trajectory, end - begin - 1)
             begin = end
         found.append(evidence.log_value)
     assert found[0] == found[1] == found[2]

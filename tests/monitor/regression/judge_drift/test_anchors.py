@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from lake import ANCHORS
-from monitor.regression import ANCHOR_COLUMNS, Anchors, StreamKey
-from monitor.regression.judge_drift.detector import JudgeWatch
+from monitor.regression import ANCHOR_COLUMNS, JudgeDriftDetectors, StreamKey
+from monitor.regression.judge_drift.detector import JudgeDriftDetector
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 KEY = StreamKey("rag", "relevance", "1")
@@ -22,8 +22,8 @@ def scoring(draw: int, value: float | None, **columns: Any) -> list[dict[str, An
     ]
 
 
-def fed(*rows: dict[str, Any]) -> Anchors:
-    anchors = Anchors(0.02)
+def fed(*rows: dict[str, Any]) -> JudgeDriftDetectors:
+    anchors = JudgeDriftDetectors(0.02)
     anchors.feed(ANCHORS.rows(list(rows)).select(ANCHOR_COLUMNS))
     return anchors
 
@@ -61,15 +61,15 @@ def test_a_reading_is_renewed_by_new_rows() -> None:
 def test_rows_that_fail_half_way_are_taken_as_a_whole_when_they_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """An error in one scoring leaves all judges as they were, so that the same rows count once."""
     before, rest = scoring(0, 5.0), [*scoring(1, 5.0), *scoring(2, 4.0), *scoring(3, 4.0), *scoring(1, 3.0, metric="b")]
-    anchors, add = fed(*before), JudgeWatch.add
+    anchors, add = fed(*before), JudgeDriftDetector.add
 
-    def add_but_the_last(watch: JudgeWatch, at: datetime, qualities: Any) -> None:
+    def add_but_the_last(watch: JudgeDriftDetector, at: datetime, qualities: Any) -> None:
         if at == START + timedelta(days=3):
             raise ArithmeticError
         add(watch, at, qualities)
 
     with monkeypatch.context() as failing:
-        failing.setattr(JudgeWatch, "add", add_but_the_last)
+        failing.setattr(JudgeDriftDetector, "add", add_but_the_last)
         with pytest.raises(ArithmeticError):
             anchors.feed(ANCHORS.rows(rest).select(ANCHOR_COLUMNS))
     assert anchors.readings() == fed(*before).readings()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from monitor.regression.judge_drift.detector import FEWEST, JudgeWatch, mean_shift, offset
+from monitor.regression.judge_drift.detector import FEWEST, JudgeDriftDetector, mean_shift, offset
 from monitor.regression.judge_drift.verdict import judgement_of
 from monitor.regression.judgement import Shift
 from tests.monitor.alerts.test_alerts import READING
@@ -23,9 +23,9 @@ def scored(generator: np.random.Generator, answers: np.ndarray, noise: float, sh
     return {str(number): float(value) for number, value in enumerate(values)}
 
 
-def watched(seed: int, noise: float, days: int, shift: float, at: int, anchors: int = 200) -> JudgeWatch:
+def watched(seed: int, noise: float, days: int, shift: float, at: int, anchors: int = 200) -> JudgeDriftDetector:
     """The two first scorings, and one a day, from day `at` on with `shift`."""
-    generator, watch = np.random.default_rng(seed), JudgeWatch(0.02)
+    generator, watch = np.random.default_rng(seed), JudgeDriftDetector(0.02)
     answers = generator.choice([0.2, 0.6, 0.9], anchors)
     for day in range(-1, days):
         watch.add(START + max(0, day) * DAY, scored(generator, answers, noise, shift if day >= at else 0.0))
@@ -74,7 +74,7 @@ def test_a_few_anchors_say_nothing() -> None:
 
 def test_an_anchor_that_comes_later_is_compared_with_its_own_first_values() -> None:
     """A hundred new anchors after a shift by 0.2 know nothing of it: of 200 the mean is half."""
-    watch = JudgeWatch(0.02)
+    watch = JudgeDriftDetector(0.02)
     old, new = ({f"{name} {n}": 0.5 for n in range(100)} for name in ("old", "new"))
     for values in (old, old, dict.fromkeys(old, 0.3) | new, new):
         watch.add(START, values)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.regression.observations import Observations, Segment
-from monitor.regression.segments.classes import Classes
+from monitor.regression.segments.classes import TrafficClasses
 from monitor.regression.segments.partition import BEYOND
 
 
@@ -18,7 +18,7 @@ def conversations(kinds: Sequence[Segment]) -> Observations:
     return Observations(np.arange(count), np.ones(count), np.ones(count), places, np.arange(count), own)
 
 
-def kinds_of(classes: Classes, found: Observations) -> list[Segment]:
+def kinds_of(classes: TrafficClasses, found: Observations) -> list[Segment]:
     mine = classes.numbered(found)
     return [mine.kinds[place] for place in mine.segments]
 
@@ -29,7 +29,7 @@ def users(numbers: Sequence[int]) -> list[Segment]:
 
 def test_some_hundred_values_stay_as_they_are() -> None:
     """Five hundred values of an attribute are all told apart, in two languages each."""
-    classes = Classes()
+    classes = TrafficClasses()
     found = users(np.random.default_rng(1).integers(0, 500, 3000).tolist())
     assert kinds_of(classes, conversations(found)) == found
     assert not classes.beyond
@@ -37,7 +37,7 @@ def test_some_hundred_values_stay_as_they_are() -> None:
 
 def test_values_beyond_those_that_come_first_are_one_and_counted() -> None:
     """Of a value for each person 500 are kept, whenever they come again; the other attribute is untouched."""
-    classes = Classes()
+    classes = TrafficClasses()
     found = kinds_of(classes, conversations(users([*range(600), *range(600)])))
     assert found[:500] == found[600:1100] == users(range(500))
     assert set(found[500:600]) == {(("language", language), ("user", BEYOND)) for language in ("de", "en")}
@@ -46,7 +46,7 @@ def test_values_beyond_those_that_come_first_are_one_and_counted() -> None:
 
 def test_crossed_attributes_have_an_end_too() -> None:
     """Three attributes of 300 values make up to 27 million classes: ten thousand are kept, the rest is one."""
-    classes = Classes()
+    classes = TrafficClasses()
     values = np.random.default_rng(1).integers(0, 300, (12_000, 3)).tolist()
     for portion in range(0, 12_000, 1000):
         part = [tuple(zip("abc", map(str, row), strict=True)) for row in values[portion : portion + 1000]]
@@ -61,7 +61,7 @@ def test_crossed_attributes_have_an_end_too() -> None:
 def test_the_portions_in_which_conversations_come_do_not_matter(cuts: list[int], seed: int) -> None:
     """Nor do the places that kinds have in a portion: the first values in time are kept."""
     found = users(np.random.default_rng(seed).integers(0, 900, 1500).tolist())
-    whole, parts = Classes(), Classes()
+    whole, parts = TrafficClasses(), TrafficClasses()
     expected = kinds_of(whole, conversations(found))
     edges = [0, *sorted(cuts), len(found)]
     assert [kind for a, b in pairwise(edges) for kind in kinds_of(parts, conversations(found[a:b]))] == expected

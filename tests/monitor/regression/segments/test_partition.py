@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.regression.observations import Segment
-from monitor.regression.segments.partition import BEYOND, Partition, choose, in_use, numbers_of, segment_of
+from monitor.regression.segments.partition import BEYOND, SegmentPartition, choose, in_use, numbers_of, segment_of
 
 NAMES = ("language", "question_length")
 EN, DE = (("language", "en"),), (("language", "de"),)
@@ -30,7 +30,7 @@ def test_a_partition_has_at_most_eight_segments_of_at_least_fifty(sizes: dict[tu
     """Whatever the classes: every conversation is in one of them, and what is too small is with the others."""
     classes: dict[Segment, int] = {(("language", a), ("size", b)): number for (a, b), number in sizes.items()}
     for by in (("language",), ("language", "size")):
-        partition = Partition.of(classes, by)
+        partition = SegmentPartition.of(classes, by)
         if partition is None:
             continue
         found = np.zeros(len(partition.kept) + 1, dtype=int)
@@ -75,7 +75,7 @@ def test_attributes_that_explain_more_together_are_crossed() -> None:
 
 def test_a_class_that_was_not_there_is_of_the_others() -> None:
     """So is one of which nothing is known."""
-    partition = Partition.of({EN: 100, DE: 60}, ("language",))
+    partition = SegmentPartition.of({EN: 100, DE: 60}, ("language",))
     assert partition is not None
     assert not partition.has_others
     kinds = [DE, EN, (("language", "fr"),), ()]
@@ -85,10 +85,10 @@ def test_a_class_that_was_not_there_is_of_the_others() -> None:
 def test_values_beyond_those_that_are_told_apart_are_of_the_others() -> None:
     """However many they are; and where only they are beside what is too small, there is one segment."""
     beyond: Segment = (("language", BEYOND),)
-    partition = Partition.of({EN: 100, beyond: 300}, ("language",))
-    assert partition == Partition(("language",), (EN,), has_others=True)
+    partition = SegmentPartition.of({EN: 100, beyond: 300}, ("language",))
+    assert partition == SegmentPartition(("language",), (EN,), has_others=True)
     assert partition.number(beyond) == 1
-    assert Partition.of({beyond: 300, EN: 40, DE: 40}, ("language",)) is None
+    assert SegmentPartition.of({beyond: 300, EN: 40, DE: 40}, ("language",)) is None
 
 
 def test_a_part_of_many_has_only_its_own_kinds() -> None:

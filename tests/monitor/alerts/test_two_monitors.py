@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from lake import Lake, Table
-from monitor.alerts.store import AlertBook
+from monitor.alerts.store import AlertStore
 from tests.monitor.alerts.test_alerts import NOW, fired, kinds, resolved, rows_of
 
 
 def test_two_books_on_one_lake_write_a_change_once(lake: Lake) -> None:
     """Of two monitors that find the same at the same time, one writes it and the other sees that it is there."""
-    one, other = AlertBook(lake), AlertBook(lake)
+    one, other = AlertStore(lake), AlertStore(lake)
     assert kinds(one.record([fired()], NOW)) == ["firing"]
     assert other.record([fired()], NOW) == []
     assert kinds(other.record([resolved()], NOW)) == ["resolved"]
@@ -23,9 +23,9 @@ def test_two_books_on_one_lake_write_a_change_once(lake: Lake) -> None:
 
 def test_a_look_at_the_other_book_that_fails_is_made_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A book that another one overtook, and that cannot read what that wrote, reads it at its next call."""
-    one = AlertBook(lake)
+    one = AlertStore(lake)
     one.record([fired()], NOW)
-    other = AlertBook(lake)
+    other = AlertStore(lake)
     assert kinds(other.changes()) == ["firing"]
     one.record([resolved()], NOW)
 
