@@ -71,10 +71,10 @@ class Monitor:
         self._judge_budgets = judge_budgets or {}
         self._lake = lake
         self._clock = clock
-        self._alert_book = AlertStore(lake)
+        self._alerts = AlertStore(lake)
         self._notifier = Notifier(
             settings.webhooks,
-            self._alert_book,
+            self._alerts,
             settings.external_url,
             internal_hosts=settings.internal_hosts,
             silences=None,
@@ -132,12 +132,12 @@ class Monitor:
         return None if self._published_at is None else self._monotonic() - self._published_at
 
     def _start_over(self, deployments: Sequence[str | None]) -> None:
-        self._alert_book.reload(deployments)
+        self._alerts.reload(deployments)
         self._totals.start_over()
         self._begin()
 
     def _begin(self) -> None:
-        self._intake = Ingest(self._lake, self.settings, self._failures, self._clock())
+        self._ingest = Ingest(self._lake, self.settings, self._failures, self._clock())
         self._floor_readings: Mapping[str, Mapping[FloorName, FloorReading]] = {}
         self._known: set[str | None] = set()
         self._summed: set[str] = set()
@@ -150,37 +150,37 @@ class Monitor:
             self._republish_failures()
             return
         self._failures.attempt("read__services", self._parts.look, SERVICES.name)
-        self._intake.take_releases()
+        self._ingest.take_releases()
         gone = self._known - set(deployments)
-        if gone or self._intake.table_was_replaced:
+        if gone or self._ingest.table_was_replaced:
             _log.info("A table has left the lake. All is read again. Deployments that left: %s", gone or "none")
-        if self._intake.has_new_releases:
+        if self._ingest.has_new_releases:
             _log.info("A release was marked, or a mark withdrawn. All is read again.")
-        if gone or self._intake.table_was_replaced or self._intake.has_new_releases:
+        if gone or self._ingest.table_was_replaced or self._ingest.has_new_releases:
             self._start_over(deployments)
-            self._intake.take_releases()
+            self._ingest.take_releases()
         self._known = set(deployments)
-        has_silences = self._intake.take_silences()
+        has_silences = self._ingest.take_silences()
         # Nobody stays untold for ever because this table cannot be read.
-        self._notifier.silence(self._intake.silences.every, is_certain=has_silences)
-        self._intake.take_books()
-        with self._intake.reading_ahead(deployments):
+        self._notifier.silence(self._ingest.silences.every, is_certain=has_silences)
+        self._ingest.take_books()
+        with self._ingest.reading_ahead(deployments):
             for deployment in deployments:
                 if is_stopping():
                     return
-                self._intake.take_deployment(deployment, now)
-        self._intake.hand_on_ratings(now)
-        found = self._failures.attempt(REGRESSIONS, lambda: self._intake.streams.advance(now))
-        readings = self._failures.attempt(REGRESSIONS, self._intake.streams.readings) or {}
-        kept = partial(with_open_alerts, readings, self._alert_book.active(), self._intake.streams)
+                self._ingest.take_deployment(deployment, now)
+        self._ingest.hand_on_ratings(now)
+        found = self._failures.attempt(REGRESSIONS, lambda: self._ingest.streams.advance(now))
+        readings = self._failures.attempt(REGRESSIONS, self._ingest.streams.readings) or {}
+        kept = partial(with_open_alerts, readings, self._alerts.active(), self._ingest.streams)
         streams = self._failures.attempt(REGRESSIONS, kept) or readings
-        for key, error in self._intake.streams.stopped.items():
+        for key, error in self._ingest.streams.stopped.items():
             what = f"{key.metric} of {key.deployment!r} is no longer watched for regressions"
             self._failures.add_lasting(REGRESSIONS, f"{what}: {error!r}. Start the monitor anew.")
-        judgements = {**self._judgements(streams), **recorded_verdicts(streams, self._alert_book.active())}
+        judgements = {**self._judgements(streams), **recorded_verdicts(streams, self._alerts.active())}
         self._record(found or [], streams, judgements, now)
         self._look_at_floors(now)
-        self._intake.take_alerts(deployments)
+        self._ingest.take_alerts(deployments)
         self._failures.attempt("publish", lambda: self._publish(now, began, streams, judgements))
         self._notifier.wake()
 
@@ -192,8 +192,8 @@ class Monitor:
         return deployments
 
     def _look_at_floors(self, now: datetime) -> None:
-        told = last_changes(self._alert_book.changes())
-        looked = self._failures.attempt(FLOORS, lambda: self._intake.floors.look(told, now))
+        told = last_changes(self._alerts.changes())
+        looked = self._failures.attempt(FLOORS, lambda: self._ingest.floors.look(told, now))
         if looked is None:
             return
         changes, self._floor_readings = looked
@@ -201,7 +201,7 @@ class Monitor:
         for change in changes:
             found.setdefault(change.deployment, []).append(change)
         for deployment, mine in found.items():
-            record = partial(self._alert_book.record_floors, deployment, mine, now)
+            record = partial(self._alerts.record_floors, deployment, mine, now)
             self._failures.attempt(ALERTS_RECORDED, record, f"alerts of {deployment!r}")
 
     def _record(
@@ -213,18 +213,18 @@ class Monitor:
     ) -> None:
         judged = [replace(one, judgement=self._judgement(one.key, one.reading)) for one in found]
         # Called with nothing found too: the book still holds what the lake would not take last time.
-        self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.record(judged, now))
-        self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.update_verdicts(judgements, streams, now))
-        read = {name for name in self._intake.state if self._intake.has_all(name)}
+        self._failures.attempt(ALERTS_RECORDED, lambda: self._alerts.record(judged, now))
+        self._failures.attempt(ALERTS_RECORDED, lambda: self._alerts.update_verdicts(judgements, streams, now))
+        read = {name for name in self._ingest.state if self._ingest.has_all(name)}
         newest = {
             StreamKey(name, metric, scores.version): scores.scored_at
             for name in read
-            for metric, scores in self._intake.state[name].watched.items()
+            for metric, scores in self._ingest.state[name].watched.items()
         }
         known = {key: reading for key, reading in streams.items() if key in newest}
-        is_worse = self._intake.streams.is_worse_since
-        self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.refire(known, judgements, is_worse, now))
-        self._failures.attempt(ALERTS_RECORDED, lambda: self._alert_book.close_obsolete(streams, newest, read, now))
+        is_worse = self._ingest.streams.is_worse_since
+        self._failures.attempt(ALERTS_RECORDED, lambda: self._alerts.refire(known, judgements, is_worse, now))
+        self._failures.attempt(ALERTS_RECORDED, lambda: self._alerts.close_obsolete(streams, newest, read, now))
 
     def _judgements(self, streams: Mapping[StreamKey, Reading]) -> Mapping[StreamKey, Judgement]:
         return {k: self._judgement(k, r) for k, r in streams.items() if r.status is Status.REGRESSED}
@@ -235,12 +235,12 @@ class Monitor:
         return self._failures.attempt(JUDGES, lambda: self._judged(key, reading), what) or UNDECIDED
 
     def _judged(self, key: StreamKey, reading: Reading) -> Judgement:
-        state = self._intake.state.get(key.deployment)
+        state = self._ingest.state.get(key.deployment)
         metric = state.watched.get(key.metric) if state else None
         if metric is not None and not can_drift(metric.judge) and metric.version == key.metric_version:
             return MEASURED
         since = reading.since_latest or reading.since
-        return judgement_of(reading, self._intake.anchors.shift(key, since) if since else None)
+        return judgement_of(reading, self._ingest.anchors.shift(key, since) if since else None)
 
     def _publish(
         self,
@@ -250,17 +250,17 @@ class Monitor:
         judgements: Mapping[StreamKey, Judgement],
     ) -> None:
         changes: dict[str, list[AlertChange]] = {}
-        for change in reversed(self._alert_book.changes()):
+        for change in reversed(self._alerts.changes()):
             if change.change in ("firing", "resolved"):
                 changes.setdefault(change.key.deployment, []).append(change)
         readings, judged = self._watched(streams, now), self._watched(judgements, now)
-        judges = self._watched(self._failures.attempt(JUDGES, self._intake.anchors.readings) or {}, now)
-        stopped = self._watched({key: repr(error) for key, error in self._intake.streams.stopped.items()}, now)
+        judges = self._watched(self._failures.attempt(JUDGES, self._ingest.anchors.readings) or {}, now)
+        stopped = self._watched({key: repr(error) for key, error in self._ingest.streams.stopped.items()}, now)
         snapshot = Snapshot(
             taken_at=now,
             deployments={
                 name: replace(
-                    self._intake.state[name],
+                    self._ingest.state[name],
                     readings=readings.get(name, {}),
                     floors=self._floor_readings.get(name, {}),
                     changes=tuple(changes.get(name, ())),
@@ -269,33 +269,33 @@ class Monitor:
                     stopped=stopped.get(name, {}),
                     idle=self._idle(name, now),
                 )
-                for name in sorted(self._intake.state)
+                for name in sorted(self._ingest.state)
             },
-            collector_stats=self._intake.collector_stats,
+            collector_stats=self._ingest.collector_stats,
             failures=dict(self._failures.counts),
             failed_deliveries=self._notifier.failed_attempts,
             disabled_webhooks=self._notifier.disabled,
             refresh_seconds=self._monotonic() - began,
             judge_budgets_left={
-                judge: budget - sum(one.judge_costs.on(judge, now.date()) for one in self._intake.state.values())
+                judge: budget - sum(one.judge_costs.on(judge, now.date()) for one in self._ingest.state.values())
                 for judge, budget in self._judge_budgets.items()
             },
             totals=self._summed_up(),
-            silences=self._intake.silences.at(now),
+            silences=self._ingest.silences.at(now),
         )
         self._snapshot, self._published_at = snapshot, began
 
     def _summed_up(self) -> FleetTotals:
         for name, specs in SUMMED_TABLES.items():
             # Once is enough: the rows of a table that comes later are new.
-            if self._intake.has_given(specs, list(self._known)):
+            if self._ingest.has_given(specs, list(self._known)):
                 self._summed.add(name)
-        state = self._intake.state.values()
+        state = self._ingest.state.values()
         counted = totals_of(
             [one.scores for one in state],
             [one.judge_costs for one in state],
             [one.alerts for one in state],
-            self._intake.collector_stats,
+            self._ingest.collector_stats,
         )
         return self._totals.update(counted, self._summed)
 
@@ -304,14 +304,14 @@ class Monitor:
             self._snapshot = replace(self._snapshot, failures=dict(self._failures.counts))
 
     def _idle(self, name: str, now: datetime) -> Mapping[str, datetime]:
-        watched = self._intake.state[name].watched
+        watched = self._ingest.state[name].watched
         return {metric: scores.scored_at for metric, scores in watched.items() if scores.is_idle(now)}
 
     def _watched(self, streams: Mapping[StreamKey, T], now: datetime) -> Mapping[str, Mapping[str, T]]:
         """By deployment and metric, of the version that was scored last, and lately: all else is over."""
         chosen: dict[str, dict[str, T]] = {}
         for key, reading in streams.items():
-            state = self._intake.state.get(key.deployment)
+            state = self._ingest.state.get(key.deployment)
             metric = state.watched.get(key.metric) if state else None
             if metric is not None and metric.version == key.metric_version and not metric.is_idle(now):
                 chosen.setdefault(key.deployment, {})[key.metric] = reading

@@ -1,1 +1,1 @@
-"""The alerts of regressions and floors, and their changes as rows of the table `alerts`."""
+"""Alerts of regressions and floors; their changes are rows of the table `alerts`."""

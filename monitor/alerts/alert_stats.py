@@ -1,4 +1,4 @@
-"""What became of a deployment's alerts, counted from its rows of `alerts`."""
+"""Counts of one deployment's alerts and webhook deliveries, from its rows of `alerts`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One change of an alert, and its row in the lake."""
+"""The change of an alert, and its row in the table `alerts`."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """The one with the greatest part in the worsening."""
     worst: tuple[WorstAnswer, ...] = ()
     floor: FloorDetails | None = None
-    """For a floor: its numbers."""
+    """For a floor: the numbers behind it."""
     idle_since: datetime | None = None
-    """For an end for want of scores: when the last score was made, or the alert recorded, whichever is later."""
+    """For an end because no scores come: when the last score was made, or the alert recorded, whichever is later."""
     receiver: str | None = None
-    """For a delivery: who was told, could not be, or was not to be."""
+    """For a delivery: the receiver that was notified, could not be, or was not to be."""
     until: datetime | None = None
     """For silenced: when the silence ends."""
 
@@ -104,12 +104,12 @@ class AlertChange:
 
     @property
     def is_floor(self) -> bool:
-        """Whether a floor was passed, not a regression found."""
+        """Whether it is of a floor, not of a regression."""
         return self.key.metric_version == FLOOR
 
     @property
     def ended_without_recovery(self) -> bool:
-        """Whether it ended for another reason than that quality is back, which `reason` says."""
+        """Whether it ended for another reason than that quality is back; `reason` says which."""
         return self.change == "resolved" and not self.is_floor and self.current_mean is None
 
     @property
@@ -119,7 +119,7 @@ class AlertChange:
 
     @property
     def pages(self) -> bool:
-        """Whether it is to wake someone: not where all that changed is the judge."""
+        """Whether it is a page: not where only the judge changed."""
         return self.tier == "page" and self.verdict != "judge"
 
 
@@ -127,7 +127,7 @@ _SAME_COLUMNS = [column.name for column in fields(AlertChange) if column.name no
 
 
 def digest(*parts: str) -> str:
-    """Make an id of what it is an id of: the same for the same parts."""
+    """Give an id made of parts, 32 hexadecimal digits: the same for the same parts."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 

@@ -1,4 +1,4 @@
-"""Floors that begin or end, as changes of alerts."""
+"""Changes of alerts, made from floors that begin or end."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from monitor.floors import FloorChange, FloorName, LastChanges
 from monitor.regression import StreamKey
 
 
-def floor_news(known: Sequence[AlertChange], found: Sequence[FloorChange], now: datetime) -> list[AlertChange]:
-    """Give what was found and is news after the changes that are known, as changes of alerts.
+def changes_of_floors(known: Sequence[AlertChange], found: Sequence[FloorChange], now: datetime) -> list[AlertChange]:
+    """Give what floors found and is new after the changes that are known, as changes of alerts.
 
     A floor fires where it does not fire already and later than its last change, and is over only where it fires.
     """
     last = {change.key: change for change in known if change.change in ("firing", "resolved")}
-    news = []
+    changes = []
     for one in found:
         key = StreamKey(one.deployment, one.floor, FLOOR)
         before = last.get(key)
@@ -25,12 +25,12 @@ def floor_news(known: Sequence[AlertChange], found: Sequence[FloorChange], now: 
         is_in_turn = before is None or before.changed_at < one.at
         if (opened is None) is (one.change == "firing") and is_in_turn:
             last[key] = _change(one, key, opened, now)
-            news.append(last[key])
-    return news
+            changes.append(last[key])
+    return changes
 
 
 def last_changes(changes: Sequence[AlertChange]) -> LastChanges:
-    """Give of each floor whether it fires, and when that changed."""
+    """Give whether each floor fires, and when that changed last."""
     return {
         (change.key.deployment, cast(FloorName, change.key.metric)): (change.change == "firing", change.changed_at)
         for change in changes

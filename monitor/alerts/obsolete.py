@@ -1,4 +1,9 @@
-"""The ends of alerts that are no recovery, and what fires again after one."""
+"""Ends of alerts that nothing watches any more, which are no recovery, and alerts that fire again after such an end.
+
+An alert is obsolete where its stream, computed anew as after other settings, has been read past the alert's beginning
+and is not regressed or learns anew; where its metric has a newer version; and where no score was made, and nothing of
+the alert recorded, for `IDLE`.
+"""
 
 from __future__ import annotations
 
@@ -16,24 +21,17 @@ IsWorse = Callable[[StreamKey, datetime], bool]
 _MOMENT = timedelta(microseconds=1)
 
 
-def close_obsolete(
+def end_of_obsolete(
     alert: AlertChange, reading: Reading | None, newest: Mapping[StreamKey, datetime], now: datetime
 ) -> AlertChange | None:
-    """Give the end of an alert that no evidence can end, dated by the last scores of its stream; None for others.
+    """Give the end of an obsolete alert, dated by the last scores of its stream; None for other alerts.
 
     `newest` are the streams of each metric's newest version, with when their newest scores were made.
     """
     latest = reading.latest if reading is not None else None
-    is_past = latest is not None and latest >= alert.changed_at
-    if alert.key not in newest and any(_metric(key) == _metric(alert.key) for key in newest):
-        return _end(alert, "the metric has a new version", latest, now)
-    if reading is not None and is_past and reading.status is Status.LEARNING:
-        learns = "the stream learns its reference anew, so nothing can tell whether quality is back"
-        return _end(alert, f"no longer watched: {learns}", latest, now)
-    if reading is not None and is_past and reading.status is Status.WATCHING:
-        return _end(
-            alert, "computed anew from the scores, with the settings of now, this is no regression", latest, now
-        )
+    reason = _reason_of_stream(alert, reading, newest)
+    if reason is not None:
+        return _end(alert, reason, latest, now)
     # Where the lake has no score of it any more, the alert itself says until when there were some.
     heard = max(filter(None, (newest.get(alert.key), latest, recorded_at(alert))))
     if now - heard < IDLE:
@@ -48,7 +46,7 @@ def refired(
     judgements: Mapping[StreamKey, Judgement],
     is_worse: IsWorse,
 ) -> list[Transition]:
-    """Give the regressions whose alert has ended for want of scores, which have come again and are no better."""
+    """Give the regressions whose alert ended because no scores came, and whose scores since are no better."""
     last = {change.key: change for change in changes if change.change in ("firing", "resolved")}
     return [
         Transition(key, "firing", reading.latest, reading, (), judgements.get(key, UNDECIDED))
@@ -57,6 +55,19 @@ def refired(
         if reading.status is Status.REGRESSED and reading.latest is not None and reading.latest > end.changed_at
         if is_worse(key, end.changed_at + _MOMENT)
     ]
+
+
+def _reason_of_stream(alert: AlertChange, reading: Reading | None, newest: Mapping[StreamKey, datetime]) -> str | None:
+    if alert.key not in newest and any(_metric(key) == _metric(alert.key) for key in newest):
+        return "the metric has a new version"
+    if reading is None or reading.latest is None or reading.latest < alert.changed_at:
+        return None
+    if reading.status is Status.LEARNING:
+        learns = "the stream learns its reference anew, so nothing can tell whether quality is back"
+        return f"no longer watched: {learns}"
+    if reading.status is Status.WATCHING:
+        return "computed anew from the scores, with the settings of now, this is no regression"
+    return None
 
 
 def _metric(key: StreamKey) -> tuple[str, str]:

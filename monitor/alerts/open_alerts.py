@@ -1,4 +1,4 @@
-"""Alerts that stay open although their streams, computed anew, are not regressed."""
+"""Readings of streams that an open alert keeps regressed, although computed anew they are not."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from monitor.regression import Judgement, Reading, Status, StreamKey, Streams
 def with_open_alerts(
     readings: Mapping[StreamKey, Reading], alerts: Iterable[AlertChange], streams: Streams
 ) -> Mapping[StreamKey, Reading]:
-    """Give the readings, those of streams with an open alert as regressed where quality is still worse.
+    """Give the readings; a stream with an open alert is regressed in it as long as quality is still worse.
 
     A restart computes all streams anew, and the batches that an alert was found with may be open again. With other
     settings (`batch`, `reference_observations`, `segment_by`), or where old scores have left the lake, the reference
-    may be learned later, or the evidence not be enough yet. An open alert remembers the reference that it was found
-    with, so the latest conversations since its beginning are held against that one, less the tolerance of now: as long
-    as they are worse, it is not over.
+    may be learned later, or the evidence may not be enough yet. An open alert has the reference that it was found
+    with. So the latest conversations since the alert began are compared with that one, less the present tolerance: as
+    long as they are worse, the alert is not over.
     """
     found = dict(readings)
     for alert in alerts:
@@ -41,7 +41,7 @@ def with_open_alerts(
 def recorded_verdicts(
     readings: Mapping[StreamKey, Reading], alerts: Iterable[AlertChange]
 ) -> Mapping[StreamKey, Judgement]:
-    """Give what open alerts have said of the cause, where the stream computed anew says nothing of it."""
+    """Give the verdicts that open alerts have recorded, where the stream computed anew has none."""
     return {
         alert.key: Judgement(alert.verdict, can_drift=alert.details.can_drift)
         for alert in alerts

@@ -1,4 +1,4 @@
-"""Which changes of alerts a receiver has still to be told of."""
+"""The changes of alerts that are still to be sent to a receiver."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from datetime import datetime, timedelta
 
 from monitor.alerts.change import AlertChange
 
-_NEWS_FOR = timedelta(days=1)
+_RECENT = timedelta(days=1)
 
 
 def pending(changes: Sequence[AlertChange], receiver: str, now: datetime) -> list[AlertChange]:
-    """Give the changes that this receiver was neither told nor found unreachable for, in the order of `changes`.
+    """Give the changes that were neither delivered to this receiver nor given up, in the order of `changes`.
 
-    An alert that is over is history to a receiver that is new: it is given only to one that knows of its
-    beginning, or where it ended, by the clock and in event time, within the last day. A receiver that was told
-    anything before is not new to alerts that ended since, as long as that was found within a day.
+    An alert that is over is not sent to a new receiver: only to one that was sent its beginning, or where it ended,
+    by the clock and in event time, within the last day. A receiver that was sent anything before is not new to
+    alerts that ended since, as long as that was found within a day.
 
     The beginning of an alert that a silence holds back is still pending. If the alert was over before the silence,
-    only its end is, until that has a row `silenced` too: see `ended_in_silence`. Nor is it pending once the
-    alert's end was told.
+    only its end is pending, until that has a row `silenced` too: see `ended_in_silence`. Nor is the beginning pending
+    once the alert's end was sent.
     """
     mine = [change for change in changes if change.details.receiver == receiver]
     settled = {change.delivery_of for change in mine if change.change != "silenced"}
@@ -27,9 +27,9 @@ def pending(changes: Sequence[AlertChange], receiver: str, now: datetime) -> lis
     ends = {change.alert_id: change for change in changes if change.change == "resolved"}
     touched = {change.alert_id for change in mine}
     history = {
-        alert_id for alert_id, end in ends.items() if alert_id not in touched and not _is_news(end, known_since, now)
+        alert_id for alert_id, end in ends.items() if alert_id not in touched and not _is_recent(end, known_since, now)
     }
-    # A silence that outlasted the alert, or an end that was told: what was held back is no news any more.
+    # A silence that outlasted the alert, or an end that was sent: what was held back is not sent any more.
     over = ended_in_silence(changes, receiver) | {a for a, end in ends.items() if end.change_id in settled}
     settled |= {c.delivery_of for c in mine if c.change == "silenced" and c.alert_id in over}
     return [
@@ -44,14 +44,14 @@ def pending(changes: Sequence[AlertChange], receiver: str, now: datetime) -> lis
 def ended_in_silence(changes: Sequence[AlertChange], receiver: str) -> set[str]:
     """Give the ids of alerts that were over before the silence that kept them from the receiver."""
     mine = [change for change in changes if change.details.receiver == receiver]
-    told = {change.alert_id for change in mine if change.change != "silenced"}
-    # The last word counts: a silence may have been ended before its time.
+    sent = {change.alert_id for change in mine if change.change != "silenced"}
+    # The last row counts: a silence may have been ended early.
     until = {c.alert_id: c.details.until for c in mine if c.change == "silenced" and c.details.until is not None}
     return {
         change.alert_id
         for change in changes
         if change.change == "resolved"
-        and change.alert_id not in told
+        and change.alert_id not in sent
         and change.alert_id in until
         and recorded_at(change) < until[change.alert_id]
     }
@@ -73,8 +73,8 @@ def recorded_at(change: AlertChange) -> datetime:
     return change.details.recorded_at or change.changed_at
 
 
-def _is_news(end: AlertChange, known_since: datetime | None, now: datetime) -> bool:
+def _is_recent(end: AlertChange, known_since: datetime | None, now: datetime) -> bool:
     recorded = recorded_at(end)
     if known_since is not None and recorded >= known_since:
-        return recorded - end.changed_at <= _NEWS_FOR
-    return now - min(recorded, end.changed_at) <= _NEWS_FOR
+        return recorded - end.changed_at <= _RECENT
+    return now - min(recorded, end.changed_at) <= _RECENT

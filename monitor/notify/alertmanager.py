@@ -84,7 +84,7 @@ class AlertmanagerSender:
     """
 
     def __init__(
-        self, settings: WebhookSettings, book: AlertStore, pool: httpcore.ConnectionPool, external_url: str = ""
+        self, settings: WebhookSettings, alerts: AlertStore, pool: httpcore.ConnectionPool, external_url: str = ""
     ) -> None:
         self.settings = settings
         self.gone = False
@@ -93,7 +93,7 @@ class AlertmanagerSender:
         """Attempts since the start that did not deliver, or could not be recorded."""
         self.problem: str | None = None
         """Why the last attempt did not deliver, or was not recorded, if so."""
-        self._book = book
+        self._alerts = alerts
         self._pool = pool
         self._external_url = external_url
         self._sent_at: datetime | None = None
@@ -117,7 +117,7 @@ class AlertmanagerSender:
             return self._rest(str(error), now)
 
     def _run_due(self, now: datetime) -> datetime | None:
-        news = self._book.pending(self.settings.name, now)
+        news = self._alerts.pending(self.settings.name, now)
         current = self._current(now)
         if not current and not news:
             self.problem = None
@@ -133,12 +133,12 @@ class AlertmanagerSender:
         self._sent_at = now
         self.problem = None
         for change in news:
-            self._book.record_deliveries([change], self.settings.name, "delivered", attempt.reason, now)
+            self._alerts.record_deliveries([change], self.settings.name, "delivered", attempt.reason, now)
         return now + RESEND_EVERY
 
     def _current(self, now: datetime) -> list[AlertChange]:
         """The newest change of each stream, where it fires or was over a short time ago."""
-        last = {c.key: c for c in self._book.changes() if c.change in ("firing", "resolved")}
+        last = {c.key: c for c in self._alerts.changes() if c.change in ("firing", "resolved")}
         return [c for c in last.values() if c.change == "firing" or now - recorded_at(c) < RESOLVED_FOR]
 
     def _rest(self, reason: str, now: datetime) -> datetime:

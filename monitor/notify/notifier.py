@@ -28,7 +28,7 @@ class Notifier:
     def __init__(
         self,
         webhooks: Sequence[WebhookSettings],
-        book: AlertStore,
+        alerts: AlertStore,
         external_url: str = "",
         *,
         internal_hosts: Collection[str] = (),
@@ -55,9 +55,9 @@ class Notifier:
         for webhook in webhooks:
             pool = connections(internal_hosts, timeout)
             self._receivers.append(
-                AlertmanagerSender(webhook, book, pool, external_url)
+                AlertmanagerSender(webhook, alerts, pool, external_url)
                 if webhook.format == "alertmanager"
-                else WebhookSender(webhook, book, pool, external_url, silences, group, generator)
+                else WebhookSender(webhook, alerts, pool, external_url, silences, group, generator)
             )
         self._news = [threading.Event() for _ in self._receivers]
         self._stopping = threading.Event()

@@ -52,7 +52,7 @@ class WebhookSender:
     def __init__(
         self,
         settings: WebhookSettings,
-        book: AlertStore,
+        alerts: AlertStore,
         pool: httpcore.ConnectionPool,
         external_url: str = "",
         silences: Sequence[Silence] | None = (),
@@ -68,7 +68,7 @@ class WebhookSender:
         """Attempts since the start that did not deliver, or could not be recorded."""
         self.problem: str | None = None
         """Why the last attempt did not deliver, or was not recorded, if so and while anything is to be told."""
-        self._book = book
+        self._alerts = alerts
         self._pool = pool
         self._external_url = external_url
         self._group = group
@@ -121,28 +121,28 @@ class WebhookSender:
 
     def _note_early_ends(self, silences: Sequence[Silence], now: datetime) -> None:
         """Write what silences ended before the time that their rows say, so that it counts also after a restart."""
-        for change, row in held_back(self._book.changes(), self.settings.name):
+        for change, row in held_back(self._alerts.changes(), self.settings.name):
             silence = silence_of(change, [one for one in silences if row.changed_at <= one.until])
             ended = silence.until if silence else now  # one that left the configuration says no time
             if row.details.until and ended <= now and ended < row.details.until:
                 reason = f"the silence was ended at {ended.isoformat()}, before its time"
-                self._book.record_silence(change, self.settings.name, reason, now, ended)
+                self._alerts.record_silence(change, self.settings.name, reason, now, ended)
 
     def _hold_back(self, silences: Sequence[Silence], now: datetime) -> dict[str, Silence]:
         """Give the silences that hold back changes, by change_id, after a row for each says so."""
-        ended = self._book.ended_in_silence(self.settings.name)
+        ended = self._alerts.ended_in_silence(self.settings.name)
         held: dict[str, Silence] = {}
-        for change in self._book.pending(self.settings.name, now):
+        for change in self._alerts.pending(self.settings.name, now):
             if change.alert_id in ended:
                 reason = "over before the silence that held back its beginning"
-                self._book.record_deliveries([change], self.settings.name, "silenced", reason, now)
+                self._alerts.record_deliveries([change], self.settings.name, "silenced", reason, now)
             elif change.change == "firing" and (silence := silence_of(change, silences)):
                 held[change.change_id] = silence
-                self._book.record_silence(change, self.settings.name, silence.reason, now, silence.until)
+                self._alerts.record_silence(change, self.settings.name, silence.reason, now, silence.until)
         return held
 
     def _to_tell(self, held: Collection[str], now: datetime) -> list[AlertChange]:
-        pending = self._book.pending(self.settings.name, now)
+        pending = self._alerts.pending(self.settings.name, now)
         return [change for change in pending if change.change_id not in held]
 
     def _due(self, message: WebhookMessage, now: datetime) -> datetime | None:
@@ -206,7 +206,7 @@ class WebhookSender:
         """Write the rows of what is settled; returns when to try that again, None if they are written."""
         settled, name = self._unrecorded[message.message_id], self.settings.name
         try:
-            self._book.record_deliveries(message.changes, name, settled.outcome, settled.reason, settled.at)
+            self._alerts.record_deliveries(message.changes, name, settled.outcome, settled.reason, settled.at)
         except Exception as error:  # one table that takes no row holds up no other alert
             self._fail(f"what was sent cannot be recorded: {error}")
             due = now + LONGEST_REST

@@ -90,12 +90,12 @@ def tell(monitor: Monitor, clock: Clock) -> None:
 
 
 def fire(monitor: Monitor, clock: Clock, **key: str) -> AlertChange:
-    (change,) = monitor._alert_book.record([transition(**key)], clock.now)
+    (change,) = monitor._alerts.record([transition(**key)], clock.now)
     return change
 
 
 def resolve(monitor: Monitor, clock: Clock) -> None:
-    assert monitor._alert_book.record([transition("resolved", 2)], clock.now)
+    assert monitor._alerts.record([transition("resolved", 2)], clock.now)
 
 
 def rows(lake: Lake, kind: str) -> list[AlertChange]:
@@ -163,7 +163,7 @@ def test_the_end_of_a_silence_tells_at_once_what_still_fires(
     silence("add", "--all", "--for", "8h")
     monitor = start()
     change = fire(monitor, clock)
-    with monitor.telling():
+    with monitor.sending_webhooks():
         monitor.refresh()
         wait_for(lambda: rows(lake, "silenced"))
         assert receiver.bodies == []

@@ -7,8 +7,8 @@ from monitor.alerts.store import AlertStore
 from tests.monitor.alerts.test_alerts import KEY, NOW, READING, fired, judged, resolved
 
 
-def verdicts(book: AlertStore) -> list[tuple[str, str | None]]:
-    return [(change.change, change.verdict) for change in book.changes()]
+def verdicts(alerts: AlertStore) -> list[tuple[str, str | None]]:
+    return [(change.change, change.verdict) for change in alerts.changes()]
 
 
 def test_a_verdict_that_comes_later_fires_once_more(lake: Lake) -> None:
@@ -18,10 +18,10 @@ def test_a_verdict_that_comes_later_fires_once_more(lake: Lake) -> None:
     for minute in range(3):
         AlertStore(lake).update_verdicts(judgement, readings, NOW + timedelta(minutes=minute))
     AlertStore(lake).record([resolved()], NOW)
-    book = AlertStore(lake)
-    assert verdicts(book) == [("firing", "undecided"), ("firing", "judge"), ("resolved", "judge")]
-    assert book.changes()[1].details.judge_shift_lower == -0.5
-    assert len({change.alert_id for change in book.changes()}) == 1
+    alerts = AlertStore(lake)
+    assert verdicts(alerts) == [("firing", "undecided"), ("firing", "judge"), ("resolved", "judge")]
+    assert alerts.changes()[1].details.judge_shift_lower == -0.5
+    assert len({change.alert_id for change in alerts.changes()}) == 1
     assert AlertStats().with_alerts(lake.table(ALERTS, KEY.deployment).read()).regressions == {
         (KEY.metric, "undecided"): 1,
         (KEY.metric, "judge"): 1,
@@ -30,19 +30,19 @@ def test_a_verdict_that_comes_later_fires_once_more(lake: Lake) -> None:
 
 def test_what_was_decided_is_told_again_only_where_the_application_changed_too(lake: Lake) -> None:
     """After `judge` comes `both`; after `system` nothing."""
-    book, readings = AlertStore(lake), {KEY: READING}
-    book.record([judged("judge")], NOW)
+    alerts, readings = AlertStore(lake), {KEY: READING}
+    alerts.record([judged("judge")], NOW)
     for verdict in ("undecided", "both", "judge", "system"):
-        book.update_verdicts({KEY: judged(verdict).judgement}, readings, NOW)
-    assert verdicts(book) == [("firing", "judge"), ("firing", "both")]
+        alerts.update_verdicts({KEY: judged(verdict).judgement}, readings, NOW)
+    assert verdicts(alerts) == [("firing", "judge"), ("firing", "both")]
 
 
 def test_a_verdict_that_comes_back_is_told_again(lake: Lake) -> None:
     """What was the application, and the judge at the next tier, pages once it is the application again."""
-    book, readings = AlertStore(lake), {KEY: READING}
-    book.record([judged("undecided")], NOW)
-    book.update_verdicts({KEY: judged("system").judgement}, readings, NOW)
-    book.record([judged("judge", "page")], NOW)
+    alerts, readings = AlertStore(lake), {KEY: READING}
+    alerts.record([judged("undecided")], NOW)
+    alerts.update_verdicts({KEY: judged("system").judgement}, readings, NOW)
+    alerts.record([judged("judge", "page")], NOW)
     for _ in range(2):
         AlertStore(lake).update_verdicts({KEY: judged("system").judgement}, readings, NOW)
     changes = AlertStore(lake).changes()
@@ -53,8 +53,8 @@ def test_a_verdict_that_comes_back_is_told_again(lake: Lake) -> None:
 
 def test_a_judge_that_changed_pages_nobody(lake: Lake) -> None:
     """With the evidence of a page it stays a warning, also where its verdict cannot be told any more."""
-    book = AlertStore(lake)
-    book.record([judged("judge"), judged("undecided", "page")], NOW)
-    warning, page = book.changes()
+    alerts = AlertStore(lake)
+    alerts.record([judged("judge"), judged("undecided", "page")], NOW)
+    warning, page = alerts.changes()
     assert (warning.pages, page.tier, page.verdict, page.pages) == (False, "page", "judge", False)
     assert replace(page, verdict="both").pages

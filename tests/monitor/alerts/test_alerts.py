@@ -119,12 +119,12 @@ def test_the_segments_of_a_change_are_read_back_as_they_were(lake: Lake) -> None
 
 def test_one_alert_lives_from_firing_to_resolved(lake: Lake) -> None:
     """Both changes carry one alert_id; a later regression of the stream is an alert of its own."""
-    book = AlertStore(lake)
-    first, end, second = book.record([fired(10), resolved(20), fired(30)], NOW)
+    alerts = AlertStore(lake)
+    first, end, second = alerts.record([fired(10), resolved(20), fired(30)], NOW)
     assert first.alert_id == end.alert_id != second.alert_id
     assert end.fired_at == START + 10 * HOUR
     assert len({first.change_id, end.change_id, second.change_id}) == 3
-    assert book.active() == [second]
+    assert alerts.active() == [second]
 
 
 def test_an_alert_that_becomes_a_page_is_one_more_change_of_it(lake: Lake) -> None:
@@ -165,13 +165,13 @@ def test_scores_read_again_after_a_restart_are_no_news(lake: Lake) -> None:
 
 def test_pending_is_what_a_receiver_was_not_told(lake: Lake) -> None:
     """A delivery to one receiver, or giving it up, settles the change for that receiver alone, also after a restart."""
-    book = AlertStore(lake)
-    first, end = book.record([fired(), resolved()], NOW)
-    assert book.pending("new", START + 21 * HOUR) == [first, end]
-    book.record_deliveries([first], "pager", "delivered", "answered 200", NOW)
-    book.record_deliveries([end], "chat", "undeliverable", "answered 410", NOW)
-    book.record_deliveries([first], "pager", "delivered", "answered 200", NOW + HOUR)
-    for same in (book, AlertStore(lake)):
+    alerts = AlertStore(lake)
+    first, end = alerts.record([fired(), resolved()], NOW)
+    assert alerts.pending("new", START + 21 * HOUR) == [first, end]
+    alerts.record_deliveries([first], "pager", "delivered", "answered 200", NOW)
+    alerts.record_deliveries([end], "chat", "undeliverable", "answered 410", NOW)
+    alerts.record_deliveries([first], "pager", "delivered", "answered 200", NOW + HOUR)
+    for same in (alerts, AlertStore(lake)):
         assert same.pending("pager", NOW) == [end]
         assert same.pending("chat", NOW) == [first]
     told = [row for row in rows_of(lake) if row["delivery_of"]]
@@ -185,68 +185,70 @@ def test_a_new_receiver_gets_no_history(lake: Lake) -> None:
     """Under a new name come the open alerts and those that ended in the last day by the clock and in event time."""
     other = replace(KEY, metric="other")
     ends_late = [fired(10), resolved(20), fired(30, other), resolved(40, other), fired(50)]
-    book = AlertStore(lake)
-    recorded = book.record(ends_late, START + 50 * HOUR)
+    alerts = AlertStore(lake)
+    recorded = alerts.record(ends_late, START + 50 * HOUR)
     _, _, first, end, still_open = recorded
-    assert book.pending("team", START + 51 * HOUR) == [first, end, still_open]
-    assert book.pending("team", START + 65 * HOUR) == [still_open]
+    assert alerts.pending("team", START + 51 * HOUR) == [first, end, still_open]
+    assert alerts.pending("team", START + 65 * HOUR) == [still_open]
 
 
 def test_a_backfill_sends_no_history(lake: Lake) -> None:
     """What ended long ago in event time is no news, whenever it is found, and whoever the receiver is."""
-    book = AlertStore(lake)
-    book.record([fired(10), resolved(20)], NOW)
-    assert book.pending("team", NOW) == []
-    (alert,) = book.record([fired(30)], NOW)
-    book.record_deliveries([alert], "team", "delivered", "answered 200", NOW)
-    book.record([fired(10, replace(KEY, metric="other")), resolved(20, replace(KEY, metric="other"))], NOW + HOUR)
-    assert book.pending("team", NOW + HOUR) == []
+    alerts = AlertStore(lake)
+    alerts.record([fired(10), resolved(20)], NOW)
+    assert alerts.pending("team", NOW) == []
+    (alert,) = alerts.record([fired(30)], NOW)
+    alerts.record_deliveries([alert], "team", "delivered", "answered 200", NOW)
+    alerts.record([fired(10, replace(KEY, metric="other")), resolved(20, replace(KEY, metric="other"))], NOW + HOUR)
+    assert alerts.pending("team", NOW + HOUR) == []
 
 
 def test_the_end_of_a_told_alert_is_told_however_late(lake: Lake) -> None:
     """A receiver that knows of an alert's beginning hears that it is over, also after days."""
-    book = AlertStore(lake)
-    (first,) = book.record([fired(10)], START + 10 * HOUR)
-    book.record_deliveries([first], "team", "delivered", "answered 200", START + 10 * HOUR)
-    (end,) = book.record([resolved(20)], START + 21 * HOUR)
-    assert book.pending("team", NOW) == [end]
-    assert book.pending("new", NOW) == []
+    alerts = AlertStore(lake)
+    (first,) = alerts.record([fired(10)], START + 10 * HOUR)
+    alerts.record_deliveries([first], "team", "delivered", "answered 200", START + 10 * HOUR)
+    (end,) = alerts.record([resolved(20)], START + 21 * HOUR)
+    assert alerts.pending("team", NOW) == [end]
+    assert alerts.pending("new", NOW) == []
 
 
 def test_what_a_known_receiver_missed_is_not_forgotten(lake: Lake) -> None:
     """An alert that began and ended while a receiver was down for days still goes to it once it is back."""
-    book = AlertStore(lake)
-    (first,) = book.record([fired(10)], START + 10 * HOUR)
-    book.record_deliveries([first], "team", "delivered", "answered 200", START + 10 * HOUR)
+    alerts = AlertStore(lake)
+    (first,) = alerts.record([fired(10)], START + 10 * HOUR)
+    alerts.record_deliveries([first], "team", "delivered", "answered 200", START + 10 * HOUR)
     other = replace(KEY, metric="other")
-    missed = book.record([fired(12, other)], START + 12 * HOUR) + book.record([resolved(14, other)], START + 15 * HOUR)
-    assert book.pending("team", START + 80 * HOUR) == missed
+    missed = alerts.record([fired(12, other)], START + 12 * HOUR) + alerts.record(
+        [resolved(14, other)], START + 15 * HOUR
+    )
+    assert alerts.pending("team", START + 80 * HOUR) == missed
 
 
 def test_a_book_that_forgot_knows_what_the_tables_say(lake: Lake) -> None:
     """A deployment that was erased and came back may have the alert it had, and lost transitions stay lost."""
-    book = AlertStore(lake)
-    (first,) = book.record([fired(10)], NOW)
+    alerts = AlertStore(lake)
+    (first,) = alerts.record([fired(10)], NOW)
     kept = replace(KEY, deployment="kept")
-    book.record([fired(10, kept)], NOW)
+    alerts.record([fired(10, kept)], NOW)
     shutil.rmtree(lake.table(ALERTS, KEY.deployment).uri)
-    book.reload(["kept", None])
-    assert [change.key for change in book.active()] == [kept]
-    assert book.record([fired(10), fired(11, kept)], NOW) == [first]
+    alerts.reload(["kept", None])
+    assert [change.key for change in alerts.active()] == [kept]
+    assert alerts.record([fired(10), fired(11, kept)], NOW) == [first]
 
 
 def test_an_alert_of_an_old_version_is_resolved_with_the_reason(lake: Lake) -> None:
     """Scores of two versions are not compared, so no evidence can end it: it ends with its stream's last scores."""
-    book = AlertStore(lake)
-    book.record([fired()], NOW)
+    alerts = AlertStore(lake)
+    alerts.record([fired()], NOW)
     regressed = {KEY: replace(READING, latest=START + 12 * HOUR)}
     assert (
-        book.close_obsolete(
+        alerts.close_obsolete(
             regressed, {KEY: NOW, replace(KEY, metric="other", metric_version="2"): NOW}, {KEY.deployment}, NOW
         )
         == []
     )
-    (end,) = book.close_obsolete(regressed, {replace(KEY, metric_version="2"): NOW}, {KEY.deployment}, NOW)
+    (end,) = alerts.close_obsolete(regressed, {replace(KEY, metric_version="2"): NOW}, {KEY.deployment}, NOW)
     assert (end.change, end.changed_at, end.reason) == (
         "resolved",
         START + 12 * HOUR,
@@ -259,7 +261,7 @@ def test_an_alert_of_an_old_version_is_resolved_with_the_reason(lake: Lake) -> N
 
 def test_what_the_lake_refused_is_written_at_the_next_call(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that fails raises, and the transition is neither lost nor doubled."""
-    book = AlertStore(lake)
+    alerts = AlertStore(lake)
 
     def fail(*args: Any, **options: Any) -> None:
         raise OSError("no space left")
@@ -267,16 +269,16 @@ def test_what_the_lake_refused_is_written_at_the_next_call(lake: Lake, monkeypat
     with monkeypatch.context() as broken:
         broken.setattr(Table, "append", fail)
         with pytest.raises(OSError, match="no space"):
-            book.record([fired()], NOW)
-    assert book.active() == []
-    assert kinds(book.record([], NOW)) == ["firing"]
-    assert book.record([], NOW) == []
+            alerts.record([fired()], NOW)
+    assert alerts.active() == []
+    assert kinds(alerts.record([], NOW)) == ["firing"]
+    assert alerts.record([], NOW) == []
 
 
 def test_a_table_that_takes_nothing_keeps_no_other_deployment_back(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Verdicts and ends of the others are written, the error is raised, and the rest follows at the next call."""
-    book, other = AlertStore(lake), replace(KEY, deployment="other")
-    book.record([fired(), fired(11, other)], NOW)
+    alerts, other = AlertStore(lake), replace(KEY, deployment="other")
+    alerts.record([fired(), fired(11, other)], NOW)
     readings = dict.fromkeys((KEY, other), READING)
     judgements = dict.fromkeys((KEY, other), judged("system").judgement)
     newest = {replace(key, metric_version="2"): NOW for key in (KEY, other)}
@@ -291,39 +293,39 @@ def test_a_table_that_takes_nothing_keeps_no_other_deployment_back(lake: Lake, m
     with monkeypatch.context() as full:
         full.setattr(Table, "append", refuse)
         with pytest.raises(OSError, match="no space"):
-            book.update_verdicts(judgements, readings, NOW)
+            alerts.update_verdicts(judgements, readings, NOW)
         with pytest.raises(OSError, match="no space"):
-            book.close_obsolete(readings, newest, deployments, NOW)
-    assert [change.key for change in book.active()] == [KEY]
-    assert [c.verdict for c in book.changes() if c.key == other] == ["undecided", "system", "system"]
-    assert kinds(book.close_obsolete(readings, newest, deployments, NOW)) == ["resolved"]
+            alerts.close_obsolete(readings, newest, deployments, NOW)
+    assert [change.key for change in alerts.active()] == [KEY]
+    assert [c.verdict for c in alerts.changes() if c.key == other] == ["undecided", "system", "system"]
+    assert kinds(alerts.close_obsolete(readings, newest, deployments, NOW)) == ["resolved"]
 
 
 def test_an_alert_that_the_streams_no_longer_have_is_resolved_with_the_reason(lake: Lake) -> None:
     """With other settings the same scores are no regression: the alert ends, once the stream is past its beginning."""
     AlertStore(lake).record([fired()], NOW)
-    book = AlertStore(lake)
-    watching = replace(READING, status=Status.WATCHING)
-    assert book.close_obsolete({KEY: watching}, {KEY: NOW}, {KEY.deployment}, NOW) == []
-    assert book.close_obsolete({}, {KEY: NOW}, {KEY.deployment}, NOW) == []
-    assert (
-        book.close_obsolete({KEY: replace(READING, latest=START + 12 * HOUR)}, {KEY: NOW}, {KEY.deployment}, NOW) == []
-    )
-    (end,) = book.close_obsolete({KEY: replace(watching, latest=START + 12 * HOUR)}, {KEY: NOW}, {KEY.deployment}, NOW)
-    assert (end.change, end.changed_at) == ("resolved", START + 12 * HOUR)
+    alerts = AlertStore(lake)
+    latest, watching = START + 12 * HOUR, replace(READING, status=Status.WATCHING)
+    assert alerts.close_obsolete({KEY: watching}, {KEY: NOW}, {KEY.deployment}, NOW) == []
+    assert alerts.close_obsolete({}, {KEY: NOW}, {KEY.deployment}, NOW) == []
+    assert alerts.close_obsolete({KEY: replace(READING, latest=latest)}, {KEY: NOW}, {KEY.deployment}, NOW) == []
+    (end,) = alerts.close_obsolete({KEY: replace(watching, latest=latest)}, {KEY: NOW}, {KEY.deployment}, NOW)
+    assert (end.change, end.changed_at) == ("resolved", latest)
     assert end.reason is not None
     assert "settings" in end.reason
-    assert book.active() == []
+    assert alerts.active() == []
 
 
 def test_an_alert_whose_stream_learns_anew_is_no_longer_watched(lake: Lake) -> None:
     """It ends, not as a recovery, once the stream was read past its beginning; a stream that was not is left alone."""
     AlertStore(lake).record([fired()], NOW)
-    book = AlertStore(lake)
+    alerts = AlertStore(lake)
     learning = replace(READING, status=Status.LEARNING)
     for latest in (None, START + 9 * HOUR):
-        assert book.close_obsolete({KEY: replace(learning, latest=latest)}, {KEY: NOW}, {KEY.deployment}, NOW) == []
-    (end,) = book.close_obsolete({KEY: replace(learning, latest=START + 12 * HOUR)}, {KEY: NOW}, {KEY.deployment}, NOW)
+        assert alerts.close_obsolete({KEY: replace(learning, latest=latest)}, {KEY: NOW}, {KEY.deployment}, NOW) == []
+    (end,) = alerts.close_obsolete(
+        {KEY: replace(learning, latest=START + 12 * HOUR)}, {KEY: NOW}, {KEY.deployment}, NOW
+    )
     assert (end.change, end.changed_at, end.current_mean) == ("resolved", START + 12 * HOUR, None)
     assert end.reason is not None
     assert end.reason.startswith("no longer watched: the stream learns its reference anew")
@@ -375,9 +377,9 @@ def test_a_restart_in_the_middle_changes_nothing_in_the_table(lake: Lake, score_
     settings = RegressionSettings(reference_observations=60, reference_time=0 * HOUR, tolerance=0.05)
     for end in range(60, 361, 60):
         now = score_rows[end - 1]["requested_at"]
-        streams, book = Streams(settings), AlertStore(lake)
-        book.record(streams.feed(SCORES.rows(score_rows[:end]), now), now)
-        book.close_obsolete(streams.readings(), {KEY: now}, {KEY.deployment}, now)
+        streams, alerts = Streams(settings), AlertStore(lake)
+        alerts.record(streams.feed(SCORES.rows(score_rows[:end]), now), now)
+        alerts.close_obsolete(streams.readings(), {KEY: now}, {KEY.deployment}, now)
     whole = Streams(settings).feed(SCORES.rows(score_rows), NOW)
     assert {(row["change"], row["changed_at"]) for row in rows_of(lake)} == {(t.change, t.at) for t in whole}
     assert len(rows_of(lake)) == 3

@@ -118,12 +118,12 @@ def test_an_alert_of_another_range_ends(lake: Lake, rows: Any, clock: Any, range
 
 def test_an_alert_of_the_judge_stays_one(lake: Lake) -> None:
     """What it said of the cause holds as long as the stream computed anew says nothing of it."""
-    book = AlertStore(lake)
-    book.record([judged("judge")], NOW)
+    alerts = AlertStore(lake)
+    alerts.record([judged("judge")], NOW)
     kept = replace(READING, kept=True)
-    assert {key: one.verdict for key, one in recorded_verdicts({KEY: kept}, book.active()).items()} == {KEY: "judge"}
-    assert recorded_verdicts({KEY: READING}, book.active()) == {}
-    assert recorded_verdicts({}, book.active()) == {}
+    assert {key: one.verdict for key, one in recorded_verdicts({KEY: kept}, alerts.active()).items()} == {KEY: "judge"}
+    assert recorded_verdicts({KEY: READING}, alerts.active()) == {}
+    assert recorded_verdicts({}, alerts.active()) == {}
 
 
 @pytest.mark.usefixtures("fallen")
@@ -142,6 +142,6 @@ def test_a_restart_shows_the_cause_that_was_told(lake: Lake, clock: Any) -> None
 
 def test_an_undecided_alert_says_nothing_of_the_cause(lake: Lake) -> None:
     """So that a verdict that comes later is told."""
-    book = AlertStore(lake)
-    book.record([fired()], NOW)
-    assert recorded_verdicts({KEY: replace(READING, kept=True)}, book.active()) == {}
+    alerts = AlertStore(lake)
+    alerts.record([fired()], NOW)
+    assert recorded_verdicts({KEY: replace(READING, kept=True)}, alerts.active()) == {}

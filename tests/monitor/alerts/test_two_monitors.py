@@ -11,7 +11,7 @@ from monitor.alerts.store import AlertStore
 from tests.monitor.alerts.test_alerts import NOW, fired, kinds, resolved, rows_of
 
 
-def test_two_books_on_one_lake_write_a_change_once(lake: Lake) -> None:
+def test_two_monitors_on_one_lake_write_a_change_once(lake: Lake) -> None:
     """Of two monitors that find the same at the same time, one writes it and the other sees that it is there."""
     one, other = AlertStore(lake), AlertStore(lake)
     assert kinds(one.record([fired()], NOW)) == ["firing"]
@@ -21,8 +21,10 @@ def test_two_books_on_one_lake_write_a_change_once(lake: Lake) -> None:
     assert len(rows_of(lake)) == 2
 
 
-def test_a_look_at_the_other_book_that_fails_is_made_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A book that another one overtook, and that cannot read what that wrote, reads it at its next call."""
+def test_a_look_at_the_other_monitors_rows_that_fails_is_made_again(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A monitor that another one overtook, and that cannot read what that wrote, reads it at its next call."""
     one = AlertStore(lake)
     one.record([fired()], NOW)
     other = AlertStore(lake)

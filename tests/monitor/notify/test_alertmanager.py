@@ -27,17 +27,17 @@ LOCAL = ["127.0.0.1"]
 
 
 @pytest.fixture
-def book(lake: Lake) -> AlertStore:
+def alerts(lake: Lake) -> AlertStore:
     return AlertStore(lake)
 
 
-def notifier(url: str, book: AlertStore) -> Notifier:
+def notifier(url: str, alerts: AlertStore) -> Notifier:
     settings = WebhookSettings.model_validate({"name": "am", "url": url, "format": "alertmanager"})
-    return Notifier([settings], book, "https://watch.example/", internal_hosts=LOCAL, timeout=60)
+    return Notifier([settings], alerts, "https://watch.example/", internal_hosts=LOCAL, timeout=60)
 
 
-def delivered(book: AlertStore) -> list[AlertChange]:
-    return [change for change in book.changes() if change.change == "delivered"]
+def delivered(alerts: AlertStore) -> list[AlertChange]:
+    return [change for change in alerts.changes() if change.change == "delivered"]
 
 
 @dataclass(frozen=True)
@@ -113,13 +113,13 @@ def told(receiver: Any, status: str) -> set[tuple[str, str]]:
 
 @pytest.mark.integration
 def test_a_real_alertmanager_groups_our_alerts_and_passes_on_that_they_are_over(
-    alertmanager: tuple[Running, Any], book: AlertStore
+    alertmanager: tuple[Running, Any], alerts: AlertStore
 ) -> None:
     """Two metrics of a deployment stand in one message with our texts, no other with them, and the end arrives."""
     running, receiver = alertmanager
     now = datetime.now(UTC)
-    book.record([transition(metric="m"), transition(metric="n"), transition(deployment="other")], now)
-    sender = notifier(running.url, book)
+    alerts.record([transition(metric="m"), transition(metric="n"), transition(deployment="other")], now)
+    sender = notifier(running.url, alerts)
     assert sender.run_due(now) == now + RESEND_EVERY
     rag = wait_for(lambda: next((body for body in messages(receiver) if len(body["alerts"]) == 2), None))
     wait_for(lambda: ("other", "m") in told(receiver, "firing"))
@@ -129,29 +129,29 @@ def test_a_real_alertmanager_groups_our_alerts_and_passes_on_that_they_are_over(
         assert body["commonLabels"]["deployment"] == body["groupLabels"]["deployment"]
     assert rag["commonLabels"]["severity"] == "warning"
     assert "https://watch.example/" in rag["alerts"][0]["annotations"]["description"]
-    assert len(delivered(book)) == 3
-    book.record([transition("resolved", 2, metric=metric) for metric in ("m", "n")], datetime.now(UTC))
+    assert len(delivered(alerts)) == 3
+    alerts.record([transition("resolved", 2, metric=metric) for metric in ("m", "n")], datetime.now(UTC))
     sender.run_due(datetime.now(UTC))
     wait_for(lambda: len(told(receiver, "resolved")) == 2)
     assert told(receiver, "resolved") == {("rag", "m"), ("rag", "n")}
-    assert len(delivered(book)) == 5
+    assert len(delivered(alerts)) == 5
 
 
 @pytest.mark.integration
 def test_silences_and_inhibitions_of_a_real_alertmanager_work_on_our_labels(
-    alertmanager: tuple[Running, Any], book: AlertStore
+    alertmanager: tuple[Running, Any], alerts: AlertStore
 ) -> None:
     """A silence by deployment and a rule by metric each keep an alert back, and the others get through."""
     running, receiver = alertmanager
     running.silence("quiet")
-    sender = notifier(running.url, book)
+    sender = notifier(running.url, alerts)
     # The cause first: an Alertmanager that hears of both at once may send the effect before it knows the cause.
     for fired, awaited in (
         ((("rag", "cause"), ("quiet", "m")), ("rag", "cause")),
         ((("rag", "effect"), ("loud", "m")), ("loud", "m")),
     ):
         now = datetime.now(UTC)
-        book.record([transition(deployment=deployment, metric=metric) for deployment, metric in fired], now)
+        alerts.record([transition(deployment=deployment, metric=metric) for deployment, metric in fired], now)
         sender.run_due(now)
         wait_for(lambda awaited=awaited: awaited in told(receiver, "firing"))
     wait_for(lambda: running.states()["quiet", "m"]["silencedBy"])
@@ -160,12 +160,12 @@ def test_silences_and_inhibitions_of_a_real_alertmanager_work_on_our_labels(
 
 
 def test_what_fires_is_sent_each_minute_until_it_is_over_and_for_a_quarter_of_an_hour_that_it_is(
-    book: AlertStore, start_receiver: Callable[..., Any]
+    alerts: AlertStore, start_receiver: Callable[..., Any]
 ) -> None:
     """An Alertmanager that lost its memory has it back within a minute; each change has one row."""
     receiver = start_receiver()
-    book.record([transition()], START)
-    sender = notifier(receiver.url, book)
+    alerts.record([transition()], START)
+    sender = notifier(receiver.url, alerts)
     now = START
     for _ in range(3):
         due = sender.run_due(now)
@@ -178,7 +178,7 @@ def test_what_fires_is_sent_each_minute_until_it_is_over_and_for_a_quarter_of_an
         START + n * RESEND_EVERY + OUTLIVES for n in range(3)
     ]
     over = now
-    book.record([transition("resolved", 2)], over)
+    alerts.record([transition("resolved", 2)], over)
     due = sender.run_due(now)
     while due is not None:
         now, due = due, sender.run_due(due)
@@ -186,36 +186,36 @@ def test_what_fires_is_sent_each_minute_until_it_is_over_and_for_a_quarter_of_an
     assert len(ends) == RESOLVED_FOR / RESEND_EVERY
     assert len(set(ends)) == 1
     assert now - over == RESOLVED_FOR
-    assert len(delivered(book)) == 2
+    assert len(delivered(alerts)) == 2
 
 
 def test_an_alertmanager_that_is_away_is_told_when_it_is_back(
-    book: AlertStore, start_receiver: Callable[..., Any]
+    alerts: AlertStore, start_receiver: Callable[..., Any]
 ) -> None:
     """Every ten seconds it is tried, nothing is recorded before it was accepted, and no alert is given up."""
     receiver = start_receiver(*[503] * 20, 200)
-    book.record([transition()], START)
-    sender, now = notifier(receiver.url, book), START
+    alerts.record([transition()], START)
+    sender, now = notifier(receiver.url, alerts), START
     for failures in range(1, 21):
         due = sender.run_due(now)
         assert due is not None
         assert sender.failed_attempts == failures
-        assert delivered(book) == []
+        assert delivered(alerts) == []
         now = due
     sender.run_due(now)
     assert now == START + timedelta(seconds=200)
-    assert len(delivered(book)) == 1
+    assert len(delivered(alerts)) == 1
 
 
 def test_an_alertmanager_is_told_each_minute_also_where_the_clock_was_set_back(
-    book: AlertStore, start_receiver: Callable[..., Any]
+    alerts: AlertStore, start_receiver: Callable[..., Any]
 ) -> None:
     """After an hour of silence it would take what fires for over."""
     receiver = start_receiver()
-    book.record([transition()], START)
+    alerts.record([transition()], START)
     now, passed = [START], [0.0]
     settings = WebhookSettings.model_validate({"name": "am", "url": receiver.url, "format": "alertmanager"})
-    sender = Notifier([settings], book, internal_hosts=LOCAL, clock=lambda: now[0], monotonic=lambda: passed[0])
+    sender = Notifier([settings], alerts, internal_hosts=LOCAL, clock=lambda: now[0], monotonic=lambda: passed[0])
     with sender.running():
         wait_for(lambda: len(receiver.requests) == 1)
         now[0] -= timedelta(hours=1)
@@ -226,19 +226,19 @@ def test_an_alertmanager_is_told_each_minute_also_where_the_clock_was_set_back(
 
 
 def test_an_alert_that_began_and_ended_unseen_is_sent_as_over(
-    book: AlertStore, start_receiver: Callable[..., Any]
+    alerts: AlertStore, start_receiver: Callable[..., Any]
 ) -> None:
     """What counts is the state of now; both changes are recorded, and the same labels never come twice in a list."""
     receiver = start_receiver()
-    book.record([transition(), transition("resolved", 2), transition("firing", 3)], START)
-    book.record([transition(deployment="other"), transition("resolved", 2, "other")], START)
-    notifier(receiver.url, book).run_due(START + timedelta(hours=1))
+    alerts.record([transition(), transition("resolved", 2), transition("firing", 3)], START)
+    alerts.record([transition(deployment="other"), transition("resolved", 2, "other")], START)
+    notifier(receiver.url, alerts).run_due(START + timedelta(hours=1))
     (request,) = receiver.requests
-    alerts = {alert["labels"]["deployment"]: alert for alert in json.loads(request.body)}
-    assert len(alerts) == len(json.loads(request.body)) == 2
-    assert datetime.fromisoformat(alerts["rag"]["endsAt"]) > START + timedelta(hours=1)
-    assert datetime.fromisoformat(alerts["other"]["endsAt"]) <= START + timedelta(hours=2)
-    assert len(delivered(book)) == 5
+    posted = {alert["labels"]["deployment"]: alert for alert in json.loads(request.body)}
+    assert len(posted) == len(json.loads(request.body)) == 2
+    assert datetime.fromisoformat(posted["rag"]["endsAt"]) > START + timedelta(hours=1)
+    assert datetime.fromisoformat(posted["other"]["endsAt"]) <= START + timedelta(hours=2)
+    assert len(delivered(alerts)) == 5
 
 
 def test_a_page_that_turns_out_to_be_the_judge_is_over_and_a_warning(firing: AlertChange) -> None:

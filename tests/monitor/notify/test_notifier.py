@@ -15,6 +15,7 @@ from lake import Lake, Table
 from monitor.alerts.change import AlertChange
 from monitor.alerts.store import AlertStore
 from monitor.notify import Notifier, WebhookSettings, connections
+from monitor.notify.formats import FORMATS
 from monitor.notify.retry_delays import DELAYS
 from monitor.regression import Observation, Reading, RegressionSettings, StreamKey, Transition
 from monitor.regression.detector import Detector
@@ -35,31 +36,31 @@ def transition(change: Any = "firing", hour: int = 1, deployment: str = "rag", m
 
 
 @pytest.fixture
-def book(lake: Lake) -> AlertStore:
+def alerts(lake: Lake) -> AlertStore:
     return AlertStore(lake)
 
 
 @pytest.fixture
-def notifier(book: AlertStore) -> Callable[..., Notifier]:
+def notifier(alerts: AlertStore) -> Callable[..., Notifier]:
     def build(*webhooks: WebhookSettings) -> Notifier:
         return Notifier(
-            webhooks, book, "https://watch.example/",
+            webhooks, alerts, "https://watch.example/",
             internal_hosts=["127.0.0.1"], timeout=60, generator=random.Random(1),
         )  # fmt: skip
 
     return build
 
 
-def recorded(book: AlertStore, kind: str) -> list[AlertChange]:
-    return [change for change in book.changes() if change.change == kind]
+def recorded(alerts: AlertStore, kind: str) -> list[AlertChange]:
+    return [change for change in alerts.changes() if change.change == kind]
 
 
 def test_a_change_is_delivered_once_and_verifies(
-    book: AlertStore, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any], secret: str
+    alerts: AlertStore, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any], secret: str
 ) -> None:
     """One signed message with the change's id; after it nothing is due and the table says that it was delivered."""
     receiver = start_receiver()
-    (change,) = book.record([transition()], START)
+    (change,) = alerts.record([transition()], START)
     sender = notifier(receiver.settings())
     now = datetime.now(UTC)
     assert sender.run_due(now) is None
@@ -71,16 +72,16 @@ def test_a_change_is_delivered_once_and_verifies(
     assert body["data"][0]["worst"] == [{"response_id": "answer-1", "value": 0.1}]
     with pytest.raises(WebhookVerificationError):
         Webhook("whsec_" + base64.b64encode(b"x" * 32).decode()).verify(request.body, request.headers)
-    (delivered,) = recorded(book, "delivered")
+    (delivered,) = recorded(alerts, "delivered")
     assert (delivered.delivery_of, delivered.details.receiver) == (change.change_id, "pager")
 
 
 def test_a_failing_receiver_is_tried_again_with_the_same_id(
-    book: AlertStore, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any], secret: str
+    alerts: AlertStore, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any], secret: str
 ) -> None:
     """Two errors and a success: three attempts, each when it is due and signed anew, all with one id."""
     receiver = start_receiver(500, 503, 200)
-    book.record([transition()], START)
+    alerts.record([transition()], START)
     sender = notifier(receiver.settings())
     now = datetime.now(UTC)
     due = sender.run_due(now)
@@ -98,19 +99,19 @@ def test_a_failing_receiver_is_tried_again_with_the_same_id(
     for request in receiver.requests:
         Webhook(secret).verify(request.body, request.headers)
     assert sender.failed_attempts == 2
-    assert len(recorded(book, "delivered")) == 1
+    assert len(recorded(alerts, "delivered")) == 1
 
 
 def test_retry_after_is_respected(
-    book: AlertStore, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
+    alerts: AlertStore, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """A receiver that asks for ten minutes has them, also from changes that are found meanwhile."""
     receiver = start_receiver((429, {"retry-after": "600"}), 200)
-    book.record([transition()], START)
+    alerts.record([transition()], START)
     sender = notifier(receiver.settings())
     due = sender.run_due(START)
     assert due == START + timedelta(minutes=10)
-    book.record([transition(deployment="other")], START)
+    alerts.record([transition(deployment="other")], START)
     assert sender.run_due(START + timedelta(minutes=9)) == due
     assert len(receiver.requests) == 1
     assert sender.run_due(due) is None
@@ -119,13 +120,13 @@ def test_retry_after_is_respected(
 
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_a_clock_that_is_set_delays_no_message(
-    book: AlertStore, start_receiver: Callable[..., Any], wait_until: Callable[..., Any], hours: int
+    alerts: AlertStore, start_receiver: Callable[..., Any], wait_until: Callable[..., Any], hours: int
 ) -> None:
     """A retry comes after the time that it was planned for, and what fails meanwhile is the notifier's problem."""
     receiver, now, passed = start_receiver(500, 200), [datetime.now(UTC)], [0.0]
-    book.record([transition()], START)
+    alerts.record([transition()], START)
     sender = Notifier(
-        [receiver.settings()], book, internal_hosts=["127.0.0.1"], clock=lambda: now[0], monotonic=lambda: passed[0]
+        [receiver.settings()], alerts, internal_hosts=["127.0.0.1"], clock=lambda: now[0], monotonic=lambda: passed[0]
     )
     with sender.running():
         wait_until(lambda: len(receiver.requests) == 1)
@@ -136,33 +137,33 @@ def test_a_clock_that_is_set_delays_no_message(
         passed[0] += 60
         now[0] += timedelta(minutes=1)
         sender.wake()
-        wait_until(lambda: len(recorded(book, "delivered")) == 1)
+        wait_until(lambda: len(recorded(alerts, "delivered")) == 1)
         wait_until(lambda: sender.problem is None)
     assert len(receiver.requests) == 2
 
 
 def test_a_receiver_that_is_gone_is_not_asked_again(
-    book: AlertStore, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
+    alerts: AlertStore, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """After 410 this and later changes are undeliverable, with the reason in the table."""
     receiver = start_receiver(410)
     sender = notifier(receiver.settings())
-    book.record([transition()], START)
+    alerts.record([transition()], START)
     assert sender.run_due(START) is None
-    book.record([transition("resolved", 2)], START)
+    alerts.record([transition("resolved", 2)], START)
     assert sender.run_due(START) is None
     assert len(receiver.requests) == 1
-    assert all("410" in (change.reason or "") for change in recorded(book, "undeliverable"))
-    assert len(recorded(book, "undeliverable")) == 2
+    assert all("410" in (change.reason or "") for change in recorded(alerts, "undeliverable"))
+    assert len(recorded(alerts, "undeliverable")) == 2
     assert sender.disabled == {"pager": True}
 
 
 def test_a_receiver_that_never_answers_well_is_given_up_after_three_days(
-    book: AlertStore, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
+    alerts: AlertStore, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """The whole schedule is used up, then the table says how often it was tried and what came last."""
     receiver = start_receiver(500)
-    book.record([transition()], START)
+    alerts.record([transition()], START)
     sender = notifier(receiver.settings())
     due: datetime | None = START
     last = START
@@ -170,19 +171,19 @@ def test_a_receiver_that_never_answers_well_is_given_up_after_three_days(
         last, due = due, sender.run_due(due)
     assert last - START >= timedelta(days=3)
     assert len(receiver.requests) == len(DELAYS) + 1
-    (given_up,) = recorded(book, "undeliverable")
+    (given_up,) = recorded(alerts, "undeliverable")
     assert given_up.reason == "12 attempts failed, the last one: answered 500"
 
 
 def test_a_dead_receiver_does_not_hold_up_another(
-    book: AlertStore,
+    alerts: AlertStore,
     notifier: Callable[..., Notifier],
     start_receiver: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With five changes pending a silent receiver costs one time-out a run, and the other gets all five at once."""
     dead, alive = start_receiver(None), start_receiver()
-    book.record([transition(deployment=str(n)) for n in range(5)], START)
+    alerts.record([transition(deployment=str(n)) for n in range(5)], START)
     seconds = iter([0.3, 60])  # the one that is alive may be slow
     monkeypatch.setattr(notifier_module, "connections", lambda hosts, _: connections(hosts, next(seconds)))
     sender = notifier(dead.settings("dead"), alive.settings("alive"))
@@ -194,16 +195,16 @@ def test_a_dead_receiver_does_not_hold_up_another(
 
 
 def test_receivers_are_served_at_the_same_time(
-    book: AlertStore, start_receiver: Callable[..., Any], wait_until: Callable[..., Any]
+    alerts: AlertStore, start_receiver: Callable[..., Any], wait_until: Callable[..., Any]
 ) -> None:
     """While one receiver keeps an attempt waiting, another gets alerts old and new, and waking them takes no time."""
     dead, alive = start_receiver(None), start_receiver()
-    book.record([transition()], START)
+    alerts.record([transition()], START)
     hosts = ["127.0.0.1"]
-    sender = Notifier([dead.settings("dead"), alive.settings("alive")], book, internal_hosts=hosts, timeout=60)
+    sender = Notifier([dead.settings("dead"), alive.settings("alive")], alerts, internal_hosts=hosts, timeout=60)
     with sender.running():
         wait_until(lambda: len(dead.requests) == 1 and len(alive.requests) == 1)
-        book.record([transition(deployment="other")], START)
+        alerts.record([transition(deployment="other")], START)
         sender.wake()
         wait_until(lambda: len(alive.requests) == 2)
         assert len(dead.requests) == 1
@@ -212,33 +213,33 @@ def test_receivers_are_served_at_the_same_time(
 
 
 def test_what_is_due_later_is_sent_without_being_woken(
-    book: AlertStore, start_receiver: Callable[..., Any], wait_until: Callable[..., Any]
+    alerts: AlertStore, start_receiver: Callable[..., Any], wait_until: Callable[..., Any]
 ) -> None:
     """The thread sleeps until the next attempt is due."""
     receiver = start_receiver(500, 200)
-    book.record([transition()], START)
-    with Notifier([receiver.settings()], book, internal_hosts=["127.0.0.1"]).running():
-        wait_until(lambda: recorded(book, "delivered"))
+    alerts.record([transition()], START)
+    with Notifier([receiver.settings()], alerts, internal_hosts=["127.0.0.1"]).running():
+        wait_until(lambda: recorded(alerts, "delivered"))
     assert len(receiver.requests) == 2
 
 
 def test_a_receiver_that_cannot_be_served_does_not_hold_up_another(
-    book: AlertStore,
+    alerts: AlertStore,
     notifier: Callable[..., Notifier],
     start_receiver: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An error that nobody thought of is a failed attempt of one receiver, which then rests for up to a minute."""
     receiver = start_receiver()
-    book.record([transition()], START)
-    pending = book.pending
+    alerts.record([transition()], START)
+    pending = alerts.pending
 
     def broken(name: str, now: datetime) -> list[AlertChange]:
         if name == "broken":
             raise RuntimeError("no such thing")
         return pending(name, now)
 
-    monkeypatch.setattr(book, "pending", broken)
+    monkeypatch.setattr(alerts, "pending", broken)
     sender = notifier(receiver.settings("broken"), receiver.settings("well"))
     assert sender.run_due(START) == START + timedelta(minutes=1)
     assert len(receiver.requests) == 1
@@ -246,22 +247,22 @@ def test_a_receiver_that_cannot_be_served_does_not_hold_up_another(
 
 
 def test_a_change_that_cannot_be_written_down_as_a_message_does_not_hold_up_another(
-    book: AlertStore,
+    alerts: AlertStore,
     notifier: Callable[..., Notifier],
     start_receiver: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It is tried like a message that nobody accepts, and the other alert gets through."""
     receiver = start_receiver()
-    book.record([transition("firing", 1, "odd"), transition("firing", 2, "even")], START)
-    body = webhook_sender_module.written
+    alerts.record([transition("firing", 1, "odd"), transition("firing", 2, "even")], START)
+    body = FORMATS["standard"]
 
     def picky(changes: Sequence[AlertChange], *others: Any) -> bytes:
         if changes[0].key.deployment == "odd":
             raise ValueError("cannot be written")
         return body(changes, *others)
 
-    monkeypatch.setattr(webhook_sender_module, "written", picky)
+    monkeypatch.setattr(webhook_sender_module, "FORMATS", {"standard": picky})
     sender = notifier(receiver.settings())
     due: datetime | None = START
     for _ in range(len(DELAYS)):
@@ -271,7 +272,7 @@ def test_a_change_that_cannot_be_written_down_as_a_message_does_not_hold_up_anot
 
 @pytest.mark.parametrize(("status", "outcome"), [(200, "delivered"), (410, "undeliverable")])
 def test_what_was_settled_but_not_recorded_is_not_sent_again(
-    book: AlertStore,
+    alerts: AlertStore,
     notifier: Callable[..., Notifier],
     start_receiver: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
@@ -280,7 +281,9 @@ def test_what_was_settled_but_not_recorded_is_not_sent_again(
 ) -> None:
     """While one deployment's table takes no row, only the row is tried again, once a minute; others go on."""
     receiver = start_receiver(status)
-    full = str(book.record([transition("firing", 1, "full"), transition("firing", 2, "free")], START)[0].key.deployment)
+    full = str(
+        alerts.record([transition("firing", 1, "full"), transition("firing", 2, "free")], START)[0].key.deployment
+    )
     append = Table.append
 
     def fail(table: Table, *arguments: Any, **options: Any) -> None:
@@ -297,19 +300,19 @@ def test_what_was_settled_but_not_recorded_is_not_sent_again(
         assert sender.failed_attempts == failed
         assert sender.run_due(START + timedelta(minutes=1)) == START + timedelta(minutes=2)
         assert sender.failed_attempts == failed + 1
-    assert [change.key.deployment for change in recorded(book, outcome)] == ["free"]
+    assert [change.key.deployment for change in recorded(alerts, outcome)] == ["free"]
     assert sender.run_due(START + timedelta(minutes=2)) is None
     assert len(receiver.requests) == sent
-    late = next(change for change in recorded(book, outcome) if change.key.deployment == "full")
+    late = next(change for change in recorded(alerts, outcome) if change.key.deployment == "full")
     assert late.changed_at == START
 
 
 def test_the_changes_of_an_alert_arrive_in_order(
-    book: AlertStore, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
+    alerts: AlertStore, notifier: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """`resolved` waits until `firing` has got through; another alert does not wait for either."""
     receiver = start_receiver(500, 500, 500, 500, 200)
-    book.record([transition("firing", 1), transition("resolved", 2), transition("firing", 3, "other")], START)
+    alerts.record([transition("firing", 1), transition("resolved", 2), transition("firing", 3, "other")], START)
     sender = notifier(receiver.settings())
     due: datetime | None = START
     while due is not None:
@@ -318,7 +321,7 @@ def test_the_changes_of_an_alert_arrive_in_order(
     rag = [body["status"] for body in sent if body["data"][0]["deployment"] == "rag"]
     assert rag == [*["firing"] * (len(rag) - 1), "resolved"]
     assert 0 < len(rag) < len(sent)
-    assert len(recorded(book, "delivered")) == 3
+    assert len(recorded(alerts, "delivered")) == 3
 
 
 def test_two_receivers_of_one_name_are_refused(notifier: Callable[..., Notifier], secret: str) -> None:

@@ -17,79 +17,79 @@ from tests.monitor.notify.test_notifier import HOUR, START, transition
 
 
 @pytest.fixture
-def book(lake: Lake) -> AlertStore:
+def alerts(lake: Lake) -> AlertStore:
     return AlertStore(lake)
 
 
 @pytest.fixture
-def silenced(book: AlertStore) -> Callable[..., Notifier]:
+def silenced(alerts: AlertStore) -> Callable[..., Notifier]:
     """A notifier for one receiver, with rag silenced for three hours; without a book it begins as after a restart."""
 
     def build(receiver: Any, **matchers: str) -> Notifier:
         silence = Silence(until=START + 3 * HOUR, comment="new index", **(matchers or {"deployment": "rag"}))
-        return Notifier([receiver.settings()], book, internal_hosts=["127.0.0.1"], silences=[silence])
+        return Notifier([receiver.settings()], alerts, internal_hosts=["127.0.0.1"], silences=[silence])
 
     return build
 
 
-def rows(book: AlertStore, kind: str) -> list[AlertChange]:
-    return [change for change in book.changes() if change.change == kind]
+def rows(alerts: AlertStore, kind: str) -> list[AlertChange]:
+    return [change for change in alerts.changes() if change.change == kind]
 
 
 def test_what_still_fires_when_the_silence_ends_is_told_then(
-    book: AlertStore, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
+    alerts: AlertStore, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """Till then there is one row that says why nothing was sent, and the next look is due at the end."""
     receiver = start_receiver()
-    (fired,) = book.record([transition()], START)
+    (fired,) = alerts.record([transition()], START)
     sender = silenced(receiver)
     for _ in range(3):
         assert sender.run_due(START + HOUR) == START + 3 * HOUR
     assert receiver.requests == []
-    (row,) = rows(book, "silenced")
+    (row,) = rows(alerts, "silenced")
     assert (row.delivery_of, row.details.receiver) == (fired.change_id, "pager")
     assert row.reason == "silenced until 2026-11-01T03:00:00+00:00: new index"
     assert sender.run_due(START + 3 * HOUR) is None
     assert [request.headers["webhook-id"] for request in receiver.requests] == [fired.change_id]
-    assert len(rows(book, "delivered")) == 1
+    assert len(rows(alerts, "delivered")) == 1
 
 
 def test_what_is_over_before_the_silence_is_not_told(
-    lake: Lake, book: AlertStore, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
+    lake: Lake, alerts: AlertStore, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """Neither its beginning nor its end, also after the silence and a restart, and both have a row."""
     receiver = start_receiver()
-    book.record([transition()], START)
+    alerts.record([transition()], START)
     sender = silenced(receiver)
     sender.run_due(START + HOUR)
-    (end,) = book.record([transition("resolved", 2)], START + 2 * HOUR)
+    (end,) = alerts.record([transition("resolved", 2)], START + 2 * HOUR)
     assert sender.run_due(START + 2 * HOUR) is None
     assert sender.run_due(START + 4 * HOUR) is None
     again = Notifier([receiver.settings()], AlertStore(lake), internal_hosts=["127.0.0.1"])
     assert again.run_due(START + 4 * HOUR) is None
     assert receiver.requests == []
-    assert end.change_id in {row.delivery_of for row in rows(book, "silenced")}
-    assert len(rows(book, "silenced")) == 2
+    assert end.change_id in {row.delivery_of for row in rows(alerts, "silenced")}
+    assert len(rows(alerts, "silenced")) == 2
 
 
 def test_the_end_of_a_told_alert_is_told_in_a_silence(
-    book: AlertStore, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
+    alerts: AlertStore, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """Who knows that something is wrong hears that it is over."""
     receiver = start_receiver()
-    book.record([transition()], START)
-    Notifier([receiver.settings()], book, internal_hosts=["127.0.0.1"]).run_due(START)
-    book.record([transition("resolved", 2)], START + HOUR)
+    alerts.record([transition()], START)
+    Notifier([receiver.settings()], alerts, internal_hosts=["127.0.0.1"]).run_due(START)
+    alerts.record([transition("resolved", 2)], START + HOUR)
     assert silenced(receiver).run_due(START + HOUR) is None
     assert len(receiver.requests) == 2
-    assert rows(book, "silenced") == []
+    assert rows(alerts, "silenced") == []
 
 
-def test_a_table_that_cannot_be_read_ends_no_silence(book: AlertStore, start_receiver: Callable[..., Any]) -> None:
+def test_a_table_that_cannot_be_read_ends_no_silence(alerts: AlertStore, start_receiver: Callable[..., Any]) -> None:
     """What was known of silences goes on until they are known again; who knows nothing yet goes by what there is."""
     receiver = start_receiver()
-    sender = Notifier([receiver.settings()], book, internal_hosts=["127.0.0.1"], silences=None)
-    book.record([transition()], START)
+    sender = Notifier([receiver.settings()], alerts, internal_hosts=["127.0.0.1"], silences=None)
+    alerts.record([transition()], START)
     assert sender.run_due(START) is None
     sender.silence([Silence(deployment="rag", until=START + 3 * HOUR)], is_certain=False)
     assert sender.run_due(START) == START + 3 * HOUR
@@ -102,20 +102,20 @@ def test_a_table_that_cannot_be_read_ends_no_silence(book: AlertStore, start_rec
 
 
 def test_an_alert_that_ends_after_the_silence_is_told_whole(
-    lake: Lake, book: AlertStore, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
+    lake: Lake, alerts: AlertStore, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """Also where the monitor was down between the end of the silence and that of the alert."""
     receiver = start_receiver()
-    book.record([transition()], START)
+    alerts.record([transition()], START)
     silenced(receiver).run_due(START + HOUR)
-    book.record([transition("resolved", 5)], START + 5 * HOUR)
+    alerts.record([transition("resolved", 5)], START + 5 * HOUR)
     assert silenced(receiver).run_due(START + 5 * HOUR) is None
     assert len(receiver.requests) == 2
 
 
 @pytest.mark.parametrize(("is_settled", "other_ended"), [(False, -HOUR), (True, -HOUR), (True, 1.5 * HOUR)])
 def test_a_silence_that_left_the_configuration_has_held_until_then(
-    book: AlertStore,
+    alerts: AlertStore,
     silenced: Callable[..., Notifier],
     start_receiver: Callable[..., Any],
     is_settled: bool,
@@ -124,14 +124,14 @@ def test_a_silence_that_left_the_configuration_has_held_until_then(
     """What was over before is not told, whichever silence ended before it, and what is over after it is told whole."""
     receiver = start_receiver()
     sender = silenced(receiver)
-    book.record([transition(), transition(metric="n")], START)
+    alerts.record([transition(), transition(metric="n")], START)
     sender.run_due(START + HOUR)
-    book.record([transition("resolved", 2)], START + 2 * HOUR)
+    alerts.record([transition("resolved", 2)], START + 2 * HOUR)
     if is_settled:
         sender.run_due(START + 2 * HOUR)
     others = [Silence(deployment="rag", metric="m", until=START + other_ended)]
-    again = Notifier([receiver.settings()], book, internal_hosts=["127.0.0.1"], silences=others)
-    book.record([transition("resolved", 2, metric="n")], START + 2.5 * HOUR)
+    again = Notifier([receiver.settings()], alerts, internal_hosts=["127.0.0.1"], silences=others)
+    alerts.record([transition("resolved", 2, metric="n")], START + 2.5 * HOUR)
     again.run_due(START + 2.5 * HOUR)
     again.run_due(START + 4 * HOUR)
     assert [b'"metric":"n"' in request.body for request in receiver.requests] == [True, True]
@@ -148,7 +148,7 @@ def test_a_silence_that_left_the_configuration_has_held_until_then(
     ],
 )
 def test_a_silence_holds_what_matches_it_and_nothing_else(
-    book: AlertStore,
+    alerts: AlertStore,
     silenced: Callable[..., Notifier],
     start_receiver: Callable[..., Any],
     matchers: dict[str, str],
@@ -156,20 +156,20 @@ def test_a_silence_holds_what_matches_it_and_nothing_else(
 ) -> None:
     """Every matcher that is given must fit."""
     receiver = start_receiver()
-    book.record([transition()], START)
+    alerts.record([transition()], START)
     silenced(receiver, **matchers).run_due(START)
     assert len(receiver.requests) == (0 if silent else 1)
 
 
 def test_metrics_of_one_deployment_are_one_message_and_a_row_each(
-    book: AlertStore, start_receiver: Callable[..., Any]
+    alerts: AlertStore, start_receiver: Callable[..., Any]
 ) -> None:
     """A minute after the first came all go out at once, recorded together."""
     receiver = start_receiver(500, 200)
-    book.record([transition(metric="m"), transition(metric="n")], START)
-    book.record([transition(metric="o")], START + timedelta(seconds=30))
+    alerts.record([transition(metric="m"), transition(metric="n")], START)
+    alerts.record([transition(metric="o")], START + timedelta(seconds=30))
     minute = timedelta(minutes=1)
-    sender = Notifier([receiver.settings()], book, internal_hosts=["127.0.0.1"], group=minute)
+    sender = Notifier([receiver.settings()], alerts, internal_hosts=["127.0.0.1"], group=minute)
     assert sender.run_due(START + timedelta(seconds=31)) == START + minute
     assert receiver.requests == []
     due = sender.run_due(START + minute)
@@ -178,8 +178,8 @@ def test_metrics_of_one_deployment_are_one_message_and_a_row_each(
     first, second = receiver.requests
     assert first.headers["webhook-id"] == second.headers["webhook-id"]
     assert first.body == second.body
-    assert len(rows(book, "delivered")) == 3
-    assert {row.reason for row in rows(book, "delivered")} == {"answered 200, in one message with 2 more"}
+    assert len(rows(alerts, "delivered")) == 3
+    assert {row.reason for row in rows(alerts, "delivered")} == {"answered 200, in one message with 2 more"}
 
 
 def test_a_silence_without_a_zone_is_refused() -> None:

@@ -1,0 +1,55 @@
+"""The changes of one deployment's alerts, as its table `alerts` has them, and appends that no other monitor repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lake import ALERTS, Lake, LostRaceError, PassTransaction
+from monitor.alerts.change import AlertChange, from_row, to_row
+
+NewChanges = Callable[[Sequence[AlertChange]], list[AlertChange]]
+"""Gives the changes to record, from those that are known."""
+
+_COUNTER = "alerts"
+_ATTEMPTS = 10
+
+
+class DeploymentAlerts:
+    """What the table `alerts` of one deployment has; read once, and again after another monitor has written."""
+
+    def __init__(self, lake: Lake, deployment: str) -> None:
+        self._table = lake.table(ALERTS, deployment)
+        self._transaction: PassTransaction | None = None
+        """None while the table is to be read, or to be read again."""
+        self.changes: list[AlertChange] = []
+        """Oldest first as they were read, then in the order of their appends."""
+        self._load()
+
+    def append(self, new_changes: NewChanges) -> list[AlertChange]:
+        """Record what `new_changes` gives, in one commit, and return it.
+
+        Where another monitor was faster, its changes are read and `new_changes` is asked again. Raises LostRaceError
+        after ten times.
+        """
+        for _ in range(_ATTEMPTS):
+            transaction = self._load()
+            changes = new_changes(self.changes)
+            if not changes:
+                return []
+            try:
+                transaction.append(ALERTS.rows([to_row(change) for change in changes]))
+            except LostRaceError:
+                self._transaction = None
+                continue
+            self.changes += changes
+            return changes
+        raise LostRaceError(f"{self._table.uri} was changed by others {_ATTEMPTS} times in a row; run fewer monitors")
+
+    def _load(self) -> PassTransaction:
+        if self._transaction is None:
+            # Begun before the rows are read: what it appends knows all of them, or is refused.
+            transaction = PassTransaction(self._table, counters=[_COUNTER])
+            rows = self._table.read().to_pylist()
+            self.changes = sorted((from_row(row) for row in rows), key=lambda change: change.changed_at)
+            self._transaction = transaction
+        return self._transaction

@@ -1,0 +1,153 @@
+"""New changes of alerts, made from transitions, judgements and deliveries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from monitor.alerts.change import AlertChange, AlertDetails, DeliveryKind, WorstAnswer, digest
+from monitor.regression import Judgement, Reading, Transition, Verdict
+
+_MOMENT = timedelta(microseconds=1)
+_LATER_VERDICTS: Mapping[Verdict, tuple[Verdict, ...]] = {
+    "undecided": ("system", "judge", "both"),
+    "judge": ("system", "both"),
+}
+"""The verdicts that may follow a verdict of an open alert."""
+
+
+def changes_of_transitions(
+    known: Sequence[AlertChange], transitions: Sequence[Transition], now: datetime
+) -> list[AlertChange]:
+    """Give the changes of the transitions that are new after those that are known.
+
+    A stream fires where it does not fire already, or where its alert reaches the tier `page`, and is resolved only
+    where it fires; nothing older than its last change is new.
+    """
+    last = {change.key: change for change in known if change.change in ("firing", "resolved")}
+    found: list[AlertChange] = []
+    for transition in transitions:
+        before = last.get(transition.key)
+        is_open = before is not None and before.change == "firing"
+        is_raised = before is not None and (before.tier, transition.reading.tier) == ("warn", "page")
+        if is_open is (transition.change == "firing") and not (is_open and is_raised):
+            continue
+        if before and transition.at <= before.changed_at:
+            continue
+        change = change_of(transition, before if is_open else None, now)
+        last[transition.key] = change
+        found.append(change)
+    return found
+
+
+def unknown(known: Sequence[AlertChange], changes: Sequence[AlertChange]) -> list[AlertChange]:
+    """Give the changes whose ids are not known."""
+    ids = {old.change_id for old in known}
+    return [change for change in changes if change.change_id not in ids]
+
+
+def delivery_of(
+    change: AlertChange,
+    receiver: str,
+    outcome: DeliveryKind,
+    reason: str,
+    at: datetime,
+    until: datetime | None = None,
+    rows_before: int = 0,
+) -> AlertChange:
+    """Give the change that says what came of sending `change` to a receiver; `until` is the end of a silence.
+
+    A silence may be extended: then `rows_before`, the number of rows that say so already, keeps the ids apart.
+    """
+    return AlertChange(
+        change_id=digest(change.change_id, receiver, *([until.isoformat(), str(rows_before)] if until else [])),
+        alert_id=change.alert_id,
+        key=change.key,
+        change=outcome,
+        changed_at=at,
+        details=AlertDetails(receiver=receiver, fired_at=change.details.fired_at, until=until),
+        reason=reason,
+        delivery_of=change.change_id,
+    )
+
+
+def change_of(transition: Transition, opened: AlertChange | None, now: datetime) -> AlertChange:
+    """Give the change of a transition; `opened` is the last `firing` change of the alert, None where it begins."""
+    key, reading = transition.key, transition.reading
+    fired_at = opened.fired_at if opened else transition.at
+    alert_id = (
+        opened.alert_id
+        if opened
+        else digest(key.deployment, key.metric, key.metric_version, transition.at.astimezone(UTC).isoformat())
+    )
+    return AlertChange(
+        change_id=digest(alert_id, transition.change, *(["page"] if opened and transition.change == "firing" else [])),
+        alert_id=alert_id,
+        key=key,
+        change=transition.change,
+        changed_at=transition.at,
+        since=reading.since,
+        reference_mean=reading.reference_mean,
+        current_mean=reading.since_mean,
+        current_lower=reading.since_lower,
+        current_upper=reading.since_upper,
+        log_evidence=reading.log_evidence,
+        log_threshold=reading.log_threshold,
+        verdict=_verdict(transition, opened),
+        reason=f"the evidence of a regression reached the threshold of the tier {reading.tier or 'warn'}"
+        if transition.change == "firing"
+        else "the evidence that quality is back reached the threshold",
+        details=AlertDetails(
+            fired_at=fired_at,
+            tier=reading.tier or (opened.tier if opened else None),
+            recorded_at=now,
+            since_earliest=reading.since_earliest,
+            since_latest=reading.since_latest,
+            drop=reading.drop,
+            drop_lower=reading.drop_lower,
+            drop_upper=reading.drop_upper,
+            false_alarm_every_seconds=reading.false_alarm_every.total_seconds(),
+            lower_is_better=reading.lower_is_better,
+            observations=reading.observations,
+            within=reading.within,
+            mix=reading.mix,
+            segments=reading.segments,
+            most_worsened=reading.most_worsened,
+            **_shift_of(transition.judgement),
+            worst=tuple(WorstAnswer(*answer) for answer in transition.worst),
+        ),
+    )
+
+
+def _verdict(transition: Transition, opened: AlertChange | None) -> Verdict:
+    """Give the verdict: the one known before where none is known now, and where the alert is over."""
+    found = transition.judgement.verdict
+    known = opened.verdict if opened else None
+    return known if known and (found == "undecided" or transition.change == "resolved") else found
+
+
+def with_verdict(alert: AlertChange, judgement: Judgement, reading: Reading, now: datetime) -> AlertChange | None:
+    """Give one more `firing` change of an open alert where the judgement says more than its verdict; else None."""
+    if judgement.verdict not in _LATER_VERDICTS.get(alert.verdict or "undecided", ()):
+        return None
+    return replace(
+        alert,
+        # An alert may turn out to be the same again, after its next tier said otherwise.
+        change_id=digest(alert.change_id, judgement.verdict),
+        # After the change that it adds to, and before the end of the next batch.
+        changed_at=max(alert.changed_at + _MOMENT, reading.latest or alert.changed_at),
+        verdict=judgement.verdict,
+        reason=f"the verdict was {alert.verdict or 'undecided'} and is now {judgement.verdict}",
+        details=msgspec.structs.replace(alert.details, recorded_at=now, **_shift_of(judgement)),
+    )
+
+
+def _shift_of(judgement: Judgement) -> dict[str, Any]:
+    shift = judgement.shift
+    ends = (shift.mean, shift.lower, shift.upper) if shift else (None, None, None)
+    names = ("judge_shift", "judge_shift_lower", "judge_shift_upper")
+    return {"can_drift": judgement.can_drift} | dict(zip(names, ends, strict=True))
