@@ -17,6 +17,7 @@ from .erasure.erasure_scope import Subject
 from .root_tables import BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
 from .schemas import ALERTS, ANCHORS, GROUND_TRUTH, PARSED_LOGS, REPLAYS, SCORES, TABLES, UNASSIGNED, USER_SIGNALS
 from .service.accept_header import known_formats
+from .service.backoff import Backoff
 from .service.clocks import SKEW, ClockSteps, age_of
 from .service.durations import reads_seconds
 from .service.heartbeats import HEARTBEAT_SECONDS, Heartbeat
@@ -115,6 +116,7 @@ __all__ = [
     "USABLE_STATUS",
     "USER_SIGNALS",
     "AlertEvent",
+    "Backoff",
     "Case",
     "CaseBook",
     "CaseStatus",

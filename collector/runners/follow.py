@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from collector.pipeline.collector import Collector
 from collector.sources.files.source import FileSource
-from lake import LostRaceError, log_failure
+from lake import Backoff, LostRaceError, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -20,16 +20,16 @@ def prepare(collector: Collector, stop: threading.Event) -> bool:
 
     The waits between two tries double from a second up to a minute.
     """
-    wait = _FIRST_WAIT_SECONDS
+    backoff = Backoff(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS)
     while True:
         try:
             collector.prepare()
         except Exception as error:
+            wait = backoff.next_delay()
             message = "the collector waits for the lake %s; nothing is lost, it looks again in %g s"
             log_failure(logger, error, message, collector.lake.root, wait)
             if stop.wait(wait):
                 return False
-            wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
         else:
             return True
 
@@ -47,8 +47,9 @@ def follow_files(
     a minute while it lasts: positions move only with a commit, so nothing is lost, and no more is read than one batch
     holds. `report` is given what each poll met, None where all went well.
     """
-    found, wait = True, poll_seconds
+    found, backoff = True, Backoff(2 * poll_seconds, max(poll_seconds, _LONGEST_WAIT_SECONDS))
     while not stop.is_set():
+        wait = poll_seconds
         try:
             before, found = found, source.read_into(collector, stop.is_set) > 0
             if before and not found:
@@ -56,9 +57,9 @@ def follow_files(
             collector.flush_if_due()
         except LostRaceError as error:
             logger.error("%s. If another collector reads the same source, stop one of the two", error)
-            wait = poll_seconds
+            backoff.reset()
         except Exception as error:
-            wait = min(2 * wait, max(poll_seconds, _LONGEST_WAIT_SECONDS))
+            wait = backoff.next_delay()
             message = (
                 "could not collect; nothing is lost, it is tried again in %g s: see that the lake and the logs can be "
                 "reached and that there is space"
@@ -66,7 +67,7 @@ def follow_files(
             log_failure(logger, error, message, wait)
             report(error)
         else:
-            wait = poll_seconds
+            backoff.reset()
             report(None)
         stop.wait(wait)
     try:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from lake import (
     HEARTBEAT_SECONDS,
     SERVICES,
+    Backoff,
     Heartbeat,
     Lake,
     ServicePart,
@@ -150,13 +151,14 @@ class ProcessParts:
             thread.join(_END_SECONDS)
 
     def _run(self) -> None:
-        table, wait = self._lake.table(SERVICES), _RETRY_SECONDS
+        table, backoff = self._lake.table(SERVICES), Backoff(_RETRY_SECONDS, self._every)
         while not self._stop.is_set():
-            self._write_heartbeats(table, min(wait, self._every))
+            retry = backoff.next_delay()
+            self._write_heartbeats(table, retry)
             self._has_tried.set()
-            failed = self._problem is not None
-            self._stop.wait(min(wait, self._every) if failed else self._every)
-            wait = 2 * wait if failed else _RETRY_SECONDS
+            if self._problem is None:
+                backoff.reset()
+            self._stop.wait(self._every if self._problem is None else retry)
         # Of no use where the lake is away, and the process should end.
         if self._problem is None:
             self._write_heartbeats(table, self._every, self._last_state)

@@ -10,7 +10,7 @@ from types import TracebackType
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
-from lake import ClockSteps, log_failure
+from lake import Backoff, ClockSteps, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +39,8 @@ class Schedule:
         self._of = of
         self._run_pass = run_pass
         self._every = every
-        self._retry = retry
-        self._failures = 0
+        self._every = every
+        self._backoff = Backoff(retry, every)
         self._stop = stop or threading.Event()
         self._scheduler = _SteadyScheduler()
         self._job = self._scheduler.add_job(
@@ -81,9 +81,11 @@ class Schedule:
             failed = True
             message = "a pass of %s failed; the next one takes up its work: check that the lake is reachable"
             log_failure(logger, error, message, self._of)
-        wait = self._retry * 2**self._failures
-        self._failures = self._failures + 1 if failed else 0
-        if failed and wait < self._every and not self._stop.is_set():
+        if not failed:
+            self._backoff.reset()
+            return
+        wait = self._backoff.next_delay()
+        if wait < self._every and not self._stop.is_set():
             self._job.modify(next_run_time=datetime.now(UTC) + timedelta(seconds=wait))
 
 

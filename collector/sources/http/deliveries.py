@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from collector.commit.position import Partition, Piece
 from collector.parsing import Rejection, SignalRecord
 from collector.pipeline.collector import Collector
-from lake import SourceKind, log_failure
+from lake import Backoff, SourceKind, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -114,16 +114,19 @@ class Deliveries:
         may be there to do it, and the collector would be told as failing long after the lake is back.
         """
         wait: float | None = None
+        backoff = Backoff(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS)
         while True:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._arrived.wait(), wait)
             self._arrived.clear()
             taken, self._waiting = self._waiting, []
             pause = asyncio.create_task(asyncio.sleep(self.commit_seconds))
-            retry = _FIRST_WAIT_SECONDS if wait is None else min(2 * wait, _LONGEST_WAIT_SECONDS)
+            retry = backoff.next_delay()
             brought = [(partition, items) for partition, items, _ in taken]
             outcome = await asyncio.to_thread(self._commit, brought, retry)
             wait = retry if isinstance(outcome, Exception) else None
+            if wait is None:
+                backoff.reset()
             for number, (_, _, done) in enumerate(taken):
                 if done.done():
                     continue
