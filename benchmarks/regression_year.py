@@ -118,7 +118,7 @@ def read(root: str) -> None:
         monitor.refresh()
     wall, cpu, others = time.perf_counter() - wall, time.process_time(), os.times()
     snapshot = monitor.snapshot
-    if snapshot is None or snapshot.failures:
+    if snapshot is None or monitor.failures:
         raise RuntimeError(f"no snapshot of {root} without failures: {monitor.health().problems}")
     rows = sum(state.scores.evaluations for state in snapshot.deployments.values())
     streams = sum(len(state.readings) for state in snapshot.deployments.values())

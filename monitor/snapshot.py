@@ -1,4 +1,4 @@
-"""What the monitor knows at one moment; the exporter and the page show nothing else."""
+"""Snapshot of all that the monitor knows at one moment; exporter and pages show nothing else."""
 
 from __future__ import annotations
 
@@ -24,16 +24,15 @@ from monitor.totals import FleetTotals
 
 @dataclass(frozen=True)
 class DeploymentState:
-    """One deployment.
+    """All that is known of one deployment.
 
-    `requests` is what people's own use made, `other_requests`, by `parsed_logs.origin`, what evaluations
-    and the like did.
+    `requests` are those of production, `other_requests` those of other origins, by `parsed_logs.origin`.
 
     `readings`, `judges` and `judgements` are of each metric's version that was scored last: `judges` has the metrics
     with anchors, `judgements` those with an active regression. A metric that is not watched is in `stopped` with the
     error in words, or in `idle` with when its last score was made, `IDLE` ago or longer. `ratings` are people's likes
-    and dislikes as scores. `changes` are those of its alerts that fired or are over, newest first. `judge_costs` has
-    what anchors took, too.
+    and dislikes as scores. `changes` are those of its alerts that fired or are over, newest first. `judge_costs`
+    include those of anchors.
     """
 
     requests: RequestStats = field(default_factory=RequestStats)
@@ -98,18 +97,16 @@ class DeploymentState:
 class Snapshot:
     """All that is known; never changed once it is published.
 
-    `deployments` is keyed by DIAL's name, `_unassigned` for rows that name none. Since the process began,
-    `failures` counts what went wrong by reason and `failed_deliveries` the attempts at a webhook that did not
-    deliver. `disabled_webhooks` says by name who wants no more messages. `refresh_seconds` is how long the last look
-    at the lake took. `judge_budgets_left` is what is left of each judge's budget of the day, as far as rows of scores
-    and anchors tell. `totals` are sums over all deployments, those that have been erased since included. `silences` are
-    those that hold back now.
+    `deployments` is keyed by DIAL's name, `_unassigned` for rows that name none. `failed_deliveries` counts the
+    attempts at a webhook that did not deliver since the process began. `disabled_webhooks` says by name which receivers
+    want no more messages. `refresh_seconds` is how long the last refresh took. `judge_budgets_left` is what is left of
+    each judge's budget of the day by the costs in rows of scores and anchors. `totals` are sums over all deployments,
+    those that have been erased since included. `silences` are those that hold back now.
     """
 
     taken_at: datetime
     deployments: Mapping[str, DeploymentState]
     collector_stats: CollectorStats
-    failures: Mapping[str, int]
     failed_deliveries: int
     refresh_seconds: float
     disabled_webhooks: Mapping[str, bool] = field(default_factory=dict)

@@ -13,7 +13,6 @@ from dialwatch.actions.open_lake import open_filled
 from dialwatch.config import Settings
 from dialwatch.times import written
 from lake import Lake
-
 from monitor.controls.silences import Silence, add_silence, end_silence, read_silences
 from monitor.pages.filters import duration
 

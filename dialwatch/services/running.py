@@ -126,7 +126,7 @@ def monitoring(
     hosts = [*chosen.hosts, urlsplit(chosen.external_url).hostname or ""]
     app = KnownHosts(monitor.create_app(watch, chosen), parse_address(chosen.listen)[0], hosts, "monitor.hosts")
     with (
-        watch.telling(),
+        watch.sending_webhooks(),
         Schedule(lambda: watch.refresh(stop.is_set), settings.monitor.refresh_seconds, stop, of="the monitor"),
         BackgroundServer(app, settings.monitor.listen) as server,
     ):

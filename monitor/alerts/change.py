@@ -21,7 +21,7 @@ DELIVERIES: tuple[DeliveryKind, ...] = ("delivered", "undeliverable", "silenced"
 FLOOR = "floor"
 """Stands for the metric's version in an alert of a floor, whose metric is the floor's name."""
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class WorstAnswer(msgspec.Struct, frozen=True):
@@ -148,6 +148,6 @@ def from_row(row: dict[str, Any]) -> AlertChange:
     try:
         details = msgspec.json.decode(row["details"] or "{}", type=AlertDetails)
     except msgspec.MsgspecError as error:
-        _log.warning("Details of the alert change %s cannot be read and count as absent: %s", row["change_id"], error)
+        logger.warning("Details of the alert change %s cannot be read and count as absent: %s", row["change_id"], error)
         details = AlertDetails()
     return AlertChange(key=key, details=details, **{name: row[name] for name in _SAME_COLUMNS})

@@ -20,7 +20,7 @@ from monitor.alerts.pending import ended_in_silence, pending
 from monitor.floors import FloorChange
 from monitor.regression import Judgement, Reading, StreamKey, Transition
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class AlertStore:
@@ -187,7 +187,7 @@ class AlertStore:
         try:
             there = {deployment for deployment in self._lake.deployments() if deployment is not None}
         except Exception as error:  # until the store is back no alert is known
-            _log.warning("no alert is known yet, as the lake cannot be read: %s", in_one_line(error))
+            logger.warning("no alert is known yet, as the lake cannot be read: %s", in_one_line(error))
         else:
             self._unread = there - self._by_deployment.keys()
 
@@ -198,7 +198,7 @@ class AlertStore:
             try:
                 self._of(deployment)
             except Exception as error:  # one table that cannot be read hides no alert of another
-                _log.warning("alerts of %r cannot be read and are tried again: %s", deployment, in_one_line(error))
+                logger.warning("alerts of %r cannot be read and are tried again: %s", deployment, in_one_line(error))
 
     def _of(self, deployment: str) -> DeploymentAlerts:
         alerts = self._by_deployment.get(deployment)
@@ -219,7 +219,7 @@ def _all_tried() -> Iterator[Callable[[str], AbstractContextManager[None]]]:
         try:
             yield
         except Exception as error:
-            _log.warning("alerts of %r cannot be written and are tried again: %s", deployment, error)
+            logger.warning("alerts of %r cannot be written and are tried again: %s", deployment, error)
             errors.append(error)
 
     yield one

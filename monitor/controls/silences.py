@@ -16,7 +16,7 @@ from monitor.controls.numbered_rows import append_numbered
 SILENCE_COLUMNS = ("silence_id", "deployment", "metric", "until", "comment")
 
 _APP_ID = "silences"
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class Silence(BaseModel):
@@ -99,7 +99,7 @@ def _with_rows(known: Mapping[int, Silence], rows: pa.Table) -> dict[int, Silenc
     for row in rows.to_pylist():
         silence_id = row.pop("silence_id")
         if silence_id is None or row["until"] is None:
-            _log.warning("A row of _silences without silence_id or until holds nothing back: %s", silence_id)
+            logger.warning("A row of _silences without silence_id or until holds nothing back: %s", silence_id)
             continue
         silence = Silence(**row | {"comment": row["comment"] or ""})
         if silence_id not in found or silence.until < found[silence_id].until:

@@ -1,4 +1,4 @@
-"""What detectors and floors say of each deployment, as metric families."""
+"""Metrics of detectors and floors: readings of each stream, judges, verdicts, regressions and limits."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ _FLOORS: tuple[tuple[str, str, Callable[[FloorReading], float | None]], ...] = (
 
 
 def detector_metrics(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
-    """What detectors and floors have found."""
+    """Give what detectors and floors have found of each deployment."""
     yield from _readings(deployments)
     yield from _judges(deployments)
     yield from _alerts(deployments)
@@ -182,7 +182,7 @@ def _floors(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
     floors = [
         ((name, floor), reading)
         for name, state in deployments.items()
-        # Anybody can ask for names that there are not: those have no limits to tell of.
+        # Anybody can ask for names that no deployment has: those have no limits.
         if state.requests.has_answered
         for floor, reading in state.floors.items()
     ]

@@ -1,19 +1,19 @@
-"""How the parts of dialwatch are, and how old the figures, as Prometheus metrics."""
+"""Metrics of the health of dialwatch's parts, of the age of the last refresh, and of the monitor's failures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from prometheus_client.core import Metric
 
 from lake import ServiceState
-from monitor.exporter.metric_families import gauge
+from monitor.exporter.metric_families import counter, gauge
 from monitor.health.health import Health
 from monitor.health.parts import PartState
 
 
 def health_metrics(health: Health) -> Iterator[Metric]:
-    """Give them; a part that was stopped, as somebody asked, has no series."""
+    """Give the health of parts and the age of the last refresh; a part that was stopped has no series."""
     by_place: dict[tuple[str, ...], list[PartState]] = {}
     for part in health.parts:
         if part.state != ServiceState.STOPPED:
@@ -41,4 +41,14 @@ def health_metrics(health: Health) -> Iterator[Metric]:
         "dialwatch_monitor_refresh_age_seconds",
         "Seconds since the monitor last looked at the lake, whatever its clock was set to.",
         [((), health.last_refresh_age_seconds)],
+    )
+
+
+def failure_metrics(failures: Mapping[str, int]) -> Metric:
+    """Give the counter of the monitor's own failures, from numbers by reason."""
+    return counter(
+        "dialwatch_monitor_failures_total",
+        "What went wrong in the monitor since it started, by the step that failed; its log says more.",
+        (((reason,), number) for reason, number in sorted(failures.items())),
+        "reason",
     )

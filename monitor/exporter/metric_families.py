@@ -1,8 +1,8 @@
-"""Counters and gauges as Prometheus's library takes them."""
+"""Metric families of Prometheus's client library, made from labelled samples."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
@@ -22,3 +22,8 @@ def gauge(name: str, text: str, samples: Iterable[tuple[tuple[str, ...], float |
         if number is not None:
             family.add_metric(values, number)
     return family
+
+
+def by_label(counts: Mapping[str, int]) -> Iterable[tuple[tuple[str, ...], int]]:
+    """Samples of a family with one label, from numbers by the label's value."""
+    return (((label,), number) for label, number in counts.items())

@@ -1,107 +1,189 @@
-"""Reads of each table only what came since the last look."""
+"""Reader of the rows that are new in each table: each is read once for several handlers, none of which delays another.
+
+A handler that fails becomes a `LaggingConsumer`: the rows that it lacks are read again for it alone.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from lake import Lake, ReadAhead, Table, TableReplacedError, TableSpec, Wanted
+from lake import Backoff, Lake, ReadAhead, TableReplacedError, TableSpec, Wanted
 
-_log = logging.getLogger(__name__)
+RowHandler = Callable[[pa.Table], None]
+"""Takes rows as a whole or, by raising, not at all."""
+Columns = Sequence[str] | Mapping[str, ds.Expression]
+
+_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 5.0, 3600.0
+
+logger = logging.getLogger(__name__)
+
+
+class _Cursor:
+    """How far one table has been read; it moves on once the rows that it gave are handled."""
+
+    def __init__(self, lake: Lake, spec: TableSpec, deployment: str | None, version: int | None = None) -> None:
+        self._lake = lake
+        self._spec = spec
+        self._deployment = deployment
+        self._table = lake.table(spec, deployment)
+        self.version = version
+        self.has_read = False
+        """Whether the table was read at least once; one that is not there counts as read."""
+
+    def copy(self) -> _Cursor:
+        """Give another cursor at the same version."""
+        return _Cursor(self._lake, self._spec, self._deployment, self.version)
+
+    def advance(
+        self, columns: Columns, where: ds.Expression | None, handle: RowHandler, ahead: ReadAhead | None = None
+    ) -> None:
+        """Hand the new rows to `handle`. Passes on what that or the store raises; the same rows then come again."""
+        try:
+            change = ahead.take(self._spec, self._deployment) if ahead and self.version is None else None
+            change = change or self._table.read_since(self.version, columns, where=where)
+        except Exception:
+            # The handle may be what is broken, for one whose table was removed and made again.
+            self._table = self._lake.table(self._spec, self._deployment)
+            raise
+        if change.repeats:
+            raise TableReplacedError(f"what {self._table.uri} got since version {self.version} cannot be told any more")
+        if change.version is None and self.version is not None:
+            raise TableReplacedError(f"{self._table.uri} was removed after its version {self.version} was read")
+        if change.rows.num_rows:
+            # A year of small files is thousands of small pieces, each with its own cost in every step.
+            handle(change.rows.combine_chunks())
+        self.version = change.version
+        self.has_read = True
 
 
 @dataclass
-class _Place:
-    table: Table
-    version: int | None = None
-    taken: bool = False
+class LaggingConsumer:
+    """A handler that has failed. It reads by itself until it has the rows that the others have.
+
+    It is tried again at the next read, and where that fails too after waits that double, up to an hour.
+    """
+
+    cursor: _Cursor
+    error: Exception | None
+    """None once it has taken all that its cursor gave."""
+    tried_at: datetime
+    due_at: datetime
+    waits: Backoff = field(default_factory=partial(Backoff, _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS))
+
+    def catch_up(self, columns: Columns, where: ds.Expression | None, handler: RowHandler, now: datetime) -> None:
+        """Read what the handler lacks, if it is time to; raises TableReplacedError."""
+        # A clock that was set back makes nobody wait longer.
+        if self.error is not None and self.tried_at <= now < self.due_at:
+            return
+        self.tried_at = now
+        try:
+            self.cursor.advance(columns, where, handler)
+        except TableReplacedError:
+            raise
+        except Exception as error:
+            self.error = error
+            self.due_at = now + timedelta(seconds=self.waits.next_delay())
+        else:
+            self.error = None
+            self.waits.reset()
 
 
 class NewRows:
-    """Remembers, in memory, up to which version each table of the lake has been taken in.
+    """Reads of each table the rows that are new, and hands them to handlers; where it stands is in memory.
 
-    With `where` only the rows that it lets through are.
+    With `where` only the rows that it lets through are read.
     """
 
     def __init__(self, lake: Lake, where: ds.Expression | None = None) -> None:
         self._lake = lake
         self._where = where
-        self._places: dict[tuple[str, str | None], _Place] = {}
+        self._cursors: dict[tuple[str, str | None], _Cursor] = {}
+        self._lagging: dict[tuple[str, str | None, str], LaggingConsumer] = {}
         self._ahead: ReadAhead | None = None
 
     @contextmanager
-    def ahead(self, wanted: Sequence[Wanted], processes: int) -> Iterator[None]:
-        """While the block runs, have tables read by other processes; `take` them in this order."""
+    def reading_ahead(self, wanted: Sequence[Wanted], processes: int) -> Iterator[None]:
+        """While the block runs, have tables read by other processes; `read` them in this order."""
         with ExitStack() as stack:
             try:
                 self._ahead = stack.enter_context(ReadAhead(self._lake, wanted, processes))
             except OSError as error:
-                _log.warning("No process can be started that reads ahead: the first look takes longer. %s", error)
+                logger.warning("No process can be started that reads ahead: the first refresh takes longer. %s", error)
             try:
                 yield
             finally:
                 self._ahead = None
 
-    def take(
+    def read(
         self,
         spec: TableSpec,
         deployment: str | None,
-        columns: Sequence[str] | Mapping[str, ds.Expression],
-        into: Callable[[pa.Table], None],
-    ) -> None:
-        """Hand the rows that are new to `into`; they count as taken once it returns.
+        columns: Columns,
+        handlers: Mapping[str, RowHandler],
+        now: datetime,
+    ) -> Mapping[str, Exception]:
+        """Hand the new rows to `handlers`, by name; returns the errors of those that still lack rows.
 
-        Whatever the store or `into` raises is passed on; the same rows come again next time. Raises
-        TableReplacedError where the table whose rows were taken is gone, and where nobody looked for so long that its
-        log no longer tells what is new: then only a new `NewRows` helps, which takes all rows.
+        Raises what the store does; rows that were not handed over come again. Raises TableReplacedError where the
+        table whose rows were read is gone, and where nobody read for so long that its log no longer tells what is new:
+        then only another `NewRows` helps, which reads all rows.
         """
-        key = (spec.name, deployment)
-        place = self._places.setdefault(key, _Place(self._lake.table(spec, deployment)))
-        try:
-            change = self._ahead.take(spec, deployment) if self._ahead and place.version is None else None
-            change = change or place.table.read_since(place.version, columns, where=self._where)
-        except Exception:
-            # The handle may be what is broken, for one whose table was removed and made again.
-            place.table = self._lake.table(spec, deployment)
-            raise
-        if change.repeats:
-            raise TableReplacedError(
-                f"what {place.table.uri} got since version {place.version} cannot be told any more"
-            )
-        if change.version is None and place.version is not None:
-            raise TableReplacedError(f"{place.table.uri} was removed after its version {place.version} was read")
-        if change.rows.num_rows:
-            # A year of small files is thousands of small pieces, each with its own cost in every step.
-            into(change.rows.combine_chunks())
-        place.version = change.version
-        place.taken = True
+        cursor = self._cursor(spec, deployment)
+        lagging = {name: one for name in handlers if (one := self._lagging.get((spec.name, deployment, name)))}
 
-    def apart(self, spec: TableSpec, deployment: str | None) -> NewRows:
-        """Give another reader, which stands where this one does in a table: while rows are handed over, before them."""
-        other = NewRows(self._lake, self._where)
-        other._places[spec.name, deployment] = _Place(
-            self._lake.table(spec, deployment), self._version(spec, deployment)
-        )
-        return other
+        def hand_to_each(rows: pa.Table) -> None:
+            for name, handler in handlers.items():
+                if name in lagging:
+                    continue
+                try:
+                    handler(rows)
+                except Exception as error:
+                    consumer = LaggingConsumer(cursor.copy(), error, tried_at=now, due_at=now)
+                    self._lagging[spec.name, deployment, name] = consumer
+
+        cursor.advance(columns, self._where, hand_to_each, self._ahead)
+        for name, consumer in lagging.items():
+            consumer.catch_up(columns, self._where, handlers[name], now)
+            if consumer.error is None and consumer.cursor.version == cursor.version:
+                del self._lagging[spec.name, deployment, name]
+        return {name: error for name in handlers if (error := self._error(spec, deployment, name))}
 
     def is_as_far_as(self, other: NewRows, spec: TableSpec, deployment: str | None) -> bool:
-        """Whether both have taken in the same version of a table."""
-        return self._version(spec, deployment) == other._version(spec, deployment)
-
-    def _version(self, spec: TableSpec, deployment: str | None) -> int | None:
-        place = self._places.get((spec.name, deployment))
-        return None if place is None else place.version
+        """Whether both have read the same version of a table, and no handler of it lacks rows here."""
+        lacks_rows = any(key[:2] == (spec.name, deployment) for key in self._lagging)
+        return not lacks_rows and self._version(spec, deployment) == other._version(spec, deployment)
 
     def has_begun(self, deployment: str | None) -> bool:
-        """Whether any table of a deployment has been looked at."""
-        return any(name == deployment for (_, name) in self._places)
+        """Whether any table of a deployment has been read."""
+        return any(name == deployment for (_, name) in self._cursors)
 
-    def has_taken(self, spec: TableSpec, deployments: Iterable[str | None]) -> bool:
-        """Whether the tables of one kind have all been read at least once; one that is not there counts as read."""
-        places = (self._places.get((spec.name, deployment)) for deployment in deployments)
-        return all(place is not None and place.taken for place in places)
+    def has_read(self, spec: TableSpec, deployments: Iterable[str | None], handler: str) -> bool:
+        """Whether the tables of one kind have all been read at least once, and the handler lacks no rows of them."""
+        return all(
+            (cursor := self._cursors.get((spec.name, deployment))) is not None
+            and cursor.has_read
+            and self._error(spec, deployment, handler) is None
+            for deployment in deployments
+        )
+
+    def _cursor(self, spec: TableSpec, deployment: str | None) -> _Cursor:
+        key = (spec.name, deployment)
+        if key not in self._cursors:
+            self._cursors[key] = _Cursor(self._lake, spec, deployment)
+        return self._cursors[key]
+
+    def _version(self, spec: TableSpec, deployment: str | None) -> int | None:
+        cursor = self._cursors.get((spec.name, deployment))
+        return None if cursor is None else cursor.version
+
+    def _error(self, spec: TableSpec, deployment: str | None, handler: str) -> Exception | None:
+        consumer = self._lagging.get((spec.name, deployment, handler))
+        return consumer.error if consumer else None

@@ -24,7 +24,7 @@ RESOLVED_FOR = timedelta(minutes=15)
 """How long it is told that an alert is over, as Prometheus does."""
 _PATH = "/api/v2/alerts"
 _RETRY = timedelta(seconds=10)
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class PostedAlert(msgspec.Struct, frozen=True, rename="camel"):
@@ -145,5 +145,5 @@ class AlertmanagerSender:
         self.failed_attempts += 1
         self.problem = f"Alertmanager {self.settings.name}: {reason}"
         self._rests_until = now + _RETRY
-        _log.warning("Alertmanager %s is told again in %s: %s", self.settings.name, _RETRY, reason)
+        logger.warning("Alertmanager %s is told again in %s: %s", self.settings.name, _RETRY, reason)
         return self._rests_until

@@ -43,7 +43,7 @@ class Notifier:
 
         Without `monotonic`, the seconds of a clock that is never set, `clock` is taken for such a one.
 
-        `silences` None: they are not known yet, and until `silence` says them nobody is told but Alertmanagers.
+        `silences` None: they are not known yet, and until `set_silences` gives them only Alertmanagers are notified.
         """
         names = Counter(webhook.name for webhook in webhooks)
         twice = [name for name, count in names.items() if count > 1]
@@ -77,7 +77,7 @@ class Notifier:
         """What the last attempts at receivers met, where they failed."""
         return "; ".join(problem for one in self._receivers if (problem := one.problem)) or None
 
-    def silence(self, silences: Sequence[Silence], *, is_certain: bool = True) -> None:
+    def set_silences(self, silences: Sequence[Silence], *, is_certain: bool = True) -> None:
         """Hold back by these from the next look on; where it is not certain that they are all, those before stay."""
         for receiver in self._receivers:
             if isinstance(receiver, WebhookSender) and (is_certain or receiver.silences is None):

@@ -24,7 +24,7 @@ from monitor.notify.sign import signed_headers
 
 LONGEST_REST = timedelta(minutes=1)
 _LONGEST_RUN_SECONDS = 60.0
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -97,7 +97,7 @@ class WebhookSender:
         except Exception as error:
             self._fail(str(error))
             self._rests_until = now + LONGEST_REST
-            _log.warning("Webhook %s is tried again in %s: %s", self.settings.name, LONGEST_REST, error)
+            logger.warning("Webhook %s is tried again in %s: %s", self.settings.name, LONGEST_REST, error)
             return self._rests_until
 
     def _run_due(self, silences: Sequence[Silence], now: datetime) -> datetime | None:
@@ -190,12 +190,12 @@ class WebhookSender:
         self._retries[message.message_id] = _Retry(attempts, now + delay)
         self._rests_until = now + (delay if attempt.retry_after else min(delay, LONGEST_REST))
         name = self.settings.name
-        _log.warning("Webhook %s for %s: %s; next attempt in %s", name, message.message_id, attempt.reason, delay)
+        logger.warning("Webhook %s for %s: %s; next attempt in %s", name, message.message_id, attempt.reason, delay)
         return now + delay
 
     def _give_up(self, message: WebhookMessage, reason: str, now: datetime) -> datetime | None:
         for change in message.changes:
-            _log.error(
+            logger.error(
                 "Webhook %s was not told that %s of %s is %s: %s. Check the webhook's url and receiver.",
                 self.settings.name, change.key.metric, change.key.deployment, change.change, reason,
             )  # fmt: skip
@@ -211,7 +211,7 @@ class WebhookSender:
             self._fail(f"what was sent cannot be recorded: {error}")
             due = now + LONGEST_REST
             self._retries[message.message_id] = _Retry(0, due)
-            _log.warning(
+            logger.warning(
                 "That %s was %s to webhook %s cannot be written to the lake and is tried again in %s: %s",
                 message.message_id, settled.outcome, name, LONGEST_REST, error,
             )  # fmt: skip

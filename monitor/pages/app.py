@@ -46,7 +46,7 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> Fas
         lstrip_blocks=True,
     )
     templates.filters.update(FILTERS | {"page_of": page_of})
-    registry = registry_of(lambda: monitor.snapshot, monitor.health, settings)
+    registry = registry_of(lambda: monitor.snapshot, monitor.health, lambda: monitor.failures, settings)
     add_error_pages(app, templates)
 
     @app.middleware("http")

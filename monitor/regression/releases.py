@@ -13,7 +13,7 @@ import pyarrow as pa
 from monitor.regression.arrays import Times, microseconds
 
 RELEASE_COLUMNS = ("release_id", "change", "changed_at", "deployment", "metric", "released_at", "comment")
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Releases:
             if row["change"] == "withdrawn":
                 withdrawn.add(row["release_id"])
             elif None in (row["release_id"], row["deployment"], row["released_at"]):
-                _log.warning("A row of _releases without id, deployment or time marks nothing: %s", row["release_id"])
+                logger.warning("A row of _releases without id, deployment or time marks nothing: %s", row["release_id"])
             else:
                 release = Release(row["deployment"], row["metric"], row["released_at"], row["comment"] or "")
                 marked[row["release_id"]] = release

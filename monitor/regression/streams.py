@@ -21,7 +21,7 @@ from monitor.regression.scale import Scale
 from monitor.regression.segments.classes import MOST_VALUES
 from monitor.regression.settings import RegressionSettings
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -215,7 +215,7 @@ class Streams:
     def _tell_beyond(self, key: StreamKey, detector: Detector) -> None:
         for name in sorted(detector.beyond.keys() - self._told):
             self._told.add(name)
-            _log.warning(
+            logger.warning(
                 "monitor.regression.segment_by names %s, which has too many values to tell traffic apart by, seen "
                 "first in %s of %r: the %d that came first are told apart, what comes later is taken together. Take it "
                 "out of segment_by; the page counts the conversations.", name, key.metric, key.deployment, MOST_VALUES,
@@ -236,7 +236,7 @@ class Streams:
 
 def _stop(key: StreamKey, stream: _Stream, error: Exception) -> None:
     stream.error = error
-    _log.error(
+    logger.error(
         "%s of %r is no longer watched for regressions, until the monitor is started anew. If that does not help, "
         "please report this error.", key.metric, key.deployment, exc_info=error,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What people who rate say of the answers, as scores that a detector watches."""
+"""People's likes and dislikes of answers, as rows of `scores` for the detectors."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Ratings:
-    """Explicit likes and dislikes, handed on as rows of `scores` of the metric `dislikes` once their hour is over.
+    """Explicit likes and dislikes; they become rows of `scores` of the metric `dislikes` once their batch is over.
 
     Of one person's ratings of one answer within a batch of event time the newest counts; all that name no person are
-    one. In a later batch a person may say something else of the answer: that is one more observation, and what was
-    handed on is not taken back. A rating that comes later than `grace` after the end of its batch is handed on at once.
+    one. In a later batch a person may rate the answer again: that is one more observation, and the earlier one stays.
+    A rating that comes later than `grace` after the end of its batch is settled at once.
     """
 
     def __init__(self, batch: timedelta, grace: timedelta) -> None:
         self._batch, self._grace = batch, grace
         self._held: dict[tuple[Any, ...], dict[str, Any]] = {}
-        self._due: dict[tuple[str, str], pa.Table] = {}
+        self._unhandled: dict[tuple[str, str], pa.Table] = {}
 
     def add(self, rows: pa.Table) -> None:
         """Take in rows of `user_signals` (columns RATING_COLUMNS)."""
@@ -50,32 +50,32 @@ class Ratings:
             del self._held[key]
         return settled
 
-    def hand_on(
-        self, takers: Mapping[str, Callable[[str, pa.Table], None]], now: datetime
+    def settle(
+        self, handlers: Mapping[str, Callable[[str, pa.Table], None]], now: datetime
     ) -> Mapping[tuple[str, str], Exception]:
-        """Give what is settled to each of `takers`, with the deployment's name; returns errors by deployment and taker.
+        """Give each handler, by name, what is settled of each deployment; returns errors by deployment and handler.
 
-        A taker takes rows whole or, by raising, not at all; what it refused comes again with the next call.
+        A handler takes rows as a whole or, by raising, not at all; then they come again at the next call.
         """
         settled = self.settled(now)
         for deployment in settled["deployment"].unique().to_pylist():
             mine = settled.filter(pc.equal(settled["deployment"], deployment))
-            for taker in takers:
-                before = self._due.get((deployment, taker), mine.slice(0, 0))
-                self._due[deployment, taker] = pa.concat_tables([before, mine])
+            for name in handlers:
+                before = self._unhandled.get((deployment, name), mine.slice(0, 0))
+                self._unhandled[deployment, name] = pa.concat_tables([before, mine])
         errors = {}
-        for (deployment, taker), rows in list(self._due.items()):
+        for (deployment, name), rows in list(self._unhandled.items()):
             try:
-                takers[taker](deployment, rows)
+                handlers[name](deployment, rows)
             except Exception as error:
-                errors[deployment, taker] = error
+                errors[deployment, name] = error
             else:
-                del self._due[deployment, taker]
+                del self._unhandled[deployment, name]
         return errors
 
-    def waits(self, deployment: str) -> bool:
-        """Whether ratings of a deployment were refused and still have to be taken."""
-        return any(name == deployment for name, _ in self._due)
+    def are_unsettled(self, deployment: str) -> bool:
+        """Whether a handler lacks settled ratings of a deployment."""
+        return any(name == deployment for name, _ in self._unhandled)
 
     def _number(self, at: datetime) -> int:
         """Number of a batch: the one of the year 1 may have begun before the calendar."""

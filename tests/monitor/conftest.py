@@ -219,7 +219,7 @@ class Prometheus:
 
     def __init__(self, address: str, log: Path) -> None:
         self.address = address
-        self._log = log
+        self.logger = log
 
     def ask(self, path: str) -> Any:
         with urllib.request.urlopen(f"{self.address}/api/v1/{path}", timeout=10) as answer:
@@ -230,7 +230,7 @@ class Prometheus:
 
     @property
     def complaints(self) -> list[str]:
-        return [line for line in self._log.read_text().splitlines() if "level=warn" in line or "level=error" in line]
+        return [line for line in self.logger.read_text().splitlines() if "level=warn" in line or "level=error" in line]
 
 
 @pytest.fixture

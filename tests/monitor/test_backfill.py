@@ -28,7 +28,7 @@ def alerts(lake: Lake) -> list[dict[str, Any]]:
 def seen(monitor: Monitor) -> Any:
     monitor.refresh()
     assert monitor.snapshot is not None
-    assert monitor.snapshot.failures == {}
+    assert monitor.failures == {}
     return monitor.snapshot.deployments["rag"]
 
 

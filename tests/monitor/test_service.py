@@ -30,7 +30,7 @@ def test_a_refresh_publishes_what_every_table_says(monitor: Monitor, three_deplo
     assert snapshot.deployments[strange_name].readings["faithfulness_kprecision"].status is Status.WATCHING
     assert snapshot.collector_stats.handed_over == 3014
     assert snapshot.collector_stats.rejected == {"not_json": 2, "no_time": 1}
-    assert snapshot.failures == {}
+    assert monitor.failures == {}
 
 
 def test_a_restart_comes_to_the_same_numbers(
@@ -76,7 +76,7 @@ def test_a_regression_is_told_once(lake: Lake, settings: MonitorSettings, clock:
         alerts = monitor.snapshot.deployments["rag-search"].alerts
         assert alerts.regressions == {("faithfulness_kprecision", "system"): 1}
         assert alerts.deliveries == {"delivered": 1}
-        assert monitor.snapshot.failures == {}
+        assert monitor.failures == {}
 
 
 @pytest.mark.usefixtures("three_deployments")
@@ -109,7 +109,7 @@ def test_a_receiver_that_does_not_answer_holds_up_no_refresh(lake: Lake, setting
             regression=settings.regression, webhooks=[webhook], internal_hosts=["127.0.0.1"], group_seconds=0
         )
         monitor = Monitor(lake, told, clock)
-        with monitor.telling():
+        with monitor.sending_webhooks():
             monitor.refresh()
             connection, _ = silent.accept()
             monitor.refresh()
@@ -141,7 +141,7 @@ def test_a_broken_table_leaves_the_others_alone(monitor: Monitor, lake: Lake, ro
     assert monitor.snapshot is not None
     assert monitor.snapshot.deployments["good"].requests.total == 1
     assert monitor.snapshot.deployments["bad"].requests.total == 1
-    assert monitor.snapshot.failures == {"read_user_signals": 1}
+    assert monitor.failures == {"read_user_signals": 1}
     health = monitor.health()
     assert health.healthy
     assert "user_signals of 'bad'" in health.problems[0]
@@ -166,7 +166,7 @@ def test_a_detector_that_fails_stops_neither_floors_nor_figures(
     assert monitor.snapshot is not None
     assert monitor.snapshot.deployments["rag"].requests.failed == 50
     assert monitor.snapshot.deployments["rag"].floors["errors"].share == 0.5
-    assert dict(monitor.snapshot.failures) == {"find_regressions": 1, "judge_regressions": 1}
+    assert dict(monitor.failures) == {"find_regressions": 1, "judge_regressions": 1}
     assert any("a number that cannot be" in problem for problem in monitor.health().problems)
 
 
@@ -256,7 +256,7 @@ def test_a_lake_that_cannot_be_listed_is_unhealthy(
     assert not health.healthy
     assert "connection refused" in health.problems[0]
     assert monitor.snapshot is not None
-    assert monitor.snapshot.failures == {"list_deployments": 1}
+    assert monitor.failures == {"list_deployments": 1}
     assert list(monitor.snapshot.deployments) == ["a"]
 
 

@@ -45,7 +45,7 @@ _COLUMNS = (
 _EXPECTED: frozenset[SkipReason] = frozenset({"backfill", "no_value", "no_scale"})
 _SMALLEST_PROBABILITY = 1e-9
 _NONE = pa.scalar(None, pa.string())
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class ScoreGrouper:
             return
         if not self.skipped[reason] and reason not in _EXPECTED:
             event = table["event_id"][int(rows[0])].as_py()
-            _log.warning(
+            logger.warning(
                 "A score takes no part in finding regressions: %s, event_id %s. Its like are counted.", reason, event
             )
         self.skipped[reason] += len(rows)

@@ -52,7 +52,7 @@ def started(lake: Lake) -> Monitor:
 
 def status(monitor: Monitor) -> Status:
     assert monitor.snapshot is not None
-    assert monitor.snapshot.failures == {}
+    assert monitor.failures == {}
     return monitor.snapshot.deployments["rag"].readings[METRIC].status
 
 

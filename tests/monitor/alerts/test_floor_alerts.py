@@ -159,5 +159,5 @@ def test_two_monitors_of_one_lake_do_not_repeat_each_other(
     for monitor in (one, other, one):
         monitor.refresh()
         assert monitor.snapshot is not None
-        assert monitor.snapshot.failures == {}
+        assert monitor.failures == {}
     assert changes(lake) == [("errors", "firing")]

@@ -290,7 +290,6 @@ def test_any_name_survives_the_exposition(name: str):
         taken_at=datetime(2026, 1, 1, tzinfo=UTC),
         deployments={name: DeploymentState(requests=RequestStats(signals={"like": 1}))},
         collector_stats=CollectorStats(),
-        failures={},
         failed_deliveries=0,
         refresh_seconds=0.0,
     )
@@ -306,7 +305,7 @@ def test_any_name_survives_the_exposition(name: str):
 def test_a_receiver_that_wants_no_more_is_shown():
     """Each receiver has a series, 1 once it answered 410."""
     snapshot = Snapshot(
-        taken_at=datetime(2026, 1, 1, tzinfo=UTC), deployments={}, collector_stats=CollectorStats(), failures={},
+        taken_at=datetime(2026, 1, 1, tzinfo=UTC), deployments={}, collector_stats=CollectorStats(),
         failed_deliveries=0,
         refresh_seconds=0.0, disabled_webhooks={"team": True, "pager": False},
     )  # fmt: skip

@@ -36,7 +36,6 @@ class Scrapes:
             taken_at=AT,
             deployments=self._known,
             collector_stats=CollectorStats(),
-            failures={},
             failed_deliveries=0,
             refresh_seconds=0.0,
         )

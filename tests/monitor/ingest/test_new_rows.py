@@ -20,7 +20,7 @@ from tests.monitor.conftest import NOW
 
 def take(new_rows: NewRows) -> list[str]:
     taken: list[pa.Table] = []
-    new_rows.take(SCORES, "a", ("response_id",), taken.append)
+    assert not new_rows.read(SCORES, "a", ("response_id",), {"taken": taken.append}, NOW)
     return [name for rows in taken for name in rows["response_id"].to_pylist()]
 
 
@@ -32,13 +32,13 @@ def test_rows_come_once_and_again_after_a_failure(rows: Any, lake: Lake):
     def refuse(taken: pa.Table) -> None:
         raise ValueError("not now")
 
-    with pytest.raises(ValueError, match="not now"):
-        new_rows.take(SCORES, "a", ("response_id",), refuse)
-    assert not new_rows.has_taken(SCORES, ["a"])
+    errors = new_rows.read(SCORES, "a", ("response_id",), {"taken": refuse}, NOW)
+    assert str(errors["taken"]) == "not now"
+    assert not new_rows.has_read(SCORES, ["a"], "taken")
     assert take(new_rows) == ["one"]
     assert take(new_rows) == []
-    assert new_rows.has_taken(SCORES, ["a"])
-    assert not new_rows.has_taken(SCORES, ["a", "b"])
+    assert new_rows.has_read(SCORES, ["a"], "taken")
+    assert not new_rows.has_read(SCORES, ["a", "b"], "taken")
 
 
 def test_a_table_that_is_gone_is_not_an_empty_one(rows: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch):
@@ -86,7 +86,7 @@ def test_a_monitor_of_many_deployments_starts_the_same_with_and_without_other_pr
         monitor = Monitor(lake, MonitorSettings(), lambda: NOW)
         monitor.refresh()
         assert monitor.snapshot is not None
-        return monitor.snapshot.deployments, monitor.snapshot.failures
+        return monitor.snapshot.deployments, monitor.failures
 
     def read_since(table: Table, *given: Any, **named: Any) -> Any:
         assert table.spec is not SCORES, "the other processes should have read it"

@@ -91,12 +91,12 @@ def test_a_table_that_cannot_be_read_ends_no_silence(alerts: AlertStore, start_r
     sender = Notifier([receiver.settings()], alerts, internal_hosts=["127.0.0.1"], silences=None)
     alerts.record([transition()], START)
     assert sender.run_due(START) is None
-    sender.silence([Silence(deployment="rag", until=START + 3 * HOUR)], is_certain=False)
+    sender.set_silences([Silence(deployment="rag", until=START + 3 * HOUR)], is_certain=False)
     assert sender.run_due(START) == START + 3 * HOUR
-    sender.silence([], is_certain=False)
+    sender.set_silences([], is_certain=False)
     assert sender.run_due(START + HOUR) == START + 3 * HOUR
     assert receiver.requests == []
-    sender.silence([], is_certain=True)
+    sender.set_silences([], is_certain=True)
     sender.run_due(START + HOUR)
     assert len(receiver.requests) == 1
 

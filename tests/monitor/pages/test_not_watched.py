@@ -15,7 +15,7 @@ def test_a_metric_without_a_better_end_is_told_as_not_watched(
     rows.scores("rag", *({"metric": "seconds", "value": 2.0, "response_id": str(n)} | ends for n in range(5)))
     monitor.refresh()
     assert monitor.snapshot is not None
-    assert monitor.snapshot.failures == {}
+    assert monitor.failures == {}
     assert monitor.snapshot.deployments["rag"].readings == {}
     assert "not watched" in get(create_app(monitor), "/").text
 

@@ -70,7 +70,7 @@ def test_a_stream_that_has_stopped_is_named_until_the_monitor_starts_anew(
             (problem,) = monitor.health().problems
             assert problem.startswith(f"{METRIC} of 'rag-search' is no longer watched for regressions: ValueError")
             assert monitor.snapshot is not None
-            assert monitor.snapshot.failures == {"find_regressions": number}
+            assert monitor.failures == {"find_regressions": number}
     assert monitor.snapshot.deployments["rag-search"].readings == {}
     assert monitor.snapshot.deployments["fine"].readings[METRIC].status is Status.WATCHING
     assert alerts(lake, "rag-search") == []
@@ -91,7 +91,7 @@ def test_times_long_before_1970_are_counted_like_others(monitor: Monitor, rows: 
     state = monitor.snapshot.deployments["unset"]
     assert (state.requests.total, state.scores.evaluations) == (1, 1)
     assert state.readings[METRIC].observations == 1
-    assert monitor.snapshot.failures == {}
+    assert monitor.failures == {}
 
 
 def test_detectors_that_always_fail_stop_neither_figures_nor_floors(
@@ -289,7 +289,7 @@ def test_a_lake_that_stays_away_is_told_in_the_log_after_pauses_that_double(
         ]
     monitor.refresh()
     assert monitor.snapshot is not None
-    assert monitor.snapshot.failures == {"list_deployments": 61}
+    assert monitor.failures == {"list_deployments": 61}
     caplog.clear()
     monkeypatch.setattr(lake, "deployments", refused)
     monitor.refresh()

@@ -1,0 +1,92 @@
+"""Metrics of requests: responses, signals, tokens and costs of each deployment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from prometheus_client.core import Metric
+
+from lake import Origin
+from monitor.exporter.metric_families import counter
+from monitor.snapshot import DeploymentState
+from monitor.stats.requests import RequestStats
+
+_Requests = Sequence[tuple[str, str, RequestStats]]
+"""Deployment, origin and stats."""
+
+
+def request_metrics(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
+    """Give responses, tokens and costs by origin, and the signals of production."""
+    requests = [
+        (name, origin, one)
+        for name, state in deployments.items()
+        for origin, one in ((Origin.PRODUCTION.value, state.requests), *state.other_requests.items())
+        if one.total
+    ]
+    yield _responses(requests)
+    yield _signals(deployments)
+    yield _tokens(requests)
+    yield from _costs(requests)
+
+
+def _responses(requests: _Requests) -> Metric:
+    return counter(
+        "dialwatch_responses_total",
+        "Requests of every kind that DIAL answered, by HTTP status and by what made them: production, which alone the "
+        "pages, scores and limits are about, evaluation, replay, judge or test.",
+        (((name, origin, status), number) for name, origin, t in requests for status, number in t.responses.items()),
+        "deployment",
+        "origin",
+        "status",
+    )
+
+
+def _signals(deployments: Mapping[str, DeploymentState]) -> Metric:
+    return counter(
+        "dialwatch_signals_total",
+        "Signs of what people thought of an answer: like, dislike, regenerate and so on.",
+        (
+            ((name, signal), number)
+            for name, state in deployments.items()
+            for signal, number in state.requests.signals.items()
+        ),
+        "deployment",
+        "signal",
+    )
+
+
+def _tokens(requests: _Requests) -> Metric:
+    directions = [
+        ((name, origin, direction), number)
+        for name, origin, t in requests
+        for direction, number in (("prompt", t.prompt_tokens), ("completion", t.completion_tokens))
+    ]
+    return counter(
+        "dialwatch_tokens_total",
+        "Tokens read (prompt) and written (completion). An application's include those of the models it called, so "
+        "a sum over deployments counts them twice.",
+        directions,
+        "deployment",
+        "origin",
+        "direction",
+    )
+
+
+def _costs(requests: _Requests) -> Iterator[Metric]:
+    yield counter(
+        "dialwatch_cost_total",
+        "Price of the deployment's own calls, without the calls that it made in turn, in the currency of DIAL's "
+        "price table. Sums over deployments count nothing twice.",
+        (((name, origin), t.own_cost) for name, origin, t in requests),
+        "deployment",
+        "origin",
+    )
+    yield counter(
+        "dialwatch_entry_cost_total",
+        "Price of the deployment's answers to people with all calls that these took, in the currency of DIAL's price "
+        "table: what an application costs. What it shares with dialwatch_cost_total of the models it calls is the same "
+        "money.",
+        (((name, origin), t.entry_cost) for name, origin, t in requests),
+        "deployment",
+        "origin",
+    )

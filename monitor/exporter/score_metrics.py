@@ -1,0 +1,96 @@
+"""Metrics of scores and of the evaluator that made them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from prometheus_client.core import HistogramMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.samples import Exemplar
+
+from monitor.exporter.metric_families import by_label, counter, gauge
+from monitor.snapshot import DeploymentState, Snapshot
+from monitor.stats.scores import BUCKETS, Histogram
+from monitor.stats.sums import PER_UNIT
+from monitor.totals import FleetTotals
+
+_BOUNDS = (*map(str, BUCKETS), "+Inf")
+_Deployments = Mapping[str, DeploymentState]
+
+
+def score_metrics(snapshot: Snapshot) -> Iterator[Metric]:
+    """Give the histogram of scores, counts of evaluations, the costs of judges, and what made the newest scores."""
+    yield _scores(snapshot.deployments)
+    yield from _evaluations(snapshot.deployments, snapshot.totals)
+    yield from _judge_costs(snapshot.totals, snapshot.judge_budgets_left)
+    yield _versions(snapshot.deployments)
+
+
+def _scores(deployments: _Deployments) -> Metric:
+    family = HistogramMetricFamily(
+        "dialwatch_score",
+        "Scores of new answers, a ratio mostly from 0 to 1; those of a backfill, and those made a day or more "
+        "after their answer, are left out. The exemplar names the worst of the latest answers of its bucket.",
+        labels=("deployment", "metric"),
+    )
+    for name, state in deployments.items():
+        for metric, scores in state.scores.metrics.items():
+            family.add_metric((name, metric), _buckets(scores.histogram), scores.histogram.total)
+    return family
+
+
+def _buckets(histogram: Histogram) -> list[tuple[str, float] | tuple[str, float, Exemplar]]:
+    buckets: list[tuple[str, float] | tuple[str, float, Exemplar]] = []
+    for bound, number, worst in zip(_BOUNDS, histogram.cumulative, histogram.worst, strict=True):
+        if worst is None:
+            buckets.append((bound, number))
+        else:
+            buckets.append((bound, number, Exemplar({"response_id": worst.response_id}, worst.value)))
+    return buckets
+
+
+def _evaluations(deployments: _Deployments, totals: FleetTotals) -> Iterator[Metric]:
+    scores = {name: state.scores for name, state in deployments.items()}
+    yield counter(
+        "dialwatch_evaluations_total",
+        "Answers that a metric was applied to, one each, with or without a score; without those of backfills.",
+        (((), number) for number in totals.evaluations.values()),
+    )
+    yield counter(
+        "dialwatch_evaluation_skips_total",
+        "Evaluations that gave no score, by the reason why it could not be computed.",
+        by_label(totals.skips),
+        "reason",
+    )
+    yield gauge(
+        "dialwatch_evaluation_last_success_timestamp_seconds",
+        "When the evaluator last scored an answer of the deployment, in seconds since 1970.",
+        (((name,), one.last_scored_at.timestamp()) for name, one in scores.items() if one.last_scored_at),
+        "deployment",
+    )
+
+
+def _judge_costs(totals: FleetTotals, budgets_left: Mapping[str, float]) -> Iterator[Metric]:
+    yield counter(
+        "dialwatch_judge_cost_total",
+        "Price of each judge's calls by the costs in the tables, for backfills and anchors too, in the currency of its "
+        "prices; calls that gave no row are not in it, and of an ensemble's each judge has an equal part.",
+        (((judge,), amount / PER_UNIT) for judge, amount in totals.judge_amounts.items()),
+        "judge",
+    )
+    yield gauge(
+        "dialwatch_judge_budget_remaining",
+        "What is left of the judge's budget of the day (UTC) by the costs in the tables, in its prices' currency; "
+        "calls that gave no row are not in them, and of an ensemble's each judge has an equal part.",
+        (((judge,), left) for judge, left in budgets_left.items()),
+        "judge",
+    )
+
+
+def _versions(deployments: _Deployments) -> Metric:
+    info = InfoMetricFamily(
+        "dialwatch_evaluator", "Version and judge behind each metric's newest scores; the value is always 1."
+    )
+    in_use = {(m, s.version, s.judge or "") for state in deployments.values() for m, s in state.scores.metrics.items()}
+    for metric, metric_version, judge in sorted(in_use):
+        info.add_metric([], {"metric": metric, "version": metric_version, "judge": judge})
+    return info

@@ -1,0 +1,110 @@
+"""Recorder of the alerts of one refresh: what detectors and floors found is judged and becomes changes of alerts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+
+from lake import can_drift
+from monitor.alerts.floor_alerts import last_changes
+from monitor.alerts.open_alerts import recorded_verdicts, with_open_alerts
+from monitor.alerts.store import AlertStore
+from monitor.floors import FloorChange, FloorName, FloorReading
+from monitor.health.failures import ALERTS_RECORDED, FLOORS, JUDGES, REGRESSIONS, Failures
+from monitor.ingest.ingest import Ingest
+from monitor.regression import (
+    MEASURED,
+    UNDECIDED,
+    Judgement,
+    Reading,
+    Status,
+    StreamKey,
+    Transition,
+    judgement_of,
+)
+
+
+@dataclass(frozen=True)
+class StreamStates:
+    """What is known of all streams, those with an open alert included; judgements of those that are regressed."""
+
+    readings: Mapping[StreamKey, Reading] = field(default_factory=dict)
+    judgements: Mapping[StreamKey, Judgement] = field(default_factory=dict)
+
+
+class AlertRecorder:
+    """Records the alerts that the detectors and floors of an `Ingest` find.
+
+    A step that fails is counted in `failures`; the others go on.
+    """
+
+    def __init__(self, ingest: Ingest, alerts: AlertStore, failures: Failures) -> None:
+        self._ingest = ingest
+        self._alerts = alerts
+        self._failures = failures
+        self.floor_readings: Mapping[str, Mapping[FloorName, FloorReading]] = {}
+        """By deployment, of the last time that the floors could be checked."""
+
+    def record_regressions(self, now: datetime) -> StreamStates:
+        """Advance the detectors, record the alerts that begin, change or end, and give what is known of the streams."""
+        streams = self._ingest.streams
+        found = self._failures.attempt(REGRESSIONS, lambda: streams.advance(now)) or []
+        computed = self._failures.attempt(REGRESSIONS, streams.readings) or {}
+        active = partial(with_open_alerts, computed, self._alerts.active(), streams)
+        readings = self._failures.attempt(REGRESSIONS, active) or computed
+        for key, error in streams.stopped.items():
+            what = f"{key.metric} of {key.deployment!r} is no longer watched for regressions"
+            self._failures.add_lasting(REGRESSIONS, f"{what}: {error!r}. Start the monitor anew.")
+        judgements = {k: self._judgement(k, r) for k, r in readings.items() if r.status is Status.REGRESSED}
+        judgements |= recorded_verdicts(readings, self._alerts.active())
+        self._record(found, StreamStates(readings, judgements), now)
+        return StreamStates(readings, judgements)
+
+    def record_floors(self, now: datetime) -> None:
+        """Check the floors, and record the alerts that begin or end."""
+        last = last_changes(self._alerts.changes())
+        looked = self._failures.attempt(FLOORS, lambda: self._ingest.floors.look(last, now))
+        if looked is None:
+            return
+        changes, self.floor_readings = looked
+        found: dict[str, list[FloorChange]] = {}
+        for change in changes:
+            found.setdefault(change.deployment, []).append(change)
+        for deployment, mine in found.items():
+            record = partial(self._alerts.record_floors, deployment, mine, now)
+            self._failures.attempt(ALERTS_RECORDED, record, f"alerts of {deployment!r}")
+
+    def _record(self, found: Sequence[Transition], streams: StreamStates, now: datetime) -> None:
+        readings, judgements = streams.readings, streams.judgements
+        judged = [replace(one, judgement=self._judgement(one.key, one.reading)) for one in found]
+        complete = {name for name in self._ingest.deployments if self._ingest.is_complete(name)}
+        newest = {
+            StreamKey(name, metric, scores.version): scores.scored_at
+            for name in complete
+            for metric, scores in self._ingest.deployments[name].watched.items()
+        }
+        known = {key: reading for key, reading in readings.items() if key in newest}
+        is_worse = self._ingest.streams.is_worse_since
+        for record in (
+            # Called with nothing found too: the store still holds what the lake would not take last time.
+            lambda: self._alerts.record(judged, now),
+            lambda: self._alerts.update_verdicts(judgements, readings, now),
+            lambda: self._alerts.refire(known, judgements, is_worse, now),
+            lambda: self._alerts.close_obsolete(readings, newest, complete, now),
+        ):
+            self._failures.attempt(ALERTS_RECORDED, record)
+
+    def _judgement(self, key: StreamKey, reading: Reading) -> Judgement:
+        """Say what has changed; undecided, which may be decided later, where that fails: the alert must not wait."""
+        what = f"{key.metric} of {key.deployment!r}"
+        return self._failures.attempt(JUDGES, lambda: self._judged(key, reading), what) or UNDECIDED
+
+    def _judged(self, key: StreamKey, reading: Reading) -> Judgement:
+        state = self._ingest.deployments.get(key.deployment)
+        metric = state.watched.get(key.metric) if state else None
+        if metric is not None and not can_drift(metric.judge) and metric.version == key.metric_version:
+            return MEASURED
+        since = reading.since_latest or reading.since
+        return judgement_of(reading, self._ingest.judges.shift(key, since) if since else None)
