@@ -119,13 +119,14 @@ class Table:
         worth a commit only with it.
 
         Raises LostRaceError, and adds nothing, where another writer has committed for one of the `app_id`s since
-        `progress()` looked, and ValueError for a version that is not above the committed one.
+        `progress()` looked, ValueError for a version that is not above the committed one, and FileNotFoundError where
+        the table was removed since this handle looked.
         """
         self._open_for(progress or {})
         files = self.write([rows] if isinstance(rows, pa.Table) else rows)
         try:
             self.commit(files, progress)
-        except (LostRaceError, ValueError, CommitFailedError):
+        except (LostRaceError, ValueError, CommitFailedError, FileNotFoundError):
             self.discard(files)
             raise
 
@@ -136,7 +137,10 @@ class Table:
         return FileWriter(self.spec, self.files(), local=not is_remote(self.uri), level=level).write(rows)
 
     def commit(self, files: Sequence[NewFile], progress: Mapping[str, int] | None = None) -> None:
-        """Add written files, as `append` does; after a LostRaceError they can be committed again or discarded."""
+        """Add written files, as `append` does; after a LostRaceError they can be committed again or discarded.
+
+        Raises FileNotFoundError where the table was removed since this handle looked.
+        """
         for attempt in count(1):
             delta = self._open_for(progress or {})
             self._has_looked = False
@@ -145,6 +149,13 @@ class Table:
             except CommitFailedError:
                 if attempt == _COMMIT_ATTEMPTS:
                     raise
+            except DeltaError as error:
+                if self.snapshot() is None:
+                    raise FileNotFoundError(
+                        f"the table {self.uri} is gone, which had version {delta.version()}: if the lake was moved "
+                        "away, bring it back; if the table was removed for good, start dialwatch anew"
+                    ) from error
+                raise
             else:
                 self._note_commit(delta, progress or {})
                 return

@@ -232,3 +232,18 @@ def test_tables_that_are_not_per_deployment_stand_under_the_root(tmp_path: Path)
     lake.table(REJECTED).append(REJECTED.rows([{"reason": "not_json", "raw": b"\xff", "date": NOW.date()}]))
     assert (tmp_path / "_rejected" / "date=2026-11-20").is_dir()
     assert lake.deployments() == []
+
+
+def test_a_table_that_was_moved_away_is_named_and_takes_rows_again_when_it_is_back(tmp_path: Path) -> None:
+    """The error says what is gone and what to do, in its place stands no file, and afterwards nothing is missing."""
+    lake = Lake(str(tmp_path / "lake"))
+    table = lake.table(SCORES, "rag")
+    table.append(scores("one"))
+    (tmp_path / "lake").rename(tmp_path / "elsewhere")
+    with pytest.raises(FileNotFoundError, match=r"scores is gone, which had version \d+: .* bring it back"):
+        table.append(scores("two"))
+    assert not [path for path in (tmp_path / "lake").rglob("*") if path.is_file()]
+    shutil.rmtree(tmp_path / "lake")
+    (tmp_path / "elsewhere").rename(tmp_path / "lake")
+    table.append(scores("two"))
+    assert sorted(names_of(table.read())) == ["one", "two"]
