@@ -1,4 +1,4 @@
-"""What an installation may decide about the monitor."""
+"""Settings of the monitor."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from annotated_types import Ge, Gt
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
-from lake import reads_seconds
+from lake import reads_hosts, reads_seconds
 from monitor.controls.silences import Silence
 from monitor.floors import FloorSettings
 from monitor.notify import WebhookSettings
@@ -17,12 +17,12 @@ _seconds = reads_seconds("smh")
 
 
 class MonitorSettings(BaseModel):
-    """How often to look, when to call it a regression, and whom to tell. Times are in seconds; `5m` is one too."""
+    """How often to read the lake, what a regression is, where alerts go. Times are in seconds; `5m` is one too."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     refresh_seconds: Annotated[float, BeforeValidator(_seconds), Gt(0)] = 5.0
-    """Seconds from one look at the lake to the next."""
+    """Seconds from one refresh to the next."""
     external_url: str = ""
     """Where people find the pages, for the links in webhooks; empty: no links."""
     most_deployments: Annotated[int, Ge(1)] = 5000
@@ -32,7 +32,7 @@ class MonitorSettings(BaseModel):
     regression: RegressionSettings = RegressionSettings()
     floors: FloorSettings = FloorSettings()
     webhooks: tuple[WebhookSettings, ...] = ()
-    internal_hosts: tuple[str, ...] = ()
+    internal_hosts: Annotated[tuple[str, ...], BeforeValidator(reads_hosts)] = ()
     """Hosts, as in a webhook's url, that may be at a private address and be reached by plain http."""
     group_seconds: Annotated[float, BeforeValidator(_seconds), Ge(0)] = 60.0
     """Changes of one deployment that are found within this time are one message, which waits until it is over."""
@@ -40,8 +40,10 @@ class MonitorSettings(BaseModel):
 
     @model_validator(mode="after")
     def _sends_nothing_in_the_clear(self) -> Self:
+        internal = {host.lower() for host in self.internal_hosts}
         for webhook in self.webhooks:
-            if webhook.url.scheme == "http" and webhook.url.host not in self.internal_hosts:
+            # A URL has an IPv6 address in brackets.
+            if webhook.url.scheme == "http" and (webhook.url.host or "").strip("[]") not in internal:
                 raise ValueError(
                     f"webhook {webhook.name!r} would be sent unencrypted: give an https url, or name "
                     f"{webhook.url.host} in monitor.internal_hosts if it is a machine of your own"

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from pydantic import ValidationError
 
@@ -46,3 +48,18 @@ def test_plain_http_is_for_hosts_that_are_named(secret: str) -> None:
     with pytest.raises(ValidationError, match=r"name hooks.example in monitor.internal_hosts"):
         MonitorSettings.model_validate({"webhooks": [webhook]})
     MonitorSettings.model_validate({"webhooks": [webhook], "internal_hosts": ["hooks.example"]})
+
+
+@pytest.mark.parametrize(
+    ("url", "hosts"),
+    [
+        ("http://hooks.example/", "hooks.example"),
+        ("http://hooks.example:8080/", "Hooks.Example:8080"),
+        ("http://[::1]:8080/", ["[::1]"]),
+    ],
+)
+def test_internal_hosts_are_written_like_all_other_hosts(secret: str, url: str, hosts: Any) -> None:
+    """One host needs no list, a port and the case of letters do not matter, and an IPv6 address may be in brackets."""
+    MonitorSettings.model_validate({"webhooks": [{"url": url, "secret": secret}], "internal_hosts": hosts})
+    with pytest.raises(ValidationError, match=r"write its host alone"):
+        MonitorSettings.model_validate({"internal_hosts": url})
