@@ -1,4 +1,4 @@
-"""Sums over all deployments, for counters that have no deployment among their labels."""
+"""Totals over all deployments, for the counters without a label `deployment`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from monitor.alerts.change import DELIVERIES
 from monitor.stats.collector_stats import CollectorStats
 from monitor.stats.judge_costs import JudgeCosts, of_each_judge
 from monitor.stats.scores import ScoreStats
-from monitor.stats.sums import added
+from monitor.stats.sums import add_counts
 
 Counts = Mapping[str, int]
 """Numbers by the value of their label, "" where there is none; empty while they are not known."""
@@ -46,16 +46,16 @@ def totals_of(
     alerts: Iterable[AlertStats],
     collector_stats: CollectorStats,
 ) -> FleetTotals:
-    """Add up what each deployment has."""
+    """Give the totals of what each deployment has."""
     skips: dict[str, int] = {}
     for one in scores:
-        skips = added(skips, one.skips)
+        skips = add_counts(skips, one.skips)
     judge_amounts: dict[str, int] = {}
     for cost in costs:
-        judge_amounts = added(judge_amounts, cost.amounts)
+        judge_amounts = add_counts(judge_amounts, cost.amounts)
     deliveries: dict[str, int] = dict.fromkeys(DELIVERIES, 0)
     for totals in alerts:
-        deliveries = added(deliveries, dict(totals.deliveries))
+        deliveries = add_counts(deliveries, dict(totals.deliveries))
     return FleetTotals(
         evaluations={"": sum(one.evaluations for one in scores)},
         skips=skips,
@@ -67,7 +67,7 @@ def totals_of(
 
 
 class MonotonicTotals:
-    """Totals that never go down while the process lives, though a deployment, and what it counted, may be erased.
+    """Totals that never go down while the process lives, although a deployment and its counts may be erased.
 
     Prometheus takes a smaller counter for one that began again at zero, and so all of it for new.
     """
@@ -82,7 +82,7 @@ class MonotonicTotals:
         self._begun_again = set(self._shown)
 
     def update(self, counted: FleetTotals, known: Collection[str]) -> FleetTotals:
-        """Take in what is counted now and give what to show; fields that are not in `known` stay as they were."""
+        """Give the totals to show, from what is counted now; fields that are not in `known` stay as they were."""
         for name, counts in asdict(counted).items():
             if name not in known:
                 continue
@@ -90,5 +90,5 @@ class MonotonicTotals:
                 shown = self._shown[name]
                 self._lost[name] = {label: max(0, number - counts.get(label, 0)) for label, number in shown.items()}
                 self._begun_again.discard(name)
-            self._shown[name] = added(self._lost[name], counts)
+            self._shown[name] = add_counts(self._lost[name], counts)
         return FleetTotals(**self._shown)

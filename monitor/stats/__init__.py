@@ -1,1 +1,1 @@
-"""Running totals of requests, scores, ratings, costs and collected lines, made from rows."""
+"""Stats of requests, scores, ratings, costs and collected lines: immutable sums, to which new rows are added."""

@@ -1,4 +1,4 @@
-"""The collector's books: what became of every line that a source handed over."""
+"""Counts of what became of every line that the collector's sources handed over."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake import age_of
-from monitor.stats.sums import added, counts
+from monitor.stats.sums import add_counts, value_counts
 
 OUTCOMES = {
     "stored": "stored",
@@ -49,7 +49,7 @@ class CollectorStats:
     def with_batches(self, rows: pa.Table) -> CollectorStats:
         """Add rows of `_batches` (columns BATCH_COLUMNS)."""
         lines = {name: self.lines[name] + (pc.sum(rows[column]).as_py() or 0) for name, column in OUTCOMES.items()}
-        # The books of a batch that does not say how many lines it had cannot be checked.
+        # A batch that does not say how many lines it had cannot be checked.
         checked = rows.filter(pc.is_valid(rows["lines"]))
         ended = sum(pc.sum(checked[column]).as_py() or 0 for column in OUTCOMES.values())
         unaccounted = self.unaccounted + (pc.sum(checked["lines"]).as_py() or 0) - ended
@@ -70,4 +70,4 @@ class CollectorStats:
 
     def with_rejected(self, rows: pa.Table) -> CollectorStats:
         """Add rows of `_rejected` (columns REJECTED_COLUMNS)."""
-        return replace(self, rejected=added(self.rejected, counts(rows["reason"], "unknown")))
+        return replace(self, rejected=add_counts(self.rejected, value_counts(rows["reason"], "unknown")))

@@ -1,4 +1,4 @@
-"""What judges have cost one deployment, by the rows that say so."""
+"""Costs of one deployment's judges, from its rows of `scores` and `anchors`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake import llms_of
-from monitor.stats.sums import PER_UNIT, added, exact_sum, floats
+from monitor.stats.sums import PER_UNIT, add_counts, exact_sum, floats
 
 JUDGE_COST_COLUMNS = ("judge", "cost", "scored_at")
 
@@ -39,7 +39,7 @@ class JudgeCosts:
 
     def with_rows(self, rows: pa.Table) -> JudgeCosts:
         """Add rows (columns JUDGE_COST_COLUMNS)."""
-        return JudgeCosts(added(self.amounts, _amounts(rows)), _latest_days(self.days, _amounts_a_day(rows)))
+        return JudgeCosts(add_counts(self.amounts, _amounts(rows)), _latest_days(self.days, _amounts_a_day(rows)))
 
 
 def of_each_judge(amounts: Mapping[str, int]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""What a deployment was asked and how people liked its answers, counted from its rows."""
+"""Counts of one deployment's requests, tokens, costs and signals, from its rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lake import IS_PRODUCTION, NO_ERROR, Origin
-from monitor.stats.sums import PER_UNIT, added, counts, exact_sum, floats
+from monitor.stats.sums import PER_UNIT, add_counts, exact_sum, floats, value_counts
 from monitor.stats.timeline import Timeline
 
 LOG_COLUMNS = (
@@ -30,8 +30,8 @@ LOG_COLUMNS = (
 class RequestStats:
     """Totals since the first row.
 
-    `responses` counts every call by HTTP status, `answers` the calls that a person made, `failed` the calls with
-    a status of 400 or more or without a whole answer. Tokens and costs are those that DIAL logged for these calls.
+    `responses` counts every request by HTTP status, `failed` those with a status of 400 or more or without a whole
+    answer, and `answers` the whole answers to people. Tokens and costs are those that DIAL logged for these requests.
     """
 
     responses: dict[str, int] = field(default_factory=dict)
@@ -46,12 +46,12 @@ class RequestStats:
 
     @property
     def total(self) -> int:
-        """All calls."""
+        """All requests."""
         return sum(self.responses.values())
 
     @property
     def has_answered(self) -> bool:
-        """Whether any call has not failed: anybody can ask for a name that there is not."""
+        """Whether any request has not failed: anybody can ask for a name that no deployment has."""
         return self.total > self.failed
 
     @property
@@ -69,16 +69,17 @@ class RequestStats:
 
     def with_logs(self, rows: pa.Table) -> RequestStats:
         """Add rows of `parsed_logs` (columns LOG_COLUMNS)."""
-        is_entry = pc.fill_null(rows["is_entry"], False)
-        answered_at = rows["requested_at"].filter(is_entry).drop_null()
+        is_entry, has_failed = pc.fill_null(rows["is_entry"], False), failed(rows)
+        is_answer = np.asarray(is_entry) & ~has_failed
+        answered_at = rows["requested_at"].filter(pa.array(is_answer)).drop_null()
         # A call that led to no other may have its own price alone.
         prices = pc.coalesce(rows["price"], rows["deployment_price"]).filter(is_entry)
         ones = np.ones(len(answered_at))
         return replace(
             self,
-            responses=added(self.responses, counts(rows["status"], "unknown")),
-            answers=self.answers + (pc.sum(rows["is_entry"]).as_py() or 0),
-            failed=self.failed + int(failed(rows).sum()),
+            responses=add_counts(self.responses, value_counts(rows["status"], "unknown")),
+            answers=self.answers + int(is_answer.sum()),
+            failed=self.failed + int(has_failed.sum()),
             prompt_tokens=self.prompt_tokens + (pc.sum(rows["prompt_tokens"]).as_py() or 0),
             completion_tokens=self.completion_tokens + (pc.sum(rows["completion_tokens"]).as_py() or 0),
             own_amount=self.own_amount + exact_sum(floats(rows["deployment_price"])),
@@ -88,19 +89,19 @@ class RequestStats:
 
     def with_signals(self, rows: pa.Table) -> RequestStats:
         """Add rows of `user_signals` (column `signal`)."""
-        return replace(self, signals=added(self.signals, counts(rows["signal"], "unknown")))
+        return replace(self, signals=add_counts(self.signals, value_counts(rows["signal"], "unknown")))
 
 
 def production(rows: pa.Table) -> pa.Table:
-    """Take the rows of `parsed_logs` that people's own use made; most tables have no others."""
+    """Give the rows of `parsed_logs` of production; most tables have no others."""
     has_others = not {None, Origin.PRODUCTION.value}.issuperset(pc.unique(rows["origin"]).to_pylist())
     return rows.filter(IS_PRODUCTION) if has_others else rows
 
 
 def failed(rows: pa.Table) -> NDArray[np.bool_]:
-    """Tell of each row of `parsed_logs` (status, error) whether it has a status of 400 or more or no whole answer.
+    """Whether each row of `parsed_logs` (status, error) has a status of 400 or more or no whole answer; shape (rows,).
 
-    What was mended to read a line is no failure, also where an earlier version wrote it into `error`.
+    What was repaired to read a line is no failure, also where an earlier version wrote it into `error`.
     """
     errors = rows["error"]
     has_error = pc.fill_null(pc.invert(pc.match_substring_regex(errors, NO_ERROR)), False)

@@ -1,4 +1,4 @@
-"""What the evaluator has said about a deployment's answers, counted from its rows of `scores`."""
+"""Counts, histograms and newest versions of one deployment's scores, from its rows of `scores`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from monitor.regression import Scale
 from monitor.regression.arrays import groups_of
-from monitor.stats.sums import PER_UNIT, added, counts, exact_sum, floats
+from monitor.stats.sums import PER_UNIT, add_counts, exact_sum, floats, value_counts
 from monitor.stats.timeline import Timeline
 
 BUCKETS = tuple(tenth / 10 for tenth in range(11))
@@ -163,11 +163,11 @@ class ScoreStats:
         """Add rows of `scores` (columns SCORE_COLUMNS)."""
         without_value = np.isnan(floats(rows["value"]))
         is_new = ~_is_backfill(rows)
-        skips = counts(rows["reason"].filter(pa.array(without_value & is_new)), "unknown")
+        skips = value_counts(rows["reason"].filter(pa.array(without_value & is_new)), "unknown")
         newest = pc.max(rows["scored_at"].filter(pa.array(is_new))).as_py()
         return ScoreStats(
             evaluations=self.evaluations + int(is_new.sum()),
-            skips=added(self.skips, skips),
+            skips=add_counts(self.skips, skips),
             last_scored_at=max(filter(None, (self.last_scored_at, newest)), default=None),
             metrics=self._metrics_with(_where(rows.select(_OF_METRIC), ~without_value)),
         )

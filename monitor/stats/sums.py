@@ -1,4 +1,4 @@
-"""Sums that come out the same in whatever order and pieces the rows arrive."""
+"""Sums and counts of columns that do not depend on the order of the rows, or on how they are divided."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
     return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
 
 
-def counts(column: pa.ChunkedArray, absent: str) -> dict[str, int]:
+def value_counts(column: pa.ChunkedArray, absent: str) -> dict[str, int]:
     """How often each value of a column occurs, by its text; null counts as `absent`."""
     totals: dict[str, int] = {}
     for entry in column.value_counts().to_pylist():
@@ -33,6 +33,6 @@ def counts(column: pa.ChunkedArray, absent: str) -> dict[str, int]:
     return totals
 
 
-def added(left: dict[str, int], right: dict[str, int]) -> dict[str, int]:
-    """Two counts together, in the order of their names."""
+def add_counts(left: dict[str, int], right: dict[str, int]) -> dict[str, int]:
+    """Two counts added, in the order of their names."""
     return {name: left.get(name, 0) + right.get(name, 0) for name in sorted(left | right)}

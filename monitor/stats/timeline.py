@@ -1,4 +1,4 @@
-"""Sums over quarters of an hour: what the page's small charts are drawn from."""
+"""Sums over quarters of an hour, for the small charts of the pages."""
 
 from __future__ import annotations
 

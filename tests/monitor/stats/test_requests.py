@@ -1,12 +1,13 @@
-"""Which rows count as failed."""
+"""Which rows count as failed, and which as answers."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from lake import PARSED_LOGS
-from monitor.stats.requests import LOG_COLUMNS, failed
+from monitor.stats.requests import LOG_COLUMNS, RequestStats, failed
 
 NOTES = ["2 raw control characters were replaced", "the line is cut after 16777062 bytes"]
 
@@ -35,3 +36,13 @@ def test_what_was_mended_to_read_a_line_is_no_failure(row: dict[str, Any], expec
     rows = PARSED_LOGS.rows([{"status": 200}, row, {"status": 503}]).select(LOG_COLUMNS)
     assert failed(rows).tolist() == [False, expected, True]
     assert failed(pa.concat_tables([rows, rows])).tolist() == [False, expected, True] * 2
+
+
+def test_a_request_that_failed_is_no_answer() -> None:
+    """Of what people asked only whole answers are counted as such and drawn in the chart; all are requests."""
+    at = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    asked = {"requested_at": at, "is_entry": True}
+    rows = [asked | {"status": 200}, asked | {"status": 503}, asked | {"status": 200, "error": "cut"}, {"status": 200}]
+    stats = RequestStats().with_logs(PARSED_LOGS.rows(rows).select(LOG_COLUMNS))
+    assert (stats.total, stats.failed, stats.answers) == (4, 2, 1)
+    assert list(stats.answers_over_time.quarters.values()) == [(1.0, 1.0)]
