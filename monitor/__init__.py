@@ -1,4 +1,4 @@
-"""What quality is and what it was: Prometheus metrics, regressions, webhooks and pages, all from the lake."""
+"""The monitor: Prometheus metrics, regression detection, webhooks and pages, all made from the lake."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Recorder of the alerts of one refresh: what detectors and floors found is judged and becomes changes of alerts."""
+"""Recorder of alerts: what detectors and floors found in a refresh is judged and becomes changes of alerts."""
 
 from __future__ import annotations
 

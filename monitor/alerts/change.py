@@ -61,7 +61,7 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     mix: float | None = None
     """Of the change of the mean: what comes from the segments' own means, and what from their shares."""
     segments: tuple[SegmentChange, ...] = ()
-    """The segments of the traffic before and since; empty where they are not told apart."""
+    """The segments of the traffic before and since; empty where there is only one."""
     most_worsened: SegmentChange | None = None
     """The one with the greatest part in the worsening."""
     worst: tuple[WorstAnswer, ...] = ()

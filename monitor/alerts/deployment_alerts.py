@@ -1,4 +1,4 @@
-"""The changes of one deployment's alerts, as its table `alerts` has them, and appends that no other monitor repeats."""
+"""The alerts of one deployment: the changes that its table `alerts` has, and appends that no other monitor repeats."""
 
 from __future__ import annotations
 

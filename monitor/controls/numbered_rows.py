@@ -1,4 +1,4 @@
-"""Rows with numbers that a person can type, added to a table by whoever comes."""
+"""Appends of rows with consecutive numbers, which people type as ids."""
 
 from __future__ import annotations
 

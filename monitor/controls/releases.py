@@ -1,4 +1,4 @@
-"""Releases that people mark while the monitor runs: the table `_releases`."""
+"""Marks of releases that people set while the monitor runs: the table `_releases`."""
 
 from __future__ import annotations
 

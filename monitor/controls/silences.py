@@ -20,9 +20,9 @@ logger = logging.getLogger(__name__)
 
 
 class Silence(BaseModel):
-    """Holds back that alerts fired, of a deployment, a metric or both, until an instant; of all where neither is given.
+    """Holds back alerts that fire, of a deployment, a metric or both, until an instant; all where neither is given.
 
-    Where the alert is over before the silence is, nobody is told of it; else people are told when the silence ends.
+    An alert that is over before the silence ends is not sent at all; any other is sent when the silence ends.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -35,17 +35,17 @@ class Silence(BaseModel):
     """Why, for the reason in the `alerts` table."""
 
     def holds(self, change: AlertChange) -> bool:
-        """Whether the change is of what is silenced, whenever."""
+        """Whether the change is of the silenced deployment and metric, at any time."""
         return self.deployment in (None, change.key.deployment) and self.metric in (None, change.key.metric)
 
     @property
     def reason(self) -> str:
-        """The words for the `alerts` table."""
+        """The text for the `alerts` table."""
         return f"silenced until {self.until.isoformat()}" + (f": {self.comment}" if self.comment else "")
 
 
 class Silences:
-    """Those of the configuration, and those of the table as far as its rows were given. `every` has the ended ones too.
+    """The silences of the configuration and of the rows of the table so far; `every` has those that are over too.
 
     Rows may come in any order and more than once.
     """
@@ -69,7 +69,7 @@ class Silences:
 
 
 def silence_of(change: AlertChange, silences: Sequence[Silence]) -> Silence | None:
-    """Give the silence that holds the change back for longest, None if there is none; ended ones are not looked for."""
+    """Give the silence that holds the change back for longest, None if there is none; it may be over."""
     return max((silence for silence in silences if silence.holds(change)), key=lambda s: s.until, default=None)
 
 

@@ -1,4 +1,4 @@
-"""A bound on the series of a scrape: names come from URLs and requests that any client can write."""
+"""Bounds on the number of series of a scrape: label values come from URLs and requests that any client can write."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LabelBounds:
     def __init__(self, bounds: Mapping[str, LabelBound]) -> None:
         self._bounds = bounds
         self._shown: dict[str, set[str]] = {label: set() for label in bounds}
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
         self._lock = threading.Lock()
 
     def fold(self, families: Iterable[Metric]) -> list[Metric]:
@@ -43,15 +43,15 @@ class LabelBounds:
         beyond: dict[str, set[str]] = {label: set() for label in self._bounds}
         with self._lock:
             folded = [self._folded(family, beyond) for family in families]
-            self._tell(beyond)
-        told = GaugeMetricFamily(
+            self._log(beyond)
+        counted = GaugeMetricFamily(
             "dialwatch_other_label_values",
             "Values of a label that are too many to be shown by themselves and are shown together as `other`.",
             labels=("label",),
         )
         for label, values in beyond.items():
-            told.add_metric((label,), len(values))
-        return [*folded, told]
+            counted.add_metric((label,), len(values))
+        return [*folded, counted]
 
     def _folded(self, family: Metric, beyond: Mapping[str, set[str]]) -> Metric:
         for label in self._bounds:
@@ -73,10 +73,10 @@ class LabelBounds:
             shown.update(sorted(values, key=lambda value: (-amounts[value], value))[: most - len(shown)])
         return values - shown
 
-    def _tell(self, beyond: Mapping[str, set[str]]) -> None:
+    def _log(self, beyond: Mapping[str, set[str]]) -> None:
         for label, values in beyond.items():
-            if values and label not in self._told:
-                self._told.add(label)
+            if values and label not in self._logged:
+                self._logged.add(label)
                 most, setting = self._bounds[label]
                 logger.warning(
                     "the metrics have more than %d values of the label %r: further ones, such as %r, are shown "

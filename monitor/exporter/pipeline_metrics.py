@@ -30,7 +30,7 @@ def _webhooks(snapshot: Snapshot) -> Iterator[Metric]:
     )
     yield gauge(
         "dialwatch_webhook_disabled",
-        "1 where the receiver answered 410 and is told nothing more until the monitor starts again, else 0.",
+        "1 where the receiver answered 410 and gets nothing more until the monitor starts again, else 0.",
         (((name,), float(gone)) for name, gone in sorted(snapshot.disabled_webhooks.items())),
         "receiver",
     )

@@ -1,1 +1,1 @@
-"""The state of the monitor itself and of all parts of dialwatch."""
+"""Health of the monitor itself and of all parts of dialwatch."""

@@ -1,4 +1,4 @@
-"""Whether what the monitor shows is fresh, and whether all parts of dialwatch are at work."""
+"""Health of the monitor and of all parts of dialwatch: is the snapshot fresh, and does every part work?"""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Health:
 def health_of(
     age: float | None, refresh_seconds: float, problems_by_reason: Mapping[str, str], parts: Sequence[PartState]
 ) -> Health:
-    """Judge by the age of the newest snapshot, None where there is none, the last refresh's problems, and the parts."""
+    """Give the health from the newest snapshot's age (None for none), the last refresh's problems, and the parts."""
     stale = staleness_of(age, refresh_seconds)
     is_fresh = stale is None and "list_deployments" not in problems_by_reason
     failing = _grouped_by_problem(parts)
@@ -37,7 +37,7 @@ def health_of(
 
 
 def staleness_of(age: float | None, refresh_seconds: float) -> str | None:
-    """Say that the figures are old, if so."""
+    """Say that the snapshot is old, if it is."""
     limit = max(_STALE_AFTER_AT_LEAST, _STALE_AFTER_REFRESHES * refresh_seconds)
     if age is None:
         return "The lake has not been read yet."
@@ -45,7 +45,7 @@ def staleness_of(age: float | None, refresh_seconds: float) -> str | None:
 
 
 def _grouped_by_problem(parts: Sequence[PartState]) -> list[str]:
-    """What is wrong with parts, in a line for all of a host with the same problem."""
+    """Problems of parts, one line for all parts of a host with the same problem."""
     places: dict[tuple[str, str], list[str]] = {}
     for part in parts:
         if part.problem is not None:

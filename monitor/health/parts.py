@@ -1,4 +1,4 @@
-"""The parts of dialwatch, wherever they run: which are at work, which fail, of which nothing is heard."""
+"""States of the parts of dialwatch on all hosts, from their heartbeats: running, failing, silent or stopped."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class _Heard:
     def is_replaced_by(self, host: str, since: datetime, first: float | None) -> bool:
         """Whether another run of the part, that began at `since` by its host's clock, took the place of this one.
 
-        Clocks of hosts differ, so what tells is the order in which we heard of both. Of a run that said nothing since
-        our first look only the clocks tell; that of its own host may have been set back meanwhile.
+        Clocks of hosts differ, so the order counts in which the rows of both came to us. Of a run without a row since
+        our first look only the clocks are known; that of its own host may have been set back meanwhile.
         """
         if self.last is not None:
             return first is not None and first > self.last
@@ -68,7 +68,7 @@ class _Heard:
 
 
 class HeartbeatReader:
-    """What the rows of `_services` say.
+    """Reader of the heartbeats in `_services`.
 
     Hosts' clocks differ by up to an hour, so that a run counts as silent when no row of it came for some minutes of
     this process's own time. Only of what was there before the first look the age must be taken from the row.
@@ -113,10 +113,10 @@ class HeartbeatReader:
         self._heard, self._version, self._looked_at = heard, change.version, at
 
     def states(self, own: Sequence[Heartbeat]) -> tuple[PartState, ...]:
-        """Say how each part is; `own` are those of this process, which need not be asked through the lake."""
+        """Give the state of each part; `own` are heartbeats of this process, which need not come through the lake."""
         now = self._clock()
         runs = {run: self._state(heard) for run, heard in self._heard.items()}
-        runs |= {heartbeat.run: _told(heartbeat) for heartbeat in own}
+        runs |= {heartbeat.run: _own_words(heartbeat) for heartbeat in own}
         # Runs of this process began before it looked, whenever their own rows came.
         first = {run: heard.first for run, heard in self._heard.items()}
         first |= {heartbeat.run: self._began_at for heartbeat in own}
@@ -124,22 +124,22 @@ class HeartbeatReader:
         return tuple(sorted(found, key=lambda one: (_PARTS.index(one.part), one.host, one.since)))
 
     def _state(self, heard: _Heard) -> PartState:
-        told, heartbeat = _told(heard.heartbeat), heard.heartbeat
+        state, heartbeat = _own_words(heard.heartbeat), heard.heartbeat
         if heartbeat.state is ServiceState.STOPPED:
-            return told
+            return state
         unheard = None if heard.at is None else self._looked_at - heard.at
         if unheard is None or unheard > SILENT_AFTER.total_seconds():
             how_long = "" if unheard is None else f" for {unheard / 60:.0f} min"
             said = f" and said: {heartbeat.error}" if heartbeat.state is ServiceState.FAILING else ""
             problem = f"no heartbeat{how_long}; the last was at {heartbeat.heartbeat_at:%Y-%m-%d %H:%M} UTC{said}"
-            return replace(told, state=SILENT, problem=problem)
+            return replace(state, state=SILENT, problem=problem)
         if not -(SKEW + SILENT_AFTER) <= heard.ahead <= SKEW:
             order = "ahead of" if heard.ahead > SKEW else "behind"
             problem = (
                 f"the clock of this host is {abs(heard.ahead) / timedelta(hours=1):.1f} h {order} the monitor's: set it"
             )
-            return replace(told, state=ServiceState.FAILING.value, problem=problem)
-        return told
+            return replace(state, state=ServiceState.FAILING.value, problem=problem)
+        return state
 
     def _is_over(
         self, run: Run, runs: Mapping[Run, PartState], first: Mapping[Run, float | None], now: datetime
@@ -168,8 +168,8 @@ def _is_later(heartbeat: Heartbeat, than: Heartbeat) -> bool:
     return heartbeat.heartbeat_at > than.heartbeat_at
 
 
-def _told(heartbeat: Heartbeat) -> PartState:
-    """What a run says of itself."""
+def _own_words(heartbeat: Heartbeat) -> PartState:
+    """Give the state that a run says of itself."""
     problem = heartbeat.error or "a step failed" if heartbeat.state is ServiceState.FAILING else None
     times = (heartbeat.since, heartbeat.heartbeat_at, heartbeat.last_success, heartbeat.last_error)
     return PartState(heartbeat.part.value, heartbeat.host, heartbeat.state.value, *times, heartbeat.error, problem)

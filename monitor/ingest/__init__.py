@@ -1,1 +1,1 @@
-"""The reading of new rows from the lake, and their delivery to totals and detectors."""
+"""Reading of new rows from the lake, and their way to the stats and detectors."""

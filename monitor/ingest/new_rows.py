@@ -1,4 +1,4 @@
-"""Reader of the rows that are new in each table: each is read once for several handlers, none of which delays another.
+"""Reader of the rows that are new in each table: one read for several handlers, none of which delays another.
 
 A handler that fails becomes a `LaggingConsumer`: the rows that it lacks are read again for it alone.
 """
@@ -54,7 +54,9 @@ class _Cursor:
             self._table = self._lake.table(self._spec, self._deployment)
             raise
         if change.repeats:
-            raise TableReplacedError(f"what {self._table.uri} got since version {self.version} cannot be told any more")
+            raise TableReplacedError(
+                f"the rows that {self._table.uri} got since version {self.version} are not known any more"
+            )
         if change.version is None and self.version is not None:
             raise TableReplacedError(f"{self._table.uri} was removed after its version {self.version} was read")
         if change.rows.num_rows:
@@ -133,7 +135,7 @@ class NewRows:
         """Hand the new rows to `handlers`, by name; returns the errors of those that still lack rows.
 
         Raises what the store does; rows that were not handed over come again. Raises TableReplacedError where the
-        table whose rows were read is gone, and where nobody read for so long that its log no longer tells what is new:
+        table whose rows were read is gone, and where nobody read for so long that its log no longer says what is new:
         then only another `NewRows` helps, which reads all rows.
         """
         cursor = self._cursor(spec, deployment)

@@ -1,4 +1,4 @@
-"""Telling people about regressions: signed webhooks that are tried until they arrive."""
+"""Notifications of alerts: signed webhooks that are tried until they arrive, and Alertmanager."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The words of an alert: what got worse, how sure, since when, where, and what to look at."""
+"""Text of an alert: what got worse, how sure that is, since when, where, and what to look at."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitor.notify.plain_text import duration, one_line, time
 from monitor.regression import SegmentChange
 
 WORST = 5
-"""So many of the worst answers are told."""
+"""The number of the worst answers in a message."""
 
 
 def summary(change: AlertChange) -> str:
@@ -142,9 +142,13 @@ def _moved(change: AlertChange) -> str:
 
 
 def _lower_is_better(change: AlertChange) -> bool:
-    told = change.details.lower_is_better
+    lower_is_better = change.details.lower_is_better
     # Rows of earlier versions do not say it.
-    return told if told is not None else (change.current_mean or 0.0) > (change.reference_mean or 0.0)
+    return (
+        lower_is_better
+        if lower_is_better is not None
+        else (change.current_mean or 0.0) > (change.reference_mean or 0.0)
+    )
 
 
 def _between(change: AlertChange) -> str:

@@ -1,4 +1,4 @@
-"""Alertmanager as a receiver: it is told what fires again and again, and groups, silences and routes by itself."""
+"""Sender of alerts to an Alertmanager, which groups, silences and routes them by itself."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from monitor.notify.settings import WebhookSettings
 
 RESEND_EVERY = timedelta(minutes=1)
 OUTLIVES = timedelta(hours=1)
-"""How long Alertmanager holds an alert to be firing that it hears no more of."""
+"""How long Alertmanager takes an alert for firing that it is sent no more."""
 RESOLVED_FOR = timedelta(minutes=15)
-"""How long it is told that an alert is over, as Prometheus does."""
+"""How long it is sent that an alert is over, as Prometheus does."""
 _PATH = "/api/v2/alerts"
 _RETRY = timedelta(seconds=10)
 logger = logging.getLogger(__name__)
@@ -47,15 +47,15 @@ def post_alerts(
 ) -> Attempt:
     """Say once of each alert, by its newest change, that it fires or that it is over.
 
-    A firing alert ends `outlives` from now unless it is told again; one that is over ended when that was found.
+    A firing alert ends `outlives` from now unless it is sent again; one that is over ended when that was found.
     """
     body = msgspec.json.encode([one for change in changes for one in _posted(change, external_url, now + outlives)])
     return deliver(pool, str(settings.url).rstrip("/") + _PATH, body, {}, now)
 
 
-def _posted(change: AlertChange, external_url: str, unless_told: datetime) -> list[PostedAlert]:
+def _posted(change: AlertChange, external_url: str, unless_sent_again: datetime) -> list[PostedAlert]:
     over = recorded_at(change)
-    newest = _as_posted(alert_of(change, external_url), unless_told if change.change == "firing" else over)
+    newest = _as_posted(alert_of(change, external_url), unless_sent_again if change.change == "firing" else over)
     if change.tier != "page" or change.is_floor:
         return [newest]
     # By its labels the warning, or the page, that it was before is another alert, which is over now.
@@ -63,7 +63,7 @@ def _posted(change: AlertChange, external_url: str, unless_told: datetime) -> li
 
 
 def _with_other_severity(change: AlertChange) -> AlertChange:
-    """Give the page as the warning that it was; where it is told as a warning, as the page that it may have been."""
+    """Give the page as the warning that it was; where it is sent as a warning, as the page that it may have been."""
     if change.verdict == "judge":
         return replace(change, verdict="undecided")
     return replace(change, details=msgspec.structs.replace(change.details, tier="warn"))
@@ -77,10 +77,10 @@ def _as_posted(alert: Alert, ends_at: datetime) -> PostedAlert:
 
 
 class AlertmanagerSender:
-    """Tells one Alertmanager of every alert that fires, each minute until it is over, and for 15 minutes that it is.
+    """Sends every alert that fires to one Alertmanager, each minute until it is over, and for 15 minutes its end.
 
-    So it knows them again after it was away, and forgets them an hour after the monitor is gone for good. Each change
-    is recorded once it was accepted; what is not accepted is tried again after 10 seconds, without end.
+    So the Alertmanager has them again after it was away, and drops them an hour after the monitor is gone for good.
+    Each change is recorded once it was accepted; what is not accepted is tried again after 10 seconds, without end.
     """
 
     def __init__(
@@ -145,5 +145,5 @@ class AlertmanagerSender:
         self.failed_attempts += 1
         self.problem = f"Alertmanager {self.settings.name}: {reason}"
         self._rests_until = now + _RETRY
-        logger.warning("Alertmanager %s is told again in %s: %s", self.settings.name, _RETRY, reason)
+        logger.warning("Alertmanager %s is tried again in %s: %s", self.settings.name, _RETRY, reason)
         return self._rests_until

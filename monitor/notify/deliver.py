@@ -1,4 +1,4 @@
-"""One attempt to deliver one message."""
+"""One attempt to deliver one message over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of a floor's alert."""
+"""Text of a floor's alert."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def floor_summary(change: AlertChange) -> str:
         return _silence(change, details) if change.change == "firing" else f"{name}: {change.reason}"
     if details is None:
         return f"{floor} of {name}: alert is over, {change.reason}"
-    told = (
+    share = (
         f"{_percent(details.share)} of {details.requests} {words.of} of {name} in the last "
         f"{duration(timedelta(seconds=details.window_seconds or 0))} {words.happened}"
     )
     if change.change == "resolved":
-        return f"{floor} of {name}: alert is over, only {told}"
+        return f"{floor} of {name}: alert is over, only {share}"
     mostly = f", mostly {details.mostly}" if details.mostly else ""
-    return f"{told}{mostly}; limit {_percent(details.limit)}"
+    return f"{share}{mostly}; limit {_percent(details.limit)}"
 
 
 def floor_lines(change: AlertChange) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which changes go out together: one message instead of one for each metric."""
+"""Grouping of changes into messages: one for all metrics of a deployment that change together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class WebhookMessage:
 
     @property
     def newest(self) -> tuple[AlertChange, ...]:
-        """The last change of each alert: what the message tells."""
+        """The last change of each alert: the contents of the message."""
         return tuple({change.alert_id: change for change in self.changes}.values())
 
     @property

@@ -1,4 +1,4 @@
-"""Where a person finds what a message is about."""
+"""Links from messages to our pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections to receivers: to public addresses and to the hosts that the settings name, and for a limited time."""
+"""Guarded connections to receivers: public addresses and named hosts only, and for a limited time."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def refusal(address: str) -> str | None:
     """Say why an IP address is not public: private, loopback, link-local, multicast and so on; None where it is.
 
     An IPv6 address that stands for one of IPv4 (mapped, 6to4, NAT64 by the well-known prefix) is judged by that; Teredo
-    and NAT64 by the local prefix are refused. A prefix that an operator has chosen for NAT64 cannot be told.
+    and NAT64 by the local prefix are refused. A prefix that an operator has chosen for NAT64 cannot be recognised.
     """
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):

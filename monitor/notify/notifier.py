@@ -1,4 +1,4 @@
-"""Tells every receiver in a thread of its own, so that no receiver holds up another, nor the monitor."""
+"""Threads that send alerts, one for each receiver, so that none delays another or the monitor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GOODBYE_SECONDS = 5.0
 
 
 class Notifier:
-    """Delivers each pending change of the alert book to each receiver at least once; see `WebhookSender`."""
+    """Delivers each pending change of alerts to each receiver at least once; see `WebhookSender`."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Notifier:
         return "; ".join(problem for one in self._receivers if (problem := one.problem)) or None
 
     def set_silences(self, silences: Sequence[Silence], *, is_certain: bool = True) -> None:
-        """Hold back by these from the next look on; where it is not certain that they are all, those before stay."""
+        """Hold back by these from now on; where it is not certain that they are all, those before stay."""
         for receiver in self._receivers:
             if isinstance(receiver, WebhookSender) and (is_certain or receiver.silences is None):
                 receiver.silences = silences
@@ -106,7 +106,7 @@ class Notifier:
                 thread.join(max(0.0, until - time.monotonic()))
 
     def wake(self) -> None:
-        """Say that the book may have news; returns at once."""
+        """Have the receivers look for new changes; returns at once."""
         for news in self._news:
             news.set()
 

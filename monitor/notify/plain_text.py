@@ -1,4 +1,4 @@
-"""How messages write times, lengths of time and names."""
+"""Times, durations and names as messages write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When to try again."""
+"""Delays between the attempts to deliver a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A message by which people see that a receiver is set up well."""
+"""Test message, by which people see that a receiver is set up well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is told about regressions."""
+"""Settings of the receivers of alerts."""
 
 from __future__ import annotations
 

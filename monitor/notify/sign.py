@@ -1,4 +1,4 @@
-"""The signature by which a receiver knows that a webhook is ours and new."""
+"""Signature of a webhook, by which its receiver knows that it is ours and new."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One receiver of webhooks: what it has still to be told, its retries, and what came of it."""
+"""Sender of webhooks to one receiver: its messages, retries and records."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Settled:
 
 
 class WebhookSender:
-    """Delivers each pending change of the alert book to one receiver at least once, under the same webhook-id.
+    """Delivers each pending change of alerts to one receiver at least once, under the same webhook-id.
 
     Changes go through stages: those that are silenced are held back, the others grouped into messages, and a message
     is signed, sent and recorded. Changes of one alert go out in their order. After a failure the receiver has a rest
@@ -61,13 +61,13 @@ class WebhookSender:
     ) -> None:
         self.settings = settings
         self.silences = silences
-        """Also those that are over. None while nobody knows them: so long nobody is told."""
+        """Also those that are over. None while they are not known: so long nothing is sent."""
         self.gone = False
         """Whether it answered 410: it is not asked again until the process ends."""
         self.failed_attempts = 0
         """Attempts since the start that did not deliver, or could not be recorded."""
         self.problem: str | None = None
-        """Why the last attempt did not deliver, or was not recorded, if so and while anything is to be told."""
+        """Why the last attempt did not deliver, or was not recorded, while anything is pending."""
         self._alerts = alerts
         self._pool = pool
         self._external_url = external_url
@@ -104,7 +104,7 @@ class WebhookSender:
         waiting: dict[str, datetime] = {}
         began = time.monotonic()
         held = self._hold_back([silence for silence in silences if now < silence.until], now)
-        for message in messages(self._to_tell(held, now), self._group):
+        for message in messages(self._to_send(held, now), self._group):
             if self._rests_until is not None and now < self._rests_until:
                 return self._rests_until
             if time.monotonic() - began > _LONGEST_RUN_SECONDS:
@@ -141,7 +141,7 @@ class WebhookSender:
                 self._alerts.record_silence(change, self.settings.name, silence.reason, now, silence.until)
         return held
 
-    def _to_tell(self, held: Collection[str], now: datetime) -> list[AlertChange]:
+    def _to_send(self, held: Collection[str], now: datetime) -> list[AlertChange]:
         pending = self._alerts.pending(self.settings.name, now)
         return [change for change in pending if change.change_id not in held]
 
@@ -196,7 +196,7 @@ class WebhookSender:
     def _give_up(self, message: WebhookMessage, reason: str, now: datetime) -> datetime | None:
         for change in message.changes:
             logger.error(
-                "Webhook %s was not told that %s of %s is %s: %s. Check the webhook's url and receiver.",
+                "Webhook %s did not get that %s of %s is %s: %s. Check the webhook's url and receiver.",
                 self.settings.name, change.key.metric, change.key.deployment, change.change, reason,
             )  # fmt: skip
         self._unrecorded[message.message_id] = _Settled("undeliverable", reason, now)

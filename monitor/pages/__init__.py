@@ -1,1 +1,1 @@
-"""The pages over HTTP: overview, deployment, `/metrics` and `/healthz`."""
+"""Web pages of the monitor, its `/metrics` and its `/healthz`."""

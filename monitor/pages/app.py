@@ -1,4 +1,4 @@
-"""The monitor's pages over HTTP: `/`, `/deployment?name=...`, `/metrics` and `/healthz`."""
+"""Web application of the monitor: `/`, `/deployment?name=...`, `/metrics` and `/healthz`."""
 
 from __future__ import annotations
 

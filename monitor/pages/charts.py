@@ -1,4 +1,4 @@
-"""Shapes of the page's small charts, as SVG path data."""
+"""Shapes of the pages' small charts, as SVG path data."""
 
 from __future__ import annotations
 

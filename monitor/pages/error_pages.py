@@ -1,4 +1,4 @@
-"""Pages for addresses that lead nowhere, and for errors: they say what is wrong and where to go on."""
+"""Error pages: they say what is wrong with an address, and where to go on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the pages write numbers, times and lengths of time."""
+"""Filters of the templates: numbers, times and durations as the pages write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the overview page says, worked out of a snapshot."""
+"""Contents of the overview page and of a deployment's page, made from a snapshot."""
 
 from __future__ import annotations
 

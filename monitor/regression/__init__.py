@@ -1,4 +1,7 @@
-"""Has the quality of a deployment's answers fallen, and since when? Pure code: no files, no network, no clock."""
+"""Regression detection: has the quality of a deployment's answers fallen, and since when?
+
+Pure code: no files, no network, no clock.
+"""
 
 from monitor.regression.detector import Detector
 from monitor.regression.e_detector.betting import Interval, mean_interval

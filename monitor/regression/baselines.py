@@ -1,4 +1,4 @@
-"""What is usual for each segment of a stream."""
+"""Baselines of the segments of a stream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TRIES = 2
 
 
 class Baselines:
-    """The reference of a stream, and of its segments once it is large enough to tell them apart.
+    """The reference of a stream, and of its segments once it is large enough to divide.
 
     Until then, and where no attribute explains the scores, there is one segment, of all. Segments are chosen at the
     first look at the reference with four times `reference_observations` conversations: from as many, their bounds,

@@ -1,4 +1,4 @@
-"""One stream's detector: learns a reference, watches for a regression, then for its end."""
+"""Detector of one stream: it learns a reference, watches for a regression, then for its end."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Detector:
 
     @property
     def beyond(self) -> Mapping[str, int]:
-        """How many conversations have values beyond those that are told apart, by attribute; see `TrafficClasses`."""
+        """How many conversations have values beyond the first 500, by attribute; see `TrafficClasses`."""
         return self._classes.beyond
 
     def update(self, batch: Sequence[Observation], streams: int = 1) -> Reading | None:
@@ -135,7 +135,7 @@ class Detector:
         return begin + self._baselines.until_change(found.between(begin, end))
 
     def _take_run(self, run: Observations, log_page_thresholds: Floats) -> tuple[int, Reading | None]:
-        """Take in batches up to the first after which there is something to tell; gives how many these were."""
+        """Take in batches up to the first after which a reading is due; gives how many these were."""
         was_on, baselines = self._worse.is_on, self._baselines
         numbers, levels, shares = baselines.numbers(run), baselines.levels, baselines.whole_shares
         level, ceiling, ceilings = baselines.whole.baseline, baselines.whole.ceiling, baselines.ceilings
@@ -160,7 +160,7 @@ class Detector:
         self._log_page_threshold = float(log_page_thresholds[taken - 1])
         self._reading = None
         self._remember(run)
-        return taken, self._tell(changed, run.starts[-1])
+        return taken, self._reading_after(changed, run.starts[-1])
 
     def _remember(self, run: Observations) -> None:
         kept = self._settings.reference_observations
@@ -168,7 +168,7 @@ class Detector:
         self._batch_starts = np.concatenate([self._batch_starts, run.starts])[-kept:].copy()
         self._batch_sizes = np.concatenate([self._batch_sizes, run.sizes])[-kept:].copy()
 
-    def _tell(self, changed: Literal["on", "off"] | None, start: np.int64) -> Reading | None:
+    def _reading_after(self, changed: Literal["on", "off"] | None, start: np.int64) -> Reading | None:
         if changed == "off":
             began, self._change, self._tier = self._change, None, None
             recovery, self._history = self._history.rise(self._fallen), BatchHistory()
@@ -191,7 +191,7 @@ class Detector:
         known = reference.interval if changed else None
         smallest_drop, delay = self._power()
         parts = self._split(since or self._window)
-        told = parts if parts and len(reference.references) > 1 else Decomposition(())
+        shown = parts if parts and len(reference.references) > 1 else Decomposition(())
         settings = self._settings
         return Reading(
             status=self.status,
@@ -225,8 +225,8 @@ class Detector:
             delay=delay,
             within=parts.within if parts else None,
             mix=parts.mix if parts else None,
-            segments=told.segments,
-            most_worsened=self._named(told),
+            segments=shown.segments,
+            most_worsened=self._named(shown),
             not_learned=self._not_learned(),
             beyond=tuple(sorted(self.beyond.items())),
         )

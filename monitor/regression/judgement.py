@@ -1,4 +1,4 @@
-"""The judgement on a regression: what changed, the application or its judge, and by how much the judge did."""
+"""Types of a judgement on a regression: what changed, the application or its judge, and by how much the judge did."""
 
 from __future__ import annotations
 

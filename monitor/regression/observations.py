@@ -1,4 +1,4 @@
-"""What a detector looks at: conversations, one by one and, as a year of them is many, in columns."""
+"""Observations of a detector: conversations, one by one, and in columns, as a year of them is many."""
 
 from __future__ import annotations
 

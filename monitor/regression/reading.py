@@ -1,4 +1,4 @@
-"""What goes into a detector and what it says."""
+"""Types of what is known of a stream: its key, its reading, and its transitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is usual for a stream: the mean that a regression is measured against."""
+"""Reference of a stream: the mean that a regression is measured against."""
 
 from __future__ import annotations
 

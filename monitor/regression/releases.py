@@ -1,4 +1,4 @@
-"""From when on is a deployment another one, that learns anew what is usual?"""
+"""Marks of releases, from which on a stream learns its reference anew."""
 
 from __future__ import annotations
 

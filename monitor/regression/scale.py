@@ -1,4 +1,4 @@
-"""Where a metric's values stand between its worst and its best."""
+"""Scale of a metric, from its worst to its best value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an installation may decide about regressions."""
+"""Settings of regression detection."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Self
 from annotated_types import Ge, Gt, Lt
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
-from lake import reads_seconds
+from lake.service.durations import reads_seconds
 
 Duration = Annotated[timedelta, BeforeValidator(reads_seconds("smhd"))]
 """`30s`, `15m`, `1h`, `7d`, a number of seconds, or what ISO 8601 has, `PT1H`."""
@@ -36,8 +36,8 @@ class RegressionSettings(BaseModel):
     """How long a stream learns at the least: a day has both day and night in it."""
 
     segment_by: tuple[str, ...] = ("language", "question_length")
-    """What of `scores.segment` traffic may be told apart by. What the application decides itself (`model`, `contexts`)
-    is not a part of it by default: a turn to a worse model, or to answers without contexts, would be no regression."""
+    """The attributes of `scores.segment` by which traffic may be divided. What the application decides itself (`model`,
+    `contexts`) is not among them by default: a turn to a worse model, or to no contexts, would be no regression."""
 
     @model_validator(mode="after")
     def _more_than_one_batch(self) -> Self:

@@ -1,4 +1,4 @@
-"""All streams: new rows of `scores` in, regressions that begin or end out."""
+"""The detectors of all streams: new rows of `scores` in, regressions that begin or end out."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Streams:
     - A sampling probability of null counts as 1.
     - A conversation is of the class of traffic (`segment`) of its first score in the batch; one that cannot be read is
       none, so that its score counts like one of an unknown class.
-    - An attribute of traffic with too many values is named in the log, once, see `TrafficClasses`.
+    - An attribute of traffic with too many values is named in the log, once; see `TrafficClasses`.
     - A metric's range is laid on the scale from 0 (worst) to 1 (best), see `Scale`; one that has no better end or no
       two ends is not watched (`no_scale`). A metric whose range or direction changes is a new stream.
     - Batches of all streams are taken in by their ends. The evidence that pages grows with the number of metrics of
@@ -63,7 +63,7 @@ class Streams:
       again comes to the same alarms.
     - With the first batch that begins after a release that was marked (`Releases`), a stream learns its reference anew.
     - A stream in which an error arises stops, and the others go on: what its detector knows may be the half of a batch,
-      so nothing more is fed to it or read from it, and an alert that is open stays so. What it had found is told. Its
+      so nothing more is fed to it or read from it, and an alert that is open stays so. What it had found stays. Its
       new rows are left out (`stopped`). Only new `Streams`, which read all rows again, watch it again.
 
     Not safe for use by several threads at once.
@@ -73,14 +73,14 @@ class Streams:
         self._settings = settings
         self._releases = releases or Releases()
         self._streams: dict[tuple[StreamKey, Scale], _Stream] = {}
-        self._sorter = ScoreGrouper(settings.segment_by)
-        self._told: set[str] = set()
+        self._grouper = ScoreGrouper(settings.segment_by)
+        self._logged: set[str] = set()
         """Attributes with too many values that the log has named."""
 
     @property
     def skipped(self) -> Mapping[SkipReason, int]:
         """How many rows took no part, by reason."""
-        return dict(self._sorter.skipped)
+        return dict(self._grouper.skipped)
 
     @property
     def stopped(self) -> Mapping[StreamKey, Exception]:
@@ -98,7 +98,7 @@ class Streams:
         An error leaves all streams as they were.
         """
         # What is far in the future would close every batch until then.
-        for news in list(self._sorter.sort(scores, now + self._settings.grace)):
+        for news in list(self._grouper.group(scores, now + self._settings.grace)):
             stream = self._streams.get((news.key, news.scale))
             if stream is None:
                 batches = Batches(self._settings.batch, self._settings.grace)
@@ -109,7 +109,7 @@ class Streams:
             if stream.error is None:
                 stream.batches.add(news.rows)
             else:
-                self._sorter.skipped["stopped"] += len(news.rows)
+                self._grouper.skipped["stopped"] += len(news.rows)
 
     def advance(self, now: datetime) -> list[Transition]:
         """Close batches; returns what began or ended, in order of time.
@@ -126,7 +126,7 @@ class Streams:
                 if closed is not None:
                     # One by one: what was found before an error stays.
                     found.extend((one, scale.is_reversed) for one in self._advance(key, scale, stream, closed, begun))
-                    self._tell_beyond(key, stream.detector)
+                    self._log_beyond(key, stream.detector)
             except Exception as error:
                 _stop(key, stream, error)
         return [transition for transition, _ in sorted(found, key=lambda one: (one[0].at, one[0].key, one[1]))]
@@ -212,12 +212,12 @@ class Streams:
             for place, reading in stream.detector.changes(run, streams[first : first + size]):
                 yield first + place, reading
 
-    def _tell_beyond(self, key: StreamKey, detector: Detector) -> None:
-        for name in sorted(detector.beyond.keys() - self._told):
-            self._told.add(name)
+    def _log_beyond(self, key: StreamKey, detector: Detector) -> None:
+        for name in sorted(detector.beyond.keys() - self._logged):
+            self._logged.add(name)
             logger.warning(
-                "monitor.regression.segment_by names %s, which has too many values to tell traffic apart by, seen "
-                "first in %s of %r: the %d that came first are told apart, what comes later is taken together. Take it "
+                "monitor.regression.segment_by names %s, which has too many values to divide traffic by, seen "
+                "first in %s of %r: the %d that came first are kept apart, what comes later is taken together. Take it "
                 "out of segment_by; the page counts the conversations.", name, key.metric, key.deployment, MOST_VALUES,
             )  # fmt: skip
 

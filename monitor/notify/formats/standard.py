@@ -1,4 +1,4 @@
-"""The body of a webhook: Alertmanager's shape, version 4, with our own `data` beside it."""
+"""The standard format of a webhook's body: Alertmanager's shape, version 4, with our own `data` beside it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class WebhookBody(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def webhook_body(changes: Sequence[AlertChange], receiver: str, external_url: str) -> bytes:
-    """Give the JSON that tells `receiver` of changes of one deployment, all `firing` or all `resolved`.
+    """Give the JSON of changes of one deployment, all `firing` or all `resolved`, for `receiver`.
 
     `alerts` and `data` are in the order of `changes`; labels and annotations that all alerts share are common.
     `external_url` is where our pages are. The same changes always give the same bytes.

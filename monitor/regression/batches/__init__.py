@@ -1,1 +1,1 @@
-"""Scores of a stream, grouped into conversations and batches of event time."""
+"""Batches: scores grouped by stream, then into conversations and batches of event time."""

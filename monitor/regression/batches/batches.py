@@ -1,4 +1,4 @@
-"""Batches of event time: which scores are looked at together, and when."""
+"""Batches of event time: the scores of one stream that are looked at together."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ClosedBatches:
 
 
 class Batches:
-    """Sorts one stream's scores into batches of event time and closes each once the stream has passed it.
+    """Puts one stream's scores into batches of event time and closes each once the stream has passed it.
 
     Batches begin at whole multiples of `length` since 1970. One closes when a time at least `grace` after its end
     has been seen. A score that comes later joins the oldest batch that is still open, as if it had been asked at

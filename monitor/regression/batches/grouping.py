@@ -1,4 +1,4 @@
-"""Sorts rows of `scores` by stream, in columns: a year of them is millions."""
+"""Grouping of rows of `scores` by stream, in columns, as a year of them is millions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from monitor.regression.segments.partition import in_use, segment_of
 SkipReason = Literal[
     "backfill", "no_value", "no_stream", "no_time", "future", "no_scale", "out_of_range", "bad_probability", "stopped"
 ]
-"""Why a row takes no part."""
+"""Why a row is skipped."""
 
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.int64]
@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StreamRows:
-    """News of one stream: the times of all its rows, and those rows that have a score."""
+    """New rows of one stream: the times of all of them, and those that have a score."""
 
     key: StreamKey
     scale: Scale
@@ -63,12 +63,12 @@ class ScoreGrouper:
     """Gives each stream its rows, and counts those that cannot be used; the first of each reason is logged."""
 
     def __init__(self, segment_by: tuple[str, ...] = ()) -> None:
-        """`segment_by` are the attributes of `scores.segment` that tell classes of traffic apart."""
+        """`segment_by` are the attributes of `scores.segment` by which traffic is divided into classes."""
         self._segment_by = segment_by
         self.skipped: Counter[SkipReason] = Counter()
 
-    def sort(self, scores: pa.Table, latest: datetime) -> Iterator[StreamRows]:
-        """Sort rows of `scores`, in any order; a stream may come twice. Rows after `latest` are of the future."""
+    def group(self, scores: pa.Table, latest: datetime) -> Iterator[StreamRows]:
+        """Group rows of `scores`, in any order; a stream may come twice. Rows after `latest` are of the future."""
         table = scores.select(_COLUMNS).combine_chunks()
         table = table.filter(pa.array(self._in_time(table, latest)))
         columns = _Columns.of(table, self._segment_by)

@@ -1,4 +1,4 @@
-"""The worst answers of each batch, of which an alert names some."""
+"""The worst answers of each batch, for the texts of alerts."""
 
 from __future__ import annotations
 

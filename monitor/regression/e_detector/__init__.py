@@ -1,1 +1,1 @@
-"""The e-detector: sequential tests of a mean by betting, and what they need."""
+"""The e-detector: sequential tests of a mean by betting, with change points and power."""

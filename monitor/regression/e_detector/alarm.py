@@ -1,4 +1,4 @@
-"""Goes on when a mean has moved above its level, and off when it is back."""
+"""Alarm that goes on when a mean has moved above its level, and off when it is back."""
 
 from __future__ import annotations
 

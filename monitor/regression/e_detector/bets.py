@@ -1,4 +1,4 @@
-"""What is bet on: the conversations of many batches, each at its segment's level."""
+"""Bets on the conversations of many batches, each at its segment's level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bets on the mean of bounded values, and the interval of the mean that no bet could refute."""
+"""Confidence sequences of the mean of bounded values, by betting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When did a mean change?"""
+"""Estimate of when a mean changed, with its interval."""
 
 from __future__ import annotations
 

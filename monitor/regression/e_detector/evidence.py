@@ -1,4 +1,4 @@
-"""The e-detector: evidence, gathered batch by batch, that a mean has moved above a level."""
+"""Evidence, gathered batch by batch, that a mean has moved above a level: the e-detector."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SUMMED = 512
 
 @dataclass(frozen=True)
 class Trajectory:
-    """How evidence goes on over a run of batches: of each bet after each step, the first of which is before all.
+    """The evidence over a run of batches: of each bet after each step, the first of which is before all.
 
     `steps` are the steps that each batch of the run ends with; a batch without a value takes none.
     """

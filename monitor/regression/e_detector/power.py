@@ -1,4 +1,4 @@
-"""How small a drop would be seen, and how soon?"""
+"""Power of the detector: how small a drop would be found, and how soon."""
 
 from __future__ import annotations
 

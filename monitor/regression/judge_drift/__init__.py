@@ -1,1 +1,1 @@
-"""The detection of changed judges, by anchors that they score again and again."""
+"""Judge drift: detectors of changed judges, by anchors that they score again and again."""

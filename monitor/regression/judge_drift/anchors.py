@@ -1,4 +1,4 @@
-"""The judges of all streams: new rows of `anchors` in, what has become of each judge out."""
+"""The judge drift detectors of all streams: new rows of `anchors` in, a reading of each judge out."""
 
 from __future__ import annotations
 

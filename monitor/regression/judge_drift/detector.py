@@ -1,4 +1,4 @@
-"""Has the judge of one stream changed? Its anchors tell: answers that it scores again and again."""
+"""Detector of a changed judge of one stream, by anchors: answers that it scores again and again."""
 
 from __future__ import annotations
 

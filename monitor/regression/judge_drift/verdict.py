@@ -1,4 +1,4 @@
-"""What has changed where scores fell: the application, its judge, or both?"""
+"""Verdict on a regression: whether the application changed, its judge, or both."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The segments of a stream's traffic: which there are, and what each has in a change of the mean."""
+"""Segments of a stream's traffic, and the part that each has in a change of the mean."""

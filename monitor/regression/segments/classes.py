@@ -1,4 +1,4 @@
-"""The classes of a stream's traffic, of which there may be no end."""
+"""Numbering of the classes of a stream's traffic, bounded in memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_CLASSES = 10_000
 class TrafficClasses:
     """Numbers the classes of one stream's conversations, and keeps no more of them than can matter.
 
-    Of each attribute the 500 values that come first are told apart, and of all classes the 10,000 that come first; what
+    Of each attribute the 500 values that come first are kept apart, and of all classes the 10,000 that come first; what
     is beyond is of the others (`SegmentPartition`) for good. A value that a twentieth of the conversations have is
     among the first 500 unless the attribute is a person or a text, by which nothing can be divided.
     """

@@ -1,4 +1,4 @@
-"""How much of a change of a mean comes from the segments, and how much from their shares?"""
+"""Decomposition of a change of a mean: the part from the segments' means, and the part from their shares (mix)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Decomposition:
 
 
 def decompose(names: tuple[str, ...], before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> Decomposition:
-    """Split a change; `before` and `after` are shares and means by segment, a mean nan where the share is 0.
+    """Decompose a change; `before` and `after` are shares and means by segment, a mean nan where the share is 0.
 
     Segments that are in neither are left out.
     """

@@ -1,4 +1,4 @@
-"""Which classes of a stream's traffic are told apart."""
+"""Choice of the segments of a stream's traffic, from the classes that it has."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class SegmentPartition:
         for one, number in classes.items():
             sizes[_only(one, by)] += number
         ordered = sorted(sizes, key=lambda one: (-sizes[one], one))
-        told = [one for one in ordered if sizes[one] >= _LEAST and all(value != BEYOND for _, value in one)]
-        kept = told[: _MOST if len(ordered) <= _MOST else _MOST - 1]
+        large = [one for one in ordered if sizes[one] >= _LEAST and all(value != BEYOND for _, value in one)]
+        kept = large[: _MOST if len(ordered) <= _MOST else _MOST - 1]
         others = sizes.total() - sum(sizes[one] for one in kept)
         while kept and 0 < others < _LEAST:
             others += sizes[kept.pop()]

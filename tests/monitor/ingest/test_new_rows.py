@@ -69,7 +69,7 @@ def test_one_that_looks_too_late_is_told(rows: Any, lake: Lake):
     for path in Path(lake.table(SCORES, "a").uri).rglob("*"):
         os.utime(path, (time.time() - 3600,) * 2)
     erase(lake, Subject(user="nobody"), datetime.now(UTC))
-    with pytest.raises(TableReplacedError, match="cannot be told any more"):
+    with pytest.raises(TableReplacedError, match="are not known any more"):
         take(new_rows)
     assert sorted(take(NewRows(lake))) == ["one", "two"]
 
