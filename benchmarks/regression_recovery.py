@@ -38,7 +38,7 @@ def recovery(stream: Counts, means: Floats, tolerance: float) -> float:
     none = np.zeros(len(hours), dtype=np.intp)
     found = Observations(_START + hours * _HOUR, means[types], np.ones(len(hours)), none, begins_of(hours))
     detector = Detector(RegressionSettings(tolerance=tolerance))
-    told = detector.take(found, np.ones(found.batches, dtype=np.intp))
+    told = list(detector.changes(found, np.ones(found.batches, dtype=np.intp)))
     at = [(int(hours[found.begins[place]]) + 1, reading.status) for place, reading in told]
     if not any(_FALL < hour <= _BACK and status == "regressed" for hour, status in at):
         return math.nan

@@ -86,7 +86,7 @@ def sampling(generator: np.random.Generator, law: Floats, *, weighted: bool) -> 
     if closed is None:
         return False
     found = closed.observations
-    return bool(detector.take(found, np.ones(found.batches, dtype=np.intp)))
+    return any(True for _ in detector.changes(found, np.ones(found.batches, dtype=np.intp)))
 
 
 def main() -> None:

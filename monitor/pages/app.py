@@ -38,6 +38,15 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> Fas
     """Give the application that shows a monitor's newest snapshot; it never reads the lake."""
     app = FastAPI(title="dialwatch monitor", docs_url=None, redoc_url=None, openapi_url=None)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
+    templates = _templates()
+    _add_headers(app)
+    _add_routes_for_machines(app, monitor, settings)
+    _add_pages(app, monitor, templates)
+    add_error_pages(app, templates)
+    return app
+
+
+def _templates() -> Environment:
     templates = Environment(
         loader=PackageLoader("monitor.pages"),
         autoescape=True,
@@ -46,14 +55,19 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> Fas
         lstrip_blocks=True,
     )
     templates.filters.update(FILTERS | {"page_of": page_of})
-    registry = registry_of(lambda: monitor.snapshot, monitor.health, lambda: monitor.failures, settings)
-    add_error_pages(app, templates)
+    return templates
 
+
+def _add_headers(app: FastAPI) -> None:
     @app.middleware("http")
     async def protect(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
         response = await call_next(request)
         response.headers.update(_HEADERS)
         return response
+
+
+def _add_routes_for_machines(app: FastAPI, monitor: Monitor, settings: MonitorSettings | None) -> None:
+    registry = registry_of(lambda: monitor.snapshot, monitor.health, lambda: monitor.failures, settings)
 
     @app.get("/metrics")
     def metrics(request: Request) -> Response:
@@ -65,12 +79,13 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> Fas
         health = monitor.health()
         return JSONResponse(jsonable_encoder(asdict(health)), status_code=200 if health.healthy else 503)
 
+
+def _add_pages(app: FastAPI, monitor: Monitor, templates: Environment) -> None:
     @app.get("/")
     def overview() -> HTMLResponse:
         snapshot = monitor.snapshot
-        page = overview_of(snapshot) if snapshot else None
         text = templates.get_template("overview.html").render(
-            page=page,
+            page=overview_of(snapshot) if snapshot else None,
             collector_stats=snapshot.collector_stats if snapshot else None,
             silences=snapshot.silences if snapshot else (),
             health=monitor.health(),
@@ -84,9 +99,7 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> Fas
         state = snapshot.deployments.get(name) if snapshot else None
         card, axis = card_of(name, state) if state else (None, None)
         silences = [one for one in snapshot.silences if one.deployment in (None, name)] if snapshot else []
-        text = templates.get_template("deployment_page.html").render(
+        text = templates.get_template("deployment.html").render(
             name=name, card=card, axis=axis, silences=silences, snapshot=snapshot, summary=summary
         )
         return HTMLResponse(text, status_code=404 if snapshot and not state else 200)
-
-    return app

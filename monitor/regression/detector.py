@@ -77,19 +77,14 @@ class Detector:
         Returns the reading if a regression fires or reaches the next tier (its status is REGRESSED) or is resolved
         (WATCHING), else None.
         """
-        found = self.take(Observations.of(batch), np.array([streams]))
-        return found[0][1] if found else None
-
-    def take(self, found: Observations, streams: Integers) -> list[tuple[int, Reading]]:
-        """Take in batches, in order of time, each with the number of streams of the fleet; see `update`.
-
-        Returns the place and the reading of each batch that has one. In whatever portions they come, batches give the
-        same to the last bit.
-        """
-        return list(self.changes(found, streams))
+        return next((reading for _, reading in self.changes(Observations.of(batch), np.array([streams]))), None)
 
     def changes(self, found: Observations, streams: Integers) -> Iterator[tuple[int, Reading]]:
-        """Do as `take`, and give each reading before later batches are taken in: an error in those does not lose it."""
+        """Take in batches, in order of time, each with the number of streams of the fleet; see `update`.
+
+        Gives the place and the reading of each batch that has one, before later batches are taken in: an error in those
+        does not lose it. In whatever portions they come, batches give the same to the last bit.
+        """
         log_page_thresholds = self._settings.log_page_threshold(1) + np.log(streams)
         mine = self._classes.numbered(found.ordered())
         begin = 0

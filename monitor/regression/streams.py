@@ -87,11 +87,6 @@ class Streams:
         """Streams that are no longer watched, and the error for which they have stopped."""
         return {key: stream.error for key, (_, stream) in self._newest().items() if stream.error is not None}
 
-    def feed(self, scores: pa.Table, now: datetime) -> list[Transition]:
-        """Take in new rows of `scores` and close batches: `add` and `advance` in one."""
-        self.add(scores, now)
-        return self.advance(now)
-
     def add(self, scores: pa.Table, now: datetime) -> None:
         """Take in new rows of `scores`, in any order. All of them that are known are to be added before `advance`.
 

@@ -32,11 +32,6 @@ class JudgeCosts:
         of_day = {label: amount for (label, paid_on), amount in self.days.items() if paid_on == day}
         return of_each_judge(of_day).get(judge, 0) / PER_UNIT
 
-    @property
-    def total(self) -> float:
-        """Price of all calls of judges."""
-        return sum(self.amounts.values()) / PER_UNIT
-
     def with_rows(self, rows: pa.Table) -> JudgeCosts:
         """Add rows (columns JUDGE_COST_COLUMNS)."""
         return JudgeCosts(add_counts(self.amounts, _amounts(rows)), _latest_days(self.days, _amounts_a_day(rows)))

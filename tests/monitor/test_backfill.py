@@ -8,6 +8,7 @@ import pytest
 
 from lake import ALERTS, Lake
 from monitor import Monitor
+from monitor.stats.sums import PER_UNIT
 
 METRIC = "faithfulness_kprecision"
 ALERT_COLUMNS = ["change_id", "alert_id", "change", "changed_at", "reference_mean", "current_mean", "log_evidence"]
@@ -44,7 +45,7 @@ def test_they_are_drawn_and_paid_for_and_in_no_other_number(monitor: Monitor, ro
     assert (after.evaluations, after.skips, after.last_scored_at) == (3, {"no_answer": 1}, before.last_scored_at)
     assert after.metrics[METRIC].histogram == before.metrics[METRIC].histogram
     assert sum(after.metrics[METRIC].histogram.counts) == 2
-    assert seen_after.judge_costs.total == 3.0
+    assert sum(seen_after.judge_costs.amounts.values()) == 3 * PER_UNIT
     assert len(after.metrics[METRIC].values_over_time.quarters) == 2
 
 

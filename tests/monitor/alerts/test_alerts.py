@@ -22,6 +22,7 @@ from monitor.regression import (
     Transition,
     Verdict,
 )
+from tests.monitor.regression.feeding import feed
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -378,9 +379,9 @@ def test_a_restart_in_the_middle_changes_nothing_in_the_table(lake: Lake, score_
     for end in range(60, 361, 60):
         now = score_rows[end - 1]["requested_at"]
         streams, alerts = Streams(settings), AlertStore(lake)
-        alerts.record(streams.feed(SCORES.rows(score_rows[:end]), now), now)
+        alerts.record(feed(streams, SCORES.rows(score_rows[:end]), now), now)
         alerts.close_obsolete(streams.readings(), {KEY: now}, {KEY.deployment}, now)
-    whole = Streams(settings).feed(SCORES.rows(score_rows), NOW)
+    whole = feed(Streams(settings), SCORES.rows(score_rows), NOW)
     assert {(row["change"], row["changed_at"]) for row in rows_of(lake)} == {(t.change, t.at) for t in whole}
     assert len(rows_of(lake)) == 3
     assert [t.change for t in whole] == ["firing", "firing", "resolved"]

@@ -38,7 +38,9 @@ def changes(detector: Detector, number: int, batches: list[NDArray[np.float64]])
     begins = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     of_one = np.zeros(len(at), dtype=np.intp)
     found = Observations(at, np.concatenate(batches), np.ones(len(at)), of_one, begins)
-    return [(number + place, reading) for place, reading in detector.take(found, np.ones(len(batches), dtype=np.intp))]
+    return [
+        (number + place, reading) for place, reading in detector.changes(found, np.ones(len(batches), dtype=np.intp))
+    ]
 
 
 def learned(values: NDArray[np.float64], chosen: RegressionSettings = SETTINGS) -> Detector:

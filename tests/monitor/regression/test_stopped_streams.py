@@ -12,6 +12,7 @@ from monitor.regression import (
 )
 from monitor.regression.arrays import microseconds
 from monitor.regression.observations import Observations
+from tests.monitor.regression.feeding import feed
 from tests.monitor.regression.test_streams import HOUR, KEY, NOW, SETTINGS, START, feed_all, hourly_scores, row
 
 
@@ -29,7 +30,7 @@ def test_a_stream_in_which_an_error_arises_stops_and_the_others_go_on(
     expected = feed_all([*rows, *others])[1]
     streams, found = Streams(SETTINGS), []
     for begin, end in pairwise([0, 6, 200, len(rows)]):
-        found += streams.feed(SCORES.rows([*others[begin:end], *rows[begin:end]]), NOW)
+        found += feed(streams, SCORES.rows([*others[begin:end], *rows[begin:end]]), NOW)
         if not begin:
             monkeypatch.setattr(streams._streams[bad, Scale(0.0, 1.0)].detector, method, broken)
         assert set(streams.readings()) == ({KEY} if end > 6 or method == "_read" else {KEY, bad})
@@ -61,7 +62,7 @@ def test_a_stream_that_stopped_before_its_scale_changed_is_not_in_the_way(monkey
     streams = feed_all(hourly_scores(20, 1000))[0]
     with monkeypatch.context() as failing:
         failing.setattr(Detector, "changes", broken)
-        streams.feed(SCORES.rows([row(START + 20 * HOUR, 0.8), row(START + 30 * HOUR, 0.8)]), NOW)
+        feed(streams, SCORES.rows([row(START + 20 * HOUR, 0.8), row(START + 30 * HOUR, 0.8)]), NOW)
     assert list(streams.stopped) == [KEY]
-    streams.feed(SCORES.rows([row(START + hour * HOUR, 1.6, **ends) for hour in range(40, 50)]), NOW)
+    feed(streams, SCORES.rows([row(START + hour * HOUR, 1.6, **ends) for hour in range(40, 50)]), NOW)
     assert (list(streams.stopped), list(streams.readings())) == ([], [KEY])

@@ -20,6 +20,7 @@ from monitor.regression import (
     Streams,
     Transition,
 )
+from tests.monitor.regression.feeding import feed
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -57,7 +58,7 @@ def feed_all(rows: list[dict[str, Any]], cuts: list[int] | None = None) -> tuple
     streams, transitions = Streams(SETTINGS), []
     edges = [0, *sorted(cuts or []), len(rows)]
     for begin, end in pairwise(edges):
-        transitions += streams.feed(SCORES.rows(rows[begin:end]), NOW)
+        transitions += feed(streams, SCORES.rows(rows[begin:end]), NOW)
     return streams, transitions
 
 
@@ -143,13 +144,13 @@ def test_after_a_marked_release_the_new_level_is_what_is_usual(cuts: list[int]) 
         one["value"] /= 4
     found, streams = [], Streams(SETTINGS, released(19.5, metric=KEY.metric))
     for begin, end in pairwise([0, *sorted(cuts), len(rows)]):
-        found += streams.feed(SCORES.rows(rows[begin:end]), NOW)
+        found += feed(streams, SCORES.rows(rows[begin:end]), NOW)
     assert {one.change for one in found} == {"firing"}
     assert START + 46 * HOUR < found[0].at < START + 54 * HOUR
     assert found[0].reading.reference_mean == pytest.approx(0.4, abs=0.1)
     assert streams.readings()[KEY].status is Status.REGRESSED
     whole = Streams(SETTINGS, released(19.5))
-    assert whole.feed(SCORES.rows(rows), NOW) == found
+    assert feed(whole, SCORES.rows(rows), NOW) == found
 
 
 def test_a_release_of_another_metric_or_deployment_changes_nothing() -> None:
@@ -158,7 +159,7 @@ def test_a_release_of_another_metric_or_deployment_changes_nothing() -> None:
     taken_back = Releases(released(20).marked, frozenset({1}))
     other = Releases({1: Release("other", None, START + 20 * HOUR)})
     for releases in (released(20, metric="other"), other, released(-5), taken_back):
-        assert Streams(SETTINGS, releases).feed(SCORES.rows(rows), NOW) == expected
+        assert feed(Streams(SETTINGS, releases), SCORES.rows(rows), NOW) == expected
 
 
 def test_streams_do_not_touch_each_other() -> None:
@@ -231,11 +232,11 @@ def test_answers_of_one_conversation_are_one_observation() -> None:
 def test_an_idle_stream_closes_its_last_batch_by_the_clock() -> None:
     """After a batch and its grace without news, an empty call takes in the last hour."""
     streams = Streams(SETTINGS)
-    streams.feed(SCORES.rows([row(START, 0.5)]), START + HOUR)
+    feed(streams, SCORES.rows([row(START, 0.5)]), START + HOUR)
     nothing = SCORES.rows([])
-    streams.feed(nothing, START + 2 * HOUR)
+    feed(streams, nothing, START + 2 * HOUR)
     assert streams.readings()[KEY].reference_observations == 0
-    streams.feed(nothing, START + 2 * HOUR + SETTINGS.grace)
+    feed(streams, nothing, START + 2 * HOUR + SETTINGS.grace)
     assert streams.readings()[KEY].reference_observations == 1
 
 
@@ -277,8 +278,8 @@ def test_an_odd_sampling_probability_is_bearable(probability: float | None) -> N
 def test_a_clock_that_was_never_set_holds_up_no_stream() -> None:
     """A score of the year 1 is a batch of its own: nothing is raised, and the delay is told as a century at most."""
     streams, first = Streams(SETTINGS), datetime.min.replace(tzinfo=UTC)
-    assert streams.feed(SCORES.rows([row(first, 0.8)]), NOW) == []
-    assert streams.feed(SCORES.rows([one | {"value": 0.8} for one in hourly_scores(30, 1000)]), NOW) == []
+    assert feed(streams, SCORES.rows([row(first, 0.8)]), NOW) == []
+    assert feed(streams, SCORES.rows([one | {"value": 0.8} for one in hourly_scores(30, 1000)]), NOW) == []
     reading = streams.readings()[KEY]
     assert (reading.status, reading.delay) == (Status.WATCHING, timedelta(days=36_525))
 
@@ -319,7 +320,7 @@ def test_whether_a_fall_goes_on_is_asked_of_the_segment_that_fell(language: str,
     new = [row(later + n * HOUR / 18, value, f"new {n}", segment=segment) for n in range(18)]
     good = '{"language":"en","model":"m"}'
     others = [row(later + n * HOUR / 22, 1.0, f"other {n}", segment=good) for n in range(22)]
-    streams.feed(SCORES.rows([*new, *others, row(later + 3 * HOUR, 1.0, segment=good)]), NOW)
+    feed(streams, SCORES.rows([*new, *others, row(later + 3 * HOUR, 1.0, segment=good)]), NOW)
     assert streams.is_worse_since(KEY, later) is goes_on
     assert not streams.is_worse_since(KEY, later + HOUR)
 
@@ -340,7 +341,7 @@ def test_an_attribute_with_too_many_values_is_named_once_and_changes_nothing(cap
     both = SCORES.rows(rows + [one | {"metric": "other"} for one in rows])
     streams, plain = (Streams(SETTINGS.model_copy(update={"segment_by": by})) for by in (("user_id",), ()))
     with caplog.at_level(logging.WARNING):
-        found, expected = streams.feed(both, NOW), plain.feed(both, NOW)
+        found, expected = feed(streams, both, NOW), feed(plain, both, NOW)
     (record,) = caplog.records
     assert re.search("names user_id.*Take it out of segment_by", record.message)
     assert streams.readings()[KEY].beyond == (("user_id", 97 * 6 - 500),)

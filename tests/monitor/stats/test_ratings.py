@@ -9,6 +9,7 @@ import pytest
 from lake import USER_SIGNALS
 from monitor.regression import RegressionSettings, Streams
 from monitor.stats.ratings import RATING_COLUMNS, Ratings
+from tests.monitor.regression.feeding import feed
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -93,7 +94,7 @@ def test_a_rise_of_dislikes_is_found_and_a_restart_finds_the_same(steps: int) ->
             done = NOW + 2 * HOUR - (60 * HOUR) * (steps - step) / steps
             mine = [row for row in rows if (step == 0 or row["signaled_at"] > done) and row["signaled_at"] <= now]
             added(ratings, *mine)
-            transitions += streams.feed(ratings.settled(now), now)
+            transitions += feed(streams, ratings.settled(now), now)
         return [(t.key, t.change, t.at, t.reading.log_evidence, t.worst) for t in transitions]
 
     once = found(1)
