@@ -1,15 +1,15 @@
-from .formats.standard import webhook_body
 from .deliver import Attempt, DeliveryOutcome, deliver
+from .formats.standard import webhook_body
 from .network import connections, why_internal
 from .notifier import Notifier
+from .send_test import send_test
 from .settings import WebhookSettings
 from .sign import signed_headers
-from .send_test import send_test
 
 __all__ = [
     "Attempt",
-    "Notifier",
     "DeliveryOutcome",
+    "Notifier",
     "WebhookSettings",
     "connections",
     "deliver",
