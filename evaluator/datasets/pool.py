@@ -30,8 +30,8 @@ Scored = tuple[pa.RecordBatch, pd.DataFrame]
 def scored(layout: Layout, batches: Iterable[Joined], workers: int) -> Iterator[tuple[Joined, Scored]]:
     """Score batches; with more than one worker each is a process of its own, which loads the models it needs.
 
-    Raises DatasetError where such a process dies. A script that asks for more than one worker must be importable:
-    `if __name__ == "__main__":` stands before what it does.
+    Raises DatasetError where such a process dies. A script that asks for more than one worker and defines metrics of
+    its own must be importable: `if __name__ == "__main__":` stands before what it does.
     """
     waiting: deque[Joined] = deque()
 

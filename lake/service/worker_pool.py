@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import multiprocessing.spawn
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final, Protocol, TypeVar
 
@@ -25,9 +29,6 @@ R = TypeVar("R")
 
 WAITING_EACH: Final = 2
 """Items of each worker that are taken and whose results are not given yet: enough to keep it busy, few in memory."""
-
-# Not forked: a copy of a process with threads, as Arrow's, may hang.
-_SPAWN: Final = multiprocessing.get_context("spawn")
 
 
 class Engine(Protocol):
@@ -47,11 +48,10 @@ class Engine(Protocol):
 class WorkerDiedError(RuntimeError):
     """A worker process ended in the middle of its work; `exit_code` is negative where a signal ended it."""
 
-    def __init__(self, exit_code: int | None) -> None:
+    def __init__(self, exit_code: int) -> None:
         super().__init__(
-            f"a worker process ended with exit code {exit_code}: it was killed, for want of memory perhaps (take fewer "
-            'workers), or a script asks for workers without `if __name__ == "__main__":`; what it wrote to stderr says '
-            "more"
+            f"a worker process ended with exit code {exit_code}: what it wrote to stderr says more; where it wrote "
+            "nothing it was killed, for want of memory perhaps: take fewer workers"
         )
         self.exit_code = exit_code
 
@@ -70,10 +70,10 @@ class SameProcess:
 class WorkerPool:
     """Engine of worker processes on this machine, which end with their parent.
 
-    Task, state, items and results are pickled; the task is a function of a module. A script that asks for workers must
-    be importable: `if __name__ == "__main__":` stands before what it does. The processes of a `map` start with its
-    first items and end with it; memory grows with their number. Raises WorkerDiedError where one of them is killed,
-    which ends the others, and OSError where none can be started.
+    Task, state, items and results are pickled; the task is a function of a module. The processes of a `map` start with
+    its first items and end with it; memory grows with their number. Raises WorkerDiedError where one of them is killed,
+    which ends the others, and OSError where none can be started. A script whose own classes are in the state must be
+    importable: `if __name__ == "__main__":` stands before what it does. Else it raises RuntimeError in its workers.
     """
 
     def __init__(self, workers: int) -> None:
@@ -82,6 +82,8 @@ class WorkerPool:
 
     def map(self, task: Callable[[S, T], R], state: S, items: Iterable[T]) -> Iterator[R]:
         """Give the results in the order of the items."""
+        if _is_importing_program:
+            raise RuntimeError('put `if __name__ == "__main__":` before what a script does that asks for workers')
         run = _Run(self._workers, task, state)
         self._runs.add(run)
         try:
@@ -151,13 +153,20 @@ class _Worker:
     """A process that does the task for one item after the other."""
 
     def __init__(self, task: Callable[..., Any], state: object) -> None:
-        self._connection, its_own = _SPAWN.Pipe()
-        self._process = _SPAWN.Process(target=_work, args=(its_own, task, state), name="worker", daemon=True)
-        try:
-            self._process.start()
-        finally:
-            # Its end is then seen here: nobody else holds the other side.
-            its_own.close()
+        work = pickle.dumps((task, state))
+        # Only what is defined in the program itself needs it in the worker.
+        program = getattr(sys.modules["__main__"], "__file__", None) if b"__main__" in work else None
+        self._connection, its_own = multiprocessing.Pipe()
+        with its_own:
+            # Not multiprocessing.Process: that runs the parent's program again, with all that only the parent needs.
+            self._process = subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, "-P", "-c", _PROGRAM, str(its_own.fileno())],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[its_own.fileno()],
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(folder or str(Path.cwd()) for folder in sys.path)},
+            )
+        with contextlib.suppress(OSError):  # it ended at once; its exit code says more
+            self._connection.send((program, work))
 
     def result(self, item: object) -> object:
         sent = pickle.dumps(item)
@@ -165,8 +174,7 @@ class _Worker:
             self._connection.send_bytes(sent)
             answer = self._connection.recv_bytes()
         except (EOFError, OSError):
-            self._process.join()
-            raise WorkerDiedError(self._process.exitcode) from None
+            raise WorkerDiedError(self._process.wait()) from None
         is_result, result = pickle.loads(answer)  # noqa: S301 - from a process of our own
         if not is_result:
             raise result
@@ -174,26 +182,50 @@ class _Worker:
 
     def finish(self) -> None:
         """Let an idle process end by itself."""
+        with contextlib.suppress(OSError):
+            self._connection.send_bytes(_END)
+        self._process.wait()
         self._connection.close()
-        self._process.join()
 
     def kill(self) -> None:
         self._process.kill()
-        self._process.join()
+        self._process.wait()
 
 
-def _work(connection: Connection, task: Callable[[Any, Any], Any], state: object) -> None:
+_PROGRAM: Final = "import sys; from lake.service.worker_pool import work; work(int(sys.argv[1]))"
+_END: Final = b""
+_is_importing_program = False
+
+
+def work(connection_number: int) -> None:
+    """Do what the parent sends over a connection, until it says that this was all."""
     # Ctrl+C reaches all of a terminal's processes; the parent ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    with contextlib.suppress(EOFError):
+    connection = Connection(connection_number)
+    program, sent_work = connection.recv()
+    if program is not None:
+        global _is_importing_program
+        _is_importing_program = True
+        multiprocessing.spawn.import_main_path(program)
+        _is_importing_program = False
+    task, state = pickle.loads(sent_work)  # noqa: S301 - from the parent
+    items: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_receive, args=(connection, items), daemon=True).start()
+    while (sent := items.get()) != _END:
+        try:
+            answer = pickle.dumps((True, task(state, pickle.loads(sent))))  # noqa: S301
+        except Exception as error:
+            answer = pickle.dumps((False, _sendable(error)))
+        connection.send_bytes(answer)
+
+
+def _receive(connection: Connection, items: SimpleQueue[bytes]) -> None:
+    try:
         while True:
-            sent = connection.recv_bytes()
-            try:
-                answer = pickle.dumps((True, task(state, pickle.loads(sent))))  # noqa: S301 - from the parent
-            except Exception as error:
-                answer = pickle.dumps((False, _sendable(error)))
-            connection.send_bytes(answer)
+            items.put(connection.recv_bytes())
+    except (EOFError, OSError):
+        # The parent is gone, and nobody wants what is under way.
+        os._exit(1)
 
 
 def _sendable(error: Exception) -> Exception:
@@ -204,11 +236,3 @@ def _sendable(error: Exception) -> Exception:
     except Exception:
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error
-
-
-def _end_with_parent() -> None:
-    # A parent that is killed closes its side of the pipe, which a worker that is busy does not see.
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

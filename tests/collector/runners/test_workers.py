@@ -147,7 +147,7 @@ def test_workers_end_with_their_parent(logs: Path, tmp_path: Path) -> None:
 
 def workers_of(pid: int) -> list[int]:
     children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return [child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [child for child in children if b"worker_pool" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def _is_alive(pid: int) -> bool:

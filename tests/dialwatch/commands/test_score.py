@@ -347,9 +347,9 @@ def test_processes_that_score_end_with_a_parent_that_is_killed(folder: Path) -> 
 
 
 def scoring_processes(parent: int) -> list[int]:
-    """Children of a process that Python's multiprocessing has begun for work."""
+    """Children of a process that it has started for work."""
     try:
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-        return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return [int(pid) for pid in children if b"worker_pool" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     except FileNotFoundError:
         return []

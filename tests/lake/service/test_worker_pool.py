@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -130,9 +129,37 @@ def test_workers_end_with_their_parent(tmp_path: Path, ending: signal.Signals) -
     wait_for(lambda: are_gone(processes(folder)))
 
 
+_SCRIPT = """
+from lake import WorkerPool
+
+class Own:
+    plus = 1
+
+def added(own, item):
+    return own.plus + item
+
+def main():
+    print(*WorkerPool(2).map(added, Own(), [1, 2, 3]))
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "printed"), [('if __name__ == "__main__":\n    main()\n', "2 3 4\n"), ("main()\n", "")]
+)
+def test_a_script_that_can_be_imported_may_have_tasks_of_its_own(tmp_path: Path, end: str, printed: str) -> None:
+    """One that does its work when it is imported is an error that says what to write."""
+    script = tmp_path / "script.py"
+    script.write_text(_SCRIPT + end)
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    ended = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True)
+    assert (ended.returncode == 0, ended.stdout) == (bool(printed), printed)
+    assert ('put `if __name__ == "__main__":`' in ended.stderr) == (not printed)
+
+
 def test_a_pool_that_cannot_start_a_process_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that ends at once, as one that is not there: no work waits for ever."""
     for program in ("/bin/false", "/no/such/file"):
-        monkeypatch.setattr(multiprocessing.spawn, "_python_exe", os.fsencode(program))
+        monkeypatch.setattr("sys.executable", program)
         with closing(WorkerPool(2)) as pool, pytest.raises((OSError, WorkerDiedError)):
             list(pool.map(failing, -1, range(3)))

@@ -103,5 +103,5 @@ def test_a_monitor_of_many_deployments_starts_the_same_with_and_without_other_pr
         assert started() == ahead
     for executable in ("/bin/false", "/no/such/file"):
         with monkeypatch.context() as broken:
-            broken.setattr("multiprocessing.spawn._python_exe", os.fsencode(executable))
+            broken.setattr("sys.executable", executable)
             assert started() == ahead
