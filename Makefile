@@ -12,9 +12,11 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 DOCS := .venv-docs
 # aidial-rag-eval needs other versions of what the project needs.
 AIDIAL := .venv-aidial
+# An environment for another version of Python, as of `make test-python PYTHON=python3.13`.
+OTHER := .venv-$(notdir $(PYTHON))
 PACKAGES := dialwatch collector evaluator monitor lake
 
-.PHONY: demo test test-all aidial mutants lint format docs bench lock clean
+.PHONY: demo test test-all test-python aidial mutants lint format docs bench package lock clean
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -22,12 +24,14 @@ help:
 	@echo "make demo        watch it work on shipped questions (ARGS=--once ends by itself)"
 	@echo "make test        the tests that start no process, in a few minutes"
 	@echo "make test-all    all tests: with processes, servers, brokers and browsers, and those that take minutes"
+	@echo "make test-python PYTHON=python3.13   make test with another version of Python, without models"
 	@echo "make aidial      the environment of the test in which aidial-rag-eval reads our tables"
 	@echo "make mutants     how many of 100 planted defects the tests find"
 	@echo "make lint        formatting, lint, types and import rules"
 	@echo "make format      rewrite the code in the project's format"
 	@echo "make docs        the site in site/, from docs/; fails on a dead link"
 	@echo "make bench       the measurements of docs/benchmarks.md"
+	@echo "make package     sdist and wheel in dist/; the demo with the wheel, outside of the checkout"
 	@echo "make lock        requirements*.lock from pyproject.toml; ARGS=--upgrade takes newer versions"
 	@echo "make clean       remove what these commands made"
 
@@ -71,11 +75,21 @@ mutants: $(VENV)/.installed-dev
 	$(LOCKED) requirements-mutants.lock
 	$(BIN)/python -m tests.mutants $(ARGS)
 
+$(OTHER)/.installed: pyproject.toml requirements-test.lock
+	$(PYTHON) -m venv $(OTHER)
+	$(OTHER)/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --requirement requirements-test.lock
+	$(OTHER)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+test-python: $(OTHER)/.installed
+	$(OTHER)/bin/python -m pytest -n auto -m 'not integration and not slow' $(ARGS)
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/deptry .
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
@@ -101,13 +115,17 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.judge_costs
 	$(BIN)/python -m benchmarks.calibration
 
+package: $(VENV)/.installed
+	PYTHON=$(PYTHON) .ci/package
+
 lock: $(VENV)/.installed-dev
 	$(LOCK) pyproject.toml requirements.in --output-file requirements.lock
 	$(LOCK) pyproject.toml requirements.in --extra dev --output-file requirements-dev.lock
+	$(LOCK) pyproject.toml requirements.in --extra test --constraint requirements-dev.lock --output-file requirements-test.lock
 	$(LOCK) --group docs --output-file requirements-docs.lock
 	$(LOCK) --group aidial --output-file requirements-aidial.lock
 	$(LOCK) --group mutants --constraint requirements-dev.lock --output-file requirements-mutants.lock
 
 clean:
-	rm -rf $(VENV) $(DOCS) $(AIDIAL) site .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) $(DOCS) $(AIDIAL) .venv-python3* site .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -3,7 +3,7 @@
 import os
 import sys
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if sys.platform == "linux":
     # Read when pyarrow is first imported; with its own choice, mimalloc, a collector takes 100 MiB more.
