@@ -129,7 +129,7 @@ def test_cited_documents() -> None:
 
 
 def test_titles_of_a_combined_search_give_ids_and_the_place_gives_the_rank() -> None:
-    """Contract 4.1: the bracket of a title is the document's and the chunk's number, in whichever order they rank."""
+    """Log format 4.1: the bracket of a title is the document's and the chunk's number, in whichever order they rank."""
     titles = ["[1.7] 'b.txt'", "[0.3] [Draft] a.txt", "[1.7] b.txt, page 2", "[3] plan.pdf", "plain.txt"]
     contexts, origin = read_contexts(
         {"stages": [stage("Combined search", *[chunk("t", title) for title in titles])]}, ()

@@ -27,7 +27,7 @@ def chunk(delta: dict[str, Any], finish: str | None = None, index: int = 0, **mo
 
 
 def test_escaping() -> None:
-    """Contract 1.2: slashes come escaped, control characters raw; a cut body is told, the line stays."""
+    """Log format 1.2: slashes come escaped, control characters raw; a cut body is told, the line stays."""
     assert rb"\/openai\/deployments" in core_line()
     assert row().kind == "chat_completion"
     record = row({"request.body": '{"messages":[{"role":"user","content":"Wha>>'})
@@ -51,7 +51,7 @@ def test_escaping() -> None:
     ],
 )
 def test_kinds(uri: str, kind: str) -> None:
-    """Contract 1.3: each request that Core logs is a row of its kind."""
+    """Log format 1.3: each request that Core logs is a row of its kind."""
     assert row({"request.uri": uri}).kind == kind
 
 
@@ -65,19 +65,19 @@ def test_kinds(uri: str, kind: str) -> None:
     ],
 )
 def test_errors(changes: dict[str, Any], says: str) -> None:
-    """Contract 1.5: a failed answer says why, whatever its status."""
+    """Log format 1.5: a failed answer says why, whatever its status."""
     assert any(word in (row(changes).error or "") for word in says.split("|"))
 
 
 def test_content_filter_is_an_error() -> None:
-    """Contract 1.5: a finish_reason content_filter is an error as Chat treats it."""
+    """Log format 1.5: a finish_reason content_filter is an error as Chat treats it."""
     choice = {"index": 0, "message": {"content": "x"}, "finish_reason": "content_filter"}
     record = row({"assembled_response": json.dumps(ANSWER | {"choices": [choice]}), "response.body": ""})
     assert (record.finish_reason, "content filter" in (record.error or "")) == ("content_filter", True)
 
 
 def test_secured_keys() -> None:
-    """Contract 1.6: a secured key leaves tokens and ids, no texts; that is no error. Its ratings are unreadable."""
+    """Log format 1.6: a secured key leaves tokens and ids, no texts; that is no error. Its ratings are unreadable."""
     hidden = {"assembled_response": REMOVED, "request.body": REMOVED, "response.body": REMOVED}
     record = row(hidden)
     assert (record.total_tokens, record.question, record.answer, record.error) == (421, None, None, None)
@@ -90,7 +90,7 @@ def test_secured_keys() -> None:
     ("parent", "deployment", "is_entry"), [(REMOVED, "a", True), ("a", "a", True), ("b", "a", False)]
 )
 def test_parents(parent: object, deployment: str, is_entry: bool) -> None:
-    """Contract 1.7, 10: behind interceptors an answer whose parent is absent or itself is the person's."""
+    """Log format 1.7, 10: behind interceptors an answer whose parent is absent or itself is the person's."""
     through = "/openai/deployments/interceptor/chat/completions"
     changes = {"deployment": deployment, "trace.core_parent_span_id": "a000000000000002", "request.uri": through}
     record = row(changes if parent is REMOVED else changes | {"parent_deployment": parent})
@@ -99,14 +99,14 @@ def test_parents(parent: object, deployment: str, is_entry: bool) -> None:
 
 
 def test_interceptors() -> None:
-    """Contract 1.7: on an interceptor's URI the deployment is the last of the path; the path is kept as it came."""
+    """Log format 1.7: on an interceptor's URI the deployment is the last of the path; the path is kept as it came."""
     uri = "/openai/deployments/interceptor/chat/completions"
     record = row({"request.uri": uri, "deployment": REMOVED, "execution_path": ["in", "out", "rag-app"]})
     assert (record.deployment, record.execution_path) == ("rag-app", ["in", "out", "rag-app"])
 
 
 def test_duplicates() -> None:
-    """Contract 1.8: the same trace and span are one event; zeros mean that the whole line counts."""
+    """Log format 1.8: the same trace and span are one event; zeros mean that the whole line counts."""
     assert row({"user.title": "x"}).event_id == row().event_id
     zeros = {"trace.trace_id": "0" * 32}
     assert row(zeros).event_id == row(zeros).event_id != row(zeros | {"user.title": "x"}).event_id
@@ -122,13 +122,13 @@ def test_duplicates() -> None:
     ],
 )
 def test_members_without_a_column(member: str, value: object) -> None:
-    """Contract 1.1: claims, headers and both shapes of usage_per_model are kept as JSON."""
+    """Log format 1.1: claims, headers and both shapes of usage_per_model are kept as JSON."""
     assert extra({member: value})[member] == value
 
 
 @pytest.mark.parametrize("name", ["prompt_tokens_details", "prompt_token_details", "completion_tokens_details"])
 def test_token_details(name: str) -> None:
-    """Contract 1.1: token details are kept in all spellings, beside the counts that have columns."""
+    """Log format 1.1: token details are kept in all spellings, beside the counts that have columns."""
     changes = {f"token_usage.{name}": {"cached_tokens": 5}}
     assert extra(changes)["token_usage"] == {name: {"cached_tokens": 5}}
     assert row(changes).prompt_tokens == 412
@@ -170,7 +170,7 @@ MERGES: list[tuple[str, list[Any], Any]] = [
 
 @pytest.mark.parametrize(("name", "values", "merged"), MERGES, ids=[name for name, _, _ in MERGES])
 def test_merge_rules(name: str, values: list[Any], merged: object) -> None:
-    """Contract 2.2: each of the 28 cases of Core's chunk merging."""
+    """Log format 2.2: each of the 28 cases of Core's chunk merging."""
     merge = ChunkMerge()
     for value in values:
         merge.add({"v": value})
@@ -194,7 +194,7 @@ STREAMS: dict[str, str] = {
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_streams(name: str) -> None:
-    """Contract 2.3: a stream that Core could not merge is merged again, however its events are written."""
+    """Log format 2.3: a stream that Core could not merge is merged again, however its events are written."""
     record = row({"assembled_response": "{}", "response.body": STREAMS[name]})
     assert (record.answer, record.response_id, record.finish_reason) == ("Hello", "r-1", "stop")
     assert record.error is None
@@ -208,14 +208,14 @@ def test_streams(name: str) -> None:
     ],
 )
 def test_broken_streams(events: str, says: str) -> None:
-    """Contract 2.3: an error in the middle and an end that is missing keep the text and the id, and are told."""
+    """Log format 2.3: an error in the middle and an end that is missing keep the text and the id, and are told."""
     record = row({"assembled_response": "{}", "response.body": events})
     assert (record.answer, record.response_id) == ("Hel", "r-1")
     assert says in (record.error or "")
 
 
 def test_other_choices_and_attachments() -> None:
-    """Contract 2.3: choice 0 is the answer, others stay in the answer's JSON; attachments need no index."""
+    """Log format 2.3: choice 0 is the answer, others stay in the answer's JSON; attachments need no index."""
     one = {"custom_content": {"attachments": [{"title": "a"}]}}
     events = stream(chunk({"content": "B"}, "stop", index=1), chunk({"content": "A"} | one), chunk(one, "stop"))
     record = row({"assembled_response": "{}", "response.body": events})
@@ -225,7 +225,7 @@ def test_other_choices_and_attachments() -> None:
 
 
 def test_ratings() -> None:
-    """Contract 3.1: a rating of a custom application is a signal with its comment; false is a dislike."""
+    """Log format 3.1: a rating of a custom application is a signal with its comment; false is a dislike."""
     body = {"rate": False, "responseId": "r-1", "comment": "wrong", "conversationReference": "5f0e"}
     uri = "/v1/applications/b/my%20app/rate"
     rating = parse_entry(rating_line(body, {"request.uri": uri, "deployment": REMOVED}))
@@ -235,14 +235,14 @@ def test_ratings() -> None:
 
 
 def test_all_ids_of_an_answer_are_known() -> None:
-    """Contract 3.2: a rating carries the first id of a stream, Core's answer the last: the row has both."""
+    """Log format 3.2: a rating carries the first id of a stream, Core's answer the last: the row has both."""
     events = stream(*HELLO[:2], HELLO[2] | {"id": "r-9"})
     record = row({"assembled_response": json.dumps(ANSWER | {"id": "r-9"}), "response.body": events})
     assert (record.response_id, record.response_ids) == ("r-9", ["r-1", "r-9"])
 
 
 def test_a_rating_again() -> None:
-    """Contract 3.3: false is a dislike; who rates again leaves a second signal, and the times tell the latest."""
+    """Log format 3.3: false is a dislike; who rates again leaves a second signal, and the times tell the latest."""
     changes = {"request.time": "2026-08-05T09:00:00", "trace.core_span_id": "a00000000000000b"}
     liked = parse_entry(rating_line({"rate": True, "responseId": "r-1"}))
     disliked = parse_entry(rating_line({"rate": False, "responseId": "r-1"}, changes))
@@ -256,7 +256,7 @@ def test_a_rating_again() -> None:
 
 
 def test_a_rating_before_its_answer() -> None:
-    """Contract 3.3: a rating that arrives first carries what joins it to the answer; a secured call has no id."""
+    """Log format 3.3: a rating that arrives first carries what joins it to the answer; a secured call has no id."""
     line = core_line({"assembled_response": "{}", "response.body": stream(*HELLO[:2], HELLO[2] | {"id": "r-9"})})
     secured = core_line({"assembled_response": REMOVED, "request.body": REMOVED, "response.body": REMOVED})
     rating, answer, hidden = map(parse_entry, (rating_line({"rate": True, "responseId": "r-1"}), line, secured))
@@ -269,7 +269,7 @@ def test_a_rating_before_its_answer() -> None:
 
 
 def test_contexts() -> None:
-    """Contract 4.3: the fused stage outranks what the answer cites."""
+    """Log format 4.3: the fused stage outranks what the answer cites."""
     stage = {
         "name": "Combined search [0.1s]",
         "attachments": [{"title": "[0.3] 'd'", "data": "x", "reference_url": "d#page=2"}],
@@ -282,7 +282,7 @@ def test_contexts() -> None:
 
 
 def test_requests() -> None:
-    """Contract 5: the question is the last user message's text, documents are those of the whole history."""
+    """Log format 5: the question is the last user message's text, documents are those of the whole history."""
 
     def user(content: object, url: str) -> dict[str, Any]:
         return {"role": "user", "content": content, "custom_content": {"attachments": [{"url": url}]}}
@@ -294,7 +294,7 @@ def test_requests() -> None:
 
 
 def test_a_cut_line() -> None:
-    """Contract 1.2: of a line cut by its logger all that is left is a row; cut before its time it is rejected."""
+    """Log format 1.2: of a line cut by its logger all that is left is a row; cut before its time it is rejected."""
     line = core_line()
     assert isinstance(parse_entry(line[:200] + b">>"), Rejection)
     record = parse_entry(line[:-40] + b">>")

@@ -14,7 +14,7 @@ SECONDS = 180
 
 @pytest.mark.slow
 def test_three_minutes_of_fuzzing_find_nothing(tmp_path: Path) -> None:
-    """Contract 1.2: no bytes make the parser raise, fail on a line, or lose an entry."""
+    """Log format 1.2: no bytes make the parser raise, fail on a line, or lose an entry."""
     seeds = tmp_path / "seeds"
     seeds.mkdir()
     for number, seed in enumerate([*SEEDS, *(piece for piece, _ in ODD_LINES.values() if len(piece) < 8192)]):

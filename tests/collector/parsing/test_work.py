@@ -53,7 +53,7 @@ def seconds(piece: bytes) -> float:
 
 @pytest.mark.parametrize("name", PATHOLOGICAL)
 def test_work_grows_with_the_length(name: str) -> None:
-    """Contract 1.2: four times a pathological input takes about four times the processor time."""
+    """Log format 1.2: four times a pathological input takes about four times the processor time."""
     make = PATHOLOGICAL[name]
     small, large = seconds(make(SMALL)), seconds(make(4 * SMALL))
     assert large < LARGEST_RATIO * max(small, 0.002)

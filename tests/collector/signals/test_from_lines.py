@@ -37,7 +37,7 @@ def turn(number: int, *messages: str) -> dict[str, Any]:
 
 
 def test_a_conversation_in_dials_own_lines_gives_its_signals(lake: Lake, chats: Any) -> None:
-    """Contract 5: regenerate re-sends the same messages, an edit cuts the history, the next turn carries it all."""
+    """Log format 5: regenerate re-sends the same messages, an edit cuts the history, the next turn carries it all."""
     who, edited = "Who approves the travel budget?", "Who approves the travel budget in Germany?"
     mine = type(chats)(lake, "rag-app")
     mine.log(

@@ -105,7 +105,7 @@ def test_a_usual_completion_is_whole() -> None:
 
 @pytest.mark.parametrize("error", [{"code": 1}, None, ""])
 def test_an_error_beside_an_answer_is_told(error: object) -> None:
-    """Contract 1.5: an answer with an error is no whole one, however whole it looks."""
+    """Log format 1.5: an answer with an error is no whole one, however whole it looks."""
     value = {"id": "r", "choices": [{"index": 0, "message": {"content": "a"}, "finish_reason": "stop"}], "error": error}
     assert read_whole_completion(json.dumps(value)) is None
     assert bool(error) is ("upstream error" in (read_answer(json.dumps(value), "", status=200).error or ""))

@@ -35,7 +35,7 @@ def history(messages: list[dict[str, Any]]) -> History:
 
 @given(SYSTEM, TURNS, QUESTIONS)
 def test_the_next_turn_names_the_one_before(system: str | None, turns: Any, question: Any) -> None:
-    """Contract 5: parent_history_hash of a turn is the history_hash of the turn whose answer it follows."""
+    """Log format 5: parent_history_hash of a turn is the history_hash of the turn whose answer it follows."""
     before = history(chat(system, turns)[:-1])
     after = history([*chat(system, turns), asked(question)])
     assert after.parent_history_hash == before.history_hash
@@ -44,14 +44,14 @@ def test_the_next_turn_names_the_one_before(system: str | None, turns: Any, ques
 
 @given(SYSTEM, TURNS, QUESTIONS)
 def test_a_regenerated_turn_has_the_same_hashes(system: str | None, turns: Any, question: Any) -> None:
-    """Contract 5: the identical history sent again has equal hashes, whatever state the answers carry."""
+    """Log format 5: the identical history sent again has equal hashes, whatever state the answers carry."""
     first = history([*chat(system, turns), asked(question)])
     assert history([*chat(system, turns, state="other"), asked(question)]) == first
 
 
 @given(SYSTEM, TURNS, QUESTIONS, QUESTIONS)
 def test_an_edited_turn_has_the_same_prefix(system: str | None, turns: Any, question: Any, edited: Any) -> None:
-    """Contract 5: an edited question has an equal prefix_hash and another history_hash."""
+    """Log format 5: an edited question has an equal prefix_hash and another history_hash."""
     first, second = (history([*chat(system, turns), asked(one)]) for one in (question, edited))
     assert first.prefix_hash == second.prefix_hash is not None
     if question[0] != edited[0]:
@@ -59,7 +59,7 @@ def test_an_edited_turn_has_the_same_prefix(system: str | None, turns: Any, ques
 
 
 def test_a_first_question_follows_nothing() -> None:
-    """Contract 5: parent_history_hash is null where no answer stands before the question."""
+    """Log format 5: parent_history_hash is null where no answer stands before the question."""
     assert history([*chat("be brief", []), asked(("Why?", None))]).parent_history_hash is None
     assert history([]) == History()
 
