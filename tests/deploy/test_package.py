@@ -8,6 +8,8 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from dialwatch import __version__
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +24,7 @@ def build(target: str, source: Path, into: Path) -> Path:
     return built
 
 
+@pytest.mark.integration
 def test_the_wheel_of_the_sdist_has_every_file_of_the_packages(tmp_path: Path) -> None:
     """Templates, lexicons, stubs and the demo's questions too, which no import would miss."""
     sdist = build("sdist", ROOT, tmp_path / "sdist")
