@@ -18,9 +18,6 @@ from lake import JudgeKind, asks_llm
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge, JudgeSettings
 
-JUDGE_IS_THE_MODEL = "judge_is_the_model"
-"""Why an answer has no score: models favour their own text."""
-
 _DATE = re.compile(r"[-@:](latest|\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|\d{2}-\d{2})$")
 
 

@@ -132,7 +132,7 @@ SCORES = TableSpec(
         (
             "score_id",
             pa.string(),
-            "Hash of (event_id, metric, metric_version), another one where a judge owes the score. Unique.",
+            "Hash of (event_id, metric, metric_version), another one while the score is pending. Unique.",
         ),
         ("response_id", pa.string(), "As in parsed_logs."),
         ("event_id", pa.string(), "Row of parsed_logs that was scored."),
@@ -148,7 +148,7 @@ SCORES = TableSpec(
             "reason",
             pa.string(),
             f"Why `value` is null: {UnscoredReason.NO_ANSWER}, {UnscoredReason.NO_CONTEXTS}, "
-            f"{UnscoredReason.NO_GROUND_TRUTH} ... A judge owes it: {UnscoredReason.JUDGE_BUDGET} ...",
+            f"{UnscoredReason.NO_GROUND_TRUTH} ... Pending: {UnscoredReason.JUDGE_BUDGET} ...",
         ),
         ("details", pa.string(), "JSON object: claims and verdicts, ranks, highlights, the case compared with."),
         (

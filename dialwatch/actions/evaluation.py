@@ -94,8 +94,8 @@ def _print_result(result: BackfillResult) -> None:
         )
     elif pending:
         typer.echo(
-            f"{pending:,} scores are owed, as the judge gave no answer; the log says why. Run the same command again "
-            "once it does: nothing is paid twice",
+            f"{pending:,} scores are pending, as the judge gave no answer; the log says why. Run the same command "
+            "again once it does: nothing is paid twice",
             err=True,
         )
     _end(result.failures, left_out)

@@ -19,7 +19,7 @@ from dialwatch.reports.score_webhook import send
 from evaluator import JudgePool
 from evaluator.datasets import DatasetReport, score_dataset
 from evaluator.judge_binding import judges_of_all
-from evaluator.judges.exchange import REASONS as JUDGE_REASONS
+from evaluator.judges import Reason
 from evaluator.metrics import Metric
 from monitor.notify import DeliveryOutcome, WebhookSettings
 
@@ -85,7 +85,7 @@ def score_tables(
 def _unscored(report: DatasetReport) -> Iterator[str]:
     """Give what has no score at all: the whole table, or what a judge was asked and gave no answer to."""
     summaries = list(report.summaries())
-    judged = [line for line in summaries if not line.scored and not JUDGE_REASONS.isdisjoint(line.reasons)]
+    judged = [line for line in summaries if not line.scored and not frozenset(Reason).isdisjoint(line.reasons)]
     for line in judged:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in line.reasons.items())
         yield f" by {line.metric}: {reasons}"

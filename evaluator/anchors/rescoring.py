@@ -11,8 +11,6 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from evaluator.anchors.selection import (
-    COMPARED,
-    FIRST_DRAWS,
     AnchorRows,
     ScoredAnswer,
     select_anchors,
@@ -23,7 +21,7 @@ from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, an
 from evaluator.metrics import Metric
 from evaluator.metrics.metric import Redrawable
 from evaluator.scoring import Scorer
-from lake import ANCHORS, CaseBook, PassTransaction, can_drift
+from lake import ANCHORS, FIRST_DRAWS, AlertEvent, CaseBook, Draw, PassTransaction, Verdict, can_drift
 
 _AT_ONCE = 50
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -104,7 +102,7 @@ class Rescoring:
         new = [answer for answer in anchors if answer.event_id not in scored]
         both = self._compared(tables, metric, held)
         parts = [_old_scores(tables, metric, held, both)]
-        draws = [(int(due.timestamp()), old), *((draw, new) for draw in range(FIRST_DRAWS)), (COMPARED, both)]
+        draws = [(int(due.timestamp()), old), *((draw, new) for draw in FIRST_DRAWS), (Draw.COMPARED, both)]
         for draw, some in draws:
             for begin in range(0, len(some), _AT_ONCE):
                 if is_stopping():
@@ -147,12 +145,12 @@ class Rescoring:
 def _undecided(tables: DeploymentTables, now: datetime) -> dict[tuple[str, str], datetime]:
     """When each metric version got an alert that is open and does not say whether the judge has changed."""
     columns = ["metric", "metric_version", "change", "verdict", "changed_at"]
-    rows = tables.alerts.read(columns, ds.field("change").isin(["firing", "resolved"])).to_pylist()
+    rows = tables.alerts.read(columns, ds.field("change").isin([AlertEvent.FIRING, AlertEvent.RESOLVED])).to_pylist()
     last = {(row["metric"], row["metric_version"]): row for row in sorted(rows, key=lambda row: row["changed_at"])}
     return {
         one: row["changed_at"]
         for one, row in last.items()
-        if (row["change"], row["verdict"]) == ("firing", "undecided") and row["changed_at"] <= now
+        if (row["change"], row["verdict"]) == (AlertEvent.FIRING, Verdict.UNDECIDED) and row["changed_at"] <= now
     }
 
 
@@ -178,7 +176,7 @@ def _old_scores(
     if version is None or not compared:
         return ANCHORS.schema.empty_table()
     ids = sorted(answer.event_id for answer in compared)
-    copied = _as_anchors(tables.scores.read(_COPIED, of_version & ds.field("event_id").isin(ids)), COMPARED)
+    copied = _as_anchors(tables.scores.read(_COPIED, of_version & ds.field("event_id").isin(ids)), Draw.COMPARED)
     place = ANCHORS.schema.get_field_index("cost")
     return copied.set_column(place, ANCHORS.schema.field(place), pa.repeat(pa.scalar(0.0), copied.num_rows))
 

@@ -13,12 +13,7 @@ import pyarrow.dataset as ds
 
 from evaluator.answers import identity
 from evaluator.metrics import Metric
-from lake import Table
-
-COMPARED = -1
-"""The `draw` of an answer that is no anchor: two versions of a metric scored it once each."""
-FIRST_DRAWS = 2
-"""So many scorings of an anchor are what later ones are compared with."""
+from lake import Draw, Table
 
 _DAY = timedelta(days=1)
 _SCORED = ("event_id", "date", "chat_id", "requested_at")
@@ -52,7 +47,7 @@ class AnchorRows:
 
     def anchors(self, version: str | None = None) -> list[ScoredAnswer]:
         """Give the anchors, or those that this version has scored, each once, in a fixed order."""
-        some = [row for row in self.rows if row["draw"] != COMPARED and version in (None, row["metric_version"])]
+        some = [row for row in self.rows if row["draw"] != Draw.COMPARED and version in (None, row["metric_version"])]
         found = {row["event_id"]: ScoredAnswer(row["event_id"], row["date"], row["chat_id"]) for row in some}
         return [found[event_id] for event_id in sorted(found)]
 
@@ -62,7 +57,7 @@ class AnchorRows:
 
     def version_before(self, version: str) -> str | None:
         """Give the version that scored the anchors last, where this one has not scored any yet."""
-        some = [row for row in self.rows if row["draw"] != COMPARED]
+        some = [row for row in self.rows if row["draw"] != Draw.COMPARED]
         if not some or any(row["metric_version"] == version for row in some):
             return None
         return str(max(some, key=lambda row: row["scored_at"])["metric_version"])

@@ -13,6 +13,8 @@ from lake import (
     CASE_QUESTION_COLUMNS,
     IS_ANSWER,
     OUTRANKED_BY_CHILD,
+    ContextsOrigin,
+    FinishReason,
     answer_text,
     case_question,
     context_texts,
@@ -26,7 +28,7 @@ ANSWER_COLUMNS = (
 )  # fmt: skip
 """All that `answers` reads; the bodies stay where they are."""
 
-_CUT = frozenset({"length", "content_filter"})
+_CUT = frozenset({FinishReason.LENGTH, FinishReason.CONTENT_FILTER})
 AT_ONCE = 2_000
 """Answers at a time, for what is done with them in no time."""
 
@@ -86,7 +88,7 @@ def _answer(row: Mapping[str, Any]) -> LoggedAnswer:
         text=answer_text(row),
         documents=tuple(row["documents"] or ()),
         contexts=context_texts(row),
-        cited_only=row["contexts_origin"] == "cited",
+        cited_only=row["contexts_origin"] == ContextsOrigin.CITED,
         call=_call(row),
         duration_ms=row["duration_ms"],
         price=row["price"],

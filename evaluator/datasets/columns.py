@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from lake import ContextsOrigin
+
 ANSWERS, GROUND_TRUTH = "answers", "ground truth"
 
 LISTS = ("documents", "context", "facts")
@@ -70,7 +72,7 @@ def known_contexts(contexts: Sequence[object], origins: Sequence[object], *, com
 
     What an answer cited is a part of what was retrieved: too little to be `compared` with ground truth.
     """
-    unknown = (None, "none", "cited") if compared else (None, "none")
+    unknown = (None, ContextsOrigin.NONE, *([ContextsOrigin.CITED] if compared else []))
     return [None if origin in unknown else cell for cell, origin in zip(contexts, origins, strict=True)]
 
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake import FOLD_COLUMNS, IS_ANSWER, Table, fold_signals
+from lake import FOLD_COLUMNS, IS_ANSWER, SignalOrigin, Table, fold_signals
 
 OPINION_COLUMNS = ("response_id", *FOLD_COLUMNS)
 IS_OPINION = ds.field("value").is_valid()
-CAN_MAKE_GOOD = IS_OPINION & ((ds.field("value") > 0) | (ds.field("origin") == "explicit"))
+CAN_MAKE_GOOD = IS_OPINION & ((ds.field("value") > 0) | (ds.field("origin") == SignalOrigin.EXPLICIT))
 """Signals that may lift an answer: a good one, and one that replaces what a person said before."""
 
 IDENTITY_COLUMNS = ("event_id", "response_ids", "date", "kind", "status", "is_entry", "origin")

@@ -22,7 +22,7 @@ from evaluator.ground_truth.likes import (
     liked_answers,
     opinions_on,
 )
-from lake import GROUND_TRUTH, IS_ANSWER, PassTransaction, read_new
+from lake import GROUND_TRUTH, IS_ANSWER, CaseStatus, PassTransaction, read_new
 
 FROM_LOGS = "ground_truth:parsed_logs"
 FROM_SIGNALS = "ground_truth:user_signals"
@@ -94,7 +94,7 @@ def _cases(answer: LoggedAnswer, like: LikedAnswer, now: datetime) -> Iterator[d
         "context": [context for context in answer.contexts or () if supporting_sentences(answer.text, [context])],
         "source_response_id": answer.response_id or like.response_id,
         "confidence": like.confidence,
-        "status": "proposed",
+        "status": CaseStatus.PROPOSED,
         "extractor": EXTRACTOR,
         "created_at": now,
         "updated_at": now,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from evaluator.judges.calls import Calls
-from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Spend
+from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Reason, Spend
 from evaluator.judges.judge import Judge
 from evaluator.judges.memo import Memo
 from evaluator.judges.settings import JudgeSettings
@@ -82,7 +82,7 @@ class JudgeClient:
         settings = self.judge(name).settings
         with self._lock:
             if self._closed:
-                return [JudgeError("judge_unavailable", "closed") for _ in requests]
+                return [JudgeError(Reason.UNAVAILABLE, "closed") for _ in requests]
             running = self._opened()
             asked = asyncio.run_coroutine_threadsafe(running.ask_all(name, settings, requests), running.loop)
         try:

@@ -81,14 +81,14 @@ class Endpoint:
             raise EndpointError(self._failure(error), _status_of(error), quoted) from None
         except openai.APIConnectionError as error:
             was_sent = _was_sent(error)
-            failure = EndpointFailure("judge_unavailable", retry=True, down=True, paid=was_sent)
+            failure = EndpointFailure(Reason.UNAVAILABLE, retry=True, down=True, paid=was_sent)
             what = "the connection was cut" if was_sent else _NO_CONNECTION
             raise EndpointError(failure, what, repr(error.__cause__)) from None
         try:
             return read_completion(response.content)
         except UnreadableCompletionError as error:
-            reason: Reason = "judge_content_filter" if error.code == _CONTENT_FILTER else "judge_failed"
-            failure = EndpointFailure(reason, retry=reason == "judge_failed", down=True, paid=True)
+            reason: Reason = Reason.CONTENT_FILTER if error.code == _CONTENT_FILTER else Reason.FAILED
+            failure = EndpointFailure(reason, retry=reason == Reason.FAILED, down=True, paid=True)
             raise EndpointError(failure, "its response cannot be read", str(error)) from None
 
     async def close(self) -> None:
@@ -97,29 +97,29 @@ class Endpoint:
 
     def _raise_timeout(self, error: Exception) -> NoReturn:
         if not _was_sent(error):
-            raise EndpointError(EndpointFailure("judge_unavailable", retry=True, down=True), _NO_CONNECTION) from None
-        failure = EndpointFailure("judge_timeout", retry=True, busy=True, down=True, paid=True)
+            raise EndpointError(EndpointFailure(Reason.UNAVAILABLE, retry=True, down=True), _NO_CONNECTION) from None
+        failure = EndpointFailure(Reason.TIMEOUT, retry=True, busy=True, down=True, paid=True)
         message = f"no whole reply within {self._settings.timeout:g} s; a longer `timeout` may help"
         raise EndpointError(failure, message) from None
 
     def _failure(self, error: openai.APIStatusError) -> EndpointFailure:
         status, code = error.status_code, error.code
         if code == _CONTENT_FILTER:
-            return EndpointFailure("judge_content_filter")
+            return EndpointFailure(Reason.CONTENT_FILTER)
         if status == 429 and code == "insufficient_quota":
-            return EndpointFailure("judge_unavailable", down=True)
+            return EndpointFailure(Reason.UNAVAILABLE, down=True)
         if status == 429 or status == 503:
             wait = self._retry_after(error.response.headers)
-            return EndpointFailure("judge_unavailable", retry=True, wait=wait, busy=True, down=status == 503)
+            return EndpointFailure(Reason.UNAVAILABLE, retry=True, wait=wait, busy=True, down=status == 503)
         if status in (408, 504):
-            return EndpointFailure("judge_timeout", retry=True, busy=True, down=True, paid=True)
+            return EndpointFailure(Reason.TIMEOUT, retry=True, busy=True, down=True, paid=True)
         if status >= 500 and status != 501:
-            return EndpointFailure("judge_unavailable", retry=True, down=True)
+            return EndpointFailure(Reason.UNAVAILABLE, retry=True, down=True)
         if status in (401, 403):
-            return EndpointFailure("judge_unavailable", down=True)
+            return EndpointFailure(Reason.UNAVAILABLE, down=True)
         if status == 404:
-            return EndpointFailure("judge_unavailable", down=True, other_format=True)
-        return EndpointFailure("judge_failed", other_format=status in _UNKNOWN_FORMAT and code not in _NEVER_FITS)
+            return EndpointFailure(Reason.UNAVAILABLE, down=True, other_format=True)
+        return EndpointFailure(Reason.FAILED, other_format=status in _UNKNOWN_FORMAT and code not in _NEVER_FITS)
 
     def _retry_after(self, headers: httpx2.Headers) -> float:
         milliseconds, seconds = headers.get("retry-after-ms"), headers.get("retry-after")

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from enum import StrEnum
+from typing import Any, Literal
 
 from evaluator.judges.schema import Schema
 
-Reason = Literal[
-    "judge_failed",
-    "judge_cut",
-    "judge_refused",
-    "judge_content_filter",
-    "judge_timeout",
-    "judge_budget",
-    "judge_unpriced",
-    "judge_unavailable",
-]
-"""Why a row has no score: failed is a request or a reply that is of no use, unavailable an endpoint that is.
 
-Cut is a reply that ended at `max_tokens`.
-"""
+class Reason(StrEnum):
+    """Why a judge gave no reply: the words of `lake.UnscoredReason`, which the metric library does not import.
 
-REASONS = frozenset(get_args(Reason))
-"""All of them."""
+    Failed is a request or a reply that is of no use, cut a reply that ended at `max_tokens`, unavailable an endpoint
+    that does not answer.
+    """
 
-TRANSIENT = frozenset({"judge_budget", "judge_timeout", "judge_unavailable", "judge_unpriced"})
-"""Why a judge gave no answer that it may give later."""
+    FAILED = "judge_failed"
+    CUT = "judge_cut"
+    REFUSED = "judge_refused"
+    CONTENT_FILTER = "judge_content_filter"
+    TIMEOUT = "judge_timeout"
+    BUDGET = "judge_budget"
+    UNPRICED = "judge_unpriced"
+    UNAVAILABLE = "judge_unavailable"
 
-NOT_FOR_GOOD = TRANSIENT | {"judge_cut"}
+
+TRANSIENT = frozenset({Reason.BUDGET, Reason.TIMEOUT, Reason.UNAVAILABLE, Reason.UNPRICED})
+"""Why a judge gave no reply that it may give later."""
+
+NOT_FOR_GOOD = TRANSIENT | {Reason.CUT}
 """Why a score is missing that may come: by itself, or once `max_tokens` is higher."""
 
 

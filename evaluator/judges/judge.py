@@ -17,7 +17,7 @@ from typing import Any, Self
 from evaluator.judges.calls import BudgetSpentError, Calls
 from evaluator.judges.completion import ChatCompletion, completion_from_json
 from evaluator.judges.endpoint import Endpoint, EndpointError
-from evaluator.judges.exchange import ChatMessage, JudgeError, JudgeReply, Spend
+from evaluator.judges.exchange import ChatMessage, JudgeError, JudgeReply, Reason, Spend
 from evaluator.judges.request_formats import REQUEST_FORMATS, RequestFormat, asked_again, request
 from evaluator.judges.schema import MisfitError, Schema, check_schema, read
 from evaluator.judges.settings import JudgeSettings
@@ -161,7 +161,7 @@ class Judge:
             return JudgeReply(parsed, spend)
         message = f"two replies did not fit the schema, the last at {problem}"
         self._warn_no_reply(message)
-        raise JudgeError("judge_failed", f"{self.name}: {message}", spend)
+        raise JudgeError(Reason.FAILED, f"{self.name}: {message}", spend)
 
     async def _complete(self, prompt: _Prompt, before: Spend) -> _Paid:
         """Give the completion; an error names the judge, and has what was spent `before` too."""
@@ -171,7 +171,7 @@ class Judge:
             raise JudgeError(error.reason, f"{self.name}: {error}", before + error.spend) from None
         except sqlite3.Error as error:
             message = f"{self.name}: no call is made or used that cannot be kept: {error}"
-            raise JudgeError("judge_unavailable", message, before) from None
+            raise JudgeError(Reason.UNAVAILABLE, message, before) from None
 
     async def _cached_or_send(self, prompt: _Prompt) -> _Paid:
         """Take the completion from the file of calls, or from a call under way, or send for it."""
@@ -181,7 +181,7 @@ class Judge:
         if running is not None:
             return await self._of_other_caller(running)
         if self._closing:
-            raise JudgeError("judge_unavailable", "closed")
+            raise JudgeError(Reason.UNAVAILABLE, "closed")
         running = asyncio.create_task(self._shared_or_send(prompt))
         self._running[prompt.key] = running
         running.add_done_callback(lambda task: self._end(prompt.key, task))
@@ -238,15 +238,15 @@ class Judge:
                     continue
                 attempt += 1
                 if self._closing or not failure.retry or attempt == _ATTEMPTS:
-                    if failure.down or failure.busy or failure.other_format or failure.reason == "judge_unavailable":
+                    if failure.down or failure.busy or failure.other_format or failure.reason == Reason.UNAVAILABLE:
                         self._warn_no_reply(error.without_text)
                     # Where no request was ever taken, it is the settings that do not fit rather than this row.
                     unfit = failure.other_format and prompt.shape not in self._formats
-                    raise JudgeError("judge_unavailable" if unfit else failure.reason, str(error), spend) from None
+                    raise JudgeError(Reason.UNAVAILABLE if unfit else failure.reason, str(error), spend) from None
                 self._warn_of_retries(error)
                 await self._sleep(self._chance.uniform(0, min(_LONGEST_BACKOFF_SECONDS, 2.0**attempt)))
             except JudgeError as error:
-                if error.reason != "judge_budget" or self._closing or not self._sending:
+                if error.reason != Reason.BUDGET or self._closing or not self._sending:
                     raise JudgeError(error.reason, str(error), spend) from None
                 # Those under way count at their upper bound, and will hardly cost that much.
                 await asyncio.wait(self._sending, return_when=asyncio.FIRST_COMPLETED)
@@ -277,13 +277,13 @@ class Judge:
 
     def _raise_if_no_reply(self, completion: ChatCompletion, spend: Spend) -> None:
         if completion.finish_reason == "content_filter":
-            raise JudgeError("judge_content_filter", "the endpoint's filter stopped the reply", spend)
+            raise JudgeError(Reason.CONTENT_FILTER, "the endpoint's filter stopped the reply", spend)
         if completion.refusal:
-            raise JudgeError("judge_refused", "the model refused to answer", spend)
+            raise JudgeError(Reason.REFUSED, "the model refused to answer", spend)
         if completion.finish_reason == "length":
             message = f"the reply was cut at {self._settings.max_tokens} tokens; a higher max_tokens may help"
             self._warn_no_reply(message)
-            raise JudgeError("judge_cut", message, spend)
+            raise JudgeError(Reason.CUT, message, spend)
 
     def _call(self, prompt: _Prompt, form: RequestFormat) -> _Call:
         body = request(self._settings, prompt.messages, prompt.schema, form)
@@ -317,18 +317,18 @@ class Judge:
         settings = self._settings
         if not settings.priced and not settings.allow_unpriced:
             message = "it is not known what a call costs; give prompt_price and completion_price, or allow_unpriced"
-            raise JudgeError("judge_unpriced", message)
+            raise JudgeError(Reason.UNPRICED, message)
         try:
             self._calls.check(self.name, call.bound, settings.budget_per_hour, settings.budget_per_day)
         except BudgetSpentError as error:
-            raise JudgeError("judge_budget", str(error)) from None
+            raise JudgeError(Reason.BUDGET, str(error)) from None
 
     def _begin(self, call: _Call) -> int:
         settings = self._settings
         try:
             return self._calls.begin(self.name, call.key, call.bound, settings.budget_per_hour, settings.budget_per_day)
         except BudgetSpentError as error:
-            raise JudgeError("judge_budget", str(error)) from None
+            raise JudgeError(Reason.BUDGET, str(error)) from None
 
     def _spend(self, completion: ChatCompletion, call: _Call) -> Spend:
         # DIAL writes zeros where a model does not count its tokens.
@@ -349,7 +349,7 @@ async def _shielded(running: asyncio.Task[_Paid]) -> _Paid:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
         if running.cancelled():
-            raise JudgeError("judge_unavailable", "closed before there was a reply") from None
+            raise JudgeError(Reason.UNAVAILABLE, "closed before there was a reply") from None
         raise
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from evaluator.judges.endpoint import EndpointError, EndpointFailure
+from evaluator.judges.exchange import Reason
 from evaluator.judges.settings import JudgeSettings
 
 _FAILURES_TO_OPEN = 5
@@ -160,7 +161,7 @@ class Throttle:
     async def _wait_for_turn(self, tokens: int) -> None:
         if not self._breaker.admits():
             raise EndpointError(
-                EndpointFailure("judge_unavailable"), "the endpoint failed again and again; it rests now"
+                EndpointFailure(Reason.UNAVAILABLE), "the endpoint failed again and again; it rests now"
             )
         await self._wait_for_pause()
         wait = max(self._requests.book(1), self._tokens.book(tokens))
@@ -172,7 +173,7 @@ class Throttle:
         while (wait := self._paused_until - self._clock()) > 0:
             if wait > _LONGEST_PAUSE_SECONDS:
                 raise EndpointError(
-                    EndpointFailure("judge_unavailable"), f"the endpoint asks for a pause of {wait:.0f} s"
+                    EndpointFailure(Reason.UNAVAILABLE), f"the endpoint asks for a pause of {wait:.0f} s"
                 )
             await self._sleep(wait)
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from evaluator.answers import LoggedAnswer
 from evaluator.sampling.conversations import is_sampled
-from lake import Table
+from lake import Direction, Table
 
 LOW = 0.25
 """A score in the worst quarter of its metric's range is a bad sign."""
@@ -100,7 +100,7 @@ def _ids_with_signals(some: Sequence[LoggedAnswer], signals: Table) -> set[str]:
 
 def _is_low(row: dict[str, Any]) -> bool:
     value, low, high, direction = row["value"], row["low"], row["high"], row["direction"]
-    if value is None or direction == "none" or not abs(high - low) < float("inf"):
+    if value is None or direction == Direction.NONE or not abs(high - low) < float("inf"):
         return False
     goodness = (value - low) / (high - low)
-    return bool((goodness if direction == "up" else 1 - goodness) < LOW)
+    return bool((goodness if direction == Direction.UP else 1 - goodness) < LOW)

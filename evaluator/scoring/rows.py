@@ -17,14 +17,13 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from evaluator.answers import AT_ONCE, DeploymentTables, LoggedAnswer, identity
-from evaluator.judge_binding import JUDGE_IS_THE_MODEL, asks_judge, judge_named, judges_itself, split
+from evaluator.judge_binding import asks_judge, judge_named, judges_itself, split
 from evaluator.judges import Spend
-from evaluator.judges.exchange import NOT_FOR_GOOD, TRANSIENT
+from evaluator.judges.exchange import NOT_FOR_GOOD, TRANSIENT, Reason
 from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, Score, Scores, needs_ground_truth
-from evaluator.metrics.llm.verdicts.judged import JUDGE_FAILED
 from evaluator.sampling import Sampling, flagged
 from evaluator.scoring.segments import segment_of
-from lake import SCORES, Case, CaseBook, JudgeKind, Table
+from lake import SCORES, Case, CaseBook, JudgeKind, Table, UnscoredReason
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +73,7 @@ class ScoreCounts:
     @property
     def is_budget_spent(self) -> bool:
         """Whether a judge's budget did not do."""
-        return bool(self.unscored["judge_budget"] or self.still_pending["judge_budget"])
+        return bool(self.unscored[Reason.BUDGET] or self.still_pending[Reason.BUDGET])
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def score_id(answer: LoggedAnswer, metric: Metric) -> str:
 
 def pending_id(event_id: str, metric: str, version: str) -> str:
     """Give the id of the row that says that a score is pending; the score itself comes later under its own id."""
-    return identity(event_id, metric, version, "owed")
+    return identity(event_id, metric, version, "owed")  # the word is a part of ids that are stored
 
 
 def held_score_ids(scores: Table, metrics: Sequence[Metric], where: ds.Expression | None = None) -> frozenset[str]:
@@ -255,7 +254,7 @@ def _without_own_model(work: Work) -> Iterator[tuple[Work, Scores | None]]:
     for is_own in sorted(set(own)):
         places = [i for i, one in enumerate(own) if one is is_own]
         part = Work(work.metric, work.frame.iloc[places], [work.pairs[i] for i in places])
-        refused = Scores.of([Score(None, JUDGE_IS_THE_MODEL)] * len(places), part.frame.index)
+        refused = Scores.of([Score(None, UnscoredReason.JUDGE_IS_THE_MODEL)] * len(places), part.frame.index)
         yield part, refused if is_own else None
 
 
@@ -296,7 +295,7 @@ class _RowsOfAnswers:
                 continue
             self.counts.scored += row["value"] is not None
             self.counts.unscored.update([row["reason"]] if row["value"] is None else [])
-            failed += [row["event_id"]] if row["reason"] == JUDGE_FAILED else []
+            failed += [row["event_id"]] if row["reason"] == Reason.FAILED else []
             segment = self.segments[answer.event_id]
             self.rows.append(row | {"segment": segment, "is_backfill": self.is_backfill})
         if failed:
@@ -320,7 +319,7 @@ def _rows(work: Work, scores: Scores, now: datetime, probabilities: Mapping[str,
         seen = is_measured or answer.text is not None
         known = seen and value == value
         whole = dict(details) | ({"case_id": case.case_id} if case else {})
-        reason = None if known else (reason if seen else "no_answer")
+        reason = None if known else (reason if seen else UnscoredReason.NO_ANSWER)
         is_pending = is_judged and reason in NOT_FOR_GOOD
         yield {
             "score_id": pending_id(answer.event_id, metric.name, metric.version)

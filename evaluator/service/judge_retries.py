@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 
 from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, answers, identity, with_late_contexts
 from evaluator.judge_binding import asks_judge
-from evaluator.judges.exchange import NOT_FOR_GOOD, TRANSIENT
+from evaluator.judges.exchange import NOT_FOR_GOOD, TRANSIENT, Reason
 from evaluator.metrics import Metric
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
 from lake import IS_ANSWER, SCORES, CaseBook, PassTransaction, Table
@@ -26,7 +26,7 @@ AGE = timedelta(days=1)
 _AGAIN_AFTER = timedelta(minutes=10)
 _MOST = 1_000
 """So many of one metric are taken up at a time."""
-_ALWAYS = frozenset({"judge_budget", "judge_unpriced"})
+_ALWAYS = frozenset({Reason.BUDGET, Reason.UNPRICED})
 """Reasons that say nothing of the answer: no call was made."""
 
 _COLUMNS = ["event_id", "date", "requested_at", "sampling_probability", "scored_at"]

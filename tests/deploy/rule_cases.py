@@ -11,7 +11,7 @@ LAG = '{job="dialwatch-collector",instance="c:8080",topic="t",partition="0"}'
 COMMITTED = f"dialwatch_collector_committed_timestamp_seconds{COLLECTOR}"
 TIERS = ("page", "warning")
 EVALUATIONS = f"dialwatch_evaluations_total{MONITOR}"
-OWED = 'dialwatch_evaluation_skips_total{{job="dialwatch",instance="m:9464",reason="{}"}}'
+SKIPPED = 'dialwatch_evaluation_skips_total{{job="dialwatch",instance="m:9464",reason="{}"}}'
 SKIPS = 'dialwatch_evaluation_skips_total{job="dialwatch",instance="m:9464",reason="no_answer"}'
 
 
@@ -228,14 +228,16 @@ CASES = [
     Case("DialwatchUnscored", {EVALUATIONS: "0+60x1560", SKIPS: "0+20x1560"}, False, hours=26),
     Case("DialwatchUnscored", {EVALUATIONS: "0+1x1560", SKIPS: "0x1440 0+1x120"}, False, hours=26),
     Case("DialwatchJudgeBudgetSpent", {'dialwatch_judge_budget_remaining{judge="j"}': "5x100 0x20"}, True),
-    Case("DialwatchJudgeBudgetSpent", {OWED.format("judge_budget"): "0+1x120"}, True),
+    Case("DialwatchJudgeBudgetSpent", {SKIPPED.format("judge_budget"): "0+1x120"}, True),
     Case(
         "DialwatchJudgeBudgetSpent",
-        {'dialwatch_judge_budget_remaining{judge="j"}': "5x120", OWED.format("judge_budget"): "0x110 10x10"},
+        {'dialwatch_judge_budget_remaining{judge="j"}': "5x120", SKIPPED.format("judge_budget"): "0x110 10x10"},
         False,
     ),
-    Case("DialwatchJudgeAway", {OWED.format("judge_timeout"): "0+1x120"}, True),
-    Case("DialwatchJudgeAway", {OWED.format("judge_budget"): "0+1x120", OWED.format("no_answer"): "0+9x120"}, False),
+    Case("DialwatchJudgeAway", {SKIPPED.format("judge_timeout"): "0+1x120"}, True),
+    Case(
+        "DialwatchJudgeAway", {SKIPPED.format("judge_budget"): "0+1x120", SKIPPED.format("no_answer"): "0+9x120"}, False
+    ),
     Case("DialwatchWebhookDisabled", {'dialwatch_webhook_disabled{receiver="team"}': "0x110 1x10"}, True),
     Case("DialwatchWebhookDisabled", {'dialwatch_webhook_disabled{receiver="team"}': "0x120"}, False),
     Case("DialwatchWebhooksFailing", {'dialwatch_webhook_deliveries_total{outcome="failed"}': "0+1x120"}, True),

@@ -110,7 +110,7 @@ def test_a_metric_that_could_not_run_is_exit_code_1(
     assert len(scores(lake)) == 4
 
 
-def test_a_backfill_that_a_judge_owes_scores_is_exit_code_1(
+def test_a_backfill_with_pending_scores_is_exit_code_1(
     lake: Lake, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The end says how many, and that the command is to be run again, the second time as well as the first."""
@@ -125,7 +125,7 @@ def test_a_backfill_that_a_judge_owes_scores_is_exit_code_1(
         with pytest.raises(SystemExit) as ended:
             evaluate(lake=lake.root, backfill=True, since="7d", metrics=["aspect_conciseness"], deployment=["rag"])
         assert ended.value.code == 1
-        assert "1 scores are owed, as the judge gave no answer" in capsys.readouterr().err
+        assert "1 scores are pending, as the judge gave no answer" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

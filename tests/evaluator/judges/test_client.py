@@ -39,7 +39,7 @@ def test_several_threads_ask_and_equal_requests_are_one_call(bench: Bench, serve
     assert sum((answer.spend for answers in given for answer in answers), Spend()).calls == 5
 
 
-def test_a_pickled_asker_is_made_anew_with_the_same_replies(bench: Bench, server: ScriptedServer) -> None:
+def test_a_pickled_client_is_made_anew_with_the_same_replies(bench: Bench, server: ScriptedServer) -> None:
     """A process that scores gets the settings, and makes no call that another one has made."""
     with bench.client() as client:
         judge = client.judge("strict")

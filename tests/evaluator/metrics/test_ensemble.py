@@ -73,7 +73,7 @@ def test_a_judge_without_a_usable_reply_is_left_out_while_more_than_half_speak(
 
 
 def test_a_mean_waits_for_a_judge_that_may_answer_later(bench: Bench, server: ScriptedServer) -> None:
-    """An outage of one judge is not a change of the mean: the row is owed."""
+    """An outage of one judge is not a change of the mean: the score is pending."""
     server.always = judging_each({"anna": [S], "boris": None, "chen": [S, N]})
     found = scored(bench, "mean", dict.fromkeys(JUDGES))
     assert (found.value, found.reason) == (None, "judge_unavailable")
@@ -109,7 +109,7 @@ def test_a_majority_is_one_of_all_judges(
 def test_the_reason_is_that_of_a_judge_that_may_answer_later(
     bench: Bench, server: ScriptedServer, replies: tuple[Any, ...], reason: str
 ) -> None:
-    """So that the score is owed as long as it can come, and no longer."""
+    """So that the score is pending as long as it can come, and no longer."""
     server.always = judging_each(dict(zip(JUDGES, replies, strict=True)))
     found = scored(bench, "median", dict.fromkeys(JUDGES))
     assert (found.value, found.reason) == (None, reason)

@@ -1,4 +1,4 @@
-"""Scores that a judge owes, by a judge that never answers about some: what is asked when, and what comes first."""
+"""Retries of pending scores by a judge that never answers about some: what is asked when, and what comes first."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_an_answer_that_gets_none_is_asked_about_less_and_less_and_not_after_a_d
     assert service.traffic.values(JUDGED)["poison"] == "judge_unavailable"
 
 
-def test_what_comes_to_be_owed_later_puts_off_nothing_that_was_owed_before(service: Service) -> None:
+def test_what_becomes_pending_later_puts_off_nothing_that_was_pending_before(service: Service) -> None:
     """Ten minutes after the first try is ten minutes after it, whatever failed meanwhile."""
     service.log("poison 1")
     service.pass_at(0)
@@ -92,7 +92,7 @@ def test_what_comes_to_be_owed_later_puts_off_nothing_that_was_owed_before(servi
 
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_a_clock_that_is_set_makes_nobody_wait_longer_or_shorter(service: Service, hours: int) -> None:
-    """What is owed is asked again when it was planned by time that has passed."""
+    """A pending score is asked again when it was planned by time that has passed."""
     service.log("poison")
     asked = []
     for minutes in (0, 10, 29, 30, 69, 70):
@@ -102,9 +102,7 @@ def test_a_clock_that_is_set_makes_nobody_wait_longer_or_shorter(service: Servic
     assert asked == [0, 10, 30, 70]
 
 
-def test_new_answers_come_before_those_that_are_owed_whosever_they_are(
-    service: Service, other_traffic: Traffic
-) -> None:
+def test_new_answers_come_before_pending_scores_whosever_they_are(service: Service, other_traffic: Traffic) -> None:
     """An answer of the last deployment is not asked about after an old one of the first."""
     service.log("poison")
     service.pass_at(0)

@@ -48,18 +48,18 @@ def test_a_backfill_stops_where_the_budget_is_spent_and_goes_on_later(
     assert len({row["score_id"] for row in traffic.scores()}) == len(traffic.scores())
 
 
-def test_a_backfill_asks_about_the_configured_sample_and_what_is_owed(
+def test_a_backfill_asks_about_the_configured_sample_and_what_is_pending(
     lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path
 ) -> None:
-    """What the service sampled and was owed keeps its probability, whatever the sample is now."""
+    """What the service sampled and is pending keeps its probability, whatever the sample is now."""
     fill(traffic)
     judge.always = fails(401)
     with closing(Evaluator(lake, settings(judge.url, tmp_path, sampling={"rate": 0.1}), lambda: NOW)) as evaluator:
-        owed = evaluator.run_once().unscored["judge_unavailable"]
-    assert 0 < owed < 40
+        pending = evaluator.run_once().unscored["judge_unavailable"]
+    assert 0 < pending < 40
     judge.always = ScriptedServer().always
     done = backfilled(lake, judge, tmp_path, sampling={"rate": 0.05})
-    assert (done.counts.scored, done.counts.not_sampled) == (owed, 120 - owed)
+    assert (done.counts.scored, done.counts.not_sampled) == (pending, 120 - pending)
     assert {row["sampling_probability"] for row in traffic.scores()} == {0.1}
 
 

@@ -102,10 +102,10 @@ def test_no_model_judges_itself(
     assert len(judge.requests) == sum(value == 1.0 for value in values.values())
 
 
-def test_what_the_judge_owes_is_asked_again_later_and_paid_once(
+def test_a_pending_score_is_asked_again_later_and_paid_once(
     run: Run, traffic: Any, judge: ScriptedServer, clock: Clock
 ) -> None:
-    """A row says that a score is owed and why; the score comes as a row of its own, as likely as it was."""
+    """A row says that a score is pending and why; the score comes as a row of its own, as likely as it was."""
     traffic.log(traffic.answer("a"), traffic.answer("b", 1, answer="Perhaps.", chat_id="chat"))
     judge.follow(says(), fails(401))
     before = run(sampling={"rate": 0.999})
@@ -123,7 +123,7 @@ def test_what_the_judge_owes_is_asked_again_later_and_paid_once(
 def test_a_running_evaluator_asks_again_after_ten_minutes(
     lake: Lake, traffic: Any, judge: ScriptedServer, clock: Clock, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Not in each pass: a judge that is down is left alone; why, and what it owes, is told once."""
+    """Not in each pass: a judge that is down is left alone; why, and what is pending, is logged once."""
     judge.always = fails(401)
     with closing(Evaluator(lake, settings(judge.url, tmp_path), clock)) as evaluator:
         traffic.log(traffic.answer("a"))
@@ -143,7 +143,7 @@ def test_a_running_evaluator_asks_again_after_ten_minutes(
         assert evaluator.run_once() == PassResult(deployments=1)
 
 
-def test_what_is_owed_for_more_than_a_day_is_left_to_a_backfill(
+def test_what_is_pending_for_more_than_a_day_is_left_to_a_backfill(
     run: Run, traffic: Any, judge: ScriptedServer, clock: Clock
 ) -> None:
     """A score so late would be of the past."""
@@ -155,7 +155,7 @@ def test_what_is_owed_for_more_than_a_day_is_left_to_a_backfill(
     assert run().scored == 0
 
 
-def test_an_erased_answer_is_owed_nothing(run: Run, traffic: Any, judge: ScriptedServer, clock: Clock) -> None:
+def test_an_erased_answer_has_no_pending_score(run: Run, traffic: Any, judge: ScriptedServer, clock: Clock) -> None:
     """Its rows are gone, and nobody asks about it again."""
     traffic.log(traffic.answer("a", user_id="ann"))
     judge.always = fails(401)
@@ -272,7 +272,7 @@ def test_replies_that_cannot_be_removed_stop_no_pass(run: Run, traffic: Any, lak
 
 
 def test_closing_ends_a_pass_that_asks(lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path) -> None:
-    """The calls under way are answered and scored, the others owed: nothing is lost, nothing waits for long."""
+    """The calls under way are answered and scored, the others pending: nothing is lost, nothing waits for long."""
     traffic.log(*(traffic.answer(f"{i}", i, answer=f"It is {i}.") for i in range(20)))
     evaluator = Evaluator(lake, settings(judge.url, tmp_path, {"concurrency": 2}), lambda: NOW)
 
