@@ -5,9 +5,8 @@ A handler that fails becomes a `LaggingConsumer`: the rows that it lacks are rea
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -22,8 +21,6 @@ RowHandler = Callable[[pa.Table], None]
 Columns = Sequence[str] | Mapping[str, ds.Expression]
 
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 5.0, 3600.0
-
-logger = logging.getLogger(__name__)
 
 
 class _Cursor:
@@ -114,11 +111,7 @@ class NewRows:
     @contextmanager
     def reading_ahead(self, wanted: Sequence[Wanted], processes: int) -> Iterator[None]:
         """While the block runs, have tables read by other processes; `read` them in this order."""
-        with ExitStack() as stack:
-            try:
-                self._ahead = stack.enter_context(ReadAhead(self._lake, wanted, processes))
-            except OSError as error:
-                logger.warning("No process can be started that reads ahead: the first refresh takes longer. %s", error)
+        with ReadAhead(self._lake, wanted, processes) as self._ahead:
             try:
                 yield
             finally:

@@ -1,8 +1,8 @@
-from .deliver import Attempt, DeliveryOutcome, deliver
+from .delivery import Attempt, DeliveryOutcome, deliver
 from .formats.standard import webhook_body
 from .network import connections, why_internal
 from .notifier import Notifier
-from .send_test import send_test
+from .receiver_check import send_test
 from .settings import WebhookSettings
 from .sign import signed_headers
 

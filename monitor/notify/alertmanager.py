@@ -13,7 +13,7 @@ import msgspec
 from monitor.alerts.change import AlertChange
 from monitor.alerts.pending import recorded_at
 from monitor.alerts.store import AlertStore
-from monitor.notify.deliver import Attempt, DeliveryOutcome, deliver
+from monitor.notify.delivery import Attempt, DeliveryOutcome, deliver
 from monitor.notify.formats.standard import Alert, alert_of
 from monitor.notify.settings import WebhookSettings
 

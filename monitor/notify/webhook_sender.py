@@ -15,7 +15,7 @@ from monitor.alerts.change import AlertChange, DeliveryKind
 from monitor.alerts.pending import held_back
 from monitor.alerts.store import AlertStore
 from monitor.controls.silences import Silence, silence_of
-from monitor.notify.deliver import Attempt, DeliveryOutcome, deliver
+from monitor.notify.delivery import Attempt, DeliveryOutcome, deliver
 from monitor.notify.formats import FORMATS
 from monitor.notify.group import WebhookMessage, messages
 from monitor.notify.retry_delays import next_delay

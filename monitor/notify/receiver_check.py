@@ -9,7 +9,7 @@ import httpcore
 
 from monitor.alerts.change import AlertChange, AlertDetails, WorstAnswer
 from monitor.notify.alertmanager import post_alerts
-from monitor.notify.deliver import Attempt, deliver
+from monitor.notify.delivery import Attempt, deliver
 from monitor.notify.formats import FORMATS
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.sign import signed_headers
