@@ -37,8 +37,10 @@ from .upkeep.compaction import TARGET_BYTES, Compaction, compact
 from .upkeep.maintenance import LakeMaintenanceSettings, MaintenanceResult, all_tables, maintain
 from .upkeep.retention import RetentionResult, forget_before
 from .vocabulary import (
+    ALERT_STATES,
     ANSWERING_KINDS,
     CUT_FINISH_REASONS,
+    DELIVERY_EVENTS,
     DISLIKES,
     FIRST_DRAWS,
     FLOOR_VERSION,
@@ -49,6 +51,7 @@ from .vocabulary import (
     TOOL_CALL_FINISH_REASONS,
     USABLE_STATUS,
     AlertEvent,
+    AlertVerdict,
     CaseStatus,
     ContextsOrigin,
     Direction,
@@ -69,7 +72,6 @@ from .vocabulary import (
     SourceKind,
     Tier,
     UnscoredReason,
-    Verdict,
     asks_llm,
     can_drift,
     llms_of,
@@ -79,12 +81,14 @@ from .vocabulary import (
 
 __all__ = [
     "ALERTS",
+    "ALERT_STATES",
     "ANCHORS",
     "ANSWERING_KINDS",
     "BACKFILLS",
     "BATCHES",
     "CASE_QUESTION_COLUMNS",
     "CUT_FINISH_REASONS",
+    "DELIVERY_EVENTS",
     "DISLIKES",
     "FIRST_DRAWS",
     "FLOOR_VERSION",
@@ -116,6 +120,7 @@ __all__ = [
     "USABLE_STATUS",
     "USER_SIGNALS",
     "AlertEvent",
+    "AlertVerdict",
     "Backoff",
     "Case",
     "CaseBook",
@@ -162,7 +167,6 @@ __all__ = [
     "Tier",
     "UncommittedPositions",
     "UnscoredReason",
-    "Verdict",
     "Wanted",
     "WorkerDiedError",
     "WorkerPool",

@@ -9,6 +9,7 @@ from lake.table_spec import CONTEXT, SOURCE, STRINGS, TIMESTAMP, TableSpec, desc
 from lake.vocabulary import (
     FLOOR_VERSION,
     AlertEvent,
+    AlertVerdict,
     CaseStatus,
     ContextsOrigin,
     Direction,
@@ -22,7 +23,6 @@ from lake.vocabulary import (
     SignalOrigin,
     SourceKind,
     UnscoredReason,
-    Verdict,
     one_of,
 )
 
@@ -271,7 +271,7 @@ ALERTS = TableSpec(
         ("current_upper", pa.float64(), "Upper end of its interval."),
         ("log_evidence", pa.float64(), "Natural logarithm of the evidence at this change."),
         ("log_threshold", pa.float64(), "Natural logarithm of what it takes to fire."),
-        ("verdict", pa.string(), f"What changed: {one_of(Verdict)}."),
+        ("verdict", pa.string(), f"What changed: {one_of(AlertVerdict)}."),
         (
             "delivery_of",
             pa.string(),

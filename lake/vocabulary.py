@@ -282,6 +282,13 @@ class AlertEvent(StrEnum):
     SILENCED = "silenced"
 
 
+ALERT_STATES = (AlertEvent.FIRING, AlertEvent.RESOLVED)
+"""Events that begin or end an alert."""
+
+DELIVERY_EVENTS = (AlertEvent.DELIVERED, AlertEvent.UNDELIVERABLE, AlertEvent.SILENCED)
+"""Events that say what became of another event on its way to a receiver."""
+
+
 class Tier(StrEnum):
     """`tier` in `alerts.details`, how sure an alert is: `warn` counts false alarms a stream, `page` of the fleet."""
 
@@ -289,7 +296,7 @@ class Tier(StrEnum):
     PAGE = "page"
 
 
-class Verdict(StrEnum):
+class AlertVerdict(StrEnum):
     """`alerts.verdict`: what has changed, the application (`system`) or what judges it."""
 
     SYSTEM = "system"

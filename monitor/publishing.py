@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
+from lake import ALERT_STATES, Floor
 from monitor.alerts.change import AlertChange
-from monitor.floors import FloorName, FloorReading
+from monitor.floors import FloorReading
 from monitor.ingest.ingest import Ingest
 from monitor.recorder import StreamStates
 from monitor.regression import JudgeReading, StreamKey
@@ -21,14 +22,14 @@ def published_deployments(
     ingest: Ingest,
     streams: StreamStates,
     judges: Mapping[StreamKey, JudgeReading],
-    floors: Mapping[str, Mapping[FloorName, FloorReading]],
+    floors: Mapping[str, Mapping[Floor, FloorReading]],
     changes: Sequence[AlertChange],
     now: datetime,
 ) -> dict[str, DeploymentState]:
     """Give the state of each deployment to publish, by name; `changes` are those of all alerts, oldest first."""
     of_deployment: dict[str, list[AlertChange]] = {}
     for change in reversed(changes):
-        if change.change in ("firing", "resolved"):
+        if change.change in ALERT_STATES:
             of_deployment.setdefault(change.key.deployment, []).append(change)
     readings, judgements = _watched(ingest, streams.readings, now), _watched(ingest, streams.judgements, now)
     judge_readings = _watched(ingest, judges, now)

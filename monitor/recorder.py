@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from lake import can_drift
+from lake import Floor, can_drift
 from monitor.alerts.floor_alerts import last_changes
 from monitor.alerts.open_alerts import recorded_verdicts, with_open_alerts
 from monitor.alerts.store import AlertStore
-from monitor.floors import FloorChange, FloorName, FloorReading
+from monitor.floors import FloorChange, FloorReading
 from monitor.health.failures import ALERTS_RECORDED, FLOORS, JUDGES, REGRESSIONS, Failures
 from monitor.ingest.ingest import Ingest
 from monitor.regression import (
@@ -44,7 +44,7 @@ class AlertRecorder:
         self._ingest = ingest
         self._alerts = alerts
         self._failures = failures
-        self.floor_readings: Mapping[str, Mapping[FloorName, FloorReading]] = {}
+        self.floor_readings: Mapping[str, Mapping[Floor, FloorReading]] = {}
         """By deployment, of the last time that the floors could be checked."""
 
     def record_regressions(self, now: datetime) -> StreamStates:

@@ -9,11 +9,11 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake import IS_PRODUCTION
+from lake import IS_PRODUCTION, AlertEvent, Floor
 from monitor.alerts.alert_stats import AlertStats
 from monitor.alerts.change import AlertChange
 from monitor.controls.silences import Silence
-from monitor.floors import FloorName, FloorReading
+from monitor.floors import FloorReading
 from monitor.regression import Judgement, JudgeReading, Reading
 from monitor.stats.collector_stats import CollectorStats
 from monitor.stats.judge_costs import JudgeCosts
@@ -46,7 +46,7 @@ class DeploymentState:
     stopped: Mapping[str, str] = field(default_factory=dict)
     idle: Mapping[str, datetime] = field(default_factory=dict)
     ratings: ScoreStats = field(default_factory=ScoreStats)
-    floors: Mapping[FloorName, FloorReading] = field(default_factory=dict)
+    floors: Mapping[Floor, FloorReading] = field(default_factory=dict)
     changes: tuple[AlertChange, ...] = ()
 
     def with_logs(self, rows: pa.Table) -> DeploymentState:
@@ -90,7 +90,7 @@ class DeploymentState:
     def passed(self) -> tuple[AlertChange, ...]:
         """The floors that fire, latest first."""
         newest = {change.key: change for change in reversed(self.changes)}
-        return tuple(c for c in self.changes if c.is_floor and c.change == "firing" and newest[c.key] is c)
+        return tuple(c for c in self.changes if c.is_floor and c.change == AlertEvent.FIRING and newest[c.key] is c)
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from lake import ALERTS, ANCHORS, BATCHES, REJECTED, SCORES, TableSpec
+from lake import ALERTS, ANCHORS, BATCHES, DELIVERY_EVENTS, REJECTED, SCORES, TableSpec
 from monitor.alerts.alert_stats import AlertStats
-from monitor.alerts.change import DELIVERIES
 from monitor.stats.collector_stats import CollectorStats
 from monitor.stats.judge_costs import JudgeCosts, of_each_judge
 from monitor.stats.scores import ScoreStats
@@ -53,7 +52,7 @@ def totals_of(
     judge_amounts: dict[str, int] = {}
     for cost in costs:
         judge_amounts = add_counts(judge_amounts, cost.amounts)
-    deliveries: dict[str, int] = dict.fromkeys(DELIVERIES, 0)
+    deliveries: dict[str, int] = dict.fromkeys(DELIVERY_EVENTS, 0)
     for totals in alerts:
         deliveries = add_counts(deliveries, dict(totals.deliveries))
     return FleetTotals(

@@ -7,8 +7,7 @@ from difflib import get_close_matches
 
 from dialwatch.config import Settings
 from evaluator.metrics import REGISTRY, UnknownMetricError
-from lake import DISLIKES, Lake
-from monitor.floors import FLOORS
+from lake import DISLIKES, Floor, Lake
 
 
 def unknown_names(deployment: str | None, metric: str | None, settings: Settings, lake: Lake) -> Iterator[str]:
@@ -17,7 +16,7 @@ def unknown_names(deployment: str | None, metric: str | None, settings: Settings
     if deployment and deployment not in deployments:
         yield f"the lake has no deployment {deployment!r} yet{_similar(deployment, deployments)}"
     if metric and _name_in_alerts(metric, settings) is None:
-        names = [*FLOORS, DISLIKES, *REGISTRY]
+        names = [*map(str, Floor), DISLIKES, *REGISTRY]
         yield f"no metric or floor of the name {metric!r} is known here{_similar(metric, names)}"
 
 
@@ -27,7 +26,7 @@ def name_in_alerts(metric: str | None, settings: Settings) -> str | None:
 
 
 def _name_in_alerts(metric: str, settings: Settings) -> str | None:
-    if metric in (*FLOORS, DISLIKES):
+    if metric in (*Floor, DISLIKES):
         return metric
     try:
         return settings.evaluator.metric(metric).name

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from monitor.alerts.change import DELIVERIES, FLOOR
+from lake import DELIVERY_EVENTS, FLOOR_VERSION, AlertEvent, AlertVerdict
 
 ALERT_COLUMNS = ("alert_id", "metric", "metric_version", "change", "verdict")
 
@@ -29,12 +29,12 @@ class AlertStats:
         """Add rows of `alerts` (columns ALERT_COLUMNS)."""
         regressions, deliveries, fired = dict(self.regressions), dict(self.deliveries), set(self.fired)
         for row in rows.to_pylist():
-            verdict = row["verdict"] or "undecided"
-            is_news = row["metric_version"] != FLOOR and (row["alert_id"], verdict) not in fired
-            if row["change"] == "firing" and is_news:
+            verdict = row["verdict"] or AlertVerdict.UNDECIDED
+            is_news = row["metric_version"] != FLOOR_VERSION and (row["alert_id"], verdict) not in fired
+            if row["change"] == AlertEvent.FIRING and is_news:
                 fired.add((row["alert_id"], verdict))
                 key = (row["metric"] or "unknown", verdict)
                 regressions[key] = regressions.get(key, 0) + 1
-            elif row["change"] in DELIVERIES:
+            elif row["change"] in DELIVERY_EVENTS:
                 deliveries[row["change"]] = deliveries.get(row["change"], 0) + 1
         return AlertStats(regressions, deliveries, frozenset(fired))

@@ -7,19 +7,13 @@ import json
 import logging
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
+from lake import FLOOR_VERSION, AlertEvent, AlertVerdict, Tier
 from monitor.floors import FloorDetails
-from monitor.regression import SegmentChange, StreamKey, Tier, Verdict
-
-DeliveryKind = Literal["delivered", "undeliverable", "silenced"]
-ChangeKind = Literal["firing", "resolved"] | DeliveryKind
-DELIVERIES: tuple[DeliveryKind, ...] = ("delivered", "undeliverable", "silenced")
-
-FLOOR = "floor"
-"""Stands for the metric's version in an alert of a floor, whose metric is the floor's name."""
+from monitor.regression import SegmentChange, StreamKey
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +76,7 @@ class AlertChange:
     change_id: str
     alert_id: str
     key: StreamKey
-    change: ChangeKind
+    change: AlertEvent
     changed_at: datetime
     details: AlertDetails
     reason: str | None = None
@@ -93,7 +87,7 @@ class AlertChange:
     current_upper: float | None = None
     log_evidence: float | None = None
     log_threshold: float | None = None
-    verdict: Verdict | None = None
+    verdict: AlertVerdict | None = None
     """What has changed; None for a delivery."""
     delivery_of: str | None = None
 
@@ -105,22 +99,22 @@ class AlertChange:
     @property
     def is_floor(self) -> bool:
         """Whether it is of a floor, not of a regression."""
-        return self.key.metric_version == FLOOR
+        return self.key.metric_version == FLOOR_VERSION
 
     @property
     def ended_without_recovery(self) -> bool:
         """Whether it ended for another reason than that quality is back; `reason` says which."""
-        return self.change == "resolved" and not self.is_floor and self.current_mean is None
+        return self.change == AlertEvent.RESOLVED and not self.is_floor and self.current_mean is None
 
     @property
     def tier(self) -> Tier:
         """`page` once the evidence is what the whole fleet's promise needs."""
-        return self.details.tier or "warn"
+        return self.details.tier or Tier.WARN
 
     @property
     def pages(self) -> bool:
         """Whether it is a page: not where only the judge changed."""
-        return self.tier == "page" and self.verdict != "judge"
+        return self.tier == Tier.PAGE and self.verdict != AlertVerdict.JUDGE
 
 
 _SAME_COLUMNS = [column.name for column in fields(AlertChange) if column.name not in ("key", "details")]

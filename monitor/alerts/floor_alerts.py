@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import cast
 
-from monitor.alerts.change import FLOOR, AlertChange, AlertDetails, digest
-from monitor.floors import FloorChange, FloorName, LastChanges
+from lake import ALERT_STATES, FLOOR_VERSION, AlertEvent, Floor, Tier
+from monitor.alerts.change import AlertChange, AlertDetails, digest
+from monitor.floors import FloorChange, LastChanges
 from monitor.regression import StreamKey
 
 
@@ -16,14 +17,14 @@ def changes_of_floors(known: Sequence[AlertChange], found: Sequence[FloorChange]
 
     A floor fires where it does not fire already and later than its last change, and is over only where it fires.
     """
-    last = {change.key: change for change in known if change.change in ("firing", "resolved")}
+    last = {change.key: change for change in known if change.change in ALERT_STATES}
     changes = []
     for one in found:
-        key = StreamKey(one.deployment, one.floor, FLOOR)
+        key = StreamKey(one.deployment, one.floor, FLOOR_VERSION)
         before = last.get(key)
-        opened = before if before is not None and before.change == "firing" else None
+        opened = before if before is not None and before.change == AlertEvent.FIRING else None
         is_in_turn = before is None or before.changed_at < one.at
-        if (opened is None) is (one.change == "firing") and is_in_turn:
+        if (opened is None) is (one.change == AlertEvent.FIRING) and is_in_turn:
             last[key] = _change(one, key, opened, now)
             changes.append(last[key])
     return changes
@@ -32,15 +33,15 @@ def changes_of_floors(known: Sequence[AlertChange], found: Sequence[FloorChange]
 def last_changes(changes: Sequence[AlertChange]) -> LastChanges:
     """Give whether each floor fires, and when that changed last."""
     return {
-        (change.key.deployment, cast(FloorName, change.key.metric)): (change.change == "firing", change.changed_at)
+        (change.key.deployment, cast(Floor, change.key.metric)): (change.change == AlertEvent.FIRING, change.changed_at)
         for change in changes
-        if change.is_floor and change.change in ("firing", "resolved")
+        if change.is_floor and change.change in ALERT_STATES
     }
 
 
 def _change(found: FloorChange, key: StreamKey, opened: AlertChange | None, now: datetime) -> AlertChange:
     fired_at = opened.fired_at if opened else found.at
-    alert_id = opened.alert_id if opened else digest(found.deployment, found.floor, FLOOR, fired_at.isoformat())
+    alert_id = opened.alert_id if opened else digest(found.deployment, found.floor, FLOOR_VERSION, fired_at.isoformat())
     return AlertChange(
         change_id=digest(alert_id, found.change),
         alert_id=alert_id,
@@ -50,5 +51,5 @@ def _change(found: FloorChange, key: StreamKey, opened: AlertChange | None, now:
         since=opened.since if opened else found.since,
         current_mean=found.details.share if found.details else None,
         reason=found.reason,
-        details=AlertDetails(fired_at=fired_at, tier="page", recorded_at=now, floor=found.details),
+        details=AlertDetails(fired_at=fired_at, tier=Tier.PAGE, recorded_at=now, floor=found.details),
     )

@@ -9,13 +9,14 @@ from typing import Any
 
 import msgspec
 
-from monitor.alerts.change import AlertChange, AlertDetails, DeliveryKind, WorstAnswer, digest
-from monitor.regression import Judgement, Reading, Transition, Verdict
+from lake import ALERT_STATES, AlertEvent, AlertVerdict, Tier
+from monitor.alerts.change import AlertChange, AlertDetails, WorstAnswer, digest
+from monitor.regression import Judgement, Reading, Transition
 
 _MOMENT = timedelta(microseconds=1)
-_LATER_VERDICTS: Mapping[Verdict, tuple[Verdict, ...]] = {
-    "undecided": ("system", "judge", "both"),
-    "judge": ("system", "both"),
+_LATER_VERDICTS: Mapping[AlertVerdict, tuple[AlertVerdict, ...]] = {
+    AlertVerdict.UNDECIDED: (AlertVerdict.SYSTEM, AlertVerdict.JUDGE, AlertVerdict.BOTH),
+    AlertVerdict.JUDGE: (AlertVerdict.SYSTEM, AlertVerdict.BOTH),
 }
 """The verdicts that may follow a verdict of an open alert."""
 
@@ -28,13 +29,13 @@ def changes_of_transitions(
     A stream fires where it does not fire already, or where its alert reaches the tier `page`, and is resolved only
     where it fires; nothing older than its last change is new.
     """
-    last = {change.key: change for change in known if change.change in ("firing", "resolved")}
+    last = {change.key: change for change in known if change.change in ALERT_STATES}
     found: list[AlertChange] = []
     for transition in transitions:
         before = last.get(transition.key)
-        is_open = before is not None and before.change == "firing"
-        is_raised = before is not None and (before.tier, transition.reading.tier) == ("warn", "page")
-        if is_open is (transition.change == "firing") and not (is_open and is_raised):
+        is_open = before is not None and before.change == AlertEvent.FIRING
+        is_raised = before is not None and (before.tier, transition.reading.tier) == (Tier.WARN, Tier.PAGE)
+        if is_open is (transition.change == AlertEvent.FIRING) and not (is_open and is_raised):
             continue
         if before and transition.at <= before.changed_at:
             continue
@@ -53,7 +54,7 @@ def unknown(known: Sequence[AlertChange], changes: Sequence[AlertChange]) -> lis
 def delivery_of(
     change: AlertChange,
     receiver: str,
-    outcome: DeliveryKind,
+    outcome: AlertEvent,
     reason: str,
     at: datetime,
     until: datetime | None = None,
@@ -84,8 +85,9 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
         if opened
         else digest(key.deployment, key.metric, key.metric_version, transition.at.astimezone(UTC).isoformat())
     )
+    again = [Tier.PAGE] if opened and transition.change == AlertEvent.FIRING else []
     return AlertChange(
-        change_id=digest(alert_id, transition.change, *(["page"] if opened and transition.change == "firing" else [])),
+        change_id=digest(alert_id, transition.change, *again),
         alert_id=alert_id,
         key=key,
         change=transition.change,
@@ -99,7 +101,7 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
         log_threshold=reading.log_threshold,
         verdict=_verdict(transition, opened),
         reason=f"the evidence of a regression reached the threshold of the tier {reading.tier or 'warn'}"
-        if transition.change == "firing"
+        if transition.change == AlertEvent.FIRING
         else "the evidence that quality is back reached the threshold",
         details=AlertDetails(
             fired_at=fired_at,
@@ -123,16 +125,16 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
     )
 
 
-def _verdict(transition: Transition, opened: AlertChange | None) -> Verdict:
+def _verdict(transition: Transition, opened: AlertChange | None) -> AlertVerdict:
     """Give the verdict: the one known before where none is known now, and where the alert is over."""
     found = transition.judgement.verdict
     known = opened.verdict if opened else None
-    return known if known and (found == "undecided" or transition.change == "resolved") else found
+    return known if known and (found == AlertVerdict.UNDECIDED or transition.change == AlertEvent.RESOLVED) else found
 
 
 def with_verdict(alert: AlertChange, judgement: Judgement, reading: Reading, now: datetime) -> AlertChange | None:
     """Give one more `firing` change of an open alert where the judgement says more than its verdict; else None."""
-    if judgement.verdict not in _LATER_VERDICTS.get(alert.verdict or "undecided", ()):
+    if judgement.verdict not in _LATER_VERDICTS.get(alert.verdict or AlertVerdict.UNDECIDED, ()):
         return None
     return replace(
         alert,

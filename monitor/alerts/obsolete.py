@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from lake import ALERT_STATES, AlertEvent
 from monitor.alerts.change import AlertChange, AlertDetails, digest
 from monitor.alerts.pending import recorded_at
 from monitor.regression import UNDECIDED, Judgement, Reading, Status, StreamKey, Transition
@@ -47,9 +48,9 @@ def refired(
     is_worse: IsWorse,
 ) -> list[Transition]:
     """Give the regressions whose alert ended because no scores came, and whose scores since are no better."""
-    last = {change.key: change for change in changes if change.change in ("firing", "resolved")}
+    last = {change.key: change for change in changes if change.change in ALERT_STATES}
     return [
-        Transition(key, "firing", reading.latest, reading, (), judgements.get(key, UNDECIDED))
+        Transition(key, AlertEvent.FIRING, reading.latest, reading, (), judgements.get(key, UNDECIDED))
         for key, end in last.items()
         if end.details.idle_since is not None and (reading := readings.get(key)) is not None
         if reading.status is Status.REGRESSED and reading.latest is not None and reading.latest > end.changed_at
@@ -80,10 +81,10 @@ def _end(
     # After what it ends, also where the table gives both in another order.
     soonest = alert.changed_at + _MOMENT
     return AlertChange(
-        change_id=digest(alert.alert_id, "resolved"),
+        change_id=digest(alert.alert_id, AlertEvent.RESOLVED),
         alert_id=alert.alert_id,
         key=alert.key,
-        change="resolved",
+        change=AlertEvent.RESOLVED,
         changed_at=max(soonest, latest) if latest is not None else soonest,
         since=alert.since,
         reference_mean=alert.reference_mean,

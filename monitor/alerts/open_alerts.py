@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from lake import AlertVerdict
 from monitor.alerts.change import AlertChange
 from monitor.alerts.pending import recorded_at
 from monitor.regression import Judgement, Reading, Status, StreamKey, Streams
@@ -45,7 +46,7 @@ def recorded_verdicts(
     return {
         alert.key: Judgement(alert.verdict, can_drift=alert.details.can_drift)
         for alert in alerts
-        if alert.verdict not in (None, "undecided")
+        if alert.verdict not in (None, AlertVerdict.UNDECIDED)
         and (reading := readings.get(alert.key)) is not None
         and reading.kept
     }

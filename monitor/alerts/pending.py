@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from lake import ALERT_STATES, AlertEvent
 from monitor.alerts.change import AlertChange
 
 _RECENT = timedelta(days=1)
@@ -22,35 +23,35 @@ def pending(changes: Sequence[AlertChange], receiver: str, now: datetime) -> lis
     once the alert's end was sent.
     """
     mine = [change for change in changes if change.details.receiver == receiver]
-    settled = {change.delivery_of for change in mine if change.change != "silenced"}
+    settled = {change.delivery_of for change in mine if change.change != AlertEvent.SILENCED}
     known_since = min((change.changed_at for change in mine), default=None)
-    ends = {change.alert_id: change for change in changes if change.change == "resolved"}
+    ends = {change.alert_id: change for change in changes if change.change == AlertEvent.RESOLVED}
     touched = {change.alert_id for change in mine}
     history = {
         alert_id for alert_id, end in ends.items() if alert_id not in touched and not _is_recent(end, known_since, now)
     }
     # A silence that outlasted the alert, or an end that was sent: what was held back is not sent any more.
     over = ended_in_silence(changes, receiver) | {a for a, end in ends.items() if end.change_id in settled}
-    settled |= {c.delivery_of for c in mine if c.change == "silenced" and c.alert_id in over}
+    settled |= {c.delivery_of for c in mine if c.change == AlertEvent.SILENCED and c.alert_id in over}
     return [
         change
         for change in changes
-        if change.change in ("firing", "resolved")
-        and change.change_id not in settled
-        and change.alert_id not in history
+        if change.change in ALERT_STATES and change.change_id not in settled and change.alert_id not in history
     ]
 
 
 def ended_in_silence(changes: Sequence[AlertChange], receiver: str) -> set[str]:
     """Give the ids of alerts that were over before the silence that kept them from the receiver."""
     mine = [change for change in changes if change.details.receiver == receiver]
-    sent = {change.alert_id for change in mine if change.change != "silenced"}
+    sent = {change.alert_id for change in mine if change.change != AlertEvent.SILENCED}
     # The last row counts: a silence may have been ended early.
-    until = {c.alert_id: c.details.until for c in mine if c.change == "silenced" and c.details.until is not None}
+    until = {
+        c.alert_id: c.details.until for c in mine if c.change == AlertEvent.SILENCED and c.details.until is not None
+    }
     return {
         change.alert_id
         for change in changes
-        if change.change == "resolved"
+        if change.change == AlertEvent.RESOLVED
         and change.alert_id not in sent
         and change.alert_id in until
         and recorded_at(change) < until[change.alert_id]
@@ -63,8 +64,8 @@ def held_back(changes: Sequence[AlertChange], receiver: str) -> list[tuple[Alert
     Those whose alert was over before the silence are left out: that is settled.
     """
     mine = [change for change in changes if change.details.receiver == receiver]
-    over = {change.alert_id for change in mine if change.change == "silenced" and change.details.until is None}
-    last = {c.delivery_of: c for c in mine if c.change == "silenced" and c.details.until is not None}
+    over = {change.alert_id for change in mine if change.change == AlertEvent.SILENCED and change.details.until is None}
+    last = {c.delivery_of: c for c in mine if c.change == AlertEvent.SILENCED and c.details.until is not None}
     return [(c, last[c.change_id]) for c in changes if c.change_id in last and c.alert_id not in over]
 
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from lake import Lake, in_one_line
-from monitor.alerts.change import AlertChange, DeliveryKind
+from lake import ALERT_STATES, AlertEvent, Lake, in_one_line
+from monitor.alerts.change import AlertChange
 from monitor.alerts.deployment_alerts import DeploymentAlerts
 from monitor.alerts.floor_alerts import changes_of_floors
 from monitor.alerts.new_changes import change_of, changes_of_transitions, delivery_of, unknown, with_verdict
@@ -137,7 +137,7 @@ class AlertStore:
         self,
         changes: Sequence[AlertChange],
         receiver: str,
-        outcome: DeliveryKind,
+        outcome: AlertEvent,
         reason: str,
         at: datetime,
     ) -> None:
@@ -157,7 +157,7 @@ class AlertStore:
             ends = [details.until for details in mine if details.receiver == receiver and details.until]
             if ends[-1:] == [until]:
                 return []
-            return [delivery_of(change, receiver, "silenced", reason, at, until, len(ends))]
+            return [delivery_of(change, receiver, AlertEvent.SILENCED, reason, at, until, len(ends))]
 
         with self._lock:
             self._of(change.key.deployment).append(new_changes)
@@ -173,8 +173,8 @@ class AlertStore:
     def active(self) -> list[AlertChange]:
         """Give the `firing` changes of alerts that are not resolved, oldest first."""
         with self._lock:
-            last = {c.key: c for c in self.changes() if c.change in ("firing", "resolved")}
-        return [change for change in last.values() if change.change == "firing"]
+            last = {c.key: c for c in self.changes() if c.change in ALERT_STATES}
+        return [change for change in last.values() if change.change == AlertEvent.FIRING]
 
     def changes(self) -> list[AlertChange]:
         """Give every change of every alert, oldest first."""

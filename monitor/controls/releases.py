@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lake import RELEASES, Lake
+from lake import RELEASES, Lake, ReleaseEvent
 from monitor.controls.numbered_rows import append_numbered
 from monitor.regression import RELEASE_COLUMNS, Release, Releases
 
@@ -18,13 +18,15 @@ def read_releases(lake: Lake) -> Releases:
 
 def mark_release(lake: Lake, release: Release, now: datetime) -> int:
     """Write a mark and give its id; monitors read all scores again at their next look, and learn anew from it on."""
-    return append_numbered(lake, RELEASES, _APP_ID, lambda number: _row(number, "added", release, now, release.comment))
+    return append_numbered(
+        lake, RELEASES, _APP_ID, lambda number: _row(number, ReleaseEvent.ADDED, release, now, release.comment)
+    )
 
 
 def withdraw_release(lake: Lake, release_id: int, now: datetime) -> None:
     """Write that a mark is taken back; raises KeyError where there is none, or it was taken back before."""
     release = read_releases(lake).valid[release_id]
-    lake.table(RELEASES).append(RELEASES.rows([_row(release_id, "withdrawn", release, now, None)]))
+    lake.table(RELEASES).append(RELEASES.rows([_row(release_id, ReleaseEvent.WITHDRAWN, release, now, None)]))
 
 
 def _row(number: int, change: str, release: Release, now: datetime, comment: str | None) -> dict[str, object]:

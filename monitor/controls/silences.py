@@ -9,7 +9,7 @@ from datetime import datetime
 import pyarrow as pa
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
-from lake import SILENCES, Lake
+from lake import SILENCES, Lake, SilenceEvent
 from monitor.alerts.change import AlertChange
 from monitor.controls.numbered_rows import append_numbered
 
@@ -80,14 +80,14 @@ def read_silences(lake: Lake) -> dict[int, Silence]:
 
 def add_silence(lake: Lake, silence: Silence, now: datetime) -> int:
     """Write a silence and give its id; monitors hold back by it from their next look on."""
-    return append_numbered(lake, SILENCES, _APP_ID, lambda number: _row(number, "added", silence, now))
+    return append_numbered(lake, SILENCES, _APP_ID, lambda number: _row(number, SilenceEvent.ADDED, silence, now))
 
 
 def end_silence(lake: Lake, silence_id: int, now: datetime) -> None:
     """Write that a silence ends now; where it is over already that changes nothing. Raises KeyError for no silence."""
     silence = read_silences(lake)[silence_id]
     ended = silence.model_copy(update={"until": now, "comment": None})
-    lake.table(SILENCES).append(SILENCES.rows([_row(silence_id, "ended", ended, now)]))
+    lake.table(SILENCES).append(SILENCES.rows([_row(silence_id, SilenceEvent.ENDED, ended, now)]))
 
 
 def _row(silence_id: int, change: str, silence: Silence, now: datetime) -> dict[str, object]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client.core import Metric
 
+from lake import Tier
 from monitor.exporter.metric_families import counter, gauge
 from monitor.floors import FloorReading
 from monitor.regression import Reading, Status
@@ -52,7 +53,7 @@ _READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
     (
         "dialwatch_regression_page",
         "1 while a regression is active whose evidence is enough to wake someone, else 0.",
-        lambda reading: float(reading.tier == "page"),
+        lambda reading: float(reading.tier == Tier.PAGE),
     ),
     (
         "dialwatch_improvement_active",

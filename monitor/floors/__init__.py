@@ -5,18 +5,16 @@ Pure code: no files, no network, no clock.
 
 from monitor.floors.floors import ANSWER_COLUMNS, REFUSAL, Floors, LastChanges
 from monitor.floors.minute_counts import KEPT
-from monitor.floors.results import FLOORS, FloorChange, FloorDetails, FloorName, FloorReading
+from monitor.floors.results import FloorChange, FloorDetails, FloorReading
 from monitor.floors.settings import FloorLimits, FloorSettings
 
 __all__ = [
     "ANSWER_COLUMNS",
-    "FLOORS",
     "KEPT",
     "REFUSAL",
     "FloorChange",
     "FloorDetails",
     "FloorLimits",
-    "FloorName",
     "FloorReading",
     "FloorSettings",
     "Floors",

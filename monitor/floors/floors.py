@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake.vocabulary import TOOL_CALL_FINISH_REASONS, asks_llm
+from lake.vocabulary import TOOL_CALL_FINISH_REASONS, AlertEvent, Floor, UnscoredReason, asks_llm
 from monitor.floors.minute_counts import KEPT, MinuteCounts
 from monitor.floors.no_data import LEAST_HISTORY, NoDataDetector, RequestTimes
-from monitor.floors.results import FLOORS, FloorChange, FloorName, FloorReading
+from monitor.floors.results import FloorChange, FloorReading
 from monitor.floors.settings import FloorSettings
 from monitor.floors.shares import ShareFloor
 from monitor.stats.requests import failed, production
@@ -25,13 +25,13 @@ ANSWER_COLUMNS = {name: pc.field(name) for name in _ANSWER_COLUMNS} | {
     "has_text": pc.match_substring_regex(pc.field("answer"), r"[^\s\p{Cc}\p{Cf}\p{Z}]")
 }
 """Of `parsed_logs`; whether an answer has a visible character is asked, never its text."""
-_SHARES = tuple(floor for floor in FLOORS if floor != "no_data")
+_SHARES = tuple(floor for floor in Floor if floor != Floor.NO_DATA)
 REFUSAL = "refusal"
-_BUDGET = "judge_budget"
+_BUDGET = UnscoredReason.JUDGE_BUDGET
 """The reason of an evaluation that was not made because the money for it is spent, as configured."""
-LastChanges = Mapping[tuple[str, FloorName], tuple[bool, datetime]]
+LastChanges = Mapping[tuple[str, Floor], tuple[bool, datetime]]
 """Of each floor that has had an alert: whether it is open, and when its last change happened, in event time."""
-Readings = Mapping[str, Mapping[FloorName, FloorReading]]
+Readings = Mapping[str, Mapping[Floor, FloorReading]]
 """How each floor of each deployment stands."""
 
 
@@ -39,7 +39,7 @@ Readings = Mapping[str, Mapping[FloorName, FloorReading]]
 class _Counts:
     """Counts of one deployment."""
 
-    minutes: dict[FloorName, MinuteCounts] = field(default_factory=lambda: defaultdict(MinuteCounts))
+    minutes: dict[Floor, MinuteCounts] = field(default_factory=lambda: defaultdict(MinuteCounts))
     request_times: RequestTimes = field(default_factory=RequestTimes)
     answered_since: datetime | None = None
     """Time of the first request that was answered. Before it nothing fires: anybody can ask for a name that no
@@ -73,7 +73,7 @@ class Floors:
         rows, bad = rows.filter(recent), bad[np.asarray(recent)]
         status = rows["status"].cast(pa.string())
         why = pc.if_else(pc.fill_null(pc.greater_equal(rows["status"], 400), False), status, "no whole answer")
-        counts.minutes["errors"].add(rows["requested_at"], bad, why, now)
+        counts.minutes[Floor.ERRORS].add(rows["requested_at"], bad, why, now)
 
     def add_answers(self, deployment: str, rows: pa.Table, now: datetime) -> None:
         """Count rows of `parsed_logs` (columns ANSWER_COLUMNS) that are whole answers to a person."""
@@ -83,7 +83,7 @@ class Floors:
         rows = rows.filter(pc.and_(pc.and_(whole, pc.is_valid(rows["requested_at"])), pa.array(~failed(rows))))
         why = pc.binary_join_element_wise("finish_reason", rows["finish_reason"], " ")
         is_empty = ~np.asarray(pc.fill_null(rows["has_text"], False))
-        self._counts[deployment].minutes["empty_answers"].add(rows["requested_at"], is_empty, why, now)
+        self._counts[deployment].minutes[Floor.EMPTY_ANSWERS].add(rows["requested_at"], is_empty, why, now)
 
     def add_scores(self, deployment: str, rows: pa.Table, now: datetime) -> None:
         """Count rows of `scores` (columns of `monitor.stats.scores.SCORE_COLUMNS`), but those of a backfill."""
@@ -100,12 +100,12 @@ class Floors:
         bad = np.asarray(pc.and_(pc.is_null(judged["value"]), pc.fill_null(of_judge, False)))
         # Counted last: rows that cannot be worked out come again.
         minutes = self._counts[deployment].minutes
-        minutes["refusals"].add(refusals["requested_at"], refused, refusals["reason"], now)
-        minutes["unscored"].add(judged["scored_at"], bad, judged["reason"], now)
+        minutes[Floor.REFUSALS].add(refusals["requested_at"], refused, refusals["reason"], now)
+        minutes[Floor.UNSCORED].add(judged["scored_at"], bad, judged["reason"], now)
 
     def look(self, last: LastChanges, now: datetime) -> tuple[list[FloorChange], Readings]:
         """Give what began or ended since the last changes, and how each floor of each deployment stands."""
-        readings: dict[str, dict[FloorName, FloorReading]] = {name: {} for name in self._counts}
+        readings: dict[str, dict[Floor, FloorReading]] = {name: {} for name in self._counts}
         changes = self._switched_off(last, now)
         for name, counts in self._counts.items():
             for floor in _SHARES:
@@ -116,32 +116,32 @@ class Floors:
                     changes += found
         silences = self._look_for_silences(last, now)
         for name, reading in self._silence_readings(last, silences).items():
-            readings[name]["no_data"] = reading
+            readings[name][Floor.NO_DATA] = reading
         return [*changes, *silences], readings
 
     def _switched_off(self, last: LastChanges, now: datetime) -> list[FloorChange]:
         return [
-            FloorChange(name, floor, "resolved", now, "this floor is switched off")
+            FloorChange(name, floor, AlertEvent.RESOLVED, now, "this floor is switched off")
             for (name, floor), (is_open, _) in last.items()
             if is_open and getattr(self._settings.of(name), floor) is None
         ]
 
     def _look_for_silences(self, last: LastChanges, now: datetime) -> list[FloorChange]:
-        opened = {name: at for (name, floor), (is_open, at) in last.items() if floor == "no_data" and is_open}
+        opened = {name: at for (name, floor), (is_open, at) in last.items() if floor == Floor.NO_DATA and is_open}
         answered = {name: one.request_times for name, one in self._counts.items() if one.answered_since is not None}
         return self._no_data.look(answered, lambda name: self._settings.of(name).no_data, opened, now)
 
     def _silence_readings(self, last: LastChanges, found: Sequence[FloorChange]) -> Mapping[str, FloorReading]:
-        changed = {change.deployment: change.change == "firing" for change in found}
+        changed = {change.deployment: change.change == AlertEvent.FIRING for change in found}
         return {
-            name: _silence_reading(counts, changed.get(name, last.get((name, "no_data"), (False, None))[0]))
+            name: _silence_reading(counts, changed.get(name, last.get((name, Floor.NO_DATA), (False, None))[0]))
             for name, counts in self._counts.items()
             if self._settings.of(name).no_data is not None
         }
 
 
 def _look_at_share(
-    check: ShareFloor, counts: _Counts, floor: FloorName, last: tuple[bool, datetime] | None, now: datetime
+    check: ShareFloor, counts: _Counts, floor: Floor, last: tuple[bool, datetime] | None, now: datetime
 ) -> tuple[list[FloorChange], FloorReading]:
     minutes = counts.minutes.get(floor)
     changes, reading = check.look(minutes or MinuteCounts(), last, counts.answered_since, now)

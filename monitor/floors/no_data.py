@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pyarrow as pa
 
+from lake.vocabulary import AlertEvent, Floor
 from monitor.floors.minute_counts import Numbers
 from monitor.floors.results import FloorChange, FloorDetails
 
@@ -134,14 +135,16 @@ def _firing(name: str, last: datetime, limit: timedelta, usual: timedelta, newes
         limit_seconds=limit.total_seconds(), usual_seconds=usual.total_seconds(), all_silent=last + limit > newest
     )
     reason = "the silence is longer than any that is usual"
-    return FloorChange(name, "no_data", "firing", last + limit, reason, since=last, details=details)
+    return FloorChange(name, Floor.NO_DATA, AlertEvent.FIRING, last + limit, reason, since=last, details=details)
 
 
 def _over(name: str, fired: datetime, last: datetime | None, now: datetime) -> FloorChange | None:
     if last is not None and last > fired:
-        return FloorChange(name, "no_data", "resolved", last, "there are requests again")
+        return FloorChange(name, Floor.NO_DATA, AlertEvent.RESOLVED, last, "there are requests again")
     if now - fired > HISTORY:
-        return FloorChange(name, "no_data", "resolved", fired + HISTORY, "no request for four weeks: none is expected")
+        return FloorChange(
+            name, Floor.NO_DATA, AlertEvent.RESOLVED, fired + HISTORY, "no request for four weeks: none is expected"
+        )
     return None
 
 

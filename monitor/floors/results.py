@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, get_args
 
 import msgspec
 
-FloorName = Literal["errors", "empty_answers", "refusals", "unscored", "no_data"]
-FLOORS: tuple[FloorName, ...] = get_args(FloorName)
+from lake.vocabulary import AlertEvent, Floor
 
 
 class FloorDetails(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -39,8 +37,8 @@ class FloorChange:
     """An alert of a floor begins or is over; `at` and `since` are event times."""
 
     deployment: str
-    floor: FloorName
-    change: Literal["firing", "resolved"]
+    floor: Floor
+    change: AlertEvent
     at: datetime
     reason: str
     since: datetime | None = None

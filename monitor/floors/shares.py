@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
+from lake.vocabulary import AlertEvent, Floor
 from monitor.floors.minute_counts import LONGEST, MinuteCounts, Windows, minute_of, time_of
-from monitor.floors.results import FloorChange, FloorDetails, FloorName, FloorReading
+from monitor.floors.results import FloorChange, FloorDetails, FloorReading
 from monitor.floors.settings import FloorSettings
 
 _OVER = 0.5
@@ -23,7 +24,7 @@ class ShareFloor:
     after the last request. Only the last day is judged, by the clock, and nothing up to the last recorded change.
     """
 
-    def __init__(self, deployment: str, floor: FloorName, limit: float, settings: FloorSettings) -> None:
+    def __init__(self, deployment: str, floor: Floor, limit: float, settings: FloorSettings) -> None:
         self._deployment, self._floor, self._limit, self._settings = deployment, floor, limit, settings
 
     def look(
@@ -55,7 +56,7 @@ class ShareFloor:
         if is_open and answered_since is not None and (last is None or now - last > LONGEST):
             is_open = False
             at = max(since + _MINUTE, last + LONGEST) if last else now
-            changes.append(FloorChange(self._deployment, self._floor, "resolved", at, "no request for a day"))
+            changes.append(FloorChange(self._deployment, self._floor, AlertEvent.RESOLVED, at, "no request for a day"))
         share = int(windows.bad[-1]) / int(windows.totals[-1]) if enough.any() and enough[-1] else None
         unjudged = None if is_open else self._unjudged(windows, answered_since, now)
         return changes, FloorReading(is_open, share, self._limit, unjudged)
@@ -91,7 +92,7 @@ class ShareFloor:
         return FloorChange(
             self._deployment,
             self._floor,
-            "firing" if begins else "resolved",
+            AlertEvent.FIRING if begins else AlertEvent.RESOLVED,
             time_of(last),
             "the share reached its limit" if begins else "the share fell to half its limit",
             since=time_of(minutes.first_bad(first, last)) if begins else None,

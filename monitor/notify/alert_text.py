@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 
-from lake import DISLIKES
+from lake import DISLIKES, AlertEvent, AlertVerdict, Tier
 from monitor.alerts.change import AlertChange, AlertDetails
 from monitor.notify.floor_text import floor_lines, floor_summary
 from monitor.notify.link import link_to
@@ -23,8 +24,8 @@ def summary(change: AlertChange) -> str:
 def _summary(change: AlertChange) -> str:
     where = f"{change.key.metric} of {change.key.deployment}"
     after = _number(change.current_mean)
-    if change.change == "firing":
-        judge = ": the judge changed, not the application" if change.verdict == "judge" else ""
+    if change.change == AlertEvent.FIRING:
+        judge = ": the judge changed, not the application" if change.verdict == AlertVerdict.JUDGE else ""
         part = _part_that_fell(change)
         moved = f"from {_number(change.reference_mean)} to {after}"
         if part is not None:
@@ -45,7 +46,7 @@ def description(change: AlertChange, external_url: str) -> str:
     if change.is_floor:
         lines = floor_lines(change)
     else:
-        lines = _resolved(change) if change.change == "resolved" else _firing(change)
+        lines = _resolved(change) if change.change == AlertEvent.RESOLVED else _firing(change)
     link = link_to(change.key.deployment, external_url)
     return "\n".join(map(one_line, [*lines, f"Look at: {link or 'the overview page of dialwatch'}"]))
 
@@ -69,7 +70,7 @@ def _firing(change: AlertChange) -> list[str]:
         )
     if details.false_alarm_every_seconds is not None:
         every = duration(timedelta(seconds=details.false_alarm_every_seconds))
-        whole = ", of all that is watched together" if change.tier == "page" else ""
+        whole = ", of all that is watched together" if change.tier == Tier.PAGE else ""
         lines.append(f"How sure: steady quality raises an alert like this at most once in {every} on average{whole}.")
     lines.append(f"Cause: {_cause(change)}.")
     if details.worst:
@@ -100,11 +101,12 @@ def _cause(change: AlertChange) -> str:
         f"it scores the same answers by {details.judge_shift:+.2f} otherwise than before (95 % interval "
         f"{_signed(details.judge_shift_lower)} to {_signed(details.judge_shift_upper)})"
     )
-    return {
-        "system": f"the application, not the judge: {scored}",
-        "judge": f"the judge, not the application: {scored}, which explains the change",
-        "both": f"the application and the judge: {scored}, which explains a part of the change",
-    }.get(change.verdict or "", f"undecided between the application and the judge: {scored}")
+    causes: Mapping[AlertVerdict | None, str] = {
+        AlertVerdict.SYSTEM: f"the application, not the judge: {scored}",
+        AlertVerdict.JUDGE: f"the judge, not the application: {scored}, which explains the change",
+        AlertVerdict.BOTH: f"the application and the judge: {scored}, which explains a part of the change",
+    }
+    return causes.get(change.verdict, f"undecided between the application and the judge: {scored}")
 
 
 def _resolved(change: AlertChange) -> list[str]:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 import httpcore
 import msgspec
 
+from lake import ALERT_STATES, AlertEvent, AlertVerdict, Tier
 from monitor.alerts.change import AlertChange
 from monitor.alerts.pending import recorded_at
 from monitor.alerts.store import AlertStore
@@ -55,8 +56,10 @@ def post_alerts(
 
 def _posted(change: AlertChange, external_url: str, unless_sent_again: datetime) -> list[PostedAlert]:
     over = recorded_at(change)
-    newest = _as_posted(alert_of(change, external_url), unless_sent_again if change.change == "firing" else over)
-    if change.tier != "page" or change.is_floor:
+    newest = _as_posted(
+        alert_of(change, external_url), unless_sent_again if change.change == AlertEvent.FIRING else over
+    )
+    if change.tier != Tier.PAGE or change.is_floor:
         return [newest]
     # By its labels the warning, or the page, that it was before is another alert, which is over now.
     return [newest, _as_posted(alert_of(_with_other_severity(change), external_url), over)]
@@ -64,9 +67,9 @@ def _posted(change: AlertChange, external_url: str, unless_sent_again: datetime)
 
 def _with_other_severity(change: AlertChange) -> AlertChange:
     """Give the page as the warning that it was; where it is sent as a warning, as the page that it may have been."""
-    if change.verdict == "judge":
-        return replace(change, verdict="undecided")
-    return replace(change, details=msgspec.structs.replace(change.details, tier="warn"))
+    if change.verdict == AlertVerdict.JUDGE:
+        return replace(change, verdict=AlertVerdict.UNDECIDED)
+    return replace(change, details=msgspec.structs.replace(change.details, tier=Tier.WARN))
 
 
 def _as_posted(alert: Alert, ends_at: datetime) -> PostedAlert:
@@ -126,20 +129,20 @@ class AlertmanagerSender:
             return self._sent_at + RESEND_EVERY
         # What is over for long is in no state of now; where the stream fires again, that is what counts.
         streams = {change.key for change in current}
-        late = {c.key: c for c in news if c.change == "resolved" and c.key not in streams}
+        late = {c.key: c for c in news if c.change == AlertEvent.RESOLVED and c.key not in streams}
         attempt = post_alerts([*current, *late.values()], self.settings, self._pool, self._external_url, now)
         if attempt.outcome is not DeliveryOutcome.DELIVERED:
             return self._rest(attempt.reason, now)
         self._sent_at = now
         self.problem = None
         for change in news:
-            self._alerts.record_deliveries([change], self.settings.name, "delivered", attempt.reason, now)
+            self._alerts.record_deliveries([change], self.settings.name, AlertEvent.DELIVERED, attempt.reason, now)
         return now + RESEND_EVERY
 
     def _current(self, now: datetime) -> list[AlertChange]:
         """The newest change of each stream, where it fires or was over a short time ago."""
-        last = {c.key: c for c in self._alerts.changes() if c.change in ("firing", "resolved")}
-        return [c for c in last.values() if c.change == "firing" or now - recorded_at(c) < RESOLVED_FOR]
+        last = {c.key: c for c in self._alerts.changes() if c.change in ALERT_STATES}
+        return [c for c in last.values() if c.change == AlertEvent.FIRING or now - recorded_at(c) < RESOLVED_FOR]
 
     def _rest(self, reason: str, now: datetime) -> datetime:
         self.failed_attempts += 1

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from lake import AlertEvent, Floor
 from monitor.alerts.change import AlertChange
 from monitor.floors import FloorDetails
 from monitor.notify.plain_text import duration, time
@@ -20,22 +21,22 @@ class _Words:
 
 
 _SHARES: Mapping[str, _Words] = {
-    "errors": _Words(
+    Floor.ERRORS: _Words(
         "requests",
         "failed",
         "the logs of the deployment and of the models that it calls; status 429 is a limit, 401 and 403 are keys",
     ),
-    "empty_answers": _Words(
+    Floor.EMPTY_ANSWERS: _Words(
         "answers",
         "are empty",
         "the latest release of the deployment, and limits of tokens and filters of content",
     ),
-    "refusals": _Words(
+    Floor.REFUSALS: _Words(
         "answers",
         "refuse or say that the information is missing",
         "whether retrieval still finds documents, and what changed in the prompt",
     ),
-    "unscored": _Words(
+    Floor.UNSCORED: _Words(
         "evaluations",
         "got no score of the judge",
         "the judge's address, key and limits, and the evaluator's log",
@@ -48,14 +49,14 @@ def floor_summary(change: AlertChange) -> str:
     name, floor, details = change.key.deployment, change.key.metric, change.details.floor
     words = _SHARES.get(floor)
     if words is None:
-        return _silence(change, details) if change.change == "firing" else f"{name}: {change.reason}"
+        return _silence(change, details) if change.change == AlertEvent.FIRING else f"{name}: {change.reason}"
     if details is None:
         return f"{floor} of {name}: alert is over, {change.reason}"
     share = (
         f"{_percent(details.share)} of {details.requests} {words.of} of {name} in the last "
         f"{duration(timedelta(seconds=details.window_seconds or 0))} {words.happened}"
     )
-    if change.change == "resolved":
+    if change.change == AlertEvent.RESOLVED:
         return f"{floor} of {name}: alert is over, only {share}"
     mostly = f", mostly {details.mostly}" if details.mostly else ""
     return f"{share}{mostly}; limit {_percent(details.limit)}"
@@ -64,7 +65,7 @@ def floor_summary(change: AlertChange) -> str:
 def floor_lines(change: AlertChange) -> list[str]:
     """Say in a few lines what a person who was just woken needs."""
     name, floor, details = change.key.deployment, change.key.metric, change.details.floor
-    if change.change == "resolved":
+    if change.change == AlertEvent.RESOLVED:
         return [
             f"Over: the alert on {floor} of deployment {name} that began {time(change.fired_at)}.",
             f"Why: {change.reason}; found with what came until {time(change.changed_at)}.",

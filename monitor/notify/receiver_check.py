@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import httpcore
 
+from lake import AlertEvent
 from monitor.alerts.change import AlertChange, AlertDetails, WorstAnswer
 from monitor.notify.alertmanager import post_alerts
 from monitor.notify.delivery import Attempt, deliver
@@ -37,7 +38,7 @@ def _alert(now: datetime) -> AlertChange:
         change_id=f"test-{number}",
         alert_id=number,
         key=StreamKey("dialwatch-webhook-test", "this_is_a_test", "1"),
-        change="firing",
+        change=AlertEvent.FIRING,
         changed_at=now,
         since=now - timedelta(hours=3),
         reference_mean=0.9,

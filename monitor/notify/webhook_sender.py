@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 
 import httpcore
 
-from monitor.alerts.change import AlertChange, DeliveryKind
+from lake import AlertEvent
+from monitor.alerts.change import AlertChange
 from monitor.alerts.pending import held_back
 from monitor.alerts.store import AlertStore
 from monitor.controls.silences import Silence, silence_of
@@ -35,7 +36,7 @@ class _Retry:
 
 @dataclass(frozen=True)
 class _Settled:
-    outcome: DeliveryKind
+    outcome: AlertEvent
     reason: str
     at: datetime
 
@@ -135,8 +136,8 @@ class WebhookSender:
         for change in self._alerts.pending(self.settings.name, now):
             if change.alert_id in ended:
                 reason = "over before the silence that held back its beginning"
-                self._alerts.record_deliveries([change], self.settings.name, "silenced", reason, now)
-            elif change.change == "firing" and (silence := silence_of(change, silences)):
+                self._alerts.record_deliveries([change], self.settings.name, AlertEvent.SILENCED, reason, now)
+            elif change.change == AlertEvent.FIRING and (silence := silence_of(change, silences)):
                 held[change.change_id] = silence
                 self._alerts.record_silence(change, self.settings.name, silence.reason, now, silence.until)
         return held
@@ -161,7 +162,7 @@ class WebhookSender:
         if attempt.outcome is DeliveryOutcome.DELIVERED:
             others = len(message.changes) - 1
             reason = f"{attempt.reason}, in one message with {others} more" if others else attempt.reason
-            self._unrecorded[message.message_id] = _Settled("delivered", reason, now)
+            self._unrecorded[message.message_id] = _Settled(AlertEvent.DELIVERED, reason, now)
             return self._record(message, now)
         self._fail(attempt.reason)
         if attempt.outcome is DeliveryOutcome.GONE:
@@ -199,7 +200,7 @@ class WebhookSender:
                 "Webhook %s did not get that %s of %s is %s: %s. Check the webhook's url and receiver.",
                 self.settings.name, change.key.metric, change.key.deployment, change.change, reason,
             )  # fmt: skip
-        self._unrecorded[message.message_id] = _Settled("undeliverable", reason, now)
+        self._unrecorded[message.message_id] = _Settled(AlertEvent.UNDELIVERABLE, reason, now)
         return self._record(message, now)
 
     def _record(self, message: WebhookMessage, now: datetime) -> datetime | None:

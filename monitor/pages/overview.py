@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from lake import asks_llm
+from lake import Floor, Signal, asks_llm
 from monitor.alerts.change import AlertChange
-from monitor.floors import REFUSAL, FloorName, FloorReading
+from monitor.floors import REFUSAL, FloorReading
 from monitor.pages.charts import TimeAxis, axis_of, bars, height_of, line
 from monitor.regression import UNDECIDED, Judgement, JudgeReading, Reading, Scale, Status
 from monitor.snapshot import DeploymentState, Snapshot
@@ -74,14 +74,14 @@ class Card:
         return tuple(_regressions(self.name, self.state))
 
     @property
-    def not_measured(self) -> Mapping[FloorName, str]:
+    def not_measured(self) -> Mapping[Floor, str]:
         """Limits of what nothing measures, and why."""
         metrics = self.state.scores.metrics
-        found: dict[FloorName, str] = {}
+        found: dict[Floor, str] = {}
         if REFUSAL not in metrics:
-            found["refusals"] = f"no score of the metric {REFUSAL}"
+            found[Floor.REFUSALS] = f"no score of the metric {REFUSAL}"
         if not any(asks_llm(scores.judge) for scores in metrics.values()):
-            found["unscored"] = "no score of a judge"
+            found[Floor.UNSCORED] = "no score of a judge"
         return found
 
     @property
@@ -93,7 +93,7 @@ class Card:
     def other_signals(self) -> Mapping[str, int]:
         """All signals that are neither a like nor a dislike."""
         signals = self.state.requests.signals
-        return {name: number for name, number in signals.items() if name not in ("like", "dislike")}
+        return {name: number for name, number in signals.items() if name not in (Signal.LIKE, Signal.DISLIKE)}
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from monitor.regression.detector import Detector
 from monitor.regression.e_detector.betting import Interval, mean_interval
 from monitor.regression.judge_drift.anchors import ANCHOR_COLUMNS, JudgeDriftDetectors, JudgeReading
 from monitor.regression.judge_drift.verdict import judgement_of
-from monitor.regression.judgement import MEASURED, UNDECIDED, Judgement, Shift, Verdict
+from monitor.regression.judgement import MEASURED, UNDECIDED, Judgement, Shift
 from monitor.regression.observations import Observation
-from monitor.regression.reading import Reading, Status, StreamKey, Tier, Transition
+from monitor.regression.reading import Reading, Status, StreamKey, Transition
 from monitor.regression.releases import RELEASE_COLUMNS, Release, Releases
 from monitor.regression.scale import Scale
 from monitor.regression.segments.mix import SegmentChange
@@ -37,9 +37,7 @@ __all__ = [
     "Status",
     "StreamKey",
     "Streams",
-    "Tier",
     "Transition",
-    "Verdict",
     "judgement_of",
     "mean_interval",
 ]

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from lake.vocabulary import Tier
 from monitor.regression.arrays import Floats, Integers, moment
 from monitor.regression.baselines import Baselines
 from monitor.regression.e_detector.alarm import Alarm
@@ -17,7 +18,7 @@ from monitor.regression.e_detector.betting import Interval, mean_interval
 from monitor.regression.e_detector.change_point import BatchHistory, ChangePoint
 from monitor.regression.e_detector.power import DetectionPower
 from monitor.regression.observations import Observation, Observations
-from monitor.regression.reading import Reading, Status, Tier
+from monitor.regression.reading import Reading, Status
 from monitor.regression.segments.classes import TrafficClasses
 from monitor.regression.segments.mix import Decomposition, SegmentChange, decompose, shares_and_means
 from monitor.regression.settings import RegressionSettings
@@ -137,7 +138,7 @@ class Detector:
         taken, changed = run.batches, None
         if level is not None:
             falls = _bets(run, 1.0 - run.values, numbers, 1.0 - levels, shares, 1.0 - level)
-            looks = None if self._tier == "page" else log_page_thresholds
+            looks = None if self._tier == Tier.PAGE else log_page_thresholds
             taken, changed = self._worse.take(falls, len(levels), looks)
             run = run.between(0, taken)
             numbers = numbers[: len(run)]
@@ -173,10 +174,10 @@ class Detector:
             self._fallen = self._worse.leading
             self._change = self._history.fall(self._fallen) or ChangePoint(at, at, at)
             self._history = BatchHistory()
-            self._tier = "warn"
-        pages = self._worse.is_on and self._worse.log_evidence >= self._log_page_threshold and self._tier != "page"
+            self._tier = Tier.WARN
+        pages = self._worse.is_on and self._worse.log_evidence >= self._log_page_threshold and self._tier != Tier.PAGE
         if pages:
-            self._tier = "page"
+            self._tier = Tier.PAGE
         return self.reading if pages or changed else None
 
     def _read(self, log_evidence: float, began: ChangePoint | None, mean_from: ChangePoint | None) -> Reading:
@@ -204,7 +205,7 @@ class Detector:
             log_evidence=log_evidence,
             log_threshold=self._settings.log_threshold,
             log_page_threshold=self._log_page_threshold,
-            false_alarm_every=settings.page_every if self._tier == "page" else settings.false_alarm_every,
+            false_alarm_every=settings.page_every if self._tier == Tier.PAGE else settings.false_alarm_every,
             latest=moment(int(self._window.at[-1])) if self._window else None,
             since=began.at if began else None,
             since_earliest=began.earliest if began else None,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+
+from lake.vocabulary import AlertVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +22,6 @@ class Shift:
         return Shift(self.mean * factor, lower, upper, self.answers)
 
 
-Verdict = Literal["system", "judge", "both", "undecided"]
-
-
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """What changed where scores fell, and by how much the judge scores the same answers higher; None if unknown.
@@ -31,11 +29,11 @@ class Judgement:
     The shift is in the metric's own values. `can_drift` is False of a metric that has no judge.
     """
 
-    verdict: Verdict = "undecided"
+    verdict: AlertVerdict = AlertVerdict.UNDECIDED
     shift: Shift | None = None
     can_drift: bool = True
 
 
 UNDECIDED = Judgement()
-MEASURED = Judgement("system", can_drift=False)
+MEASURED = Judgement(AlertVerdict.SYSTEM, can_drift=False)
 """Of a metric without a judge: what it says of an answer cannot change, so the answers have."""

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any
 
+from lake.vocabulary import AlertEvent, Tier
 from monitor.regression.judgement import UNDECIDED, Judgement
 from monitor.regression.scale import Scale
 from monitor.regression.segments.mix import SegmentChange
 
 WorstAnswers = tuple[tuple[str, float], ...]
 """(response_id, score) of the worst answers, worst first."""
-TransitionKind = Literal["firing", "resolved"]
-Tier = Literal["warn", "page"]
-"""How sure an alarm is: `warn` counts false alarms a stream, `page` those of the whole fleet."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -146,7 +144,7 @@ class Transition:
     """
 
     key: StreamKey
-    change: TransitionKind
+    change: AlertEvent
     at: datetime
     reading: Reading
     worst: WorstAnswers

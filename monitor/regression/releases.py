@@ -10,6 +10,7 @@ from datetime import datetime
 import numpy as np
 import pyarrow as pa
 
+from lake.vocabulary import ReleaseEvent
 from monitor.regression.arrays import Times, microseconds
 
 RELEASE_COLUMNS = ("release_id", "change", "changed_at", "deployment", "metric", "released_at", "comment")
@@ -51,7 +52,7 @@ class Releases:
             number, at = row["release_id"], row["changed_at"]
             if number is not None and at is not None:
                 changed[number] = max(at, changed.get(number, at))
-            if row["change"] == "withdrawn":
+            if row["change"] == ReleaseEvent.WITHDRAWN:
                 withdrawn.add(row["release_id"])
             elif None in (row["release_id"], row["deployment"], row["released_at"]):
                 logger.warning("A row of _releases without id, deployment or time marks nothing: %s", row["release_id"])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from lake.vocabulary import Direction
 
 Value = TypeVar("Value", float, NDArray[np.float64])
 
@@ -32,7 +35,8 @@ class Scale:
         low, high = 0.0 if low is None else low, 1.0 if high is None else high
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             return None
-        return {"up": cls(low, high), "down": cls(high, low)}.get(direction or "up")
+        ends: Mapping[str, Self] = {Direction.UP: cls(low, high), Direction.DOWN: cls(high, low)}
+        return ends.get(direction or Direction.UP)
 
     def quality(self, value: Value) -> Value:
         """Give where a value or values stand, from 0 (worst) to 1 (best); outside of that where out of the range."""

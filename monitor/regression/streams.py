@@ -10,12 +10,13 @@ from datetime import datetime, timedelta
 import numpy as np
 import pyarrow as pa
 
+from lake.vocabulary import AlertEvent
 from monitor.regression.arrays import Integers, Times, begins_of, microseconds, moment, sizes_of
 from monitor.regression.batches.batches import Batches, ClosedBatches
 from monitor.regression.batches.grouping import ScoreGrouper, SkipReason
 from monitor.regression.batches.worst_answers import WorstByBatch
 from monitor.regression.detector import Detector
-from monitor.regression.reading import Reading, Status, StreamKey, Transition, TransitionKind
+from monitor.regression.reading import Reading, Status, StreamKey, Transition
 from monitor.regression.releases import Releases
 from monitor.regression.scale import Scale
 from monitor.regression.segments.classes import MOST_VALUES
@@ -187,7 +188,7 @@ class Streams:
         worst = stream.worst.then(closed.worst)
         stream.worst = worst.of_latest()
         for place, reading in self._take(key, stream, closed, np.maximum(np.searchsorted(begun, closed.ends), 1)):
-            change: TransitionKind = "firing" if reading.status is Status.REGRESSED else "resolved"
+            change: AlertEvent = AlertEvent.FIRING if reading.status is Status.REGRESSED else AlertEvent.RESOLVED
             end = closed.ends[place]
             known = worst.where(worst.ends <= end).of_latest()
             since = known if reading.since is None else known.where(known.ends > microseconds(reading.since))

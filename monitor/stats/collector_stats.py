@@ -8,19 +8,10 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake import age_of
+from lake import OUTCOMES, LineOutcome, age_of
 from monitor.stats.sums import add_counts, value_counts
 
-OUTCOMES = {
-    "stored": "stored",
-    "signal": "signals",
-    "duplicate": "duplicates",
-    "rejected": "rejected",
-    "filtered": "filtered",
-}
-"""Column of `_batches` by the outcome's name; each line has exactly one outcome."""
-
-BATCH_COLUMNS = ("lines", *OUTCOMES.values(), "newest_requested_at", "committed_at")
+BATCH_COLUMNS = ("lines", *LineOutcome, "newest_requested_at", "committed_at")
 REJECTED_COLUMNS = ("reason",)
 
 
@@ -51,7 +42,7 @@ class CollectorStats:
         lines = {name: self.lines[name] + (pc.sum(rows[column]).as_py() or 0) for name, column in OUTCOMES.items()}
         # A batch that does not say how many lines it had cannot be checked.
         checked = rows.filter(pc.is_valid(rows["lines"]))
-        ended = sum(pc.sum(checked[column]).as_py() or 0 for column in OUTCOMES.values())
+        ended = sum(pc.sum(checked[column]).as_py() or 0 for column in LineOutcome)
         unaccounted = self.unaccounted + (pc.sum(checked["lines"]).as_py() or 0) - ended
         commits = (self.last_commit, pc.max(rows["committed_at"]).as_py())
         collector_stats = replace(

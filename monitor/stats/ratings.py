@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake import DISLIKES, SCORES, JudgeKind
+from lake import DISLIKES, SCORES, Direction, JudgeKind, Signal, SignalOrigin
 from monitor.stats.scores import SCORE_COLUMNS
 
 _VERSION = "1"
 RATING_COLUMNS = ("signal_id", "response_id", "deployment", "signaled_at", "signal", "origin", "user_id", "chat_id")
-_VALUES = {"like": 0.0, "dislike": 1.0}
+_VALUES = {Signal.LIKE: 0.0, Signal.DISLIKE: 1.0}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -35,7 +35,9 @@ class Ratings:
         """Take in rows of `user_signals` (columns RATING_COLUMNS)."""
         named = pc.and_(pc.is_valid(rows["response_id"]), pc.is_valid(rows["deployment"]))
         timed = pc.is_valid(rows["signaled_at"])
-        rated = pc.and_(pc.equal(rows["origin"], "explicit"), pc.is_in(rows["signal"], pa.array(list(_VALUES))))
+        rated = pc.and_(
+            pc.equal(rows["origin"], SignalOrigin.EXPLICIT), pc.is_in(rows["signal"], pa.array(list(_VALUES)))
+        )
         for row in rows.filter(pc.and_(pc.and_(named, timed), pc.fill_null(rated, False))).to_pylist():
             key = (self._number(row["signaled_at"]), row["deployment"], row["response_id"], row["user_id"])
             held = self._held.get(key)
@@ -100,7 +102,7 @@ def _score(row: dict[str, Any]) -> dict[str, Any]:
         "judge": JudgeKind.RATINGS.value,
         "value": _VALUES[row["signal"]],
         "sampling_probability": 1.0,
-        "direction": "down",
+        "direction": Direction.DOWN,
         "low": 0.0,
         "high": 1.0,
     }

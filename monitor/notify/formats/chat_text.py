@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lake import AlertEvent, AlertVerdict
 from monitor.alerts.change import AlertChange
 from monitor.notify.alert_text import description, summary
 from monitor.notify.plain_text import one_line
@@ -13,7 +14,7 @@ def title(changes: Sequence[AlertChange]) -> str:
     """Say in one line what the message is about."""
     if len(changes) == 1:
         return summary(changes[0])
-    fires = changes[0].change == "firing"
+    fires = changes[0].change == AlertEvent.FIRING
     name = one_line(changes[0].key.deployment)
     if changes[0].is_floor:
         return f"{name}: {len(changes)} limits are {'passed' if fires else 'kept again'}"
@@ -22,7 +23,7 @@ def title(changes: Sequence[AlertChange]) -> str:
 
 def mark(changes: Sequence[AlertChange], bad: str, good: str, neither: str) -> str:
     """Give the mark of what the changes are: bad, good, or neither where an alert ended without a recovery."""
-    if changes[0].change == "firing":
+    if changes[0].change == AlertEvent.FIRING:
         return bad
     return neither if any(change.ended_without_recovery for change in changes) else good
 
@@ -39,7 +40,7 @@ def cut(text: str, length: int) -> str:
 
 
 def _happened(changes: Sequence[AlertChange]) -> str:
-    by_judge = sum(change.verdict == "judge" for change in changes)
+    by_judge = sum(change.verdict == AlertVerdict.JUDGE for change in changes)
     if by_judge == len(changes):
         return f"the judge of {by_judge} metrics changed, not the application"
     return f"{len(changes)} metrics got worse" + (f", {by_judge} of them by a changed judge alone" if by_judge else "")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from lake import AlertEvent, AlertVerdict, Tier
 from monitor.alerts.change import AlertChange, WorstAnswer
 from monitor.floors import FloorDetails
 from monitor.notify.alert_text import WORST, description, summary
@@ -111,7 +112,7 @@ def alert_of(change: AlertChange, external_url: str) -> Alert:
         labels=labels_of(change),
         annotations={"summary": summary(change), "description": description(change, external_url)},
         starts_at=change.fired_at,
-        ends_at=change.changed_at if change.change == "resolved" else _NEVER,
+        ends_at=change.changed_at if change.change == AlertEvent.RESOLVED else _NEVER,
         generator_url=link_to(change.key.deployment, external_url),
         fingerprint=change.alert_id[:16],
     )
@@ -129,7 +130,7 @@ def labels_of(change: AlertChange) -> dict[str, str]:
         "deployment": one_line(key.deployment),
         "metric": one_line(key.metric),
         "metric_version": one_line(key.metric_version),
-        "severity": "page" if change.pages else "warning",
+        "severity": Tier.PAGE if change.pages else "warning",
     }
 
 
@@ -159,7 +160,7 @@ def _data(change: AlertChange, external_url: str) -> WebhookData:
         within=details.within,
         mix=details.mix,
         segments=details.segments,
-        verdict=None if change.is_floor else change.verdict or "undecided",
+        verdict=None if change.is_floor else change.verdict or AlertVerdict.UNDECIDED,
         judge_shift=None if shift is None else MeanScore(shift, details.judge_shift_lower, details.judge_shift_upper),
         worst=details.worst[:WORST],
         link=link_to(change.key.deployment, external_url) or None,

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake.vocabulary import Draw
 from monitor.regression.arrays import groups_of
 from monitor.regression.judge_drift.detector import JudgeDriftDetector, offset
 from monitor.regression.judgement import Shift
@@ -23,8 +24,6 @@ ANCHOR_COLUMNS = (
 )  # fmt: skip
 
 _SCORING = ("scored_at", "draw", "deployment", "metric", "metric_version", "direction", "low", "high")
-_COMPARED = -1
-"""The `draw` of an answer that two versions scored once each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class JudgeDriftDetectors:
             if judge is None or judge.scale != scale:
                 judge = _Judge(JudgeDriftDetector(self._tolerance), scale, at, at)
             changed[key] = judge
-            if draw == _COMPARED:
+            if draw == Draw.COMPARED:
                 judge.compared |= qualities
             else:
                 judge.watch.add(at, qualities)

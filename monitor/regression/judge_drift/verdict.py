@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from lake.vocabulary import AlertVerdict
 from monitor.regression.judgement import Judgement, Shift
 from monitor.regression.reading import Reading
 
@@ -26,9 +27,9 @@ def judgement_of(reading: Reading, shift: Shift | None) -> Judgement:
     drop, upper = reading.drop, reading.drop_upper
     lower, mean, mean_lower, mean_upper = known
     if shift is None or drop is None or lower is None or upper is None:
-        return Judgement("undecided", shift)
+        return Judgement(AlertVerdict.UNDECIDED, shift)
     if mean is None or mean_lower is None or mean_upper is None:
-        return Judgement("undecided", shift)
+        return Judgement(AlertVerdict.UNDECIDED, shift)
     # All is counted towards the worse.
     sign = 1.0 if reading.lower_is_better else -1.0
     judges = shift.times(sign)
@@ -44,9 +45,9 @@ def judgement_of(reading: Reading, shift: Shift | None) -> Judgement:
     rest_upper = rest + math.hypot(before[1], now[0], judges.mean - judges.lower)
     proven = rest_lower > 0.0, judges.lower > 0.0
     if proven == (True, True):
-        return Judgement("both", shift)
+        return Judgement(AlertVerdict.BOTH, shift)
     if proven == (True, False) and judges.upper < drop / 2:
-        return Judgement("system", shift)
+        return Judgement(AlertVerdict.SYSTEM, shift)
     if proven == (False, True) and rest_upper < drop / 2:
-        return Judgement("judge", shift)
-    return Judgement("undecided", shift)
+        return Judgement(AlertVerdict.JUDGE, shift)
+    return Judgement(AlertVerdict.UNDECIDED, shift)

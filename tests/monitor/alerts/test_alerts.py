@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lake import ALERTS, SCORES, Lake, Table
+from lake import ALERTS, SCORES, AlertVerdict, Lake, Table, Tier
 from monitor.alerts.alert_stats import AlertStats
 from monitor.alerts.change import AlertChange
 from monitor.alerts.store import AlertStore
@@ -18,9 +18,7 @@ from monitor.regression import (
     Status,
     StreamKey,
     Streams,
-    Tier,
     Transition,
-    Verdict,
 )
 from tests.monitor.regression.feeding import feed
 
@@ -69,7 +67,7 @@ def resolved(hour: int = 20, key: StreamKey = KEY) -> Transition:
     return Transition(key, "resolved", START + hour * HOUR, replace(READING, status=Status.WATCHING), ())
 
 
-def judged(verdict: Verdict, tier: Tier = "warn") -> Transition:
+def judged(verdict: AlertVerdict, tier: Tier = "warn") -> Transition:
     return replace(
         fired(12 if tier == "page" else 10),
         reading=replace(READING, tier=tier),

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake import PARSED_LOGS, SCORES
-from monitor.floors import ANSWER_COLUMNS, FloorChange, FloorLimits, FloorName, Floors, FloorSettings
+from lake import PARSED_LOGS, SCORES, Floor
+from monitor.floors import ANSWER_COLUMNS, FloorChange, FloorLimits, Floors, FloorSettings
 from monitor.stats.requests import LOG_COLUMNS
 from monitor.stats.scores import SCORE_COLUMNS
 
@@ -154,7 +154,7 @@ def test_silence_says_how_long_it_has_listened() -> None:
 def test_an_alert_on_what_no_row_says_anything_of_stays_open() -> None:
     """Scores that cannot be read after a start are no scores without a refusal."""
     floors = floors_of(requests(60, 0, 1))
-    last: dict[tuple[str, FloorName], tuple[bool, datetime]] = {("rag", "refusals"): (True, NOW - 50 * MINUTE)}
+    last: dict[tuple[str, Floor], tuple[bool, datetime]] = {("rag", "refusals"): (True, NOW - 50 * MINUTE)}
     changes, readings = floors.look(last, NOW)
     assert changes == []
     assert readings["rag"]["refusals"].active
@@ -189,7 +189,7 @@ def test_it_does_not_matter_when_the_process_began(minutes: list[tuple[int, bool
     changes = floors_of(rows, settings).look({}, NOW)[0]
     assert floors_of(random.sample(rows, len(rows)), settings).look({}, NOW)[0] == changes
     for number, change in enumerate(changes):
-        last: dict[tuple[str, FloorName], tuple[bool, datetime]] = {
+        last: dict[tuple[str, Floor], tuple[bool, datetime]] = {
             ("rag", "errors"): (change.change == "firing", change.at)
         }
         assert floors_of(rows, settings).look(last, NOW)[0] == changes[number + 1 :]
@@ -201,7 +201,7 @@ def test_it_does_not_matter_when_the_process_began(minutes: list[tuple[int, bool
 def test_an_alert_without_a_request_for_a_day_is_over() -> None:
     """Who was switched off does not fail; a day after the last request nothing says that it does."""
     floors = floors_of([*requests(90, 60, 4), *requests(60, 0, 4, status=500)])
-    last: dict[tuple[str, FloorName], tuple[bool, datetime]] = {("rag", "errors"): (True, NOW - 50 * MINUTE)}
+    last: dict[tuple[str, Floor], tuple[bool, datetime]] = {("rag", "errors"): (True, NOW - 50 * MINUTE)}
     assert floors.look(last, NOW + timedelta(hours=23))[0] == []
     (over,) = floors.look(last, NOW + timedelta(hours=25))[0]
     assert (over.change, over.at) == ("resolved", NOW - MINUTE + timedelta(days=1))
@@ -225,7 +225,7 @@ def test_silence_is_a_floor_like_the_others() -> None:
     assert readings["rag"]["no_data"].active
     assert not readings["new"]["no_data"].active
     assert readings["new"]["no_data"].unjudged is not None
-    last: dict[tuple[str, FloorName], tuple[bool, datetime]] = {("rag", "no_data"): (True, begin.at)}
+    last: dict[tuple[str, Floor], tuple[bool, datetime]] = {("rag", "no_data"): (True, begin.at)}
     assert floors.look(last, NOW)[0] == []
     floors.add_logs("rag", other, NOW)
     (end,), readings = floors.look(last, NOW)

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lake import DISLIKES
-from monitor.alerts.change import FLOOR, AlertChange, AlertDetails
+from lake import DISLIKES, FLOOR_VERSION
+from monitor.alerts.change import AlertChange, AlertDetails
 from monitor.floors import FloorDetails
 from monitor.notify.alert_text import description, summary
 from monitor.notify.formats.standard import webhook_body
@@ -20,7 +20,7 @@ AT = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
 
 def passed(floor: str, details: FloorDetails) -> AlertChange:
     details = AlertDetails(fired_at=AT, tier="page", recorded_at=AT, floor=details)
-    key = StreamKey("rag-chat", floor, FLOOR)
+    key = StreamKey("rag-chat", floor, FLOOR_VERSION)
     return AlertChange("change-1", "alert-1", key, "firing", AT, details, since=AT - timedelta(minutes=9))
 
 
@@ -109,5 +109,5 @@ def test_dislikes_say_who_rates(firing: AlertChange) -> None:
 
 def test_floors_and_regressions_are_messages_of_their_own(firing: AlertChange) -> None:
     """They have other names for Alertmanager's routes, and a group has one name."""
-    other = replace(passed("errors", share(240)), key=StreamKey(firing.key.deployment, "errors", FLOOR))
+    other = replace(passed("errors", share(240)), key=StreamKey(firing.key.deployment, "errors", FLOOR_VERSION))
     assert len(messages([replace(firing, details=other.details), other], timedelta(hours=1))) == 2

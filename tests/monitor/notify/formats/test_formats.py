@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from msgspec.structs import replace as replace_fields
 
-from monitor.alerts.change import FLOOR, AlertChange, AlertDetails, WorstAnswer
+from lake import FLOOR_VERSION, AlertVerdict
+from monitor.alerts.change import AlertChange, AlertDetails, WorstAnswer
 from monitor.floors import FloorDetails
 from monitor.notify import WebhookSettings
 from monitor.notify.formats import FORMATS
 from monitor.notify.formats.standard import alert_of
-from monitor.regression import SegmentChange, StreamKey, Verdict
+from monitor.regression import SegmentChange, StreamKey
 from tests.monitor.notify.conftest import SECRET
 from tests.monitor.notify.test_group import change
 
@@ -108,8 +109,8 @@ def told(name: str, form: str) -> list[str]:
     changes = [
         fires,
         replace(fires, change="resolved", current_mean=None),
-        replace(fires, key=StreamKey(name, "errors", FLOOR), details=floor),
-        replace(fires, key=StreamKey(name, "no_data", FLOOR), change="resolved", details=floor),
+        replace(fires, key=StreamKey(name, "errors", FLOOR_VERSION), details=floor),
+        replace(fires, key=StreamKey(name, "no_data", FLOOR_VERSION), change="resolved", details=floor),
     ]
     texts = []
     for group in [*([one] for one in changes), [fires, fires]]:
@@ -164,7 +165,7 @@ def test_several_metrics_are_one_message_with_a_part_each(firing: AlertChange, f
     ],
 )
 def test_a_headline_says_what_the_verdicts_say(
-    firing: AlertChange, verdicts: tuple[Verdict, ...], headline: str
+    firing: AlertChange, verdicts: tuple[AlertVerdict, ...], headline: str
 ) -> None:
     """Where all that changed is the judge, no metric got worse."""
     changes = [replace(firing, verdict=verdict) for verdict in verdicts]
