@@ -21,7 +21,7 @@ from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, an
 from evaluator.metrics import Metric
 from evaluator.metrics.metric import Redrawable
 from evaluator.scoring import Scorer
-from lake import ANCHORS, FIRST_DRAWS, AlertEvent, CaseBook, Draw, PassTransaction, Verdict, can_drift
+from lake import ANCHORS, FIRST_DRAWS, AlertEvent, AlertVerdict, CaseBook, Draw, PassTransaction, can_drift
 
 _AT_ONCE = 50
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -150,7 +150,7 @@ def _undecided(tables: DeploymentTables, now: datetime) -> dict[tuple[str, str],
     return {
         one: row["changed_at"]
         for one, row in last.items()
-        if (row["change"], row["verdict"]) == (AlertEvent.FIRING, Verdict.UNDECIDED) and row["changed_at"] <= now
+        if (row["change"], row["verdict"]) == (AlertEvent.FIRING, AlertVerdict.UNDECIDED) and row["changed_at"] <= now
     }
 
 
