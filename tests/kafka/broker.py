@@ -127,7 +127,9 @@ class Broker:
             for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512")
             for word in ("--add-scram", f"{mechanism}=[name={USER},password={PASSWORD}]")
         ]
-        command = self._java("kafka.tools.StorageTool", "format", "-t", _cluster_id(), "-c", str(self._configuration))
+        command = self._java(
+            "kafka.tools.StorageTool", "format", f"--cluster-id={_cluster_id()}", "-c", str(self._configuration)
+        )
         try:
             subprocess.run([*command, *scram], check=True, capture_output=True, text=True)
         except (OSError, subprocess.CalledProcessError) as error:
