@@ -95,7 +95,7 @@ asyncio.run(main())
 
 
 @dataclass(frozen=True)
-class Cost:
+class CallCost:
     """What some calls took."""
 
     calls: int = 0
@@ -105,8 +105,8 @@ class Cost:
     output: int = 0
     chunks: float = 0.0
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(*(one + two for one, two in zip(self._numbers, other._numbers, strict=True)))
+    def __add__(self, other: CallCost) -> CallCost:
+        return CallCost(*(one + two for one, two in zip(self._numbers, other._numbers, strict=True)))
 
     @property
     def _numbers(self) -> Sequence[Any]:
@@ -143,16 +143,16 @@ class Counted:
         self.calls[request.body["model"]].append(Call("\n".join(messages), "\n".join(own), schema, said))
         await says(said)(request, send)
 
-    def cost(self, name: str) -> Cost:
+    def cost(self, name: str) -> CallCost:
         """Sum the calls of a model."""
         calls = self.calls[name]
-        return sum((self._cost(call, calls[:number]) for number, call in enumerate(calls)), Cost())
+        return sum((self._cost(call, calls[:number]) for number, call in enumerate(calls)), CallCost())
 
-    def _cost(self, call: Call, before: Sequence[Call]) -> Cost:
+    def _cost(self, call: Call, before: Sequence[Call]) -> CallCost:
         prompt, chunks = self.count(call.own), self.row.contexts
         begun = max((self.count(_begin([call.messages, one.messages])) for one in before), default=0)
         sent = sum(chunk in call.own or json.dumps(chunk)[1:-1] in call.own for chunk in chunks)
-        return Cost(
+        return CallCost(
             calls=1,
             prompt=prompt,
             with_schema=prompt + self.count(call.schema),
@@ -212,14 +212,14 @@ def _environment() -> dict[str, str]:
     return kept | {"RAGAS_DO_NOT_TRACK": "true"}
 
 
-def lines(counted: Counted, with_ragas: bool) -> Iterable[tuple[str, Cost]]:
+def lines(counted: Counted, with_ragas: bool) -> Iterable[tuple[str, CallCost]]:
     """Give the lines of the table."""
     for name in OURS:
         yield name, counted.cost(name)
     if with_ragas:
         of_each = {name: counted.cost(f"ragas {name}") for name in RAGAS_SIX}
-        yield "ragas: three", sum((of_each[name] for name in RAGAS_THREE), Cost())
-        yield "ragas: six", sum(of_each.values(), Cost())
+        yield "ragas: three", sum((of_each[name] for name in RAGAS_THREE), CallCost())
+        yield "ragas: six", sum(of_each.values(), CallCost())
         for name, cost in of_each.items():
             yield f"ragas: {name}", cost
 

@@ -11,7 +11,7 @@ from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import TEXT, YES_OR_NO, Prompt, object_of
 from evaluator.metrics.cells import text
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.llm.claim_metric import silence_of
+from evaluator.metrics.llm.claim_metric import unanswered_reason
 from evaluator.metrics.llm.prompt_metric import PromptMetric
 from evaluator.metrics.llm.verdicts import Judged, answer_relevancy
 from evaluator.metrics.metric import Metric, Score
@@ -70,9 +70,9 @@ class AnswerRelevancy(PromptMetric[tuple[str, str]]):
     def read_row(self, *cells: object) -> tuple[str, str] | Score:
         """Give question and answer."""
         question, answer = text(cells[0], "question"), text(cells[1], "answer")
-        silence = silence_of(answer)
-        if silence:
-            return Score(None if silence == "no_answer" else 0.0, silence)
+        reason = unanswered_reason(answer)
+        if reason:
+            return Score(None if reason == "no_answer" else 0.0, reason)
         if question is None or not question.strip():
             return Score(None, "no_question")
         return question, answer or ""

@@ -11,7 +11,7 @@ from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import NUMBER, YES_OR_NO, Prompt, because, list_of, object_of
 from evaluator.metrics.cells import text
 from evaluator.metrics.description import Description, Direction, OddCases
-from evaluator.metrics.llm.claim_metric import silence_of
+from evaluator.metrics.llm.claim_metric import unanswered_reason
 from evaluator.metrics.llm.claims import RowTexts
 from evaluator.metrics.llm.prompt_metric import PromptMetric
 from evaluator.metrics.llm.verdicts import Judged, aspect_critique, odd_strictness
@@ -75,8 +75,8 @@ class AspectCritique(PromptMetric[RowTexts]):
     def read_row(self, *cells: object) -> RowTexts | Score:
         """Take the question and the sentences of the answer."""
         question, answer = text(cells[0], "question"), text(cells[1], "answer")
-        if silence := silence_of(answer):
-            return Score(None, silence)
+        if reason := unanswered_reason(answer):
+            return Score(None, reason)
         return RowTexts.of(question or "", (), answer or "")
 
     def requests(self, task: RowTexts) -> Sequence[JudgeRequest]:

@@ -143,12 +143,12 @@ class ClaimMetric(LlmMetric[RowTexts]):
             return Score(None, "no_ground_truth")
         if self._reads("contexts") and not any(context.strip() for context in contexts):
             return Score(None, "no_contexts")
-        silence = silence_of(answer)
-        if self._reads("answer") and silence:
-            return Score(None, silence)
+        reason = unanswered_reason(answer)
+        if self._reads("answer") and reason:
+            return Score(None, reason)
         if question is None or not question.strip():
             return Score(None, "no_question")
-        return RowTexts.of(question, contexts, "" if silence else answer or "", reference)
+        return RowTexts.of(question, contexts, "" if reason else answer or "", reference)
 
     def score_all(self, judge: BoundJudge, tasks: Sequence[RowTexts]) -> Iterator[Score]:
         """Ask about rows, together."""
@@ -179,7 +179,7 @@ class ClaimMetric(LlmMetric[RowTexts]):
         )
 
 
-def silence_of(answer: str | None) -> str | None:
+def unanswered_reason(answer: str | None) -> str | None:
     """Give why an answer says nothing: `no_answer`, or `refusal` where it is short and refuses; None where it does."""
     if answer is None or not any(map(str.isalnum, answer)):
         return "no_answer"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from evaluator.metrics.cells import text
 from evaluator.metrics.description import Description
 from evaluator.metrics.form.refusal import refusal_in
-from evaluator.metrics.llm.claim_metric import ClaimMetric, ClaimSpecification, silence_of
+from evaluator.metrics.llm.claim_metric import ClaimMetric, ClaimSpecification, unanswered_reason
 from evaluator.metrics.llm.claims import RowClaims, RowTexts
 from evaluator.metrics.llm.verdicts import Judged, aspect_critique
 from evaluator.metrics.metric import Metric, Score
@@ -50,10 +50,10 @@ class RefusalJudged(ClaimMetric):
         answer = text(cells[2], "answer")
         if answer is None:
             return Score(None, "no_answer")
-        silence = silence_of(answer)
-        if silence == "no_answer":
-            return Score(0.0, silence)
-        return Score(1.0, None, refusal_in(answer) or {}) if silence else super().read_row(*cells)
+        reason = unanswered_reason(answer)
+        if reason == "no_answer":
+            return Score(0.0, reason)
+        return Score(1.0, None, refusal_in(answer) or {}) if reason else super().read_row(*cells)
 
 
 METRICS: tuple[Metric, ...] = (RefusalJudged(),)
