@@ -67,7 +67,8 @@ test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto -m 'not integration and not slow' $(ARGS)
 
 test-all: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m 'not slow' $(ARGS)
+	$(BIN)/python -m pytest -m slow $(ARGS)
 
 aidial: $(AIDIAL)/.installed
 
