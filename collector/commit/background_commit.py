@@ -1,4 +1,4 @@
-"""A batch on its way into the lake while the next one is read: writing leaves Python free to parse."""
+"""Commit of a batch in a background thread, so that the next batch is parsed while this one is written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from collector.commit.batch import Batch
 
 
-class Flight:
+class BackgroundCommit:
     """Commits one batch in a thread of its own, which ends with it.
 
     The thread is no daemon: a process that is asked to end lets the commit finish.
@@ -21,7 +21,7 @@ class Flight:
         self._thread = threading.Thread(target=self._run, name="collector commit")
         self._thread.start()
 
-    def is_over(self) -> bool:
+    def is_done(self) -> bool:
         """Whether the commit has ended, well or not."""
         return not self._thread.is_alive()
 
@@ -33,5 +33,5 @@ class Flight:
     def _run(self) -> None:
         try:
             self._commit(self.batch)
-        except BaseException as error:  # raised again where the batch is landed
+        except BaseException as error:  # the collector raises it again when it waits for the commit
             self._error = error

@@ -1,4 +1,4 @@
-"""The ordered commit of a batch: data first, then the books, then the source may let go of it.
+"""Ordered commit of a batch: first the data rows, then the rows of `batches`; then the source may drop its lines.
 
 Every append carries the positions that the batch reaches (`progress`), so that a batch that was cut off anywhere can
 be committed again, in other pieces too: a table leaves out the rows that it has.
@@ -39,7 +39,7 @@ class Checkpoint:
         self._dropping = threading.Lock()
 
     def commit(self, batch: Batch, now: datetime) -> None:
-        """Write every row of the batch once, and the books last. Safe to call again after an error.
+        """Write every row of the batch once, and its rows of `batches` last. Safe to call again after an error.
 
         Rows whose lines other collectors have stored meanwhile are left out, and counted as duplicates. Raises
         LostRaceError where another collector has come further in a partition of the batch.
@@ -49,13 +49,13 @@ class Checkpoint:
             done = self._table((BATCHES, None)).progress(reached)
             _require_own(batch, done)
             self._append_all(sorted(batch.rows, key=lambda key: (key[0].name, key[1] or "")), batch, reached, now)
-            self._write_books(batch, reached, done, now)
+            self._write_batches(batch, reached, done, now)
         except Exception:
             # The next try opens the tables anew: one may have been erased, and this view of it is of no use then.
             self._tables.clear()
             raise
 
-    def landed(self) -> list[Stored]:
+    def take_stored_by_others(self) -> list[Stored]:
         """Give what was found of other collectors since the last call, for the window of duplicates.
 
         Lines that were taken before this call have not met it there, so the next commit compares them once more.
@@ -132,7 +132,7 @@ class Checkpoint:
                     with self._dropping:
                         batch.drop(key, row)
 
-    def _write_books(self, batch: Batch, reached: Mapping[str, int], done: Mapping[str, int], now: datetime) -> None:
+    def _write_batches(self, batch: Batch, reached: Mapping[str, int], done: Mapping[str, int], now: datetime) -> None:
         ahead = {app_id: offset for app_id, offset in reached.items() if offset > done.get(app_id, -1)}
         rows = [
             {
@@ -149,7 +149,7 @@ class Checkpoint:
             if partition.app_id in ahead or _only_found_the_end(section)
         ]
         if rows:
-            # Not looked at anew since `done`: so the books refuse the batch if another collector came in between.
+            # Not read again since `done`: so `batches` refuses the append if another collector has committed meanwhile.
             self._table((BATCHES, None)).append(BATCHES.rows(rows), progress=ahead)
 
     def _table(self, key: TableKey) -> Table:
@@ -159,9 +159,9 @@ class Checkpoint:
 
 
 def _require_own(batch: Batch, done: Mapping[str, int]) -> None:
-    """Refuse a batch with lines that another collector has committed, for the books would count them twice.
+    """Refuse a batch with lines that another collector has committed, since `batches` would count them twice.
 
-    Books that are just where the batch ends may be its own: their append succeeded, and its answer was lost.
+    A committed offset equal to the end of the batch may be its own: the append succeeded, but the answer was lost.
     """
     for partition, section in batch.sections.items():
         offset = done.get(partition.app_id, partition.start)

@@ -1,4 +1,4 @@
-"""How far every source is committed, as the lake's own batches tell."""
+"""Committed offset of every partition of every source, read from the table `batches` of the lake."""
 
 from __future__ import annotations
 
@@ -18,46 +18,49 @@ _COLUMNS = {name: ds.field("source", name) for name in ("kind", "name", "partiti
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """Position after the last committed line; `exhausted_size` is the file's size where its end was reached."""
+class CommittedOffset:
+    """Offset of the last committed piece of a partition; `exhausted_size` is the file's size if its end was reached."""
 
     offset: int
     exhausted_size: int | None
 
 
-class Books:
-    """The committed position of every partition; with `read` false only of those that are noted."""
+class CommittedOffsets:
+    """The committed offset of every partition; with `read` false only of those that `advance` was called for."""
 
     def __init__(self, lake: Lake, *, read: bool = True) -> None:
         self._table = lake.table(BATCHES)
-        self._marks: dict[str, Mark] = {}
+        self._committed: dict[str, CommittedOffset] = {}
         self._finished: dict[str, int] = {}
         rows = _newest(self._table.dataset()).to_pylist() if read else []
         for row in rows:
-            self.note(Partition(row["kind"], row["name"], row["partition"]), Mark(row["offset"], row["exhausted_size"]))
+            self.advance(
+                Partition(row["kind"], row["name"], row["partition"]),
+                CommittedOffset(row["offset"], row["exhausted_size"]),
+            )
 
-    def note(self, partition: Partition, mark: Mark) -> None:
-        """Take down that everything of this partition up to the mark is in the lake."""
-        before = self._marks.get(partition.app_id)
-        if before is None or mark.offset >= before.offset:
-            self._marks[partition.app_id] = mark
-            self._finished[partition.name] = -1 if mark.exhausted_size is None else mark.exhausted_size
+    def advance(self, partition: Partition, committed: CommittedOffset) -> None:
+        """Record that everything of this partition up to this offset is in the lake."""
+        before = self._committed.get(partition.app_id)
+        if before is None or committed.offset >= before.offset:
+            self._committed[partition.app_id] = committed
+            self._finished[partition.name] = -1 if committed.exhausted_size is None else committed.exhausted_size
 
     def offset(self, partition: Partition) -> int:
         """Offset of the last committed piece; the partition's start where nothing is committed."""
-        mark = self._marks.get(partition.app_id)
-        return partition.start if mark is None else mark.offset
+        committed = self._committed.get(partition.app_id)
+        return partition.start if committed is None else committed.offset
 
     def refresh(self, *partitions: Partition) -> None:
-        """Look how far these partitions are by now, whoever committed them.
+        """Read the current committed offsets of these partitions, whichever collector committed them.
 
-        The table's own log remembers the positions, also where the rows of the books are gone.
+        They come from the table's transaction log, which keeps them also after rows of `batches` were deleted.
         """
         committed = self._table.progress([partition.app_id for partition in partitions])
         for partition in partitions:
             offset = committed.get(partition.app_id)
             if offset is not None and offset > self.offset(partition):
-                self._marks[partition.app_id] = Mark(offset, None)
+                self._committed[partition.app_id] = CommittedOffset(offset, None)
 
     def is_finished(self, name: str, size: int) -> bool:
         """Whether the file under this name was read to its end when it had this size."""
@@ -65,8 +68,8 @@ class Books:
 
     def is_exhausted(self, partition: Partition, size: int) -> bool:
         """Whether this very file was read to its end when it had this size, whatever bears its name by now."""
-        mark = self._marks.get(partition.app_id)
-        return mark is not None and mark.exhausted_size == size
+        committed = self._committed.get(partition.app_id)
+        return committed is not None and committed.exhausted_size == size
 
 
 def _newest(batches: ds.Dataset) -> pa.Table:

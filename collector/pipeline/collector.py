@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from collector.commit.background_commit import Flight
+from collector.commit.background_commit import BackgroundCommit
 from collector.commit.batch import Batch, Counts, Section
 from collector.commit.checkpoint import Checkpoint
-from collector.commit.committed_offsets import Books, Mark
+from collector.commit.committed_offsets import CommittedOffset, CommittedOffsets
 from collector.commit.concurrent_collectors import rejection_id
 from collector.commit.duplicates import DuplicateWindow, id_number
 from collector.commit.position import Partition, Piece
@@ -65,7 +65,7 @@ class Collector:
         self.lake = lake
         self.totals = Counts()
         self.meter = Meter(clock(), monotonic)
-        self.books = Books(lake, read=False)
+        self.committed_offsets = CommittedOffsets(lake, read=False)
         self._unrecovered: Exception | None = None
         self._settings = settings
         self._clock = clock
@@ -75,10 +75,10 @@ class Collector:
         self._monotonic = monotonic
         self._redact = Redactor(settings.redaction).redact if settings.redaction.enabled else None
         self._lock = threading.RLock()
-        self._flight: Flight | None = None
+        self._background_commit: BackgroundCommit | None = None
         self._failed: Batch | None = None
         self._batch = Batch(monotonic())
-        self._is_lost = True
+        self._must_recover = True
         if recover:
             self._recover()
 
@@ -90,8 +90,8 @@ class Collector:
     @property
     def open_batches(self) -> tuple[Batch, ...]:
         """The batches that are not committed yet, for its metrics: they are only looked at, without a lock."""
-        flight = self._flight
-        batches = (self._batch, None if flight is None else flight.batch, self._failed)
+        commit = self._background_commit
+        batches = (self._batch, None if commit is None else commit.batch, self._failed)
         return tuple(batch for batch in batches if batch is not None)
 
     @property
@@ -139,16 +139,16 @@ class Collector:
         """Position after the last line that was taken from this partition, committed or not."""
         with self._lock:
             self._recover()
-            for batch in (self._batch, self._flight and self._flight.batch, self._failed):
+            for batch in (self._batch, self._background_commit and self._background_commit.batch, self._failed):
                 if batch and partition in batch.sections:
                     return batch.sections[partition].offset
-            return self.books.offset(partition)
+            return self.committed_offsets.offset(partition)
 
     def refresh(self, *partitions: Partition) -> None:
         """Look in the lake how far these partitions are, before reading on what another collector may have read."""
         with self._lock:
             self._recover()
-            self.books.refresh(*partitions)
+            self.committed_offsets.refresh(*partitions)
 
     def exhausted(self, partition: Partition, end: int, size: int) -> None:
         """Note that a file of this size was read to its end, which is the position `end`; raises as `add` does."""
@@ -163,17 +163,17 @@ class Collector:
         """
         with self._lock:
             self._recover()
-            self._land_if_over()
+            self._finish_background_commit_if_done()
             if self._failed is not None:
-                self._send(self._failed)
+                self._commit_in_background(self._failed)
                 self._failed = None
             is_full = self._batch.bytes >= self._settings.flush_bytes
             is_old = self._monotonic() - self._batch.opened_at >= self._settings.flush_seconds
             if is_full:
-                self._land()
-            if is_full or (is_old and self._flight is None):
+                self._finish_background_commit()
+            if is_full or (is_old and self._background_commit is None):
                 batch, self._batch = self._batch, Batch(self._monotonic())
-                self._send(batch)
+                self._commit_in_background(batch)
 
     def flush(self) -> Counts:
         """Commit all that was taken and give its counts. After an error it stays, to be tried again.
@@ -183,7 +183,7 @@ class Collector:
         """
         with self._lock:
             self._recover()
-            counts = self._land()
+            counts = self._finish_background_commit()
             if self._failed is not None:
                 counts += self._commit_now(self._failed)
                 self._failed = None
@@ -199,20 +199,20 @@ class Collector:
             raise
         return self._note(batch)
 
-    def _send(self, batch: Batch) -> None:
+    def _commit_in_background(self, batch: Batch) -> None:
         checkpoint, now = self._checkpoint, self._clock()
-        self._flight = Flight(batch, lambda batch: self.meter.timed(checkpoint.commit, batch, now))
+        self._background_commit = BackgroundCommit(batch, lambda batch: self.meter.timed(checkpoint.commit, batch, now))
 
-    def _land_if_over(self) -> None:
-        if self._flight is not None and self._flight.is_over():
-            self._land()
+    def _finish_background_commit_if_done(self) -> None:
+        if self._background_commit is not None and self._background_commit.is_done():
+            self._finish_background_commit()
 
-    def _land(self) -> Counts:
+    def _finish_background_commit(self) -> Counts:
         """Wait for the batch that is on its way, and take down what became of it."""
-        if self._flight is None:
+        if self._background_commit is None:
             return Counts()
-        error, batch = self._flight.wait(), self._flight.batch
-        self._flight = None
+        error, batch = self._background_commit.wait(), self._background_commit.batch
+        self._background_commit = None
         if error is None:
             return self._note(batch)
         if isinstance(error, LostRaceError):
@@ -224,10 +224,11 @@ class Collector:
     def _note(self, batch: Batch) -> Counts:
         """Take down that a batch is in the lake, and what other collectors were found to have there."""
         for partition, section in batch.sections.items():
-            self.books.note(partition, Mark(section.offset, section.exhausted_size))
-        for found in self._checkpoint.landed():
-            self.books.refresh(*{partition for partition, _ in found.values()})
-            places = {number: place for number, place in found.items() if place[1] > self.books.offset(place[0])}
+            self.committed_offsets.advance(partition, CommittedOffset(section.offset, section.exhausted_size))
+        for found in self._checkpoint.take_stored_by_others():
+            self.committed_offsets.refresh(*{partition for partition, _ in found.values()})
+            committed = self.committed_offsets
+            places = {number: place for number, place in found.items() if place[1] > committed.offset(place[0])}
             finished = [number for number in found if number not in places]
             self._duplicates.remember(finished, self._clock(), places)
         counts = batch.counts()
@@ -238,13 +239,13 @@ class Collector:
         return counts
 
     def _give_up(self) -> None:
-        self._is_lost = True
+        self._must_recover = True
         self._failed = None
         self._batch = Batch(self._monotonic())
 
     def _recover(self) -> None:
         """Read from the lake what must be remembered, at the start and where a race was lost."""
-        if not self._is_lost:
+        if not self._must_recover:
             return
         try:
             self._remember_anew()
@@ -255,15 +256,15 @@ class Collector:
 
     def _remember_anew(self) -> None:
         now, window = self._clock(), timedelta(hours=self._settings.duplicate_window_hours)
-        books, duplicates, children = Books(self.lake), DuplicateWindow(window), RecentChildren()
+        committed, duplicates, children = CommittedOffsets(self.lake), DuplicateWindow(window), RecentChildren()
         recent = RecentIds(now - window, now)
-        recent.read(self.lake, books)
+        recent.read(self.lake, committed)
         recent.fill(duplicates)
-        for child in recent_children(self.lake, books, now - window):
+        for child in recent_children(self.lake, committed, now - window):
             children.remember(child["trace_id"], child["parent_span_id"], child["contexts"])
-        self.books, self._duplicates, self._children = books, duplicates, children
+        self.committed_offsets, self._duplicates, self._children = committed, duplicates, children
         self._checkpoint = Checkpoint(self.lake, recent.looks, window)
-        self._is_lost = False
+        self._must_recover = False
 
     def _require_next(self, partition: Partition, begin: int | None) -> None:
         if begin is not None and begin != self.offset(partition):

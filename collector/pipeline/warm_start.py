@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from collector.commit.batch import TableKey
-from collector.commit.committed_offsets import Books
+from collector.commit.committed_offsets import CommittedOffsets
 from collector.commit.concurrent_collectors import Look, as_integers, id_columns, look, numbers_of
 from collector.commit.duplicates import DuplicateWindow, Numbers
 from collector.commit.position import Partition
@@ -33,7 +33,7 @@ class RecentIds:
         self._periods: list[list[Numbers]] = [[] for _ in range(_PERIODS)]
         self._unfinished: dict[int, tuple[Partition, int]] = {}
 
-    def read(self, lake: Lake, books: Books) -> None:
+    def read(self, lake: Lake, committed: CommittedOffsets) -> None:
         """Read them from every table; `looks` then tells how much of each was seen."""
         keys: list[TableKey] = [(REJECTED, None)]
         for deployment in lake.deployments():
@@ -51,7 +51,7 @@ class RecentIds:
                 id_columns(key[0]), where, batch_size=_ROWS_AT_ONCE, batch_readahead=2, fragment_readahead=1
             ):
                 if batch.num_rows:
-                    self._take(numbers_of(key[0], batch["id"]), batch, books)
+                    self._take(numbers_of(key[0], batch["id"]), batch, committed)
 
     def fill(self, window: DuplicateWindow) -> None:
         """Hand them to a window, oldest first, and forget them."""
@@ -62,8 +62,8 @@ class RecentIds:
                 window.remember(numbers, self._since + number * self._step, {})
         window.remember([], self._now, self._unfinished)
 
-    def _take(self, numbers: Numbers, rows: pa.RecordBatch, books: Books) -> None:
-        unfinished = _is_unfinished(rows, books)
+    def _take(self, numbers: Numbers, rows: pa.RecordBatch, committed: CommittedOffsets) -> None:
+        unfinished = _is_unfinished(rows, committed)
         times = rows["ingested_at"].cast(pa.int64()).to_numpy(zero_copy_only=False)
         since, step = int(self._since.timestamp() * 1e6), self._step // timedelta(microseconds=1)
         periods = np.clip((times - since) // step, 0, _PERIODS - 1)
@@ -77,7 +77,7 @@ class RecentIds:
             self._unfinished[number] = (Partition(kind, name, key), offset)
 
 
-def recent_children(lake: Lake, books: Books, since: datetime) -> list[dict[str, Any]]:
+def recent_children(lake: Lake, committed: CommittedOffsets, since: datetime) -> list[dict[str, Any]]:
     """Give trace_id, parent_span_id and contexts of the calls that came last with chunks in their prompt.
 
     They are at most 2,000, in the order in which they came. Calls of a batch that was cut off are not among them: their
@@ -87,7 +87,8 @@ def recent_children(lake: Lake, books: Books, since: datetime) -> list[dict[str,
     is_child &= ds.field("parent_span_id").is_valid() & ds.field("trace_id").is_valid()
     tables = [lake.table(PARSED_LOGS, deployment) for deployment in lake.deployments()]
     found = [
-        _newest(_committed(table.dataset().to_table(id_columns(PARSED_LOGS), is_child), books)) for table in tables
+        _newest(_committed_rows(table.dataset().to_table(id_columns(PARSED_LOGS), is_child), committed))
+        for table in tables
     ]
     newest = _newest(pa.concat_tables(found)) if found else None
     if newest is None or not newest.num_rows:
@@ -107,19 +108,21 @@ def _newest(rows: pa.Table) -> pa.Table:
     return in_order.slice(max(0, in_order.num_rows - _MOST_CHILDREN))
 
 
-def _committed(rows: pa.Table, books: Books) -> pa.Table:
-    batches = [batch.filter(pa.array(~_is_unfinished(batch, books))) for batch in rows.to_batches() if batch.num_rows]
+def _committed_rows(rows: pa.Table, committed: CommittedOffsets) -> pa.Table:
+    batches = [
+        batch.filter(pa.array(~_is_unfinished(batch, committed))) for batch in rows.to_batches() if batch.num_rows
+    ]
     return pa.Table.from_batches(batches, schema=rows.schema)
 
 
-def _is_unfinished(rows: pa.RecordBatch, books: Books) -> npt.NDArray[np.bool_]:
-    """Which rows are of a batch that was cut off: the books of their partition do not reach them."""
+def _is_unfinished(rows: pa.RecordBatch, committed: CommittedOffsets) -> npt.NDArray[np.bool_]:
+    """Mark the rows of batches that were cut off: they lie after the committed offset of their partition."""
     keys = pc.binary_join_element_wise(
         *(rows[name].cast(pa.string()) for name in ("kind", "name", "partition")), "\0"
     ).dictionary_encode()
     # Only the last may hold a NUL: it can be the name of a deployment, which a client writes.
     reached = np.array(
-        [books.offset(Partition(*key.split("\0", 2))) for key in keys.dictionary.to_pylist()], dtype=np.int64
+        [committed.offset(Partition(*key.split("\0", 2))) for key in keys.dictionary.to_pylist()], dtype=np.int64
     )
     offsets = rows["offset"].to_numpy(zero_copy_only=False)
     return np.asarray(offsets > reached[keys.indices.to_numpy(zero_copy_only=False)])

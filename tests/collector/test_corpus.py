@@ -79,7 +79,7 @@ def rows_of(corpus: Corpus) -> Iterator[dict[str, Any]]:
 
 
 def test_every_line_is_accounted_for(corpus: Corpus) -> None:
-    """Each line is a row, a signal or a rejection, two glued lines are two, and the books say the same."""
+    """Each line is a row, a signal or a rejection, two glued lines are two, and `batches` counts the same."""
     logs = [place(row["source"]) for row in rows_of(corpus)]
     signals = [
         place(source)
@@ -89,8 +89,8 @@ def test_every_line_is_accounted_for(corpus: Corpus) -> None:
     rejected = [place(source) for source in corpus.lake.table(REJECTED).read(["source"])["source"].to_pylist()]
     expected = [where for where, line in corpus.manifest.items() for _ in range(1 + (line["malformed"] == "glued"))]
     assert sorted(logs + signals + rejected) == sorted(expected)
-    books = corpus.lake.table(BATCHES).read(["lines", "stored", "signals", "rejected", "duplicates", "filtered"])
-    sums = {name: sum(books[name].to_pylist()) for name in books.column_names}
+    batches = corpus.lake.table(BATCHES).read(["lines", "stored", "signals", "rejected", "duplicates", "filtered"])
+    sums = {name: sum(batches[name].to_pylist()) for name in batches.column_names}
     counted = {"lines": len(expected), "stored": len(logs), "signals": len(signals), "rejected": len(rejected)}
     assert sums == counted | {"duplicates": 0, "filtered": 0}
     assert corpus.output.startswith(f"{len(expected)} lines: {len(logs)} stored")

@@ -46,7 +46,7 @@ def tables(root: Path) -> dict[str, pa.Table]:
     }
 
 
-def books(root: Path) -> dict[str, int]:
+def committed_counts(root: Path) -> dict[str, int]:
     rows = Lake(str(root)).table(BATCHES).read(["lines", "stored", "signals", "duplicates", "rejected", "filtered"])
     return {name: sum(rows[name].to_pylist()) for name in rows.column_names}
 
@@ -76,14 +76,14 @@ def assert_same(root: Path, undisturbed: Path) -> None:
     assert found.keys() == expected.keys()
     for name, rows in expected.items():
         assert found[name].equals(rows), name
-    assert books(root) == books(undisturbed)
+    assert committed_counts(root) == committed_counts(undisturbed)
 
 
 def test_the_undisturbed_run_accounts_for_every_line(undisturbed: tuple[Path, int]) -> None:
-    """What the other tests compare with holds rows of every kind, and its books add up."""
+    """What the other tests compare with holds rows of every kind, and its counts in `batches` add up."""
     root, appends = undisturbed
     assert appends > 40
-    counted = books(root)
+    counted = committed_counts(root)
     assert counted["lines"] == sum(count for name, count in counted.items() if name != "lines")
     assert counted["duplicates"] >= 30
     assert counted["rejected"] >= 1
@@ -100,7 +100,7 @@ def test_the_undisturbed_run_accounts_for_every_line(undisturbed: tuple[Path, in
 def test_killed_around_a_commit(
     logs: Path, undisturbed: tuple[Path, int], tmp_path: Path, share: float, moment: str
 ) -> None:
-    """Killed just before or after any table's commit, the next run leaves the same tables and books."""
+    """Killed just before or after any table's commit, the next run leaves the same rows and counts."""
     expected, appends = undisturbed
     kill_at = max(1, round(share * appends))
     assert run(collect_and_die, logs, tmp_path, kill_at, moment) == KILLED

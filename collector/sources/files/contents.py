@@ -62,12 +62,12 @@ class KnownContents:
 
     def write(self, now: datetime) -> None:
         """Write those whose lines are all committed; raises the lake's errors, and keeps them then."""
-        books = self.collector.books
+        committed = self.collector.committed_offsets
         done = [
             (begins, content)
             for begins, contents in self._waiting.items()
             for content, partition in contents.items()
-            if books.offset(partition) >= content[0]
+            if committed.offset(partition) >= content[0]
         ]
         if not done:
             return

@@ -1,4 +1,4 @@
-"""Log files, local or on an S3-like store: found by globs, read from where the books say, once or again and again."""
+"""Log files, local or on an S3-like store: found by globs, read from the committed offsets, once or repeatedly."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class FileSource:
 
     def _is_finished(self, file: LogFile, collector: Collector) -> bool:
         """Whether nothing can be new in a file, told without opening it."""
-        if file.modified_at is None and collector.books.is_finished(file.name, file.size):
+        if file.modified_at is None and collector.committed_offsets.is_finished(file.name, file.size):
             self._finished.pop(file.uri, None)
             return True
         finished = self._finished.get(file.uri)
@@ -140,7 +140,7 @@ class FileSource:
             if not self._can_take(file.first_line, file):
                 return
             file.find_place(contents, held)
-            if file.offset and collector.books.is_exhausted(file.partition, listed.size):
+            if file.offset and collector.committed_offsets.is_exhausted(file.partition, listed.size):
                 self._finish(file, contents)
                 return
             at_end = self._read_on(file, collector, stop)
@@ -162,7 +162,7 @@ class FileSource:
         if file.offset != before:
             collector.exhausted(file.partition, file.offset, file.size_at_end())
         file.remember_content(contents)
-        if self._rests(file.modified_at()) and collector.books.offset(file.partition) == file.offset:
+        if self._rests(file.modified_at()) and collector.committed_offsets.offset(file.partition) == file.offset:
             self._tails.let_go(file)
 
     def _read_on(self, file: OpenFile, collector: Collector, stop: Callable[[], bool]) -> bool:
@@ -178,7 +178,7 @@ class FileSource:
 
     def _finish(self, file: OpenFile, contents: KnownContents) -> None:
         collector, listed = contents.collector, file.listed
-        was_finished = collector.books.is_exhausted(file.partition, listed.size)
+        was_finished = collector.committed_offsets.is_exhausted(file.partition, listed.size)
         if not was_finished:
             collector.exhausted(file.partition, file.offset, file.size_at_end())
         rested = self._rests(listed.modified_at)

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from collector.commit.committed_offsets import Mark
+from collector.commit.committed_offsets import CommittedOffset
 from collector.commit.position import Partition, Piece
 from collector.pipeline.collector import Collector
 from lake import BATCHES, LostRaceError, SourceKind, log_failure
@@ -50,7 +50,7 @@ class LakeWriter:
     def __init__(self, collector: Collector, max_bytes: int) -> None:
         self._collector = collector
         self._max_bytes = max_bytes
-        self._books = collector.lake.table(BATCHES)
+        self._batches = collector.lake.table(BATCHES)
         self._changed = threading.Condition()
         self._jobs: deque[_Job] = deque()
         self._dropped = 0
@@ -104,7 +104,7 @@ class LakeWriter:
 
     def committed(self, place: Place) -> int:
         """Give the last offset that every table has; -1 for nothing."""
-        return self._collector.books.offset(partition_of(place))
+        return self._collector.committed_offsets.offset(partition_of(place))
 
     def drop(self) -> None:
         """Forget all that was put and not taken; returns without waiting for the value that is being taken."""
@@ -192,10 +192,10 @@ class LakeWriter:
 
     def _look(self, places: frozenset[Place]) -> dict[Place, int]:
         partitions = {place: partition_of(place) for place in places}
-        progress = self._books.progress(partition.app_id for partition in partitions.values())
+        progress = self._batches.progress(partition.app_id for partition in partitions.values())
         for partition in partitions.values():
             if partition.app_id in progress:
-                self._collector.books.note(partition, Mark(progress[partition.app_id], None))
+                self._collector.committed_offsets.advance(partition, CommittedOffset(progress[partition.app_id], None))
         return {place: self._collector.offset(partition) for place, partition in partitions.items()}
 
     def _until_done(self, step: Callable[[], object], drop: int) -> bool:

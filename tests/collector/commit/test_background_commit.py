@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from collector import Collector, CollectorSettings, Counts
-from collector.commit.background_commit import Flight
+from collector.commit.background_commit import BackgroundCommit
 from collector.commit.checkpoint import Checkpoint
 from collector.commit.position import Partition, Piece
 from collector.pipeline import collector as pipeline
@@ -94,7 +94,7 @@ def test_a_piece_is_taken_whole_before_another_thread_gets_on(
 def held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """The first commit begins, and does not end before somebody waits for it; the event says that it has begun."""
     begun, may_end = threading.Event(), threading.Event()
-    really_commit, really_wait = Checkpoint.commit, Flight.wait
+    really_commit, really_wait = Checkpoint.commit, BackgroundCommit.wait
 
     def commit(self: Checkpoint, *batch_and_time: Any) -> None:
         if not begun.is_set():
@@ -102,12 +102,12 @@ def held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
             assert may_end.wait(60)
         really_commit(self, *batch_and_time)
 
-    def wait(self: Flight) -> BaseException | None:
+    def wait(self: BackgroundCommit) -> BaseException | None:
         may_end.set()
         return really_wait(self)
 
     monkeypatch.setattr(Checkpoint, "commit", commit)
-    monkeypatch.setattr(Flight, "wait", wait)
+    monkeypatch.setattr(BackgroundCommit, "wait", wait)
     return begun
 
 
@@ -135,5 +135,5 @@ def test_an_old_batch_does_not_overwrite_the_one_under_way(lake: Lake, held: thr
     assert [batch.counts().lines for batch in collector.open_batches] == [2, 1]
     collector.flush()
     assert collector.totals == Counts(lines=3, stored=3)
-    assert collector.books.offset(FILE) == 3
+    assert collector.committed_offsets.offset(FILE) == 3
     assert answers(lake) == ["Answer 1.", "Answer 2.", "Answer 3."]

@@ -38,7 +38,7 @@ def answers(lake: Lake) -> list[str]:
     return sorted(lake.table(PARSED_LOGS, "rag-app").read(["answer"])["answer"].to_pylist())
 
 
-def books(lake: Lake) -> dict[str, int]:
+def committed_counts(lake: Lake) -> dict[str, int]:
     rows = lake.table(BATCHES).read(list(COUNTS))
     return {name: sum(rows[name].to_pylist()) for name in COUNTS}
 
@@ -55,7 +55,7 @@ def test_a_line_through_two_collectors_is_stored_once(lake: Lake) -> None:
     assert lake.table(PARSED_LOGS, "rag-app").read().num_rows == 1
     assert lake.table(USER_SIGNALS, "rag-app").read().num_rows == 1
     assert lake.table(REJECTED).read().num_rows == 1
-    assert books(lake) == dict(zip(COUNTS, (6, 1, 1, 3, 1, 0), strict=True))
+    assert committed_counts(lake) == dict(zip(COUNTS, (6, 1, 1, 3, 1, 0), strict=True))
 
 
 def test_a_line_is_known_as_soon_as_its_table_was_looked_at(lake: Lake) -> None:
@@ -132,7 +132,7 @@ def test_collectors_that_race_for_the_same_lines_store_each_once(lake: Lake) -> 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(collect, range(4)))
     assert answers(lake) == sorted(f"Answer {number}." for number in numbers)
-    assert books(lake) == dict(zip(COUNTS, (160, 40, 0, 120, 0, 0), strict=True))
+    assert committed_counts(lake) == dict(zip(COUNTS, (160, 40, 0, 120, 0, 0), strict=True))
 
 
 @pytest.mark.parametrize("log_is_there", [True, False])
@@ -171,12 +171,12 @@ def test_alone_nothing_is_read_again(lake: Lake, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_batch_cut_off_by_its_collectors_end_is_finished_by_another(lake: Lake) -> None:
-    """Rows of a collector that died before its books are no duplicates of the lines that come again."""
+    """Rows of a collector that died before it wrote to `batches` are no duplicates of the lines that come again."""
     survivor = collector(lake)
     died = collector(lake)
     died.add(Piece(file("a"), chat_line(1), 1))
     died.add(Piece(file("a"), chat_line(2), 2))
-    died._checkpoint._write_books = lambda *_: None  # type: ignore[method-assign]
+    died._checkpoint._write_batches = lambda *_: None  # type: ignore[method-assign]
     died.flush()
     survivor.add(Piece(file("b"), chat_line(3), 1))
     survivor.add(Piece(file("b"), chat_line(2), 2))
@@ -188,10 +188,10 @@ def test_a_batch_cut_off_by_its_collectors_end_is_finished_by_another(lake: Lake
         survivor.add(Piece(file("a"), chat_line(number), number, number - 1))
     assert survivor.flush().stored == 2
     assert answers(lake) == ["Answer 1.", "Answer 2.", "Answer 3."]
-    assert books(lake)["stored"] == 3
+    assert committed_counts(lake)["stored"] == 3
 
 
-def test_a_partition_that_another_took_over_is_read_from_its_books(lake: Lake) -> None:
+def test_a_partition_that_another_took_over_is_read_from_its_committed_offset(lake: Lake) -> None:
     """After `refresh` the position is the one that the other collector has committed."""
     one, other = collector(lake), collector(lake)
     one.add(Piece(file("a"), chat_line(1), 7))
@@ -221,4 +221,4 @@ def test_a_process_that_ends_lets_the_commit_finish(lake: Lake) -> None:
     done = subprocess.run([sys.executable, "-c", _EXIT, lake.root], check=False, timeout=60, cwd=Path.cwd())
     assert done.returncode == 3
     assert answers(lake) == ["Answer 1."]
-    assert books(lake)["stored"] == 1
+    assert committed_counts(lake)["stored"] == 1

@@ -38,17 +38,17 @@ def answers(lake: Lake) -> list[str]:
 
 
 def test_every_line_ends_somewhere(lake: Lake) -> None:
-    """Lines are stored, signals, duplicates, rejected or filtered; the five add up and are in the books."""
+    """Lines are stored, signals, duplicates, rejected or filtered; the five add up and are in `batches`."""
     embeddings = json.loads(chat_line(7))
     embeddings["request"]["uri"] = "/openai/deployments/rag-app/embeddings"
     raws = [chat_line(1), rating_line(2, "r-1"), chat_line(1), b"no json", json.dumps(embeddings).encode(), b"", b" "]
     counts = collect(lake, *raws, leave_out=["embedding"])
     assert counts == Counts(lines=5, stored=1, signals=1, duplicates=1, rejected=1, filtered=1)
     assert counts.add_up()
-    (book,) = lake.table(BATCHES).read().to_pylist()
-    assert {name: book[name] for name in vars(counts)} == vars(counts)
-    assert (book["first_offset"], book["source"]["offset"]) == (0, 7)
-    assert book["newest_requested_at"] == datetime(2026, 11, 20, 10, 0, 17, 500_000, tzinfo=UTC)
+    (row,) = lake.table(BATCHES).read().to_pylist()
+    assert {name: row[name] for name in vars(counts)} == vars(counts)
+    assert (row["first_offset"], row["source"]["offset"]) == (0, 7)
+    assert row["newest_requested_at"] == datetime(2026, 11, 20, 10, 0, 17, 500_000, tzinfo=UTC)
     assert lake.table(REJECTED).read().to_pylist()[0]["raw"] == b"no json"
     assert lake.table(USER_SIGNALS, "rag-app").read().to_pylist()[0]["response_id"] == "r-1"
 
@@ -147,7 +147,7 @@ def test_a_commit_that_failed_halfway_is_finished_later(lake: Lake, monkeypatch:
 
 
 def test_two_collectors_on_one_source_store_each_line_once(lake: Lake) -> None:
-    """A collector that comes second finds its rows in the tables and writes neither rows nor books again."""
+    """A collector that comes second finds its rows in the tables and writes none again, also not to `batches`."""
     one, other = Collector(lake, CollectorSettings()), Collector(lake, CollectorSettings())
     for number in (1, 2):
         for collector in (one, other):
@@ -160,7 +160,7 @@ def test_two_collectors_on_one_source_store_each_line_once(lake: Lake) -> None:
 
 @pytest.mark.parametrize("reaches", [2, 4])
 def test_a_collector_that_lost_its_partition_is_refused(lake: Lake, reaches: int) -> None:
-    """Lines that another collector has committed are refused with their batch, and counted once in the books."""
+    """Lines that another collector has committed are refused with their batch, and counted once in `batches`."""
     stale, owner = Collector(lake, CollectorSettings()), Collector(lake, CollectorSettings())
     for number in range(1, reaches + 1):
         stale.add(Piece(KAFKA_PARTITION, chat_line(number), number - 1))
@@ -177,7 +177,7 @@ def test_a_collector_that_lost_its_partition_is_refused(lake: Lake, reaches: int
 
 
 def test_a_collector_that_is_overtaken_while_it_commits_is_refused(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that comes between the rows and the books of a batch makes the books refuse it."""
+    """If another collector commits between the data rows of a batch and its `batches` rows, the batch is refused."""
     stale, owner = Collector(lake, CollectorSettings()), Collector(lake, CollectorSettings())
     for collector, last in ((owner, 3), (stale, 4)):
         for number in range(1, last):

@@ -15,7 +15,7 @@ from deltalake.exceptions import DeltaError
 
 from benchmarks.gen_dial_logs import lines
 from collector import Collector, CollectorSettings, Counts, FileSource
-from collector.commit.committed_offsets import Books
+from collector.commit.committed_offsets import CommittedOffsets
 from collector.runners.file_worker import CollectedFiles
 from collector.runners.workers import WorkerError, collect_with_workers
 from lake import PARSED_LOGS, Lake, Storage
@@ -139,8 +139,8 @@ def test_workers_end_with_their_parent(logs: Path, tmp_path: Path) -> None:
     parent.wait()
     wait_for(lambda: not any(_is_alive(pid) for pid in workers))
     lake = Lake(str(tmp_path / "lake"))
-    books = Books(lake)
-    assert sum(books.is_finished(str(path), path.stat().st_size) for path in logs.iterdir()) < 2
+    committed = CommittedOffsets(lake)
+    assert sum(committed.is_finished(str(path), path.stat().st_size) for path in logs.iterdir()) < 2
     collect_with_workers(lake, CollectorSettings(), [str(logs)], Storage(), 2)
     assert event_ids(lake) == event_ids(collected_alone(logs, tmp_path / "alone")[0])
 

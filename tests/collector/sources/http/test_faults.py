@@ -88,5 +88,5 @@ def test_sigterm_under_load_keeps_what_was_answered(tmp_path: Path) -> None:
     ):
         assert all(send(client, url, request) for request in sorted(refused))
     assert requests_in(lake) == dict.fromkeys(answered | refused, LINES)
-    books = lake.table(BATCHES).read(["lines", "stored", "duplicates"]).to_pydict()
-    assert sum(books["lines"]) == sum(books["stored"]) + sum(books["duplicates"])
+    batches = lake.table(BATCHES).read(["lines", "stored", "duplicates"]).to_pydict()
+    assert sum(batches["lines"]) == sum(batches["stored"]) + sum(batches["duplicates"])
