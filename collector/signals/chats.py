@@ -15,7 +15,7 @@ _MOST_AT_ONE_PLACE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ChatRequest:
     """One request that a person made, without its texts; `response_id` is None where there is no whole answer."""
 
     event_id: str
@@ -36,11 +36,11 @@ class Candidate:
     """A later request that may say something about the answer of an earlier one; `signal` is what it would be."""
 
     signal: str
-    earlier: Request
-    later: Request
+    earlier: ChatRequest
+    later: ChatRequest
 
 
-def candidates(chat: Iterable[Request], window: timedelta) -> Iterator[Candidate]:
+def candidates(chat: Iterable[ChatRequest], window: timedelta) -> Iterator[Candidate]:
     """Give what the requests of one chat may mean, in the order of the later requests.
 
     - regenerate: the same history is asked again within an hour.
@@ -68,11 +68,13 @@ def candidates(chat: Iterable[Request], window: timedelta) -> Iterator[Candidate
             yield from _pairs(Signal.CORRECTION, followed, later, window)
 
 
-def _place(request: Request) -> Hashable:
+def _place(request: ChatRequest) -> Hashable:
     return request.prefix_hash, request.message_count
 
 
-def _grouped(requests: Sequence[Request], key: Callable[[Request], Hashable]) -> dict[Hashable, list[Request]]:
+def _grouped(
+    requests: Sequence[ChatRequest], key: Callable[[ChatRequest], Hashable]
+) -> dict[Hashable, list[ChatRequest]]:
     groups = defaultdict(list)
     for request in requests:
         if request.history_hash is not None:
@@ -80,7 +82,7 @@ def _grouped(requests: Sequence[Request], key: Callable[[Request], Hashable]) ->
     return groups
 
 
-def _pairs(signal: str, some: Iterable[Request], later: Request, within: timedelta) -> Iterator[Candidate]:
+def _pairs(signal: str, some: Iterable[ChatRequest], later: ChatRequest, within: timedelta) -> Iterator[Candidate]:
     for earlier in some:
         if (
             earlier.response_id is not None

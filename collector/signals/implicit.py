@@ -14,7 +14,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from collector.signals.chats import Candidate, Request, candidates
+from collector.signals.chats import Candidate, ChatRequest, candidates
 from collector.signals.lexicon import Lexicon
 from collector.signals.meaning import Asked, Meaning, meaning
 from collector.signals.settings import SignalSettings
@@ -138,11 +138,13 @@ class ImplicitSignals:
             if sense is not None:
                 yield pair, sense
 
-    def _chats(self, logs: Table, chat_ids: Iterable[str], since: datetime, until: datetime) -> Iterator[list[Request]]:
+    def _chats(
+        self, logs: Table, chat_ids: Iterable[str], since: datetime, until: datetime
+    ) -> Iterator[list[ChatRequest]]:
         """Read all requests of these chats that may have to do with some between `since` and `until`."""
         since, until = since - self._window, until + self._window
         where = _IS_REQUEST & _between(since.date(), until.date()) & ds.field("chat_id").isin(sorted(chat_ids))
-        found: dict[str, dict[str, Request]] = defaultdict(dict)
+        found: dict[str, dict[str, ChatRequest]] = defaultdict(dict)
         for row in logs.read(_REQUEST_COLUMNS, where).to_pylist():
             found[row["chat_id"]][row["event_id"]] = _request(row)
         return (list(chat.values()) for chat in found.values() if len(chat) > 1)
@@ -162,10 +164,10 @@ def _between(first: date, last: date) -> ds.Expression:
     return (ds.field("date") >= pa.scalar(first)) & (ds.field("date") <= pa.scalar(last))
 
 
-def _request(row: Mapping[str, Any]) -> Request:
+def _request(row: Mapping[str, Any]) -> ChatRequest:
     response_id = row["response_id"] or next(iter(row["response_ids"] or ()), None)
     whole = row["status"] == 200 and row["finish_reason"] is not None
-    return Request(
+    return ChatRequest(
         event_id=row["event_id"],
         response_id=response_id if whole else None,
         chat_id=row["chat_id"],

@@ -43,8 +43,8 @@ class LexiconError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Rejection:
-    """The phrase that was found, its language, and from 0 to 1 how sure it is that the answer is rejected."""
+class RejectionPhrase:
+    """A phrase that rejects an answer, its language, and its confidence from 0 to 1."""
 
     phrase: str
     language: str
@@ -55,7 +55,7 @@ class Lexicon:
     """Finds a rejection at the beginning of a message; what the phrases mean stands in `lexicon.yaml`."""
 
     def __init__(self, phrases: Phrases) -> None:
-        self._known = list(_rejections(phrases))
+        self._known = list(_rejection_phrases(phrases))
         # The longest first: a longer phrase says more than the shorter one that it begins with.
         self._known.sort(key=lambda known: -len(known.phrase))
         openers = "|".join(_spaced(opener) for line in _OPENERS.split("\n") for opener in line.split("|") if opener)
@@ -75,7 +75,7 @@ class Lexicon:
         """Give the shipped phrases, changed by those of a YAML or JSON file. Raises LexiconError."""
         return cls.shipped(None if path is None else read_phrases(path))
 
-    def rejection(self, message: str | None) -> Rejection | None:
+    def find_rejection(self, message: str | None) -> RejectionPhrase | None:
         """Give the phrase with which a message begins, after words such as "no"; None for a question."""
         if not message or self._pattern is None:
             return None
@@ -107,13 +107,13 @@ def read_phrases(path: Path) -> Phrases:
         raise LexiconError(f"{path} must hold `language: {{phrase: confidence}}`: {problems}") from None
 
 
-def _rejections(phrases: Phrases) -> Iterator[Rejection]:
+def _rejection_phrases(phrases: Phrases) -> Iterator[RejectionPhrase]:
     for language, known in phrases.items():
         for phrase, confidence in known.items():
             if not phrase.strip(" ."):
                 raise LexiconError(f"the phrase {phrase!r} of {language!r} is empty: every message begins with it")
             if confidence:
-                yield Rejection(phrase, language, confidence)
+                yield RejectionPhrase(phrase, language, confidence)
 
 
 def _pattern(phrase: str) -> str:

@@ -48,7 +48,7 @@ def meaning(candidate: Candidate, asked: Mapping[str, Asked], lexicon: Lexicon) 
     if candidate.signal == Signal.EDIT:
         similarity = edit_similarity(earlier, later)
         return Meaning(value, EDIT_CONFIDENCE, {"similarity": similarity}) if similarity is not None else None
-    found = lexicon.rejection(later.question)
+    found = lexicon.find_rejection(later.question)
     if found is None:
         return None
     return Meaning(value, found.confidence, {"phrase": found.phrase, "language": found.language})

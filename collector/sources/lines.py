@@ -18,7 +18,7 @@ _KEPT_OF_TOO_LONG = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SourceLine:
     """A line without its newline, and the position after it in the unpacked stream.
 
     `ended` is False for bytes after the last newline. `problem` is a reason and a message where the stream itself could
@@ -35,7 +35,7 @@ class BrokenGzipError(ValueError):
     """A gzip stream that ends early or holds bytes that are no gzip."""
 
 
-def read_lines(stream: BinaryIO, start: int = 0) -> Iterator[Line]:
+def read_lines(stream: BinaryIO, start: int = 0) -> Iterator[SourceLine]:
     """Give the lines after position `start`; whether the stream is gzip is told by its first bytes, not by a name."""
     packed = is_packed(stream)
     stream.seek(0 if packed else start)
@@ -50,7 +50,7 @@ def read_lines(stream: BinaryIO, start: int = 0) -> Iterator[Line]:
     # The end of a whole gzip stream ends its last line too: nothing can follow.
     yield from cutter.rest(ended=packed and problem is None)
     if problem is not None:
-        yield Line(b"", cutter.offset + 1, ended=False, problem=problem)
+        yield SourceLine(b"", cutter.offset + 1, ended=False, problem=problem)
 
 
 def is_packed(stream: BinaryIO) -> bool:
@@ -100,7 +100,7 @@ class _LineCutter:
         self._pending: list[bytes] = []
         self._size = 0
 
-    def feed(self, chunk: bytes) -> Iterator[Line]:
+    def feed(self, chunk: bytes) -> Iterator[SourceLine]:
         begin = 0
         while (end := chunk.find(b"\n", begin)) >= 0:
             self._hold(chunk[begin:end])
@@ -109,7 +109,7 @@ class _LineCutter:
         if begin < len(chunk):
             self._hold(chunk[begin:])
 
-    def rest(self, *, ended: bool) -> Iterator[Line]:
+    def rest(self, *, ended: bool) -> Iterator[SourceLine]:
         if self._size:
             yield self._take(newline=0, ended=ended)
 
@@ -119,15 +119,15 @@ class _LineCutter:
         self._pending.append(part if room >= len(part) else part[: max(room, 0)])
         self._size += len(part)
 
-    def _take(self, *, newline: int, ended: bool) -> Line:
+    def _take(self, *, newline: int, ended: bool) -> SourceLine:
         size = self._size
         raw = self._pending[0] if len(self._pending) == 1 else b"".join(self._pending)
         self._pending, self._size = [], 0
         self.offset += size + newline
         if size <= MAX_LINE_BYTES:
-            return Line(raw, self.offset, ended)
+            return SourceLine(raw, self.offset, ended)
         message = (
             f"the line has {size} bytes, more than {MAX_LINE_BYTES}; its first {_KEPT_OF_TOO_LONG} are kept: "
             "lower the logger's entry limit, no line of Core needs so much"
         )
-        return Line(raw[:_KEPT_OF_TOO_LONG], self.offset, ended, (RejectionReason.TOO_LONG, message))
+        return SourceLine(raw[:_KEPT_OF_TOO_LONG], self.offset, ended, (RejectionReason.TOO_LONG, message))

@@ -18,7 +18,7 @@ from isal import isal_zlib
 
 from collector.commit.position import Partition
 from collector.sources.files.listing import LogFile
-from collector.sources.lines import Line, read_lines
+from collector.sources.lines import SourceLine, read_lines
 from lake import SourceKind
 
 
@@ -28,7 +28,7 @@ def file_partition(file: LogFile, first_line: bytes, generation: int = 0) -> Par
     return Partition(SourceKind.FILE, file.name, hash_of(told + (b"\0%d" % generation if generation else b"")))
 
 
-def checksum_after(line: Line, before: int) -> int:
+def checksum_after(line: SourceLine, before: int) -> int:
     """CRC-32 of all lines up to this one, from that of the lines before it."""
     return isal_zlib.crc32(line.raw, isal_zlib.crc32(b"\n", before))
 

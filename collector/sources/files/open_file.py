@@ -15,7 +15,7 @@ from collector.pipeline.collector import Collector
 from collector.sources.files.contents import KnownContents
 from collector.sources.files.identity import checksum_after, content_checksum, ends_a_line, file_partition
 from collector.sources.files.listing import LogFile
-from collector.sources.lines import Line, is_packed, read_lines
+from collector.sources.lines import SourceLine, is_packed, read_lines
 from lake import Storage
 
 Inode = tuple[int, int]
@@ -35,7 +35,7 @@ class OpenFile:
 
     listed: LogFile
     stream: BinaryIO
-    first_line: Line
+    first_line: SourceLine
     packed: bool
     partition: Partition
     offset: int = 0
@@ -119,7 +119,7 @@ class OpenFile:
         if offset != self.offset:
             self.offset, self.checksum = offset, None if offset else 0
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[SourceLine]:
         """Give the lines behind the position, which moves on when the next one is asked for.
 
         Raises UnreadableFileError.

@@ -16,7 +16,7 @@ from collector.sources.files.contents import KnownContents
 from collector.sources.files.listing import Listing, LogFile
 from collector.sources.files.open_file import OpenFile, UnreadableFileError
 from collector.sources.files.tails import Tails
-from collector.sources.lines import Line
+from collector.sources.lines import SourceLine
 from lake import Storage
 
 logger = logging.getLogger(__name__)
@@ -190,7 +190,7 @@ class FileSource:
     def _rests(self, modified_at: datetime | None) -> bool:
         return modified_at is None or self._clock() - modified_at >= REST
 
-    def _can_take(self, line: Line, file: OpenFile) -> bool:
+    def _can_take(self, line: SourceLine, file: OpenFile) -> bool:
         """Whether a line is all there, or its file has rested so long that no more of it will come."""
         return line.ended or self._rests(file.modified_at()) or _is_whole(line)
 
@@ -200,7 +200,7 @@ class FileSource:
             self._finished = {uri: seen for uri, seen in self._finished.items() if uri in found}
 
 
-def _is_whole(line: Line) -> bool:
+def _is_whole(line: SourceLine) -> bool:
     if line.problem is not None or not line.raw.rstrip().endswith(b"}"):
         return False
     try:

@@ -96,7 +96,7 @@ OTHER_MESSAGES = [
 @pytest.mark.parametrize(("language", "message"), [(name, text) for name, some in REJECTIONS.items() for text in some])
 def test_a_message_that_begins_with_a_rejection_is_one(language: str, message: str) -> None:
     """In every language of the shipped lexicon, whatever its case, accents and opening words."""
-    found = LEXICON.rejection(message)
+    found = LEXICON.find_rejection(message)
     assert found is not None
     assert found.language == language
     assert 0.5 <= found.confidence <= 0.9
@@ -105,18 +105,18 @@ def test_a_message_that_begins_with_a_rejection_is_one(language: str, message: s
 @pytest.mark.parametrize("message", OTHER_MESSAGES)
 def test_thanks_questions_and_quotations_are_no_rejection(message: str) -> None:
     """The lexicon is precise rather than broad."""
-    assert LEXICON.rejection(message) is None
+    assert LEXICON.find_rejection(message) is None
 
 
 def test_a_missing_message_is_no_rejection() -> None:
     """A secured key hides the question."""
-    assert LEXICON.rejection(None) is None
+    assert LEXICON.find_rejection(None) is None
 
 
 @given(st.text(max_size=400))
 def test_any_text_is_read(message: str) -> None:
     """No text makes the lexicon fail."""
-    LEXICON.rejection(message)
+    LEXICON.find_rejection(message)
 
 
 @pytest.mark.parametrize("suffix", ["json", "yaml"])
@@ -125,15 +125,15 @@ def test_own_phrases_add_and_take_away(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"phrases.{suffix}"
     path.write_text(json.dumps({"nl": {"dat klopt niet": 0.7}, "en": {"you made that up": 0, "wrong.": 0.3}}))
     own = Lexicon.with_file(path)
-    dutch, english = own.rejection("Nee, dat klopt niet."), own.rejection("Wrong.")
+    dutch, english = own.find_rejection("Nee, dat klopt niet."), own.find_rejection("Wrong.")
     assert dutch is None
-    dutch = own.rejection("Dat klopt niet.")
+    dutch = own.find_rejection("Dat klopt niet.")
     assert dutch is not None
     assert (dutch.phrase, dutch.language, dutch.confidence) == ("dat klopt niet", "nl", 0.7)
     assert english is not None
     assert english.confidence == 0.3
-    assert own.rejection("You made that up.") is None
-    assert own.rejection("Das stimmt nicht.") is not None
+    assert own.find_rejection("You made that up.") is None
+    assert own.find_rejection("Das stimmt nicht.") is not None
 
 
 @pytest.mark.parametrize(
