@@ -1,4 +1,4 @@
-"""The Grafana dashboard in Python; run `python deploy/grafana/dashboard.py` to write dialwatch.json anew."""
+"""The Grafana dashboard in Python; `python -m deploy.grafana.dashboard` writes dialwatch.json anew."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ import json
 from pathlib import Path
 
 from grafana_foundation_sdk.builders import dashboard as build
-from grafana_foundation_sdk.builders import heatmap, prometheus, stat, statetimeline, timeseries
-from grafana_foundation_sdk.builders.common import ReduceDataOptions, StackingConfig, VizLegendOptions
+from grafana_foundation_sdk.builders import heatmap, stat, statetimeline
+from grafana_foundation_sdk.builders.common import ReduceDataOptions
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as model
-from grafana_foundation_sdk.models.common import LegendDisplayMode, LegendPlacement, StackingMode
 from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
+from deploy.grafana.panels import SOURCE, chart, choice, dashes, target
+from lake import Origin, Signal
+
 PATH = Path(__file__).with_name("dialwatch.json")
 
-SOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
 DEPLOYMENT = 'deployment=~"$deployment"'
-PEOPLE = f'{DEPLOYMENT}, origin="production"'
+PEOPLE = f'{DEPLOYMENT}, origin="{Origin.PRODUCTION}"'
 STREAM = 'deployment=~"$deployment", metric=~"$metric"'
 INTERVAL = "$__rate_interval"
-
-Query = tuple[str, str]
-"""An expression and the legend of its series."""
 
 
 def dashboard_json() -> str:
@@ -43,8 +41,8 @@ def dashboard() -> model.Dashboard:
         .timezone("browser")
         .tooltip(model.DashboardCursorSync.CROSSHAIR)
         .with_variable(build.DatasourceVariable("datasource").label("Data source").type("prometheus"))
-        .with_variable(_choice("deployment", "Deployment", "label_values(dialwatch_responses_total, deployment)"))
-        .with_variable(_choice("metric", "Metric", "label_values(dialwatch_score_mean, metric)"))
+        .with_variable(choice("deployment", "Deployment", "label_values(dialwatch_responses_total, deployment)"))
+        .with_variable(choice("metric", "Metric", "label_values(dialwatch_score_mean, metric)"))
     )
     _quality(board)
     _people(board)
@@ -58,7 +56,7 @@ def _quality(board: build.Dashboard) -> None:
     board.with_row(build.Row("Quality"))
     board.with_panel(_active_regressions())
     board.with_panel(
-        _chart(
+        chart(
             "Mean score",
             "Weighted mean of the latest conversations with its 95 % interval, and the reference it is held against.",
             [
@@ -72,12 +70,12 @@ def _quality(board: build.Dashboard) -> None:
         )
         .min(0)
         .max(1)
-        .override_by_regexp("/ (lower|upper)$/", [_dashes(2), model.DynamicConfigValue("custom.lineWidth", 1)])
-        .override_by_regexp("/ reference$/", [_dashes(10)])
+        .override_by_regexp("/ (lower|upper)$/", [dashes(2), model.DynamicConfigValue("custom.lineWidth", 1)])
+        .override_by_regexp("/ reference$/", [dashes(10)])
     )
     board.with_panel(_score_heatmap())
     board.with_panel(
-        _chart(
+        chart(
             "Score quantiles",
             "Below the 10 % line lies the worst tenth of the new answers.",
             [
@@ -94,7 +92,7 @@ def _quality(board: build.Dashboard) -> None:
     )
     board.with_panel(_regression_states())
     board.with_panel(
-        _chart(
+        chart(
             "Evidence of a regression",
             "Natural logarithm. A regression fires as a warning when the evidence reaches its threshold, and pages at "
             "the higher one.",
@@ -105,10 +103,10 @@ def _quality(board: build.Dashboard) -> None:
             ],
             "none",
             width=12,
-        ).override_by_regexp("/ threshold$/", [_dashes(10)])
+        ).override_by_regexp("/ threshold$/", [dashes(10)])
     )
     board.with_panel(
-        _chart(
+        chart(
             "Conversations behind the mean",
             "Few conversations make a wide interval.",
             [(f"dialwatch_score_window_observations{{{STREAM}}}", "{{deployment}} {{metric}}")],
@@ -117,7 +115,7 @@ def _quality(board: build.Dashboard) -> None:
         )
     )
     board.with_panel(
-        _chart(
+        chart(
             "Regressions fired",
             "Since the first one, by what is held to have changed: system, judge, both or undecided.",
             [
@@ -135,10 +133,10 @@ def _quality(board: build.Dashboard) -> None:
 def _people(board: build.Dashboard) -> None:
     board.with_row(build.Row("People"))
     signals = f"increase(dialwatch_signals_total{{{DEPLOYMENT}}}[1h])"
-    rated = f'increase(dialwatch_signals_total{{{DEPLOYMENT}, signal=~"like|dislike"}}[1h])'
-    disliked = f'increase(dialwatch_signals_total{{{DEPLOYMENT}, signal="dislike"}}[1h])'
+    rated = f'increase(dialwatch_signals_total{{{DEPLOYMENT}, signal=~"{Signal.LIKE}|{Signal.DISLIKE}"}}[1h])'
+    disliked = f'increase(dialwatch_signals_total{{{DEPLOYMENT}, signal="{Signal.DISLIKE}"}}[1h])'
     board.with_panel(
-        _chart(
+        chart(
             "Signals an hour",
             "Likes, dislikes and other signs of what people thought of an answer.",
             [(f"sum by (deployment, signal) ({signals})", "{{deployment}} {{signal}}")],
@@ -147,7 +145,7 @@ def _people(board: build.Dashboard) -> None:
         )
     )
     board.with_panel(
-        _chart(
+        chart(
             "Share of dislikes",
             "Of the ratings of the last hour.",
             [(f"sum by (deployment) ({disliked}) / sum by (deployment) ({rated})", "{{deployment}}")],
@@ -162,7 +160,7 @@ def _people(board: build.Dashboard) -> None:
 def _traffic(board: build.Dashboard) -> None:
     board.with_row(build.Row("Traffic"))
     board.with_panel(
-        _chart(
+        chart(
             "Responses",
             "A second, by HTTP status, of people alone, without evaluations and tests. Calls that applications make to "
             "models are counted at the model.",
@@ -178,7 +176,7 @@ def _traffic(board: build.Dashboard) -> None:
         )
     )
     board.with_panel(
-        _chart(
+        chart(
             "Tokens",
             "A second, those of evaluations and tests too. An application's tokens include those of the models it "
             "calls.",
@@ -193,7 +191,7 @@ def _traffic(board: build.Dashboard) -> None:
         )
     )
     board.with_panel(
-        _chart(
+        chart(
             "Cost an hour",
             "Price of each deployment's own calls, those of evaluations and tests too, in the currency of DIAL's price "
             "table. Nothing is counted twice.",
@@ -204,7 +202,7 @@ def _traffic(board: build.Dashboard) -> None:
         )
     )
     board.with_panel(
-        _chart(
+        chart(
             "Cost of answers an hour",
             "Price of each deployment's answers with all calls that these took, in the currency of DIAL's price table: "
             "what an application costs. A model's part is in the other chart too.",
@@ -255,7 +253,7 @@ def _limits_and_judges(board: build.Dashboard) -> None:
         ),
     ]
     for title, description, queries, unit in charts:
-        board.with_panel(_chart(title, description, queries, unit, width=6))
+        board.with_panel(chart(title, description, queries, unit, width=6))
 
 
 def _pipeline(board: build.Dashboard) -> None:
@@ -308,28 +306,7 @@ def _pipeline(board: build.Dashboard) -> None:
         ),
     ]
     for title, description, queries, unit in charts:
-        board.with_panel(_chart(title, description, queries, unit))
-
-
-def _chart(
-    title: str, description: str, queries: list[Query], unit: str, width: int = 8, stacked: bool = False
-) -> timeseries.Panel:
-    legend = VizLegendOptions().display_mode(LegendDisplayMode.LIST).placement(LegendPlacement.BOTTOM).show_legend(True)
-    panel = (
-        timeseries.Panel()
-        .title(title)
-        .description(description)
-        .datasource(SOURCE)
-        .unit(unit)
-        .span(width)
-        .height(8)
-        .legend(legend)
-        .fill_opacity(30 if stacked else 0)
-        .stacking(StackingConfig().mode(StackingMode.NORMAL if stacked else StackingMode.NONE))
-    )
-    for number, (expression, name) in enumerate(queries):
-        panel.with_target(_target(expression, name, "ABCDEFGH"[number]))
-    return panel
+        board.with_panel(chart(title, description, queries, unit))
 
 
 def _active_regressions() -> stat.Panel:
@@ -346,8 +323,8 @@ def _active_regressions() -> stat.Panel:
         .height(8)
         .reduce_options(ReduceDataOptions().calcs(["lastNotNull"]))
         .thresholds(thresholds.steps([model.Threshold(color="green"), model.Threshold(value=1, color="red")]))
-        .with_target(_target(f"sum(dialwatch_regression_active{{{STREAM}}})", "regressions", "A"))
-        .with_target(_target(f"sum(dialwatch_regression_page{{{STREAM}}})", "that page", "B"))
+        .with_target(target(f"sum(dialwatch_regression_active{{{STREAM}}})", "regressions", "A"))
+        .with_target(target(f"sum(dialwatch_regression_page{{{STREAM}}})", "that page", "B"))
     )
 
 
@@ -362,7 +339,7 @@ def _score_heatmap() -> heatmap.Panel:
         .height(8)
         .calculate(False)
         .color(heatmap.HeatmapColorOptions().mode(HeatmapColorMode.SCHEME).scheme("Oranges").steps(64))
-        .with_target(_target(expression, "{{le}}", "A").format(PromQueryFormat.HEATMAP).exemplar(True))
+        .with_target(target(expression, "{{le}}", "A").format(PromQueryFormat.HEATMAP).exemplar(True))
     )
 
 
@@ -382,37 +359,13 @@ def _regression_states() -> statetimeline.Panel:
         .height(8)
         .mappings([states])
         .with_target(
-            _target(
+            target(
                 f"dialwatch_regression_active{{{STREAM}}} + dialwatch_regression_page{{{STREAM}}}",
                 "{{deployment}} {{metric}}",
                 "A",
             )
         )
     )
-
-
-def _target(expression: str, legend: str, ref_id: str) -> prometheus.Dataquery:
-    return prometheus.Dataquery().expr(expression).legend_format(legend).ref_id(ref_id)
-
-
-def _choice(name: str, label: str, query: str) -> build.QueryVariable:
-    """A variable of several values; `.*` for all, since a list of a thousand deployments makes too long a query."""
-    return (
-        build.QueryVariable(name)
-        .label(label)
-        .datasource(SOURCE)
-        .query(query)
-        .refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED)
-        .sort(model.VariableSort.ALPHABETICAL_ASC)
-        .multi(True)
-        .include_all(True)
-        .all_value(".*")
-        .current(model.VariableOption(text="All", value="$__all"))
-    )
-
-
-def _dashes(length: int) -> model.DynamicConfigValue:
-    return model.DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [length, length]})
 
 
 if __name__ == "__main__":

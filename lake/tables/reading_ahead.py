@@ -15,7 +15,7 @@ from lake.tables.lake import Lake
 from lake.tables.storage import Storage
 from lake.tables.table import Change
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class ReadAhead:
                 next(self._changes)
             change = next(self._changes)
         except (OSError, WorkerDiedError) as error:
-            _log.warning("tables are no longer read ahead, which takes longer: %s", error)
+            logger.warning("tables are no longer read ahead, which takes longer: %s", error)
             self._left.clear()
         return change
 

@@ -123,7 +123,7 @@ def scraping(prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def test_committed_dashboard_is_the_generated_one() -> None:
     """The committed JSON is, byte for byte, what dashboard.py gives."""
-    assert PATH.read_text() == dashboard_json(), "run `python deploy/grafana/dashboard.py`"
+    assert PATH.read_text() == dashboard_json(), "run `python -m deploy.grafana.dashboard`"
 
 
 def test_panels_have_their_own_place() -> None:
