@@ -63,8 +63,8 @@ from collector.parsing import LogRecord, parse_piece
 from collector.commit.position import Partition
 from collector.commit.table_rows import Place
 from collector.sources.lines import read_lines
-from lake import PARSED_LOGS, Lake
-now, lake, place = datetime.now(UTC), Lake(sys.argv[1]), Place(Partition("file", "a", "a"), 1, None)
+from lake import PARSED_LOGS, Lake, SourceKind
+now, lake, place = datetime.now(UTC), Lake(sys.argv[1]), Place(Partition(SourceKind.FILE, "a", "a"), 1, None)
 spent = 0.0
 for path in sys.argv[2:]:
     batch = Batch(now)

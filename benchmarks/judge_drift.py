@@ -20,6 +20,7 @@ import numpy as np
 
 from benchmarks.regression import print_table
 from benchmarks.regression_streams import LAWS, LEVELS, Floats, traffic, worse
+from lake import AlertVerdict
 from monitor.regression import Detector, Observation, RegressionSettings, Status, judgement_of
 from monitor.regression.judge_drift.detector import JudgeDriftDetector
 
@@ -41,9 +42,11 @@ class Story:
     judge: float
 
     @property
-    def truth(self) -> str:
+    def truth(self) -> AlertVerdict:
         """The right verdict."""
-        return "both" if self.application and self.judge else "system" if self.application else "judge"
+        if self.application and self.judge:
+            return AlertVerdict.BOTH
+        return AlertVerdict.SYSTEM if self.application else AlertVerdict.JUDGE
 
     @property
     def title(self) -> str:
@@ -103,11 +106,11 @@ def verdict_of(generator: np.random.Generator, story: Story, noise: float) -> tu
             reading = detector.reading
             since = reading.since_latest
             found = judgement_of(reading, watch.shift(since) if since else None).verdict
-            if found != "undecided":
+            if found is not AlertVerdict.UNDECIDED:
                 return found, hour - fired
         if hour - fired >= PATIENCE:
-            return "undecided", math.inf
-    return ("undecided" if fired < LONGEST else "no alert"), math.inf
+            return AlertVerdict.UNDECIDED, math.inf
+    return (AlertVerdict.UNDECIDED if fired < LONGEST else "no alert"), math.inf
 
 
 def verdicts(streams: int) -> None:
@@ -119,13 +122,13 @@ def verdicts(streams: int) -> None:
             found = [verdict_of(generator, story, noise) for _ in range(streams)]
             counts = Counter(verdict for verdict, _ in found)
             alerts = streams - counts["no alert"]
-            wrong = sum(counts[one] for one in ("system", "judge", "both") if one != story.truth)
+            wrong = sum(counts[one] for one in AlertVerdict if one not in (AlertVerdict.UNDECIDED, story.truth))
             hours = [hour for verdict, hour in found if math.isfinite(hour)]
-            told = [counts[one] for one in ("system", "judge", "both", "undecided")]
+            by_verdict = [counts[one] for one in AlertVerdict]
             share = f"{wrong / alerts:.1%}" if alerts else "-"
             median = f"{np.median(hours):.0f}" if hours else "-"
-            rows.append([name, story.title, *map(str, [alerts, *told]), share, median])
-    head = ["judge", "what lowers the mean", "alerts", "system", "judge", "both", "undecided", "wrong", "hours to it"]
+            rows.append([name, story.title, *map(str, [alerts, *by_verdict]), share, median])
+    head = ["judge", "what lowers the mean", "alerts", *AlertVerdict, "wrong", "hours to it"]
     print_table(f"Verdicts of {streams} streams each", head, rows)
 
 

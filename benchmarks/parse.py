@@ -32,6 +32,7 @@ from collector.parsing.answer.answer import read_answer_of
 from collector.parsing.contexts import read_contexts
 from collector.parsing.line.fast_path import read_usual_call
 from collector.parsing.request.request import read_request
+from lake import Kind
 
 _PEER = Path(__file__).with_name("parse_peer.cpp")
 _PASSES = 5
@@ -77,7 +78,7 @@ def _steps(lines: Sequence[bytes]) -> dict[str, float]:
     """Seconds of the steps of `parse_piece`, each by itself over all lines that it is for."""
     usual = [line for line in lines if read_usual_call(line) is not None]
     odd = [line for line in lines if read_usual_call(line) is None]
-    calls = [call for line in usual if (call := read_usual_call(line)) and call.kind == "chat_completion"]
+    calls = [call for line in usual if (call := read_usual_call(line)) and call.kind == Kind.CHAT_COMPLETION]
     answers = [read_answer_of(call) for call in calls]
     steps = {
         "lines by type": _best(usual, read_usual_call),
@@ -108,7 +109,7 @@ def _peer_seconds(peer: Path, files: Sequence[str]) -> float:
 def _bodies(lines: Sequence[bytes]) -> list[bytes]:
     """Requests and answers of all chats: the JSON inside the lines that a row needs."""
     records = [record for line in lines for record in parse_piece(line)]
-    chats = [record for record in records if isinstance(record, LogRecord) and record.kind == "chat_completion"]
+    chats = [record for record in records if isinstance(record, LogRecord) and record.kind == Kind.CHAT_COMPLETION]
     texts = [text for chat in chats for text in (chat.request_body, chat.assembled_response) if text]
     return [text.encode() for text in texts]
 

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake import SCORES, Lake
+from lake import SCORES, Direction, JudgeKind, Lake
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
 
@@ -61,10 +61,10 @@ def scores(deployment: str, seed: int, days: int, answers: int, metrics: int) ->
         "scored_at": pc.add(requested_at, pa.scalar(timedelta(minutes=5))),
         "metric": pa.array([f"metric_{n}" for n in range(metrics)] * len(at)),
         "metric_version": _always("1", len(moments)),
-        "judge": _always("lexical", len(moments)),
+        "judge": _always(JudgeKind.LEXICAL, len(moments)),
         "value": pa.array(values),
         "sampling_probability": _always(1.0, len(moments)),
-        "direction": _always("up", len(moments)),
+        "direction": _always(Direction.UP, len(moments)),
         "low": _always(0.0, len(moments)),
         "high": _always(1.0, len(moments)),
     }

@@ -23,7 +23,7 @@ from collector import CollectorSettings
 from dialwatch.errors import MISSING_LAKE, ConfigError
 from dialwatch.lake_access import Access, owner_to_run_as, restrict
 from evaluator import EvaluatorSettings
-from lake import Lake, LakeMaintenanceSettings, Storage, check_root, reads_hosts
+from lake import Kind, Lake, LakeMaintenanceSettings, Storage, check_root, reads_hosts
 from monitor import MonitorSettings
 
 PREFIX = "DIALWATCH_"
@@ -142,7 +142,7 @@ def load_settings(path: Path | None, flags: Mapping[str, Any] | None = None) -> 
     except ValidationError as error:
         raise ConfigError(_explain(error, path)) from None
     except SettingsError as error:
-        example = f'{PREFIX}COLLECTOR__LEAVE_OUT=["embedding"]'
+        example = f'{PREFIX}COLLECTOR__LEAVE_OUT=["{Kind.EMBEDDING}"]'
         raise ConfigError(
             f"a variable {PREFIX}... cannot be read: {error}; lists and mappings are JSON there: {example}"
         ) from None

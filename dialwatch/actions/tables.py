@@ -19,6 +19,7 @@ from lake import (
     SCORES,
     USER_SIGNALS,
     Lake,
+    LineOutcome,
     Table,
     all_tables,
     clean_log,
@@ -39,8 +40,8 @@ def show(settings: Settings, *, as_json: bool) -> None:
         | {name: opened.table(spec, deployment).read(["deployment"]).num_rows for name, spec in _COUNTED.items()}
         for deployment in opened.deployments()
     ]
-    batches = opened.table(BATCHES).read(["lines", "rejected"])
-    lines, rejected = (sum(batches[name].to_pylist()) for name in ("lines", "rejected"))
+    batches = opened.table(BATCHES).read(["lines", LineOutcome.REJECTED])
+    lines, rejected = (sum(batches[name].to_pylist()) for name in ("lines", LineOutcome.REJECTED))
     if as_json:
         typer.echo(json.dumps({"deployments": counts, "lines": lines, "rejected": rejected}, indent=2))
         return

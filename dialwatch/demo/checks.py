@@ -10,7 +10,7 @@ from typing import Any
 from collector import Counts
 from dialwatch.demo.receiver import Delivery
 from dialwatch.demo.traffic import Plan
-from lake import ALERTS, GROUND_TRUTH, SCORES, Lake
+from lake import ALERT_STATES, ALERTS, GROUND_TRUTH, SCORES, AlertEvent, Lake
 
 METRIC = "faithfulness_kprecision"
 LOCATED_WITHIN = timedelta(hours=1)
@@ -87,8 +87,8 @@ def _alerts(lake: Lake) -> list[dict[str, Any]]:
     return [row for deployment in lake.deployments() for row in lake.table(ALERTS, deployment).read().to_pylist()]
 
 
-def _told(alerts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [row for row in alerts if row["change"] in ("firing", "resolved")]
+def _state_changes(alerts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [row for row in alerts if row["change"] in ALERT_STATES]
 
 
 def all_delivered(lake: Lake) -> bool:
@@ -97,17 +97,17 @@ def all_delivered(lake: Lake) -> bool:
 
 
 def _are_delivered(alerts: Sequence[Mapping[str, Any]]) -> bool:
-    changes = {row["change_id"] for row in _told(alerts)}
-    return bool(changes) and changes <= {row["delivery_of"] for row in alerts if row["change"] == "delivered"}
+    changes = {row["change_id"] for row in _state_changes(alerts)}
+    return bool(changes) and changes <= {row["delivery_of"] for row in alerts if row["change"] == AlertEvent.DELIVERED}
 
 
 def _regression(plan: Plan, lake: Lake, deliveries: Sequence[Delivery]) -> list[Check]:
     rows = _alerts(lake)
-    alerts = _told(rows)
+    alerts = _state_changes(rows)
     # An alert that becomes a page fires again.
     names = dict.fromkeys(f"{row['metric']} of {row['deployment']} {row['change']}" for row in alerts)
     found = ", ".join(names) or "none"
-    planted = (plan.degraded_deployment, METRIC, "firing")
+    planted = (plan.degraded_deployment, METRIC, AlertEvent.FIRING)
     changes = {(row["deployment"], row["metric"], row["change"]) for row in alerts}
     kept = changes == {planted} and len({row["alert_id"] for row in alerts}) == 1
     since = alerts[0]["since"] if kept else None
