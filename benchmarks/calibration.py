@@ -1,4 +1,4 @@
-"""How often the intervals of a judge's mean hold the truth.
+"""Benchmark of calibration: the share of confidence intervals that contain the true mean (coverage).
 
     python -m benchmarks.calibration [data sets]
 

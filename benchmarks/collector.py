@@ -1,4 +1,4 @@
-"""How fast the collector is, step by step, and against the incumbent `aidial-log-parser` in the same run.
+"""Benchmark of the collector, step by step, and of the incumbent `aidial-log-parser` in the same run.
 
     python -m benchmarks.collector [--bytes 256MiB] [--incumbent PYTHON FOLDER]
 
@@ -157,7 +157,7 @@ class _Bench:
         return self._print(name, found)
 
     def write(self, name: str, files: Sequence[str]) -> None:
-        """Only the seconds of writing count, so they are told by the program itself."""
+        """Only the seconds of writing count, so the program itself prints them."""
         lake = self._fresh("lake")
         command = [sys.executable, "-c", _WRITE, str(lake), *files]
         spent = float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
@@ -244,8 +244,8 @@ def _run(command: Iterable[str], out: Path | None = None) -> Measured:
                 process.wait(0.1)
         if process.returncode:
             errors.seek(0)
-            told = errors.read()[-2000:].decode(errors="replace")
-            raise SystemExit(f"{list(command)[:4]} ended with {process.returncode}: {told}")
+            output = errors.read()[-2000:].decode(errors="replace")
+            raise SystemExit(f"{list(command)[:4]} ended with {process.returncode}: {output}")
     wall = time.perf_counter() - began
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -264,10 +264,10 @@ def _family(pid: int) -> list[int]:
 
 def _memory(pid: int) -> float:
     try:
-        told = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return 0.0
-    return next((int(line.split()[1]) / 1024 for line in told.splitlines() if line.startswith("Pss:")), 0.0)
+    return next((int(line.split()[1]) / 1024 for line in rollup.splitlines() if line.startswith("Pss:")), 0.0)
 
 
 def _size(folder: Path) -> float:

@@ -74,10 +74,10 @@ class Embedding(BaseRagasEmbedding):
     async def aembed_text(self, text, **_):
         return [1.0]
 
-told = json.load(sys.stdin)
+cells = json.load(sys.stdin)
 row = {
-    "user_input": told["question"], "retrieved_contexts": told["contexts"],
-    "response": told["answer"], "reference": told["reference"],
+    "user_input": cells["question"], "retrieved_contexts": cells["contexts"],
+    "response": cells["answer"], "reference": cells["reference"],
 }
 KINDS = Faithfulness, AnswerRelevancy, ContextPrecision, ContextRecall, NoiseSensitivity, AnswerCorrectness
 
@@ -177,9 +177,9 @@ def counter() -> tuple[Count, str]:
 
 def ask_ours(url: str, row: Row) -> None:
     """Score a row by each line's metrics, with a judge and a file of calls of its own."""
-    told = row.told()
-    cells = {name: told[name] for name in ("question", "contexts", "answer")}
-    frame = pd.DataFrame([cells | {"reference_answers": [told["reference"]]}])
+    known = row.as_json()
+    cells = {name: known[name] for name in ("question", "contexts", "answer")}
+    frame = pd.DataFrame([cells | {"reference_answers": [known["reference"]]}])
     models = Models(sentence_encoder=real_encoder(), device="cpu")
     judges = {
         name: JudgeSettings(base_url=url, model=name, allow_unpriced=True, reasons=name.endswith(_REASONS))
@@ -195,7 +195,7 @@ def ask_ours(url: str, row: Row) -> None:
 def ask_ragas(python: str, url: str, row: Row) -> None:
     """Score a row by ragas."""
     command = [python, "-c", _RAGAS, url, *RAGAS_SIX]
-    subprocess.run(command, input=json.dumps(row.told()), text=True, env=_environment(), check=True)
+    subprocess.run(command, input=json.dumps(row.as_json()), text=True, env=_environment(), check=True)
 
 
 def ragas() -> tuple[str, str] | None:

@@ -43,8 +43,8 @@ class Row:
             reference=list(islice(claims, of_answer)),
         )
 
-    def told(self) -> dict[str, Any]:
-        """Give it as JSON knows it, with answers as texts."""
+    def as_json(self) -> dict[str, Any]:
+        """Give the row as a JSON object, with answers as texts."""
         return asdict(self) | {"answer": " ".join(self.answer), "reference": " ".join(self.reference)}
 
 
@@ -68,12 +68,12 @@ def _ours(row: Row) -> dict[str, Any]:
     chunks = {i: [i % len(row.contexts) + 1, (i + 1) % len(row.contexts) + 1] for i in numbers}
     facts = list(zip(numbers, row.answer, strict=True))
     references = list(zip(numbers, row.reference, strict=True))
-    sentences_told = [
+    judged_sentences = [
         {"sentence": i, "facts": [{"fact": fact, "chunks": chunks[i], "verdict": "S"}], "addresses": True}
         for i, fact in facts
     ]
     return {
-        "sentences useful refusal": {"sentences": sentences_told, "useful": [1, 2, 3, 4], "refusal": False},
+        "sentences useful refusal": {"sentences": judged_sentences, "useful": [1, 2, 3, 4], "refusal": False},
         "reference answer_facts": {
             "reference": [
                 {"sentence": i, "facts": [{"fact": fact, "chunks": chunks[i], "stated": True}]}
@@ -95,8 +95,8 @@ def _with_reasons(value: Any) -> Any:
         return [_with_reasons(one) for one in value]
     if not isinstance(value, dict):
         return value
-    told = {name: _with_reasons(one) for name, one in value.items()}
-    return {"reason": _SHORT_REASON} | told if {"verdict", "stated"} & told.keys() else told
+    reasoned = {name: _with_reasons(one) for name, one in value.items()}
+    return {"reason": _SHORT_REASON} | reasoned if {"verdict", "stated"} & reasoned.keys() else reasoned
 
 
 def _ragas(row: Row, text: str) -> dict[str, Any]:

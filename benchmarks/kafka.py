@@ -1,4 +1,4 @@
-"""How fast lines come from Kafka into the lake, against fetching alone and writing alone.
+"""Benchmark of the Kafka source: lines from Kafka into the lake, beside fetching alone and writing alone.
 
     python -m benchmarks.kafka [--bytes 128MiB] [--runs 1] [--sizes 1 8 64]
 

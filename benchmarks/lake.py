@@ -1,4 +1,4 @@
-"""How long a table takes to open that was written every 30 seconds for a month and looked after every hour.
+"""Benchmark of opening a table that was written every 30 seconds for a month and maintained every hour.
 
     python -m benchmarks.lake [commits]
 

@@ -1,4 +1,4 @@
-"""How fast facts and tokens are scored, as a ratio to aidial-rag-eval 0.7.0 and unitxt 1.26.10 on the same rows.
+"""Benchmark of metrics of facts and tokens, beside aidial-rag-eval 0.7.0 and unitxt 1.26.10 on the same rows.
 
     python -m benchmarks.metrics [--rows 300] [--rounds 5] [--memory-rows 5000 50000]
 
@@ -39,7 +39,7 @@ _PYTHONS = {AIDIAL: "DIALWATCH_AIDIAL_PYTHON", UNITXT: "DIALWATCH_UNITXT_PYTHON"
 _BEFORE = """
 import json, os, sys, time, warnings
 warnings.simplefilter("ignore")
-told, sys.stdout = sys.stdout, sys.stderr
+replies, sys.stdout = sys.stdout, sys.stderr
 folder = sys.argv[1]
 answers, truth = f"{folder}/answers.parquet", f"{folder}/truth.parquet"
 COLUMNS = ["facts_ranks", "context_relevance", "context_highlight", "recall", "precision", "mrr", "f1"]
@@ -54,10 +54,10 @@ for line in sys.stdin:
     if line == "run\\n":
         began = time.perf_counter()
         made = run()
-        told.write(f"{time.perf_counter() - began}\\n")
+        replies.write(f"{time.perf_counter() - began}\\n")
     else:
-        told.write(json.dumps(values(made)) + "\\n")
-    told.flush()
+        replies.write(json.dumps(values(made)) + "\\n")
+    replies.flush()
 """
 _READ_BOTH = """
 import pyarrow.parquet
@@ -145,7 +145,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 @dataclass(frozen=True)
 class Program:
-    """A process that has read its rows and runs a job each time that it is told to."""
+    """A process that has read its rows and runs a job each time that it is asked to."""
 
     process: subprocess.Popen[str]
 
@@ -159,14 +159,14 @@ class Program:
 
     def seconds(self) -> float:
         """Run the job once."""
-        return float(self._told("run"))
+        return float(self._reply_to("run"))
 
     def values(self) -> list[Any]:
         """Give what the last run gave."""
-        values: list[Any] = json.loads(self._told("values"))
+        values: list[Any] = json.loads(self._reply_to("values"))
         return values
 
-    def _told(self, word: str) -> str:
+    def _reply_to(self, word: str) -> str:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(f"{word}\n")
@@ -214,11 +214,11 @@ def peers() -> dict[str, str]:
         python = os.environ.get(variable, sys.executable)
         asked = "import importlib.metadata as m, sys; print(m.version(sys.argv[1]))"
         environment = _without_project()
-        told = subprocess.run([python, "-c", asked, name], capture_output=True, text=True, env=environment, check=False)
-        if told.returncode:
+        done = subprocess.run([python, "-c", asked, name], capture_output=True, text=True, env=environment, check=False)
+        if done.returncode:
             print(f"{name} is not there: {variable} may name a Python that has it")
         else:
-            print(f"{name} {told.stdout.strip()}")
+            print(f"{name} {done.stdout.strip()}")
             found[name] = python
     return found
 

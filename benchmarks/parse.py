@@ -1,12 +1,12 @@
-"""How fast lines become rows, as a ratio to a C++ program that reads the same lines with simdjson.
+"""Benchmark of parsing lines into rows, beside a C++ program that reads the same lines with simdjson.
 
     python -m benchmarks.parse [--bytes 128MiB]
 
 Both hold the lines in memory and use one core; each figure is that of the fastest pass in processor seconds. The peer
 (`parse_peer.cpp`) unescapes all bodies and reads the question, the answer and the ids. The rows here also have hashes
 of the conversation, the ids of all chunks of a stream, contexts, documents, errors, and the JSON of what has no column.
-Rows are made without and with the raw response. The steps below them tell what a pass spends on: decoding the lines,
-reading the requests, the answers and their contexts, and the rest; MB/s are always those of the lines, but for
+Rows are made without and with the raw response. The steps below them show where a pass spends its time: decoding the
+lines, reading the requests, the answers and their contexts, and the rest. MB/s are always those of the lines, but for
 orjson's figures, which are for scale: what it takes to decode the lines, and the bodies' own bytes.
 Needs g++ and simdjson (Debian: `apt-get install g++ libsimdjson-dev`).
 """

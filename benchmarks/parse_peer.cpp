@@ -176,18 +176,18 @@ int main(int count, char **names) {
         }
     }
     double best = 1e9;
-    size_t rows = 0, told = 0;
+    size_t rows = 0, characters = 0;
     for (int pass = 0; pass < 3; ++pass) {
         Reader reader;
-        rows = told = 0;
+        rows = characters = 0;
         const std::clock_t began = std::clock();
         for (const padded_string &line : lines) {
             Row row;
             rows += reader.read(line, row);
-            told += row.question.size() + row.answer.size() + row.response_body.size();
+            characters += row.question.size() + row.answer.size() + row.response_body.size();
         }
         const double seconds = double(std::clock() - began) / CLOCKS_PER_SEC;
         if (seconds < best) best = seconds;
     }
-    std::printf("%zu %zu %zu %.6f %zu\n", lines.size(), rows, bytes, best, told);
+    std::printf("%zu %zu %zu %.6f %zu\n", lines.size(), rows, bytes, best, characters);
 }

@@ -79,7 +79,7 @@ def settings() -> Iterator[Setting]:
 
 
 def statistics(counts: Counts, kind: Kind, before: Floats, after: Floats) -> Statistics:
-    """Run every rule; `before` and `after` are what the CUSUM is told."""
+    """Run every rule; `before` and `after` are the laws that the CUSUM knows."""
     answers = Answers.of(counts, kind)
     return {
         "hourly mean": hourly_mean(answers),

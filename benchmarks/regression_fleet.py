@@ -121,12 +121,12 @@ def main() -> None:
         fallen = [fleet(generator, drop) for _ in range(fleets)]
         for name, (deployments, metrics) in REGRESSED.items():
             both = [mixed(generator, *pair, deployments, metrics) for pair in zip(steady, fallen, strict=True)]
-            rows.append([f"{name}, {drop:.2f}", *(_told(both, pages, deployments) for pages in RULES.values())])
+            rows.append([f"{name}, {drop:.2f}", *(_cell(both, pages, deployments) for pages in RULES.values())])
     title = f"Hours to the page of a deployment that regressed, median / 90 %, and false pages ({fleets} fleets)"
     print_table(title, ["regressed, drop", *RULES], rows)
 
 
-def _told(fleets: Sequence[Floats], pages: Callable[[Floats, float], Paged], deployments: int) -> str:
+def _cell(fleets: Sequence[Floats], pages: Callable[[Floats, float], Paged], deployments: int) -> str:
     paged = [pages(evidence, YEAR) for evidence in fleets]
     hours = np.concatenate([first_page(one)[:deployments] for one in paged])
     return f"{in_words(hours)}; {sum(_pages(one[deployments:, CHANGE:]) for one in paged)}"

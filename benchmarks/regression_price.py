@@ -1,9 +1,9 @@
-"""What makes our delay longer than that of the CUSUM that knows the laws before and after a drop?
+"""Parts of the delay that the detector has beyond a CUSUM that knows the laws before and after a drop.
 
     python -m benchmarks.regression_price [--streams 200]
 
 Streams are those of `benchmarks.regression`, of 90 days, the last 30 after the drop; all at the threshold log(A) of one
-false alarm a month. Beside the CUSUM stands our detector if it were told the mean before, so that only the laws are
+false alarm a month. Beside the CUSUM stands our detector if it knew the mean before, so that only the laws are
 unknown to it, and as it is, tolerance 0. Beside both stands what no rule of their kind can beat where A is large:
 log(A) / KL for those that know the laws (Lorden), log(A) / KL_inf for those that keep the promise whatever the law
 before, knowing no more than its mean. Prints markdown.

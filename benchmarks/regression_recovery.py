@@ -1,4 +1,4 @@
-"""How long it takes our detector to resolve a regression after the quality is back.
+"""Benchmark of recovery: the time until the detector resolves a regression, from when the quality is back.
 
     python -m benchmarks.regression_recovery [--streams 50]
 
@@ -38,8 +38,8 @@ def recovery(stream: Counts, means: Floats, tolerance: float) -> float:
     none = np.zeros(len(hours), dtype=np.intp)
     found = Observations(_START + hours * _HOUR, means[types], np.ones(len(hours)), none, begins_of(hours))
     detector = Detector(RegressionSettings(tolerance=tolerance))
-    told = list(detector.changes(found, np.ones(found.batches, dtype=np.intp)))
-    at = [(int(hours[found.begins[place]]) + 1, reading.status) for place, reading in told]
+    readings = list(detector.changes(found, np.ones(found.batches, dtype=np.intp)))
+    at = [(int(hours[found.begins[place]]) + 1, reading.status) for place, reading in readings]
     if not any(_FALL < hour <= _BACK and status == "regressed" for hour, status in at):
         return math.nan
     return next((float(hour - _BACK) for hour, status in at if hour > _BACK and status == "watching"), math.inf)

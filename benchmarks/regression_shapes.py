@@ -60,7 +60,7 @@ def shapes(law: Floats) -> dict[str, tuple[Shape, int]]:
     }
 
 
-def told(generator: np.random.Generator, streams: int, kind: Kind, law_at: Shape, since: int) -> list[str]:
+def alarms(generator: np.random.Generator, streams: int, kind: Kind, law_at: Shape, since: int) -> list[str]:
     """Share of streams in alarm from an hour on, and how long it took."""
     statistic = ours(simulate(generator, streams, HOURS, kind, law_at), kind)
     found = delays(statistic, SETTINGS.log_threshold, since)
@@ -99,7 +99,7 @@ def main() -> None:
         for turns in (1, TURNS):
             for shape, (law_at, since) in shapes(law).items():
                 how = "clustered" if turns > 1 else "independent"
-                rows.append([shape, f"{name}, {how}", *told(generator, streams, Kind(turns), law_at, since)])
+                rows.append([shape, f"{name}, {how}", *alarms(generator, streams, Kind(turns), law_at, since)])
     rows.sort(key=lambda row: list(shapes(LAWS["binary"])).index(row[0]))
     print_table(f"{streams} streams of {DAYS} days", ["what happens", "scores", "in alarm", "hours"], rows)
     few = max(1, streams // 10)

@@ -1,4 +1,4 @@
-"""How the figures of the regression benchmark are printed."""
+"""Formatting of the regression benchmark's figures."""
 
 from __future__ import annotations
 

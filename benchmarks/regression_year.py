@@ -1,4 +1,4 @@
-"""How long the monitor takes from its start to its first snapshot on a year of scores, and how much memory.
+"""Benchmark of the monitor's start on a year of scores: time and memory until its first snapshot.
 
     python -m benchmarks.regression_year [--deployments 200] [--metrics 10] [--answers 10] [--days 365] [--lake FOLDER]
 

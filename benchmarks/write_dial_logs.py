@@ -27,7 +27,7 @@ from benchmarks.gen_dial_logs import lines
 
 
 def digest(text: str | None) -> str | None:
-    """How the manifest tells a text: the first 12 hex digits of its SHA-1."""
+    """Give the first 12 hex digits of a text's SHA-1, by which the manifest names the text."""
     return None if text is None else hashlib.sha1(text.encode("utf-8", "replace")).hexdigest()[:12]
 
 

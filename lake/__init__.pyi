@@ -74,9 +74,9 @@ from .vocabulary import (
     UnscoredReason,
     asks_llm,
     can_drift,
+    has_known_contexts,
     llms_of,
     one_of,
-    tells_contexts,
 )
 
 __all__ = [
@@ -188,6 +188,7 @@ __all__ = [
     "folder_name",
     "forget_before",
     "ground_truth_frame",
+    "has_known_contexts",
     "in_one_line",
     "is_remote",
     "is_store_error",
@@ -200,7 +201,6 @@ __all__ = [
     "read_new",
     "reads_hosts",
     "reads_seconds",
-    "tells_contexts",
     "usable_texts",
     "vacuum",
     "without_rows",

@@ -62,8 +62,8 @@ OUTRANKED_BY_CHILD = (ContextsOrigin.CITED, ContextsOrigin.PROMPT, ContextsOrigi
 """Origins of contexts that say less than what the application's own model call had in its prompt."""
 
 
-def tells_contexts(origin: str | None) -> bool:
-    """Say whether a row with this `contexts_origin` tells what was retrieved; null and `none` do not."""
+def has_known_contexts(origin: str | None) -> bool:
+    """Say whether it is known what was retrieved for a row with this `contexts_origin`; not for null and `none`."""
     return origin is not None and origin != ContextsOrigin.NONE
 
 

@@ -1,4 +1,4 @@
-"""What a real browser makes of a page: its tree, and whether it fits a phone."""
+"""A page in a real browser: its tree, and whether it fits a phone."""
 
 from __future__ import annotations
 

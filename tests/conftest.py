@@ -1,4 +1,4 @@
-"""What several test folders share: how hypothesis runs, the marks of tests that use servers, an S3-speaking server."""
+"""Shared by several test folders: hypothesis profiles, the marks of tests that use servers, a server that speaks S3."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def erase_subject(settings: Settings, subject: Subject, *, dry_run: bool) -> Non
 
 
 def _forget_replies(settings: Settings, lake: Lake) -> bool:
-    """Forget replies of judges, tell of it, and give whether nothing of them is left in the file."""
+    """Forget replies of judges, print how many, and give whether nothing of them is left in the file."""
     if shared := forget_shared_replies(lake):
         typer.echo(f"{shared:,} replies of judges that workers share were forgotten: {lake.root}")
     path = settings.evaluator.judge_calls

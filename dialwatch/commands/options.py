@@ -28,7 +28,7 @@ NO_LAKE = "."
 """Lake of a command that opens none, as the settings want one to be named."""
 
 _UNPRINTABLE = ("Cc", "Cs")
-"""Control characters, which may tell a terminal anything, and bytes that are no UTF-8."""
+"""Control characters, which a terminal may take as commands, and bytes that are no UTF-8."""
 
 
 def settings_of(config: Path | None, lake: str | None, flags: Mapping[str, Any] | None = None) -> Settings:

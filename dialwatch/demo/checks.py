@@ -92,7 +92,7 @@ def _state_changes(alerts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any
 
 
 def all_delivered(lake: Lake) -> bool:
-    """Whether there is a regression, and each change of it has been delivered; one message may tell several."""
+    """Whether there is a regression, and each change of it has been delivered; one message may hold several."""
     return _are_delivered(_alerts(lake))
 
 

@@ -63,7 +63,7 @@ def _summary(found: Calibration) -> str:
     labelled = f"{agreed.answers:,} of {found.scored:,} scored answers are labelled"
     kappa = agreed.kappa.value
     if kappa is None:
-        return f"{labelled}; all labels or all scores are on one side, so agreement beyond chance cannot be told"
+        return f"{labelled}; all labels or all scores are on one side, so agreement beyond chance is not known"
     grade = "good" if kappa >= _GOOD else "usable" if kappa >= _USABLE else "poor"
     return f"{labelled}; agreement beyond chance is {grade} (kappa {kappa:.2f})"
 

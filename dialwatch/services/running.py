@@ -111,7 +111,7 @@ def evaluating(
 def monitoring(
     settings: Settings, lake: Lake, stop: threading.Event | None = None, parts: ProcessParts | None = None
 ) -> Iterator[str]:
-    """Keep the figures fresh, tell people, and serve the pages, until the block ends or `stop` is set.
+    """Keep the figures fresh, send alerts, and serve the pages, until the block ends or `stop` is set.
 
     Gives the address of the pages. `parts` are those of this process, which the monitor asks how they are.
     """

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-from lake.vocabulary import ANSWERING_KINDS, NO_ERROR, TOOL_CALL_FINISH_REASONS, Origin, tells_contexts
+from lake.vocabulary import ANSWERING_KINDS, NO_ERROR, TOOL_CALL_FINISH_REASONS, Origin, has_known_contexts
 
 IS_PRODUCTION = ds.field("origin").is_null() | (ds.field("origin") == Origin.PRODUCTION)
 """Rows of parsed_logs that people's own use made; rows of older versions have no origin and count as such."""
@@ -61,7 +61,7 @@ def is_whole(row: Mapping[str, Any]) -> bool:
 
 def context_texts(row: Mapping[str, Any]) -> list[str] | None:
     """Give the texts of the chunks in rank order; None where the log does not say what was retrieved."""
-    if row["contexts"] is None or not tells_contexts(row["contexts_origin"]):
+    if row["contexts"] is None or not has_known_contexts(row["contexts_origin"]):
         return None
     return usable_texts(row["contexts"])
 

@@ -32,7 +32,7 @@ _CANNOT_KNOW = (
     "Logs outside the lake (DIAL Core's files, Kafka, the shipper, backups, older versions in a versioned bucket) and "
     "what a judge, a webhook or a reader of the tables has received are not touched.",
     "Words of the subject that another person repeats in another chat, and ground truth that was typed in, cannot be "
-    "told from that person's own.",
+    "distinguished from that person's own.",
     f"In calls of other people in a shared chat, in lines that could not be read and in comments of silences, texts "
     f"under {SHORTEST_TEXT} characters and ids under {SHORTEST_ID} were not looked for; a text counts as repeated only "
     "where all of it is.",

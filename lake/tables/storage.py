@@ -81,7 +81,7 @@ class Storage:
         options: dict[str, Any] = {"key": self.access_key_id, "secret": self.secret_access_key}
         client = {"endpoint_url": self.endpoint_url, "region_name": self.region}
         if uri.startswith(("s3://", "s3a://")):
-            # A copy: s3fs writes into what it is given, and fsspec tells its instances apart by that.
+            # A copy: s3fs writes into what it is given, and fsspec distinguishes its instances by that.
             options["config_kwargs"] = deepcopy(_S3FS_LIMITS)
         # Listings are not cached: others write to the same store.
         filesystem, path = fsspec.core.url_to_fs(

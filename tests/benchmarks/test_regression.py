@@ -48,7 +48,7 @@ def test_the_detector_of_the_benchmark_is_the_real_one(kind: Kind, law: Floats, 
         assert fired
 
 
-def test_the_detector_that_is_told_the_mean_is_the_real_evidence() -> None:
+def test_the_detector_that_knows_the_mean_is_the_real_evidence() -> None:
     """Of falls below that mean, in every hour."""
     kind, law = Kind(1), LAWS["five levels"]
     counts = simulate(np.random.default_rng(1), 2, 60, kind, lambda _: law)

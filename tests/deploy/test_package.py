@@ -1,4 +1,4 @@
-"""What a user installs: the wheel that is built from the sdist."""
+"""The package that a user installs: the wheel that is built from the sdist."""
 
 from __future__ import annotations
 

@@ -107,9 +107,9 @@ def test_old_answers_are_scored_on_request(logs: Path, tmp_path: Path) -> None:
         "--metrics",
         "empty_answer",
     )
-    told = commands.dialwatch(*backfill, "--dry-run")
-    assert told.returncode == 0, told.stderr
-    assert "2 scores of 1 answers, which takes about 1 s" in told.stdout
+    estimated = commands.dialwatch(*backfill, "--dry-run")
+    assert estimated.returncode == 0, estimated.stderr
+    assert "2 scores of 1 answers, which takes about 1 s" in estimated.stdout
     assert scores.version() == version
     for before, says in [(0, "2 scores, 0 were there before"), (2, "0 scores, 2 were there before")]:
         done = commands.dialwatch(*backfill, "--deployment", deployment)
@@ -151,7 +151,7 @@ def commands_with(option: str) -> set[str]:
     return found
 
 
-def test_who_is_told_to_give_a_lake_can_give_one() -> None:
+def test_who_is_asked_for_a_lake_can_give_one() -> None:
     """All commands that read a configuration have --lake, but the two that need no lake."""
     assert commands_with("--config") - commands_with("--lake") == {"score", "webhook test"}
 

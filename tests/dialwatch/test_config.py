@@ -128,7 +128,7 @@ def test_an_unknown_variable_is_an_error_too(monkeypatch: pytest.MonkeyPatch) ->
     assert "monitor.listn" in explained(None)
 
 
-def test_a_variable_that_is_no_json_is_told_how(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_is_no_json_is_shown_how(monkeypatch: pytest.MonkeyPatch) -> None:
     """A list in the environment is JSON, and the message shows one."""
     monkeypatch.setenv("DIALWATCH_LAKE__ROOT", "x")
     monkeypatch.setenv("DIALWATCH_COLLECTOR__LEAVE_OUT", "embedding")
@@ -169,7 +169,7 @@ def said_of(path: Path | None) -> list[str]:
     ],
 )
 def test_broken_yaml_shows_no_secret(config: Path, line: str, says: str | None) -> None:
-    """The place and the kind of the error are told, and nothing of what stands there."""
+    """The message has the place and the kind of the error, and nothing of what stands there."""
     config.write_text(f"lake: {{root: x}}\n{line}\n")
     said = explained(config)
     assert "dialwatch.yaml is no YAML: " in said
@@ -251,15 +251,15 @@ def test_null_and_mappings_come_from_the_environment_too(monkeypatch: pytest.Mon
     assert maintenance.retention == {"parsed_logs": 30 * 86400.0}
 
 
-def test_a_time_that_is_none_is_told_how(config: Path) -> None:
-    """What is no number is told to be no time either, with how to write one; no wording of the library is left."""
+def test_a_time_that_is_none_is_shown_how(config: Path) -> None:
+    """The message says that the text is no time, and how to write one; no wording of the library is left."""
     config.write_text("lake: {root: lake, maintenance: {retention: {parsed_logs: 90 days}}}")
     assert "'90 days' is neither a number nor a time such as 30s" in explained(config)
     config.write_text("lake: {root: lake}\ncollector: {leave_out: [chat]}")
     assert "Value error" not in explained(config)
 
 
-def test_a_missing_lake_is_told_how(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_lake_is_shown_how(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a lake the message names the flag and the key."""
     monkeypatch.delenv("DIALWATCH_LAKE__ROOT", raising=False)
     said = explained(None)

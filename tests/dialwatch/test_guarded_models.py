@@ -94,7 +94,7 @@ def test_a_call_that_ends_first_gets_no_chunk_of_one_that_goes_on(tmp_path: Path
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (1, 3, 0, 2)])
 def test_calls_that_follow_each_other_get_their_own_chunks(tmp_path: Path, order: Sequence[int]) -> None:
-    """Core 2026 tells how long a call took: two of one trace are told apart, whichever line came first."""
+    """Core 2026 logs how long a call took: two of one trace are distinguished, whichever line came first."""
     lake = Lake(str(tmp_path))
     lines = [application(0, 0), model_call(100, 0, 0, ["pii"]), application(1, 5), model_call(101, 1, 5, ["pii"])]
     collect(lake, [timed(lines[place], 200) for place in order], [True] * 4)

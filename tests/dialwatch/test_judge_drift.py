@@ -60,7 +60,7 @@ class Judged:
 
 @dataclass
 class Story:
-    """Answers of a deployment, what scores them, and what is told of it."""
+    """Answers of a deployment, what scores them, and the alerts of it."""
 
     lake: Lake
     use: Callable[[Judged], None]

@@ -1,4 +1,4 @@
-"""Who may read what dialwatch writes on a local disk."""
+"""Permissions of the files that dialwatch writes on a local disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What help and errors in the use of a command load: nothing that takes long."""
+"""Modules that help and usage errors of a command load: none that takes long."""
 
 from __future__ import annotations
 

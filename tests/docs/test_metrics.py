@@ -20,10 +20,10 @@ def test_the_examples_run_as_they_stand(capsys: pytest.CaptureFixture[str]) -> N
     """The page's Python, pasted one piece after the other, prints what its comments say."""
     example = "".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
     exec(example, {})
-    told = re.findall(r"print\(.*\)  # (.*)", example)
+    shown = re.findall(r"print\(.*\)  # (.*)", example)
     assert (
         capsys.readouterr().out.split("\n")[:-1]
-        == told
+        == shown
         == [
             "0.5",
             "1-all-MiniLM-L6-v2",

@@ -107,7 +107,7 @@ def test_every_file_and_module_in_the_text_exists(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_every_command_and_option_in_the_text_exists(page: Path) -> None:
-    """What the docs tell to type is a command, and each of its options is one that the command has."""
+    """What the docs say to type is a command, and each of its options is one that the command has."""
     text = page.read_text(encoding="utf-8")
     for words in commands(text):
         command, rest = command_of(words)

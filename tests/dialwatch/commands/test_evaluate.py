@@ -52,7 +52,7 @@ def scores(lake: Lake) -> list[tuple[str, str]]:
         ({"backfill": True, "since": "1h", "metrics": [","]}, "name at least one"),
     ],
 )
-def test_options_that_do_not_go_together_are_told(given: dict[str, Any], says: str, lake: Lake) -> None:
+def test_options_that_do_not_go_together_are_an_error(given: dict[str, Any], says: str, lake: Lake) -> None:
     """Nothing is scored that was not clearly asked for."""
     with pytest.raises(typer.BadParameter, match=says):
         evaluate(lake=lake.root, **given)
@@ -67,7 +67,7 @@ def test_options_that_do_not_go_together_are_told(given: dict[str, Any], says: s
         ({"deployment": ["rag", "typo"]}, "no deployment 'typo'.*lake ls"),
     ],
 )
-def test_a_name_that_nothing_has_is_told(given: dict[str, Any], says: str, lake: Lake) -> None:
+def test_a_name_that_nothing_has_is_an_error(given: dict[str, Any], says: str, lake: Lake) -> None:
     """Before anything is scored."""
     with pytest.raises(ConfigError, match=says):
         evaluate(lake=lake.root, backfill=True, since="7d", **given)

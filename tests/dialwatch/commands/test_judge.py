@@ -137,7 +137,7 @@ def test_likes_tell_of_agreement_but_of_no_mean(lake: Lake) -> None:
         (["nobody.csv"], "no answer has both a score and a label"),
     ],
 )
-def test_what_cannot_be_calibrated_is_told(
+def test_what_cannot_be_calibrated_is_an_error(
     lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ) -> None:
     """The error says what is wrong, and the command line shows it without a trace."""
@@ -220,7 +220,7 @@ def test_joint_and_single_calls_are_compared_on_labels(tmp_path: Path) -> None:
     assert "24 calls of the judge" in done.output
 
 
-def test_a_judge_that_gives_no_answer_is_told(tmp_path: Path) -> None:
+def test_a_judge_that_gives_no_answer_is_an_error(tmp_path: Path) -> None:
     """Where it answers about no row, the error has the reasons; a combination's judge is asked too."""
     (tmp_path / "labels.jsonl").write_text('{"question": "q", "contexts": ["c"], "answer": "It is.", "label": 1}\n')
     with serving() as stage:

@@ -90,9 +90,9 @@ def test_ls_counts_rows(lake: Lake) -> None:
 
 def test_ls_gives_json(lake: Lake) -> None:
     """`ls --json` gives the same counts to programs, a deployment an object."""
-    told = json.loads(run(lake, "ls", "--json").stdout)
+    shown = json.loads(run(lake, "ls", "--json").stdout)
     counts = {"deployment": "rag-app", "requests": 3, "signals": 0, "scores": 0, "cases": 0}
-    assert told == {"deployments": [counts], "lines": 0, "rejected": 0}
+    assert shown == {"deployments": [counts], "lines": 0, "rejected": 0}
 
 
 def test_retention_drops_what_is_too_old(lake: Lake, tmp_path: Path) -> None:
@@ -173,10 +173,10 @@ def test_erase_says_that_replies_are_still_on_the_disk(
         for statement in ("BEGIN", "SELECT * FROM calls"):
             reader.execute(statement).fetchall()
         monkeypatch.setattr("evaluator.judges.calls._WAIT_SECONDS", 0.1)
-        told = run(lake, "erase", "--user", "ann")
-        assert "1 kept replies" in told.stdout
-        assert "their bytes" in told.stdout
-        assert told.exit_code == 1
+        done = run(lake, "erase", "--user", "ann")
+        assert "1 kept replies" in done.stdout
+        assert "their bytes" in done.stdout
+        assert done.exit_code == 1
         assert bytes_left()
         monkeypatch.setattr("evaluator.judges.calls._WAIT_SECONDS", 30)
         threading.Timer(0.3, reader.rollback).start()
@@ -199,9 +199,7 @@ def test_erase_forgets_the_replies_that_machines_share(lake: Lake) -> None:
     assert "workers share" not in run(lake, "erase", "--user", "ann").stdout
 
 
-def test_erase_tells_where_replies_of_judges_may_be(
-    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_erase_says_where_replies_of_judges_may_be(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where judges are configured and their calls are not here, another machine has them."""
     monkeypatch.setenv("DIALWATCH_EVALUATOR__JUDGE_CALLS", str(tmp_path / "none.sqlite"))
     judges = '{"strict": {"base_url": "http://judge", "model": "m"}}'

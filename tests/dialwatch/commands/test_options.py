@@ -1,4 +1,4 @@
-"""What `--metrics` takes."""
+"""Values that `--metrics` takes."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_a_mark_can_be_taken_back(lake: Lake, release: Callable[..., Done]) -> N
     assert "these are: none" in again.stderr
 
 
-def test_ids_are_counted_and_what_is_not_known_is_told_and_taken(release: Callable[..., Done]) -> None:
+def test_ids_are_counted_and_what_is_not_known_is_reported_and_taken(release: Callable[..., Done]) -> None:
     """The second mark has the id 2; each holds for every metric, and from now on, where nothing else is said."""
     assert "release 1: every metric of rag" in release("mark", "--deployment", "rag").stdout
     second = release("mark", "--deployment", "rga", "--metric", "faithfulnes").stdout

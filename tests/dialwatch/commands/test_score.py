@@ -195,7 +195,7 @@ def test_a_webhook_that_refuses_is_said(folder: Path, receiver: tuple[str, type[
     assert (folder / "out.parquet").exists()
 
 
-def test_a_metric_without_its_model_is_told_and_the_others_are_scored(folder: Path) -> None:
+def test_a_metric_without_its_model_is_reported_and_the_others_are_scored(folder: Path) -> None:
     """The exit code is 1 where it was asked for by its name, and 0 where all was asked for."""
     arguments = ("answers.parquet", "--ground-truth", "gt.parquet", "-o", "out.parquet", "--metrics")
     missing = {"DIALWATCH_EVALUATOR__MODELS__SENTENCE_ENCODER": "nobody/none"}
@@ -271,7 +271,7 @@ def test_claims_verdicts_and_bounds_are_written_where_details_are_asked_for(fold
     assert not [name for name in pq.read_table(folder / "out.parquet").column_names if name.endswith("_details")]
 
 
-def test_a_judge_that_answers_nothing_is_told_at_once_and_is_no_success(
+def test_a_judge_that_answers_nothing_is_reported_at_once_and_is_no_success(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The exit code is 1, also where a metric without a judge scored all; the log says what the endpoint said."""
@@ -300,7 +300,7 @@ def test_a_table_without_a_single_score_is_no_success(folder: Path) -> None:
 
 @pytest.mark.integration
 def test_a_judge_is_asked_where_a_metric_is_named_that_asks_one(folder: Path) -> None:
-    """Several processes share the file of calls; what it took is told. Without a judge nothing is scored."""
+    """Several processes share the file of calls; what it took is printed. Without a judge nothing is scored."""
     arguments = ("answers.parquet", "-o", "out.parquet", "--metrics", "refusal_judged", "--workers", "2")
     without = score(folder, *arguments)
     assert (without.returncode, "configure one under evaluator.judges.<name>" in without.stderr) == (2, True)
@@ -323,7 +323,7 @@ def test_a_judge_is_asked_where_a_metric_is_named_that_asks_one(folder: Path) ->
 
 
 def test_a_model_of_another_kind_stops_no_other_metric(folder: Path, models: Models) -> None:
-    """It is told like one that is missing."""
+    """It is reported like one that is missing."""
     wrong = {"DIALWATCH_EVALUATOR__MODELS__SENTENCE_ENCODER": models.question_likelihood}
     arguments = ("answers.parquet", "--ground-truth", "gt.parquet", "-o", "out.parquet", "--metrics")
     ended = score(folder, *arguments, "facts_recall,semantic_similarity", **wrong)

@@ -83,8 +83,8 @@ def start(lake: Lake, receiver: Receiver, clock: Clock) -> Callable[[], Monitor]
     return lambda: Monitor(lake, settings, clock)
 
 
-def tell(monitor: Monitor, clock: Clock) -> None:
-    """One look at the lake, and what is due told."""
+def send_due(monitor: Monitor, clock: Clock) -> None:
+    """Read the lake once, and send the messages that are due."""
     monitor.refresh()
     monitor._notifier.run_due(clock.now)
 
@@ -105,14 +105,14 @@ def rows(lake: Lake, kind: str) -> list[AlertChange]:
 def test_a_silence_holds_back_in_a_monitor_that_runs(
     lake: Lake, silence: Callable[..., Done], start: Callable[[], Monitor], receiver: Receiver, clock: Clock
 ) -> None:
-    """From its next look on, until the end; then it is told of what still fires."""
+    """From its next look on, until the end; then the receiver gets what still fires."""
     monitor = start()
     monitor.refresh()
     assert silence("add", "--deployment", "rag", "--for", "3h", "--comment", "new index").returncode == 0
     fire(monitor, clock)
     fire(monitor, clock, deployment="other")
     for _ in range(2):
-        tell(monitor, clock)
+        send_due(monitor, clock)
         clock.advance(hours=1)
     assert len(receiver.bodies) == 1
     assert b"other" in receiver.bodies[0]
@@ -121,42 +121,42 @@ def test_a_silence_holds_back_in_a_monitor_that_runs(
     assert row.reason.startswith("silenced until")
     assert row.reason.endswith("new index")
     clock.advance(hours=2)
-    tell(monitor, clock)
+    send_due(monitor, clock)
     assert len(receiver.bodies) == 2
 
 
-def test_what_is_over_before_the_silence_is_not_told(
+def test_what_is_over_before_the_silence_is_not_sent(
     lake: Lake, silence: Callable[..., Done], start: Callable[[], Monitor], receiver: Receiver, clock: Clock
 ) -> None:
     """Also after a restart in the silence and another after it."""
     silence("add", "--deployment", "rag", "--metric", "m", "--for", "3h")
     fire(start(), clock)
-    tell(start(), clock)
+    send_due(start(), clock)
     clock.advance(hours=1)
     monitor = start()
     monitor.refresh()
     resolve(monitor, clock)
-    tell(monitor, clock)
+    send_due(monitor, clock)
     clock.advance(hours=4)
-    tell(start(), clock)
+    send_due(start(), clock)
     assert receiver.bodies == []
     assert len(rows(lake, "silenced")) == 2
 
 
-def test_a_monitor_that_starts_tells_nobody_before_it_has_read_the_silences(
+def test_a_monitor_that_starts_sends_nothing_before_it_has_read_the_silences(
     silence: Callable[..., Done], start: Callable[[], Monitor], receiver: Receiver, clock: Clock
 ) -> None:
-    """What waits to be told since before a restart waits for the first look at the table, then for the silence."""
+    """What waits to be sent since before a restart waits for the first look at the table, then for the silence."""
     silence("add", "--deployment", "rag", "--for", "3h")
     fire(start(), clock)
     monitor = start()
     assert monitor._notifier.run_due(clock.now) is None
     assert receiver.bodies == []
-    tell(monitor, clock)
+    send_due(monitor, clock)
     assert receiver.bodies == []
 
 
-def test_the_end_of_a_silence_tells_at_once_what_still_fires(
+def test_the_end_of_a_silence_sends_at_once_what_still_fires(
     lake: Lake, silence: Callable[..., Done], start: Callable[[], Monitor], receiver: Receiver, clock: Clock
 ) -> None:
     """By a monitor whose threads run; the table says when and why it was ended."""
@@ -182,24 +182,24 @@ def test_the_end_of_a_silence_tells_at_once_what_still_fires(
 
 
 @pytest.mark.parametrize("is_down", [False, True])
-def test_an_alert_that_ends_after_the_silence_was_ended_is_told_whole(
+def test_an_alert_that_ends_after_the_silence_was_ended_is_sent_whole(
     silence: Callable[..., Done], start: Callable[[], Monitor], receiver: Receiver, clock: Clock, is_down: bool
 ) -> None:
     """Though the silence was to last longer, and though the receiver, or the monitor, was down in between."""
     silence("add", "--deployment", "rag", "--for", "8h")
     monitor = start()
     fire(monitor, clock)
-    tell(monitor, clock)
+    send_due(monitor, clock)
     silence("end", "1")
     receiver.status = 503
     clock.advance(hours=1)
     if not is_down:
-        tell(monitor, clock)
+        send_due(monitor, clock)
     monitor = start()
     resolve(monitor, clock)
     receiver.status, seen = 204, len(receiver.bodies)
-    tell(monitor, clock)
-    tell(start(), clock)
+    send_due(monitor, clock)
+    send_due(start(), clock)
     firing, resolved = receiver.bodies[seen:]
     assert b'"status":"firing"' in firing
     assert b'"status":"resolved"' in resolved
@@ -212,13 +212,13 @@ def test_a_silence_that_still_holds_goes_on_where_another_is_ended(
     silence("add", "--deployment", "rag", "--for", "3h")
     monitor = start()
     fire(monitor, clock)
-    tell(monitor, clock)
+    send_due(monitor, clock)
     silence("add", "--metric", "m", "--for", "12h")
     clock.advance(minutes=1)
-    tell(monitor, clock)
+    send_due(monitor, clock)
     silence("end", "2")
     clock.advance(minutes=1)
-    tell(monitor, clock)
+    send_due(monitor, clock)
     first, second, third = (row.details.until for row in rows(lake, "silenced"))
     assert len({row.change_id for row in rows(lake, "silenced")}) == 3
     assert all((row.reason or "").startswith("silenced until") for row in rows(lake, "silenced"))
@@ -229,11 +229,11 @@ def test_a_silence_that_still_holds_goes_on_where_another_is_ended(
     assert receiver.bodies == []
     clock.advance(hours=4)
     resolve(monitor, clock)
-    tell(start(), clock)
+    send_due(start(), clock)
     assert len(receiver.bodies) == 2
 
 
-def test_a_table_that_cannot_be_read_keeps_nobody_from_being_told(
+def test_a_table_that_cannot_be_read_holds_no_message_back(
     lake: Lake, silence: Callable[..., Done], start: Callable[[], Monitor], receiver: Receiver, clock: Clock
 ) -> None:
     """The silences that were known go on, also where all is read again; a monitor that starts has none, and says so."""
@@ -247,16 +247,16 @@ def test_a_table_that_cannot_be_read_keeps_nobody_from_being_told(
     whole = log.read_bytes()
     log.write_text("not a commit")
     shutil.rmtree(Path(lake.root) / "gone")
-    tell(monitor, clock)
+    send_due(monitor, clock)
     assert receiver.bodies == []
     other = start()
-    tell(other, clock)
+    send_due(other, clock)
     assert len(receiver.bodies) == 1
     assert "read__silences failed" in other.health().problems[0]
     log.write_bytes(whole)
     clock.now = datetime.now(UTC)
     fire(monitor, clock, metric="n")
-    tell(monitor, clock)
+    send_due(monitor, clock)
     assert len(receiver.bodies) == 2
     assert monitor.health().problems == ()
 

@@ -54,7 +54,7 @@ def test_a_good_run_keeps_all_promises(lake: Lake) -> None:
 
 
 def test_a_change_that_has_not_been_delivered_breaks_the_promise(lake: Lake) -> None:
-    """An alert that becomes a page is told again, and what came before is not enough."""
+    """An alert that becomes a page is sent again, and what came before is not enough."""
     lake.table(ALERTS, "rag-app").append(ALERTS.rows([ALERT, DELIVERED, ALERT | {"change_id": "d"}]))
     assert broken(PLAN, COUNTS, lake, DELIVERY) == ["its webhook arrives, signed"]
 

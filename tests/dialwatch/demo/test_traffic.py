@@ -185,7 +185,7 @@ def test_child_calls_name_their_parent(parsed: list[tuple[TrafficLine, list[Pars
 
 
 def test_malformed_lines_cost_at_most_themselves(parsed: list[tuple[TrafficLine, list[Parsed]]]) -> None:
-    """A stack trace is rejected, glued lines are two rows, a raw control character is replaced and told as no error."""
+    """A stack trace is rejected, glued lines are two rows, a raw control character is replaced and is no error."""
     seen = {line.malformed: rows for line, rows in parsed if line.malformed}
     assert [type(row) for row in seen["stack_trace"]] == [Rejection]
     assert [type(row) for row in seen["glued"]] == [LogRecord, LogRecord]

@@ -57,9 +57,9 @@ def test_a_last_commit_that_fails_is_raised(
     assert "Traceback" not in caplog.text
 
 
-def test_all_sources_are_told_to_stop_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """None waits for the end of another: each of them here ends only when both were told."""
-    told = threading.Barrier(2)
+def test_all_sources_are_asked_to_stop_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None waits for the end of another: each of them here ends only when both were asked to stop."""
+    asked_to_stop = threading.Barrier(2)
 
     class Kafka:
         def __init__(self, *_: object) -> None:
@@ -67,19 +67,19 @@ def test_all_sources_are_told_to_stop_at_once(tmp_path: Path, monkeypatch: pytes
 
         def run(self, stop: threading.Event) -> None:
             assert stop.wait(60)
-            told.wait(60)
+            asked_to_stop.wait(60)
 
     def follow_files(_: object, __: object, ___: object, stop: threading.Event, ____: object) -> None:
         assert stop.wait(60)
-        told.wait(60)
+        asked_to_stop.wait(60)
 
     monkeypatch.setattr(collector, "KafkaSource", Kafka)
     monkeypatch.setattr(collector, "follow_files", follow_files)
     kafka = {"bootstrap_servers": ["127.0.0.1:9"], "topics": ["dial"], "group_id": "dial"}
     settings = settings_for(tmp_path, files={"paths": [f"{tmp_path}/a.log"]}, kafka=kafka)
     with collecting(settings, settings.lake.open()):
-        assert told.n_waiting == 0
-    assert not told.broken
+        assert asked_to_stop.n_waiting == 0
+    assert not asked_to_stop.broken
 
 
 def test_a_collector_over_http_recovers_where_no_sender_comes_again(

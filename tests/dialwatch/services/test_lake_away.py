@@ -72,9 +72,9 @@ monitor: {{listen: "127.0.0.1:{port}", refresh_seconds: 0.5, webhooks: [
     process = start(config)
     parts = ("collector", "evaluator", "upkeep", "webhooks", "monitor")
     wait_for(lambda: states(port) == dict.fromkeys(parts, "failing"))
-    told = health(port)
-    assert (told["status"], told["healthy"]) == (503, False)
-    assert any("cannot be written" in problem and "Not a directory" in problem for problem in told["problems"])
+    answer = health(port)
+    assert (answer["status"], answer["healthy"]) == (503, False)
+    assert any("cannot be written" in problem and "Not a directory" in problem for problem in answer["problems"])
     page = httpx.get(f"http://127.0.0.1:{port}/", timeout=30).text
     assert "Nothing has arrived yet" not in page
     assert "cannot be written" in page
@@ -189,6 +189,6 @@ def test_what_no_waiting_mends_ends_at_once(tmp_path: Path, start: Start, lake: 
     nowhere = {"HOME": str(tmp_path), "AWS_EC2_METADATA_DISABLED": "true"}
     process = start(f"lake: {lake}\nmonitor: {{listen: '127.0.0.1:{free_port()}'}}\n", **nowhere)
     assert process.wait(60) == 2
-    told = (tmp_path / "log").read_text()
-    assert words in told
-    assert "Traceback" not in told
+    log = (tmp_path / "log").read_text()
+    assert words in log
+    assert "Traceback" not in log

@@ -59,7 +59,7 @@ def test_a_clock_that_is_set_back_leaves_no_part_failing() -> None:
 
 
 def test_a_step_that_is_run_is_noted_whether_it_gives_a_problem_or_raises_it() -> None:
-    """The error goes on to whoever logs it; of a text that may quote a row only its kind is told."""
+    """The error goes on to whoever logs it; of a text that may quote a row only its kind is logged."""
     part, problems = Part(EVALUATOR, "host"), iter([None, "2 deployments were not evaluated", ValueError("Ann says")])
 
     def run() -> str | None:
@@ -107,7 +107,7 @@ def test_a_process_that_ends_with_an_error_was_not_stopped(lake: Lake) -> None:
 def test_a_lake_that_takes_no_row_is_a_failure_of_every_part_until_it_does(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is found at the start, told in one line a try, known without the lake, and over when a row is taken."""
+    """It is found at the start, logged in one line a try, known without the lake, and over when a row is taken."""
     refuses = threading.Event()
     refuses.set()
     write = Table.write

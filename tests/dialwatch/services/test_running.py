@@ -27,12 +27,12 @@ def slow(*_):
     time.sleep(1)
     return 0
 
-def wait_and_be_told():
+def wait_and_be_stopped():
     threading.Timer(3, os.kill, [os.getpid(), signal.SIGTERM]).start()
     wait()
 
 evaluator.service.passes.propose_cases = slow
-running.wait_for_signal = wait_and_be_told
+running.wait_for_signal = wait_and_be_stopped
 sys.argv = ["dialwatch", "up", "-c", sys.argv[1]]
 main()
 """

@@ -49,7 +49,7 @@ def test_a_pass_that_raises_is_logged_and_the_next_one_runs(caplog: pytest.LogCa
 
 
 def test_a_pass_that_looks_at_stop_ends_early_and_none_begins_after_it() -> None:
-    """Stopping tells the pass that runs, and so may somebody else, who need not wait."""
+    """Stopping asks the pass that runs to stop; somebody else may ask too, and need not wait."""
     stop, started, passes = threading.Event(), threading.Event(), []
 
     def run_pass() -> None:

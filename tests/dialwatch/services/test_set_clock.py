@@ -82,9 +82,9 @@ monitor: {{listen: "127.0.0.1:{port}", refresh_seconds: 1}}
             with log.open("ab") as more:
                 more.write(chat_line(2) + b"\n")
             wait_for(lambda: (stored(), len(scored())) == (2, 2), 60)
-            told = wait_for(lambda: httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=30)).json()
-            assert 0 <= told["last_refresh_age_seconds"] < 60
-            assert told["healthy"], told
+            health = wait_for(lambda: httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=30)).json()
+            assert 0 <= health["last_refresh_age_seconds"] < 60
+            assert health["healthy"], health
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) == 0
         finally:

@@ -103,16 +103,16 @@ def test_what_a_refusal_says_to_add_is_taken(tmp_path: Path, host: str) -> None:
     with collecting(settings, settings.lake.open()):
         refused = httpx.get(f"{url}/signals", headers={"Host": host})
     assert refused.status_code == 421
-    told = re.search(r"as '([^']*)': if that is its name, add it to collector\.http\.hosts", refused.text)
-    assert told is not None
-    assert ":" not in told[1]
-    for hosts in ([told[1]], [host]):
+    shown = re.search(r"as '([^']*)': if that is its name, add it to collector\.http\.hosts", refused.text)
+    assert shown is not None
+    assert ":" not in shown[1]
+    for hosts in ([shown[1]], [host]):
         settings, url = serving(tmp_path, hosts=hosts)
         with collecting(settings, settings.lake.open()):
             assert httpx.get(f"{url}/signals", headers={"Host": host}).status_code == 405
 
 
-def test_a_page_that_is_refused_is_told_with_its_host(tmp_path: Path) -> None:
+def test_a_refused_page_names_its_host(tmp_path: Path) -> None:
     """The host that is to be added stands without scheme and port, and is then known."""
     sent = JSON | {"Origin": "https://chat.example.com:8443"}
     settings, url = serving(tmp_path)

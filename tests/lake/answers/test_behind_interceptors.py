@@ -56,7 +56,7 @@ class Trace:
 
 
 def test_the_only_call_of_its_deployment_in_a_trace_gets_them(lake: Lake) -> None:
-    """The last one's, as where the span tells; calls of other traces and of other applications have no part."""
+    """The last one's, as where the span decides; calls of other traces and of other applications have no part."""
     trace, other = Trace(), Trace("u")
     trace.application("a")
     trace.model("hop-1", 1, "first")
@@ -70,7 +70,7 @@ def test_the_only_call_of_its_deployment_in_a_trace_gets_them(lake: Lake) -> Non
     assert other.found(lake) == {}
 
 
-def test_a_span_that_tells_counts_before_all_else(lake: Lake) -> None:
+def test_a_span_that_names_its_parent_counts_before_all_else(lake: Lake) -> None:
     """A model that was called directly, then one behind an interceptor: the first is this call's beyond doubt."""
     trace = Trace()
     trace.application("a")
@@ -80,7 +80,7 @@ def test_a_span_that_tells_counts_before_all_else(lake: Lake) -> None:
     assert trace.found(lake) == {"a": "direct"}
 
 
-def test_a_span_that_tells_counts_also_beside_a_call_without_children(lake: Lake) -> None:
+def test_a_span_that_names_its_parent_counts_also_beside_a_call_without_children(lake: Lake) -> None:
     """Another call of the trace that is looked after changes nothing for the one whose child is known."""
     trace = Trace()
     trace.application("a", execution_path=["rag"])
@@ -103,7 +103,7 @@ BOTH: Callable[[Trace], None] = lambda trace: trace.application("b", 0.5)  # noq
     ],
 )
 def test_of_two_calls_that_can_have_made_it_neither_gets_it(lake: Lake, more: Callable[[Trace], None]) -> None:
-    """Nothing in the log tells parallel calls of one trace apart."""
+    """Nothing in the log distinguishes parallel calls of one trace."""
     trace = Trace()
     trace.application("a")
     more(trace)
@@ -157,7 +157,7 @@ def test_a_model_call_that_outlasts_a_call_is_not_its_own(lake: Lake, begun: flo
 
 
 @pytest.mark.parametrize("duration", [None, -1, 2**62])
-def test_a_call_whose_end_is_not_told_can_have_made_what_began_in_an_hour(lake: Lake, duration: int | None) -> None:
+def test_a_call_whose_end_is_not_known_can_have_made_what_began_in_an_hour(lake: Lake, duration: int | None) -> None:
     """Beside another it keeps both from a chunk, and alone it gets its own; a number that cannot be is not believed."""
     trace, alone = Trace(), Trace("u")
     trace.application("a", 0, duration_ms=MINUTE_MS)
@@ -173,7 +173,7 @@ def test_a_call_whose_end_is_not_told_can_have_made_what_began_in_an_hour(lake: 
 
 @pytest.mark.parametrize("wait", [0, 60])
 def test_a_model_call_waits_for_the_row_of_another_call(lake: Lake, wait: float) -> None:
-    """It has no parent by its application's name until its row was there so long; a span that tells needs no wait."""
+    """Its parent is found by the application's name only after the wait; a span that names its parent needs none."""
     now = [NOON]
     children = ChildContexts(lake, timedelta(seconds=wait), lambda: now[0])
     trace, direct = Trace(), Trace("u")
@@ -221,7 +221,7 @@ def test_what_is_not_a_calls_own_is_not_given_to_it(lake: Lake, columns: dict[st
 
 
 def test_without_a_deployment_only_spans_are_looked_at(lake: Lake) -> None:
-    """Who does not say whose calls they are gets what the spans tell."""
+    """Who does not say whose calls they are gets what the spans say."""
     trace = Trace()
     trace.application("a")
     trace.model("hop", 1, "a's")

@@ -55,7 +55,7 @@ def test_a_lake_without_children_and_a_question_without_calls_give_nothing(lake:
     assert texts(ChildContexts(lake), "a") == {}
 
 
-def test_tables_are_looked_at_once_until_told_to_forget(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_are_looked_at_once_until_asked_to_forget(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many applications ask in one pass; the next pass sees what came since."""
     log_child(lake, "a", 1)
     children, reads, read = ChildContexts(lake), [], Table.read

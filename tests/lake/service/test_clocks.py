@@ -10,7 +10,7 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("step", [timedelta(hours=-1), timedelta(hours=3)])
-def test_a_step_of_the_clock_is_told_once(step: timedelta) -> None:
+def test_a_step_of_the_clock_is_reported_once(step: timedelta) -> None:
     """Time that passes is no step, a clock that is set is one, forward or back."""
     now, passed = [NOW], [5.0]
     steps = ClockSteps(lambda: now[0], lambda: passed[0])
@@ -22,15 +22,15 @@ def test_a_step_of_the_clock_is_told_once(step: timedelta) -> None:
     assert steps.since_last() == timedelta(0)
 
 
-def test_a_clock_that_is_corrected_bit_by_bit_is_told_too() -> None:
-    """What is under a second each time is told once it has added up to one."""
+def test_a_clock_that_is_corrected_bit_by_bit_is_reported_too() -> None:
+    """Steps under a second count once they have added up to one."""
     now = [NOW]
     steps = ClockSteps(lambda: now[0], lambda: 0.0)
-    told = []
+    steps_seen = []
     for _ in range(5):
         now[0] -= timedelta(seconds=0.4)
-        told.append(steps.since_last().total_seconds())
-    assert told == [0, 0, -1.2, 0, 0]
+        steps_seen.append(steps.since_last().total_seconds())
+    assert steps_seen == [0, 0, -1.2, 0, 0]
 
 
 @pytest.mark.parametrize(("seconds", "age"), [(90, 90), (0, 0), (-3537, 0), (-3600, 0), (-3601, -3601)])

@@ -29,15 +29,15 @@ def test_a_bare_address_keeps_its_colons(address: ipaddress.IPv6Address) -> None
 @given(text=st.text(max_size=12) | st.text("ab.:/*[]- 1", max_size=12))
 def test_any_text_is_a_host_or_an_error_that_shows_it(text: str) -> None:
     """A host is one that is read again as itself."""
-    told, hosts = "", ()
+    message, hosts = "", ()
     try:
         hosts = reads_hosts(text)
     except ValueError as error:
-        told = str(error)
+        message = str(error)
     if hosts:
         assert reads_hosts(hosts) == hosts
     else:
-        assert repr(text) in told
+        assert repr(text) in message
 
 
 @pytest.mark.parametrize("value", [None, 7, {"a": 1}])

@@ -69,10 +69,10 @@ def test_an_error_of_a_task_is_raised_at_its_place(workers: int) -> None:
         assert any("in failing" in note for note in raised.value.__notes__)
 
 
-@pytest.mark.parametrize(("item", "told"), [(0, "pickle.*lock"), (1, "OddError: one two")])
-def test_what_cannot_be_sent_is_an_error_that_can(item: int, told: str) -> None:
+@pytest.mark.parametrize(("item", "message"), [(0, "pickle.*lock"), (1, "OddError: one two")])
+def test_what_cannot_be_sent_is_an_error_that_can(item: int, message: str) -> None:
     """A result and an error that cannot be pickled do not stop the worker."""
-    with closing(WorkerPool(2)) as pool, pytest.raises((TypeError, RuntimeError), match=told):
+    with closing(WorkerPool(2)) as pool, pytest.raises((TypeError, RuntimeError), match=message):
         list(pool.map(oddly_failing, None, [item]))
 
 

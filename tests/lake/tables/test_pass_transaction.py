@@ -207,7 +207,7 @@ def test_much_that_gave_no_row_is_worth_a_commit(tmp_path: Path) -> None:
 
 
 def test_a_pass_without_a_mark_is_refused(tmp_path: Path) -> None:
-    """Nothing would tell its rows from those of a repetition."""
+    """Nothing would distinguish its rows from those of a repetition."""
     transaction = PassTransaction(Lake(str(tmp_path)).table(SCORES, "app"), (FROM_LOGS,), counters=())
     rows = SCORES.rows([{"event_id": "a", "date": DAY}])
     transaction.append(rows, {FROM_LOGS: 1})

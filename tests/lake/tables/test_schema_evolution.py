@@ -16,11 +16,11 @@ NEW_COLUMNS = ("prefix_hash", "parent_history_hash", "response_body", "repairs",
 
 
 def rows(*ids: str, schema: pa.Schema = PARSED_LOGS.schema) -> pa.Table:
-    told: list[dict[str, Any]] = [
+    stored: list[dict[str, Any]] = [
         {"event_id": one, "date": date(2026, 11, 20), "ingested_at": NOW, "requested_at": NOW, "user_id": one}
         for one in ids
     ]
-    return pa.Table.from_arrays([pa.array([row.get(f.name) for row in told], f.type) for f in schema], schema=schema)
+    return pa.Table.from_arrays([pa.array([row.get(f.name) for row in stored], f.type) for f in schema], schema=schema)
 
 
 @pytest.fixture

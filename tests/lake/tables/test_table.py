@@ -128,7 +128,7 @@ def test_what_is_new_since_a_version(lake: Lake, table: Table) -> None:
 
 @pytest.mark.parametrize("is_open", [False, True])
 def test_a_version_of_a_table_that_was_replaced_is_refused(tmp_path: Path, is_open: bool) -> None:
-    """A reader that comes with a version of an earlier table is told, whether it had that one open or not."""
+    """A reader that comes with a version of an earlier table gets an error, whether it had that one open or not."""
     lake = Lake(str(tmp_path))
     old, reader = lake.table(SCORES, "rag-app"), lake.table(SCORES, "rag-app")
     for name in "abc":

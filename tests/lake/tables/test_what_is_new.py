@@ -78,7 +78,7 @@ def test_every_row_exactly_once(steps: list[str], skew: int) -> None:
 
 
 def test_a_reader_that_is_a_month_behind(tmp_path: Path) -> None:
-    """When log and files of its last look are gone it gets what came since by `ingested_at`, and is told so."""
+    """When log and files of its last look are gone it gets what came since by `ingested_at`, and the result says so."""
     table = Lake(str(tmp_path)).table(PARSED_LOGS, "rag-app")
     reader = Reader(Lake(str(tmp_path)).table(PARSED_LOGS, "rag-app"))
     for number in range(3):
@@ -97,7 +97,7 @@ def test_a_reader_that_is_a_month_behind(tmp_path: Path) -> None:
 
 
 def test_a_reader_without_a_time_gets_all_rows(tmp_path: Path) -> None:
-    """A reader that kept only a version, and came too late, gets every row and is told that some may repeat."""
+    """A reader that kept only a version, and came too late, gets every row; the result says that some may repeat."""
     table = Lake(str(tmp_path)).table(PARSED_LOGS, "rag-app")
     table.append(rows_of("a", START))
     seen = table.read_since(None)

@@ -139,7 +139,7 @@ def test_old_entries_of_the_log_go(table: Table) -> None:
 
 
 def test_the_log_stays_whole_without_an_old_checkpoint(table: Table) -> None:
-    """Where nothing but the entries themselves tells what the table holds, they stay, however old."""
+    """Where nothing but the entries themselves says what the table holds, they stay, however old."""
     append(table, "a")
     age(Path(table.uri), 100 * DAY)
     assert clean_log(table, datetime.now(UTC)).removed == 0

@@ -88,7 +88,7 @@ def test_a_lake_that_takes_no_change_is_one_line_a_pass(
     assert unknown.exc_info is not None
 
 
-def test_a_pass_that_is_told_to_stop_leaves_the_other_tables_to_the_next(tmp_path: Path) -> None:
+def test_a_pass_that_is_asked_to_stop_leaves_the_other_tables_to_the_next(tmp_path: Path) -> None:
     """It ends after the table that it is at."""
     lake = Lake(str(tmp_path))
     for name in "abc":
