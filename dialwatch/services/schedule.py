@@ -39,7 +39,6 @@ class Schedule:
         self._of = of
         self._run_pass = run_pass
         self._every = every
-        self._every = every
         self._backoff = Backoff(retry, every)
         self._stop = stop or threading.Event()
         self._scheduler = _SteadyScheduler()
