@@ -61,10 +61,11 @@ import msgspec
 from collector.commit.batch import Batch
 from collector.parsing import LogRecord, parse_piece
 from collector.commit.position import Partition
-from collector.commit.table_rows import Place
+from collector.commit.table_rows import RowPosition
 from collector.sources.lines import read_lines
 from lake import PARSED_LOGS, Lake, SourceKind
-now, lake, place = datetime.now(UTC), Lake(sys.argv[1]), Place(Partition(SourceKind.FILE, "a", "a"), 1, None)
+now, lake = datetime.now(UTC), Lake(sys.argv[1])
+position = RowPosition(Partition(SourceKind.FILE, "a", "a"), 1, None)
 spent = 0.0
 for path in sys.argv[2:]:
     batch = Batch(now)
@@ -73,7 +74,7 @@ for path in sys.argv[2:]:
     began = time.process_time()
     for record in records:
         if isinstance(record, LogRecord):
-            batch.put(PARSED_LOGS, record.deployment, place, msgspec.structs.astuple(record), 60_000)
+            batch.put(PARSED_LOGS, record.deployment, position, msgspec.structs.astuple(record), 60_000)
     for (spec, deployment), rows in batch.rows.items():
         lake.table(spec, deployment).append(rows.as_arrow(lambda row: True, now))
     spent += time.process_time() - began

@@ -1,1 +1,1 @@
-"""What a commit is made of: batches, positions, duplicates and the checkpoint that writes them in order."""
+"""Commits to the lake: batches, offsets, duplicate detection, and the checkpoint that writes a batch in order."""

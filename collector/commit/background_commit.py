@@ -9,9 +9,9 @@ from collector.commit.batch import Batch
 
 
 class BackgroundCommit:
-    """Commits one batch in a thread of its own, which ends with it.
+    """A thread that commits one batch and then ends.
 
-    The thread is no daemon: a process that is asked to end lets the commit finish.
+    It is not a daemon thread, so a process that ends waits until the commit is finished.
     """
 
     def __init__(self, batch: Batch, commit: Callable[[Batch], None]) -> None:
@@ -22,11 +22,11 @@ class BackgroundCommit:
         self._thread.start()
 
     def is_done(self) -> bool:
-        """Whether the commit has ended, well or not."""
+        """Whether the commit has ended, with or without an error."""
         return not self._thread.is_alive()
 
     def wait(self) -> BaseException | None:
-        """Wait for the end and give the error, None where all went well."""
+        """Wait for the end; return the error, or None if the commit succeeded."""
         self._thread.join()
         return self._error
 

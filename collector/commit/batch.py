@@ -1,4 +1,4 @@
-"""A batch: the rows that some lines became, per table, and the count of what happened to every line."""
+"""A batch: rows for each table, made from lines, and counts of stored, rejected, duplicate and filtered lines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from collector.commit.position import Partition
-from collector.commit.table_rows import Place, TableRows
+from collector.commit.table_rows import RowPosition, TableRows
 from collector.parsing import LogRecord, Rejection, SignalRecord
 from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, LineOutcome, TableSpec
 
@@ -24,7 +24,7 @@ _COUNTED_AS = {PARSED_LOGS: LineOutcome.STORED, USER_SIGNALS: LineOutcome.SIGNAL
 
 @dataclass
 class Counts:
-    """What became of the lines: `lines` is counted where they come in, the others where they end."""
+    """Number of lines, in all and by outcome. `lines` is counted at arrival, the others when the outcome is known."""
 
     lines: int = 0
     stored: int = 0
@@ -34,11 +34,11 @@ class Counts:
     filtered: int = 0
 
     def add_up(self) -> bool:
-        """Whether every line that came in ended somewhere."""
+        """Whether the outcomes add up to the number of lines."""
         return self.lines == self.stored + self.signals + self.duplicates + self.rejected + self.filtered
 
     def __add__(self, other: Counts) -> Counts:
-        """Sum, field by field."""
+        """Add the counts field by field."""
         return Counts(*(getattr(self, name) + getattr(other, name) for name in Counts.__dataclass_fields__))
 
 
@@ -65,26 +65,28 @@ class Batch:
         self.sections: dict[Partition, Section] = {}
 
     def section(self, partition: Partition, offset: int) -> Section:
-        """Give the part for this partition; `offset` is where it starts if it is new."""
+        """Return the section of this partition; a new one starts at `offset`."""
         return self.sections.setdefault(partition, Section(offset, offset))
 
-    def put(self, spec: TableSpec, deployment: str | None, place: Place, values: tuple[Any, ...], size: int) -> None:
-        """Add a row of some `size` in bytes to the table that it belongs to; `values` are those of its record."""
+    def put(
+        self, spec: TableSpec, deployment: str | None, position: RowPosition, values: tuple[Any, ...], size: int
+    ) -> None:
+        """Add a row to its table; `values` are the fields of its record, `size` its approximate bytes."""
         rows = self.rows.get((spec, deployment))
         if rows is None:
             rows = self.rows[spec, deployment] = TableRows(spec, _NAMES[spec])
-        rows.add(place, values, size)
+        rows.add(position, values, size)
 
     def drop(self, key: TableKey, row: int) -> None:
-        """Count a row as a duplicate after all: another collector has stored its line."""
+        """Remove a row and count it as a duplicate, because another collector has stored its line."""
         rows = self.rows[key]
         if row not in rows.dropped:
             rows.dropped.add(row)
-            counts = self.sections[rows.places[row].partition].counts
+            counts = self.sections[rows.positions[row].partition].counts
             counted = _COUNTED_AS[key[0]]
             setattr(counts, counted, getattr(counts, counted) - 1)
             counts.duplicates += 1
 
     def counts(self) -> Counts:
-        """What became of all lines of the batch."""
+        """Sum of the counts of all sections."""
         return sum((section.counts for section in self.sections.values()), Counts())

@@ -1,7 +1,7 @@
-"""Ordered commit of a batch: first the data rows, then the rows of `batches`; then the source may drop its lines.
+"""Ordered commit of a batch: first the data rows, then the rows of `_batches`; then the source may drop its lines.
 
-Every append carries the positions that the batch reaches (`progress`), so that a batch that was cut off anywhere can
-be committed again, in other pieces too: a table leaves out the rows that it has.
+Every append carries the last offset of each partition in the batch (`progress`). So a batch whose commit was
+interrupted can be committed again, also with other batch limits: rows that a table already has are left out.
 """
 
 from __future__ import annotations
@@ -12,37 +12,38 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 from collector.commit.batch import Batch, Section, TableKey
-from collector.commit.concurrent_collectors import COLLECTORS, Look, stored_since
+from collector.commit.concurrent_collectors import COLLECTORS, SeenState, stored_since
 from collector.commit.position import Partition
 from lake import BATCHES, Lake, LostRaceError, Table
 
 _TABLES_AT_ONCE = 4
-"""An append mostly waits, for the disk or the store; so many tables make threads worth while."""
+"""Number of appends in parallel: an append mostly waits for the disk or the object store."""
 
-Stored = dict[int, tuple[Partition, int]]
-"""Where the lines stand that others have stored, by the number of their id."""
+StoredLines = dict[int, tuple[Partition, int]]
+"""Partition and offset of lines that other collectors have stored, by the number of their id."""
 
 
 class Checkpoint:
-    """Commits batches to a lake; keeps the tables open between them.
+    """Commits batches to a lake; keeps the tables open between commits.
 
-    `looks` tells how much of each table the collector's window of duplicates knows, and `window` how long it is.
+    `seen` is the state of each table up to which the collector's duplicate window knows the ids; `window` is the length
+    of that window.
     """
 
-    def __init__(self, lake: Lake, looks: Mapping[TableKey, Look], window: timedelta) -> None:
+    def __init__(self, lake: Lake, seen: Mapping[TableKey, SeenState], window: timedelta) -> None:
         self._lake = lake
         self._window = window
-        self._looks = dict(looks)
+        self._seen = dict(seen)
         self._tables: dict[TableKey, Table] = {}
-        self._found: dict[TableKey, Stored] = {}
-        self._found_before: dict[TableKey, Stored] = {}
+        self._found: dict[TableKey, StoredLines] = {}
+        self._found_before: dict[TableKey, StoredLines] = {}
         self._dropping = threading.Lock()
 
     def commit(self, batch: Batch, now: datetime) -> None:
-        """Write every row of the batch once, and its rows of `batches` last. Safe to call again after an error.
+        """Write every row of the batch once, and its rows of `_batches` last. Safe to call again after an error.
 
         Rows whose lines other collectors have stored meanwhile are left out, and counted as duplicates. Raises
-        LostRaceError where another collector has come further in a partition of the batch.
+        LostRaceError if another collector has committed some lines of the batch.
         """
         reached = {partition.app_id: section.offset for partition, section in batch.sections.items()}
         try:
@@ -51,20 +52,20 @@ class Checkpoint:
             self._append_all(sorted(batch.rows, key=lambda key: (key[0].name, key[1] or "")), batch, reached, now)
             self._write_batches(batch, reached, done, now)
         except Exception:
-            # The next try opens the tables anew: one may have been erased, and this view of it is of no use then.
+            # The next try opens the tables again: if one was erased, the open table object is useless.
             self._tables.clear()
             raise
 
-    def take_stored_by_others(self) -> list[Stored]:
-        """Give what was found of other collectors since the last call, for the window of duplicates.
+    def take_stored_by_others(self) -> list[StoredLines]:
+        """Return the lines of other collectors that were found since the last call, for the duplicate window.
 
-        Lines that were taken before this call have not met it there, so the next commit compares them once more.
+        Lines that were added before this call were not compared with them, so the next commit compares them.
         """
         self._found_before, self._found = self._found, {}
         return list(self._found_before.values())
 
     def _append_all(self, keys: Sequence[TableKey], batch: Batch, reached: Mapping[str, int], now: datetime) -> None:
-        """Add to several tables at once; raises the first error when no append is under way any more."""
+        """Append to several tables in parallel; raises the first error after all running appends have ended."""
         if len(keys) <= _TABLES_AT_ONCE:
             for key in keys:
                 self._append(key, batch, reached, now)
@@ -78,19 +79,23 @@ class Checkpoint:
                 raise
 
     def _append(self, key: TableKey, batch: Batch, reached: Mapping[str, int], now: datetime) -> None:
-        """Add the rows that the table has not; again and again where another collector's append came between.
+        """Append the rows that the table does not have; retry as long as other collectors append at the same time.
 
-        What was written stays good for the next try, unless a row of it has turned out to be a duplicate.
+        Written files are used again by the next try, unless one of their rows has turned out to be a duplicate.
         """
         table, rows = self._table(key), batch.rows[key]
-        shares = any(place.number is not None for place in rows.places)
+        shares = any(position.number is not None for position in rows.positions)
         done, shared = _progress(table, rows.app_ids())
-        fresh = [row for row, place in enumerate(rows.places) if place.offset > done.get(place.partition.app_id, -1)]
-        progress = {app_id: reached[app_id] for app_id in {rows.places[row].partition.app_id for row in fresh}}
+        fresh = [
+            row
+            for row, position in enumerate(rows.positions)
+            if position.offset > done.get(position.partition.app_id, -1)
+        ]
+        progress = {app_id: reached[app_id] for app_id in {rows.positions[row].partition.app_id for row in fresh}}
         files, written = None, -1
         while True:
             if shares and fresh:
-                self._look(key, table, shared, now)
+                self._read_new_rows(key, table, shared, now)
                 self._drop(key, batch, fresh)
             wanted = set(fresh) - rows.dropped
             if files is not None and len(wanted) != written:
@@ -111,24 +116,24 @@ class Checkpoint:
                 shared = shared_now
                 continue
             if shares:
-                self._looks[key] = Look(ours, self._looks[key].version)
+                self._seen[key] = SeenState(ours, self._seen[key].version)
             return
 
-    def _look(self, key: TableKey, table: Table, shared: int | None, now: datetime) -> None:
-        before = self._looks.get(key, Look(None, None))
+    def _read_new_rows(self, key: TableKey, table: Table, shared: int | None, now: datetime) -> None:
+        before = self._seen.get(key, SeenState(None, None))
         version = table.seen_version()
         if shared != before.shared:
             self._found.setdefault(key, {}).update(stored_since(table, before, now - self._window))
-        self._looks[key] = Look(shared, version)
+        self._seen[key] = SeenState(shared, version)
 
     def _drop(self, key: TableKey, batch: Batch, fresh: list[int]) -> None:
         found, before = self._found.get(key, {}), self._found_before.get(key, {})
         if found or before:
-            places = batch.rows[key].places
+            positions = batch.rows[key].positions
             for row in fresh:
-                number = places[row].number
+                number = positions[row].number
                 if number is not None and (number in found or number in before):
-                    # The counts are those of all tables.
+                    # Threads that append to other tables change the same counts.
                     with self._dropping:
                         batch.drop(key, row)
 
@@ -149,7 +154,7 @@ class Checkpoint:
             if partition.app_id in ahead or _only_found_the_end(section)
         ]
         if rows:
-            # Not read again since `done`: so `batches` refuses the append if another collector has committed meanwhile.
+            # `done` is not read again: `_batches` refuses the append if another collector has committed meanwhile.
             self._table((BATCHES, None)).append(BATCHES.rows(rows), progress=ahead)
 
     def _table(self, key: TableKey) -> Table:
@@ -159,7 +164,7 @@ class Checkpoint:
 
 
 def _require_own(batch: Batch, done: Mapping[str, int]) -> None:
-    """Refuse a batch with lines that another collector has committed, since `batches` would count them twice.
+    """Refuse a batch with lines that another collector has committed, since `_batches` would count them twice.
 
     A committed offset equal to the end of the batch may be its own: the append succeeded, but the answer was lost.
     """
@@ -177,6 +182,6 @@ def _only_found_the_end(section: Section) -> bool:
 
 
 def _progress(table: Table, app_ids: set[str]) -> tuple[dict[str, int], int | None]:
-    """How far the table has these sources, and the number that collectors share."""
+    """Committed offsets of these partitions in the table, and the number that all collectors share."""
     done = table.progress(app_ids | {COLLECTORS})
     return done, done.pop(COLLECTORS, None)

@@ -1,4 +1,4 @@
-"""Committed offset of every partition of every source, read from the table `batches` of the lake."""
+"""Committed offset of every partition of every source, read from the table `_batches` of the lake."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class CommittedOffsets:
     def refresh(self, *partitions: Partition) -> None:
         """Read the current committed offsets of these partitions, whichever collector committed them.
 
-        They come from the table's transaction log, which keeps them also after rows of `batches` were deleted.
+        They come from the table's transaction log, which keeps them also after rows of `_batches` were deleted.
         """
         committed = self._table.progress([partition.app_id for partition in partitions])
         for partition in partitions:
@@ -67,13 +67,13 @@ class CommittedOffsets:
         return self._finished.get(name) == size
 
     def is_exhausted(self, partition: Partition, size: int) -> bool:
-        """Whether this very file was read to its end when it had this size, whatever bears its name by now."""
+        """Whether this file, not a later one of the same name, was read to its end when it had this size."""
         committed = self._committed.get(partition.app_id)
         return committed is not None and committed.exhausted_size == size
 
 
 def _newest(batches: ds.Dataset) -> pa.Table:
-    """The last row of every partition, in the order in which they were committed; holds few rows at a time."""
+    """The last row of every partition, in order of their commits; holds few rows in memory at a time."""
     newest: list[pa.Table] = []
     rows = 0
     for batch in batches.to_batches(columns=_COLUMNS):

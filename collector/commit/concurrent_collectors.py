@@ -1,9 +1,9 @@
-"""What other collectors store in the same tables meanwhile: any number of them may, in other processes too.
+"""Duplicate detection between collectors that write to the same tables at the same time, also in other processes.
 
-Lines that are duplicates of each other fall into the same table. Every append of a collector whose rows can be
-duplicates carries, beside its own positions, a number that all collectors of that table share and count up. So a
-collector that has not seen the newest rows is refused by the table, looks at them, drops what is there already, and
-tries again; and one that is alone knows by the number that there is nothing to look at.
+Lines that are duplicates of each other belong to the same table. Every append of rows that can be duplicates carries,
+beside the collector's own offsets, a number that all collectors of that table share and increase by one. So the table
+refuses an append by a collector that has not seen the newest rows. That collector then reads the new rows, drops its
+duplicates of them and tries again. A collector that writes alone sees by the number that there are no new rows.
 """
 
 from __future__ import annotations
@@ -28,41 +28,41 @@ _ID_COLUMNS = {PARSED_LOGS: "event_id", USER_SIGNALS: "signal_id", REJECTED: "ra
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """How much of a table a collector has seen: the collectors' shared number, and the table's version."""
+class SeenState:
+    """State of a table when a collector last read it: the number that collectors share, and the table's version."""
 
     shared: int | None
     version: int | None
 
 
-def look(table: Table) -> Look:
-    """How much of a table there is now."""
+def current_state(table: Table) -> SeenState:
+    """Return the present state of a table."""
     shared = table.committed(COLLECTORS)
-    return Look(shared, table.seen_version())
+    return SeenState(shared, table.seen_version())
 
 
 def rejection_id(raw: bytes) -> str:
-    """Id of what cannot be read, in the form of an event id."""
+    """Id of an entry that cannot be read: a hash of its bytes, in the form of an event id."""
     return hashlib.blake2b(raw, digest_size=16).hexdigest()
 
 
 def id_columns(spec: TableSpec) -> dict[str, ds.Expression]:
-    """The columns that tell which lines a table has, by name: id, ingested_at and the members of source."""
+    """The columns that identify the lines of a table, by name: id, ingested_at and the members of source."""
     members = {name: ds.field("source", name) for name in ("kind", "name", "partition", "offset")}
     return {"id": ds.field(_ID_COLUMNS[spec]), "ingested_at": ds.field("ingested_at")} | members
 
 
 def numbers_of(spec: TableSpec, ids: pa.Array) -> Numbers:
-    """Numbers of the ids of rows; a rejection's is that of its bytes."""
+    """Numbers of the ids of rows; for `rejected` the ids are raw bytes, and are hashed first."""
     if spec is REJECTED:
         ids = pa.array([rejection_id(raw) for raw in ids.to_pylist()], pa.string())
     return id_numbers(ids)
 
 
-def stored_since(table: Table, before: Look, since: datetime) -> dict[int, tuple[Partition, int]]:
-    """Numbers of the ids that a table has gained since a look, with where their lines stand.
+def stored_since(table: Table, before: SeenState, since: datetime) -> dict[int, tuple[Partition, int]]:
+    """Numbers of the ids that a table has gained since the state `before`, with partition and offset of their lines.
 
-    Of what came before `since` nothing is told: no line can be a duplicate of it any more.
+    Rows from before the time `since` are left out: they are older than the duplicate window.
     """
     columns = [_ID_COLUMNS[table.spec], "source"]
     rows = _gained(table, before, [*columns, "ingested_at"], since)
@@ -78,15 +78,15 @@ def stored_since(table: Table, before: Look, since: datetime) -> dict[int, tuple
     return found
 
 
-def _gained(table: Table, before: Look, columns: list[str], since: datetime) -> pa.Table:
+def _gained(table: Table, before: SeenState, columns: list[str], since: datetime) -> pa.Table:
     recent = ds.field("ingested_at") >= since
     if before.version is not None:
-        # Where what was added is not known any more, all there is may be new.
+        # If the table no longer knows what was added since that version, all its rows may be new.
         with suppress(TableError, TableReplacedError):
             return table.read_since(before.version, columns, newest=since).rows.filter(recent)
     return table.read(columns, recent)
 
 
 def as_integers(numbers: Numbers) -> list[int]:
-    """The same ids as Python's integers."""
+    """The same numbers as integers of Python."""
     return [upper << 64 | lower for upper, lower in numbers.tolist()]

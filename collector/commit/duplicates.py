@@ -1,4 +1,4 @@
-"""Which lines have been seen before: shippers send again what they are not sure of."""
+"""Detection of duplicate lines: log shippers send a line again when they are not sure that it arrived."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 from collector.commit.position import Partition
 
 Numbers = npt.NDArray[np.uint64]
-"""Ids as numbers: a row an id, its upper and its lower 64 bits."""
+"""Ids as numbers: one row for each id, with its upper and its lower 64 bits."""
 
 _GENERATIONS = 4
 _MOST_LOOSE_IDS = 200_000
@@ -30,7 +30,7 @@ for _digit in "0123456789abcdefABCDEF":
 
 
 def id_number(event_id: str) -> int:
-    """The 128 bits of an id of 32 hex digits; of the hash of any other id."""
+    """Return the 128 bits of an id of 32 hex digits; for any other id those of its hash."""
     if len(event_id) == _ID_DIGITS:
         try:
             return int.from_bytes(bytes.fromhex(event_id))
@@ -40,7 +40,7 @@ def id_number(event_id: str) -> int:
 
 
 def id_numbers(event_ids: pa.Array) -> Numbers:
-    """`id_number` of a column of ids without nulls, at once."""
+    """Return `id_number` of each id in a column without nulls."""
     if len(event_ids) == 0:
         return np.empty((0, 2), np.uint64)
     _, offsets, text = event_ids.cast(pa.string()).buffers()
@@ -56,21 +56,21 @@ def id_numbers(event_ids: pa.Array) -> Numbers:
 
 @dataclass
 class DuplicateWindow:
-    """The ids of the last `window` by arrival; the first line with an id stays, later ones are duplicates.
+    """The ids that arrived within the last `window`; the first line with an id is kept, later ones are duplicates.
 
-    Ids are kept in generations of a quarter window each, so that forgetting is cheap: an id is remembered for at least
-    the window and at most a quarter more. Most take 16 bytes each.
+    Ids are kept in generations of a quarter of the window each, so that old ids are cheap to remove: an id is kept for
+    at least the window, and for at most a quarter of it longer. Most ids take 16 bytes.
     """
 
     window: timedelta
     _generations: deque[_Generation] = field(default_factory=deque)
 
     def remember(
-        self, numbers: Numbers | Sequence[int], at: datetime, places: Mapping[int, tuple[Partition, int]]
+        self, numbers: Numbers | Sequence[int], at: datetime, unfinished: Mapping[int, tuple[Partition, int]]
     ) -> None:
-        """Note ids that the lake holds since `at`; call in order of `at`.
+        """Add ids that the lake has since the time `at`; call in order of `at`.
 
-        `places` holds those of a batch that was cut off: the line of such an id will come again, from that position.
+        `unfinished` are ids of batches that were cut off, with partition and offset: their lines come again from there.
         """
         generation = self._current(at)
         if isinstance(numbers, np.ndarray):
@@ -78,10 +78,12 @@ class DuplicateWindow:
         else:
             for number in numbers:
                 generation.add(number)
-        generation.unfinished.update({number: (place[0].app_id, place[1]) for number, place in places.items()})
+        generation.unfinished.update(
+            {number: (partition.app_id, offset) for number, (partition, offset) in unfinished.items()}
+        )
 
     def is_duplicate(self, number: int, app_id: str, offset: int, at: datetime) -> bool:
-        """Whether a line with this id was seen before, at another position; it counts as seen from now on."""
+        """Whether a line with this id was seen before at another offset; from now on the id counts as seen."""
         current = self._current(at)
         first = None
         for generation in self._generations:
@@ -109,7 +111,7 @@ class DuplicateWindow:
 
 
 class _Generation:
-    """Ids that arrived in one quarter of the window: the newest in a set, the others sorted in two columns."""
+    """Ids that arrived in one quarter of the window: the newest ones in a set, the others in two sorted columns."""
 
     def __init__(self, ends_at: datetime, forgotten_at: datetime) -> None:
         self.ends_at = ends_at
@@ -148,7 +150,7 @@ class _Generation:
         self._upper = self._sorted[:, 0].data
         self._lower = self._sorted[:, 1].data
         self._count = len(numbers)
-        # Nearly all lines are new: a bit for the lowest digits of each id answers them without bisection.
+        # Nearly all ids are new: one bit for the lowest digits of each known id shows that without bisection.
         self._slots = (1 << (_BITS_OF_AN_ID * self._count).bit_length()) - 1
         taken = np.zeros(max(self._slots + 1, 8), np.bool_)
         taken[self._sorted[:, 1] & np.uint64(self._slots)] = True

@@ -1,4 +1,4 @@
-"""Where a line stands in its source."""
+"""Position of a line: the partition of a source, and the offset in it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from lake import SourceKind
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A part of a source whose lines have one order: a file, a Kafka partition, one run of the HTTP endpoint.
+    """A part of a source whose lines are in order: a file, a Kafka partition, one run of the HTTP endpoint.
 
-    `kind` is file, http or kafka, `name` what a person calls it (a path, a topic), `key` what tells it from all other
-    partitions of that kind, also after the file under that name was replaced.
+    `kind` is file, http or kafka. `name` is the path or topic. `key` identifies the partition among all of that kind,
+    also after the file of that name was replaced.
     """
 
     kind: str
@@ -22,28 +22,29 @@ class Partition:
 
     @property
     def app_id(self) -> str:
-        """Name under which tables remember how far they have this partition."""
+        """Name of this partition in the transaction logs of the tables, which keep its committed offset."""
         if self.kind == SourceKind.KAFKA:
             return f"{self.name}-{self.key}"
         return f"{self.kind}:{self.key}"
 
     @property
     def start(self) -> int:
-        """Position before anything was taken. Kafka counts messages from 0, the others say where a line ends."""
+        """Offset before the first line. Kafka counts messages from 0; for the others an offset is the end of a line."""
         return -1 if self.kind == SourceKind.KAFKA else 0
 
     def source(self, offset: int) -> dict[str, str | int]:
-        """Give the `source` column of a row that came from here; `offset` is its piece's."""
+        """Return the value of the column `source` for a row of this partition; `offset` is that of its piece."""
         return {"kind": self.kind, "name": self.name, "partition": self.key, "offset": offset}
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What a source hands over at once: a line, a Kafka message's value, an HTTP body's line.
+    """One item that a source delivers: a line of a file, the value of a Kafka message, a line of an HTTP body.
 
-    `offset` is the message's own in Kafka, else the position after the line. `begin` is the `offset` before it, from
-    which the source can be read again. `problem` is set where the source itself could not read on, as a reason and a
-    message; `raw` is then what it had. `record` is set for a signal that is no log line: it is taken as it is.
+    `offset` is that of the message in Kafka, else the position after the line. `begin` is the `offset` of the piece
+    before, from which the source can be read again. `problem` is a reason and a message if the source could not read
+    on; `raw` is then the part that it had read. `record` is set for a signal that is not a log line: it is stored as
+    it is.
     """
 
     partition: Partition

@@ -1,4 +1,4 @@
-"""The rows of one table on their way: tuples while they are few, Arrow as soon as they are some megabytes."""
+"""Rows for one table, kept in memory until the commit: tuples at first, then Arrow batches of some megabytes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lake import TableSpec
 _BYTES_AS_TUPLES = 2 << 20
 
 
-class Place(NamedTuple):
-    """Where a row's line stands, and the number of its id; None for one that cannot be a duplicate."""
+class RowPosition(NamedTuple):
+    """Partition and offset of a row's line, and the number of its id; None for a line that cannot be a duplicate."""
 
     partition: Partition
     offset: int
@@ -24,15 +24,15 @@ class Place(NamedTuple):
 
 
 class TableRows:
-    """Rows for one table, in the order in which they came, without `ingested_at`, which they get at the end.
+    """Rows for one table, in order of arrival; `ingested_at` is added at the commit.
 
-    Python's text takes up to four times the memory of Arrow's, so only the last of the rows are tuples.
+    A string of Python takes up to four times the memory of one of Arrow, so only the newest rows are tuples.
     """
 
     def __init__(self, spec: TableSpec, names: Sequence[str]) -> None:
-        """`names` are those of a tuple's values; columns that are not among them are null."""
+        """`names` are the columns of a tuple; all other columns of the table are null."""
         self.spec = spec
-        self.places: list[Place] = []
+        self.positions: list[RowPosition] = []
         self.dropped: set[int] = set()
         self._names = names
         self._tuples: list[tuple[Any, ...]] = []
@@ -40,20 +40,20 @@ class TableRows:
         self._batches: list[pa.RecordBatch] = []
         self._schema = pa.schema([f for f in spec.schema if f.name != "ingested_at"])
 
-    def add(self, place: Place, values: tuple[Any, ...], size: int) -> None:
-        """Add a row; `size` is about its bytes."""
-        self.places.append(place)
+    def add(self, position: RowPosition, values: tuple[Any, ...], size: int) -> None:
+        """Add a row; `size` is its approximate number of bytes."""
+        self.positions.append(position)
         self._tuples.append(values)
         self._tuple_bytes += size
         if self._tuple_bytes >= _BYTES_AS_TUPLES:
             self._pack()
 
     def app_ids(self) -> set[str]:
-        """The sources of the rows."""
-        return {partition.app_id for partition in {place.partition for place in self.places}}
+        """The `app_id` of every partition that the rows came from."""
+        return {partition.app_id for partition in {position.partition for position in self.positions}}
 
     def as_arrow(self, wanted: Callable[[int], bool], now: datetime) -> Iterator[pa.RecordBatch]:
-        """Give the rows whose place in the order is `wanted`, in the table's schema, some megabytes at a time."""
+        """Yield the rows whose index is `wanted`, in the table's schema, some megabytes at a time."""
         self._pack()
         begin = 0
         for batch in self._batches:
@@ -72,9 +72,9 @@ class TableRows:
         if not self._tuples:
             return
         columns = dict(zip(self._names, zip(*self._tuples, strict=True), strict=True))
-        places = self.places[-len(self._tuples) :]
+        positions = self.positions[-len(self._tuples) :]
         arrays = [
-            _sources(places, f.type) if f.name == "source" else _array(columns.get(f.name), f.type, len(places))
+            _sources(positions, f.type) if f.name == "source" else _array(columns.get(f.name), f.type, len(positions))
             for f in self._schema
         ]
         self._batches.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
@@ -90,7 +90,7 @@ def _array(values: Sequence[Any] | None, kind: pa.DataType, length: int) -> pa.A
 
 
 def _list_of_structs(lists: Sequence[list[dict[str, Any]] | None], kind: pa.ListType) -> pa.Array:
-    """Arrow's own way through a list of dicts takes several times as long."""
+    """Build the array column by column: `pa.array` on lists of dicts takes several times as long."""
     items = list(chain.from_iterable(item for item in lists if item))
     fields = list(kind.value_type)
     structs = pa.StructArray.from_arrays(
@@ -100,12 +100,12 @@ def _list_of_structs(lists: Sequence[list[dict[str, Any]] | None], kind: pa.List
     return pa.ListArray.from_arrays(ends, structs, type=kind, mask=pa.array([item is None for item in lists]))
 
 
-def _sources(places: Iterable[Place], kind: pa.StructType) -> pa.Array:
-    rows = list(places)
+def _sources(positions: Iterable[RowPosition], kind: pa.StructType) -> pa.Array:
+    rows = list(positions)
     columns = {
-        "kind": [place.partition.kind for place in rows],
-        "name": [place.partition.name for place in rows],
-        "partition": [place.partition.key for place in rows],
-        "offset": [place.offset for place in rows],
+        "kind": [position.partition.kind for position in rows],
+        "name": [position.partition.name for position in rows],
+        "partition": [position.partition.key for position in rows],
+        "offset": [position.offset for position in rows],
     }
     return pa.StructArray.from_arrays([pa.array(columns[f.name], f.type) for f in kind], fields=list(kind))

@@ -1,4 +1,4 @@
-"""What one process has committed since it started, as its own metrics tell it."""
+"""Statistics of the commits of one process since its start, for its metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an entry becomes: a row of `parsed_logs`, a row of `user_signals`, a rejection, or just a count."""
+"""Records that an entry becomes: a row of `parsed_logs` or `user_signals`, a rejection, or only a count."""
 
 from __future__ import annotations
 

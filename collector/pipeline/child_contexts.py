@@ -1,4 +1,4 @@
-"""Contexts of an application that shows none: they stand in the prompt of the model call that it made."""
+"""Contexts of an application that logs none: they are found in the prompt of the model call that it made."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ Contexts = list[dict[str, Any]]
 _OVERHEAD_BYTES = 200
 
 
-class RecentChildren:
-    """Contexts of the recent calls that other calls made, by the caller's span; bounded by their size.
+class RecentChildContexts:
+    """Contexts of recent child calls, by the span of their parent; the oldest are dropped above `max_bytes`.
 
     Core logs a call after its answer, so a child's line normally comes before its parent's.
     """
@@ -21,7 +21,7 @@ class RecentChildren:
         self._contexts: OrderedDict[tuple[str, str], tuple[Contexts, int]] = OrderedDict()
 
     def remember(self, trace_id: str, parent_span_id: str, contexts: Contexts) -> None:
-        """Keep what the child of this span had in its prompt; a later child of the same span replaces an earlier."""
+        """Keep the contexts of a child of this span; a later child of the same span replaces an earlier one."""
         self._forget((trace_id, parent_span_id))
         size = _OVERHEAD_BYTES + sum(map(_size, contexts))
         self._contexts[trace_id, parent_span_id] = (contexts, size)
@@ -30,7 +30,7 @@ class RecentChildren:
             self._forget(next(iter(self._contexts)))
 
     def contexts_for(self, trace_id: str, span_id: str) -> Contexts | None:
-        """Give the contexts in the prompt of the last child of this span; None where none is remembered."""
+        """Return the contexts in the prompt of the last child of this span; None if no child is kept."""
         found = self._contexts.get((trace_id, span_id))
         return None if found is None else found[0]
 

@@ -1,4 +1,4 @@
-"""From delivered pieces to rows in the lake: split, parse, redact, drop what came before, fill in contexts, commit."""
+"""Pipeline from delivered pieces to rows in the lake: split, parse, redact, drop duplicates, add contexts, commit."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from collector.commit.committed_offsets import CommittedOffset, CommittedOffsets
 from collector.commit.concurrent_collectors import rejection_id
 from collector.commit.duplicates import DuplicateWindow, id_number
 from collector.commit.position import Partition, Piece
-from collector.commit.table_rows import Place
+from collector.commit.table_rows import RowPosition
 from collector.metrics.commit_stats import Meter
 from collector.parsing import Filtered, LogRecord, Record, Rejection, SignalRecord, parse_piece, split_entries
-from collector.pipeline.child_contexts import RecentChildren
+from collector.pipeline.child_contexts import RecentChildContexts
 from collector.pipeline.new_deployments import NewDeploymentLimit, setting_of
 from collector.pipeline.settings import PipelineSettings
-from collector.pipeline.warm_start import RecentIds, recent_children
+from collector.pipeline.warm_start import RecentIds, recent_child_contexts
 from collector.redaction import Redactor
 from lake import (
     OUTRANKED_BY_CHILD,
@@ -40,16 +40,16 @@ from lake import (
 logger = logging.getLogger(__name__)
 
 _BYTES_OF_A_ROW = 500
-"""A row's least weight in a batch: many small lines are not a small batch."""
+"""Bytes that are counted for each row beside its line: many small lines need much memory, too."""
 
 
 class Collector:
-    """One open batch, at most one on its way into the lake, and what must be remembered across batches.
+    """Turns pieces into rows and commits them in batches: one batch is open, and at most one is being committed.
 
-    Sources in several threads may share one. Where a batch that is on its way fails, the next `add`, `flush_if_due` or
-    `flush` raises the error, and the batch is tried again by the call after that. After a LostRaceError all that is
-    open is given up: read every source again from `offset()`. What `settings.redaction` names is taken out of every
-    record before anything else sees it.
+    Sources in several threads may share a collector. If a commit in the background fails, the next `add`,
+    `flush_if_due` or `flush` raises the error, and the call after that tries the batch again. After a LostRaceError all
+    uncommitted batches are dropped: read every source again from `offset()`. Every record is redacted as
+    `settings.redaction` says before the duplicate check and before anything of it is stored.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Collector:
         *,
         recover: bool = True,
     ) -> None:
-        """Read from the lake what must be remembered; with `recover` false that is left to `prepare`."""
+        """Read recent ids and contexts from the lake; with `recover` false `prepare` does that."""
         self.lake = lake
         self.totals = Counts()
         self.meter = Meter(clock(), monotonic)
@@ -84,33 +84,32 @@ class Collector:
 
     @property
     def settings(self) -> PipelineSettings:
-        """How lines become rows."""
+        """The settings that the collector was created with."""
         return self._settings
 
     @property
     def open_batches(self) -> tuple[Batch, ...]:
-        """The batches that are not committed yet, for its metrics: they are only looked at, without a lock."""
+        """The batches that are not committed yet, for the metrics; they are read without a lock."""
         commit = self._background_commit
         batches = (self._batch, None if commit is None else commit.batch, self._failed)
         return tuple(batch for batch in batches if batch is not None)
 
     @property
     def problem(self) -> Exception | None:
-        """What the lake answered to the last commit, or look at what is there, if it failed; without a lock."""
+        """Error of the last commit, or of reading recent ids and contexts, if it failed; read without a lock."""
         return self._unrecovered or self.meter.problem
 
     def prepare(self) -> None:
-        """Read from the lake what must be remembered before a source is read, if that has not been done."""
+        """Read recent ids and contexts from the lake, if that has not been done. Call it before a source is read."""
         with self._lock:
             self._recover()
 
     def add(self, piece: Piece) -> list[Rejection]:
-        """Take a piece into the open batch; send off what is there first if it is full or old.
+        """Add a piece to the open batch and return its rejections; a full or old batch is sent to be committed first.
 
-        Gives the rejections among what the piece became.
-        When a commit fails its error is raised and the piece is not taken, so that memory stays bounded: to the open
-        batch and the one before it. Raises LostRaceError where the piece is not the next of its partition: a batch has
-        been given up, and the source must be read again from `offset()`.
+        If a commit has failed, its error is raised and the piece is not added, so that memory is bounded by two
+        batches. Raises LostRaceError if the piece is not the next one of its partition: a batch was dropped, and the
+        source must be read again from `offset()`.
         """
         with self._lock:
             self.flush_if_due()
@@ -120,23 +119,20 @@ class Collector:
             self._batch.bytes += len(piece.raw)
             records = self._records(piece)
             for record in records:
-                self._take(piece, record, len(piece.raw) // len(records), section)
+                self._put(piece, record, len(piece.raw) // len(records), section)
             section.offset = piece.offset
             section.exhausted_size = None
             return [record for record in records if isinstance(record, Rejection)]
 
     def commit(self, pieces: Iterable[Piece]) -> list[list[Rejection]]:
-        """Take pieces and commit them; what becomes of other sources' lines meanwhile cannot concern them.
-
-        Gives for each piece the rejections among what it became.
-        """
+        """Add pieces and commit them under one lock; return the rejections of each piece."""
         with self._lock:
             rejections = [self.add(piece) for piece in pieces]
             self.flush()
             return rejections
 
     def offset(self, partition: Partition) -> int:
-        """Position after the last line that was taken from this partition, committed or not."""
+        """Offset of the last piece that was added from this partition, committed or not."""
         with self._lock:
             self._recover()
             for batch in (self._batch, self._background_commit and self._background_commit.batch, self._failed):
@@ -145,19 +141,19 @@ class Collector:
             return self.committed_offsets.offset(partition)
 
     def refresh(self, *partitions: Partition) -> None:
-        """Look in the lake how far these partitions are, before reading on what another collector may have read."""
+        """Read the committed offsets of these partitions from the lake, as another collector may have read on."""
         with self._lock:
             self._recover()
             self.committed_offsets.refresh(*partitions)
 
-    def exhausted(self, partition: Partition, end: int, size: int) -> None:
-        """Note that a file of this size was read to its end, which is the position `end`; raises as `add` does."""
+    def record_end_of_file(self, partition: Partition, end: int, size: int) -> None:
+        """Record that a file of this size was read to its end, at the offset `end`; raises as `add` does."""
         with self._lock:
             self._require_next(partition, end)
             self._section(partition).exhausted_size = size
 
     def flush_if_due(self) -> None:
-        """Send the open batch on its way if it holds enough or has waited enough.
+        """Commit the open batch in the background if it is full or old.
 
         A full batch waits until the one before it is committed.
         """
@@ -176,10 +172,10 @@ class Collector:
                 self._commit_in_background(batch)
 
     def flush(self) -> Counts:
-        """Commit all that was taken and give its counts. After an error it stays, to be tried again.
+        """Commit all pieces that were added and return their counts. After an error they are kept for the next try.
 
-        Raises LostRaceError where another collector reads the same source: all is then given up, since the other one
-        has it, and the next line is read from where the lake says.
+        Raises LostRaceError if another collector reads the same source: the batches are then dropped, and the source
+        must be read again from `offset()`.
         """
         with self._lock:
             self._recover()
@@ -197,7 +193,7 @@ class Collector:
         except LostRaceError:
             self._give_up()
             raise
-        return self._note(batch)
+        return self._record_commit(batch)
 
     def _commit_in_background(self, batch: Batch) -> None:
         checkpoint, now = self._checkpoint, self._clock()
@@ -208,29 +204,29 @@ class Collector:
             self._finish_background_commit()
 
     def _finish_background_commit(self) -> Counts:
-        """Wait for the batch that is on its way, and take down what became of it."""
+        """Wait for the commit in the background and record its result."""
         if self._background_commit is None:
             return Counts()
         error, batch = self._background_commit.wait(), self._background_commit.batch
         self._background_commit = None
         if error is None:
-            return self._note(batch)
+            return self._record_commit(batch)
         if isinstance(error, LostRaceError):
             self._give_up()
         else:
             self._failed = batch
         raise error
 
-    def _note(self, batch: Batch) -> Counts:
-        """Take down that a batch is in the lake, and what other collectors were found to have there."""
+    def _record_commit(self, batch: Batch) -> Counts:
+        """Record that a batch is committed, and which lines of other collectors were found."""
         for partition, section in batch.sections.items():
             self.committed_offsets.advance(partition, CommittedOffset(section.offset, section.exhausted_size))
         for found in self._checkpoint.take_stored_by_others():
             self.committed_offsets.refresh(*{partition for partition, _ in found.values()})
             committed = self.committed_offsets
-            places = {number: place for number, place in found.items() if place[1] > committed.offset(place[0])}
-            finished = [number for number in found if number not in places]
-            self._duplicates.remember(finished, self._clock(), places)
+            unfinished = {number: at for number, at in found.items() if at[1] > committed.offset(at[0])}
+            finished = [number for number in found if number not in unfinished]
+            self._duplicates.remember(finished, self._clock(), unfinished)
         counts = batch.counts()
         self.totals += counts
         self.meter.note(batch, self._clock())
@@ -244,26 +240,26 @@ class Collector:
         self._batch = Batch(self._monotonic())
 
     def _recover(self) -> None:
-        """Read from the lake what must be remembered, at the start and where a race was lost."""
+        """Read recent ids and contexts from the lake, at the start and after a lost race."""
         if not self._must_recover:
             return
         try:
-            self._remember_anew()
+            self._load_state()
         except Exception as error:
             self._unrecovered = error
             raise
         self._unrecovered = None
 
-    def _remember_anew(self) -> None:
+    def _load_state(self) -> None:
         now, window = self._clock(), timedelta(hours=self._settings.duplicate_window_hours)
-        committed, duplicates, children = CommittedOffsets(self.lake), DuplicateWindow(window), RecentChildren()
+        committed, duplicates, children = CommittedOffsets(self.lake), DuplicateWindow(window), RecentChildContexts()
         recent = RecentIds(now - window, now)
         recent.read(self.lake, committed)
         recent.fill(duplicates)
-        for child in recent_children(self.lake, committed, now - window):
+        for child in recent_child_contexts(self.lake, committed, now - window):
             children.remember(child["trace_id"], child["parent_span_id"], child["contexts"])
         self.committed_offsets, self._duplicates, self._children = committed, duplicates, children
-        self._checkpoint = Checkpoint(self.lake, recent.looks, window)
+        self._checkpoint = Checkpoint(self.lake, recent.seen, window)
         self._must_recover = False
 
     def _require_next(self, partition: Partition, begin: int | None) -> None:
@@ -275,7 +271,7 @@ class Collector:
         return section or self._batch.section(partition, self.offset(partition))
 
     def _records(self, piece: Piece) -> list[Record]:
-        """What a piece becomes; rows of a new deployment too many are rejections with the lines that they were."""
+        """Parse a piece into records; records of new deployments above the limit become rejections with their lines."""
         if piece.problem is not None:
             reason, message = piece.problem
             return [Rejection(reason=reason, message=message, raw=piece.raw)]
@@ -283,15 +279,15 @@ class Collector:
             read: list[Record] = [piece.record]
         else:
             read = parse_piece(piece.raw, self._settings.keep_raw_response, self._settings.project_origins)
-        refused = [place for place, record in enumerate(read) if not self._admits(record, piece.record is not None)]
+        refused = [index for index, record in enumerate(read) if not self._admits(record, piece.record is not None)]
         if not refused:
             return read
         entries = [piece.raw] if len(read) == 1 else split_entries(piece.raw)
         message = f"more new deployments came within an hour than {setting_of(piece.record is not None)} allows"
-        for place in refused:
-            deployment = _deployment_of(read[place])
-            read[place] = Rejection(
-                reason=RejectionReason.TOO_MANY_DEPLOYMENTS, message=message, raw=entries[place], deployment=deployment
+        for index in refused:
+            deployment = _deployment_of(read[index])
+            read[index] = Rejection(
+                reason=RejectionReason.TOO_MANY_DEPLOYMENTS, message=message, raw=entries[index], deployment=deployment
             )
         return read
 
@@ -301,8 +297,8 @@ class Collector:
             return True
         return self._new_deployments.admits(deployment, is_signal=is_signal)
 
-    def _take(self, piece: Piece, record: Record, size: int, section: Section) -> None:
-        """Bring one record to where it ends: a table, or just a count."""
+    def _put(self, piece: Piece, record: Record, size: int, section: Section) -> None:
+        """Put one record into the open batch, or only count it."""
         size += _BYTES_OF_A_ROW
         section.counts.lines += 1
         self._batch.bytes += _BYTES_OF_A_ROW
@@ -314,22 +310,22 @@ class Collector:
         if isinstance(record, LogRecord) and record.kind in self._settings.leave_out:
             section.counts.filtered += 1
             return
-        place = Place(piece.partition, piece.offset, _number(record, piece))
-        if place.number is not None and self._duplicates.is_duplicate(
-            place.number, piece.partition.app_id, piece.offset, self._clock()
+        position = RowPosition(piece.partition, piece.offset, _number(record, piece))
+        if position.number is not None and self._duplicates.is_duplicate(
+            position.number, piece.partition.app_id, piece.offset, self._clock()
         ):
             section.counts.duplicates += 1
         elif isinstance(record, Rejection):
             values = (*msgspec.structs.astuple(record), self._clock().date())
-            self._batch.put(REJECTED, None, place, values, size)
+            self._batch.put(REJECTED, None, position, values, size)
             section.counts.rejected += 1
             section.reasons[record.reason] += 1
         elif isinstance(record, SignalRecord):
-            self._batch.put(USER_SIGNALS, record.deployment, place, msgspec.structs.astuple(record), size)
+            self._batch.put(USER_SIGNALS, record.deployment, position, msgspec.structs.astuple(record), size)
             section.counts.signals += 1
         else:
             record = self._join_children(record)
-            self._batch.put(PARSED_LOGS, record.deployment, place, msgspec.structs.astuple(record), size)
+            self._batch.put(PARSED_LOGS, record.deployment, position, msgspec.structs.astuple(record), size)
             section.counts.stored += 1
             if section.newest_requested_at is None or record.requested_at > section.newest_requested_at:
                 section.newest_requested_at = record.requested_at
@@ -345,17 +341,17 @@ class Collector:
 
 
 def _deployment_of(record: Record) -> str | None:
-    """The deployment whose tables a record goes to; None where it goes to none, or to those of no deployment."""
+    """Deployment whose tables the record is stored in; None if it is not stored or belongs to no deployment."""
     return record.deployment if isinstance(record, LogRecord | SignalRecord) else None
 
 
 def _number(record: LogRecord | SignalRecord | Rejection, piece: Piece) -> int | None:
-    """Number of the id by which a line that comes again is known."""
+    """Number of the id by which a duplicate of the line is found; None if the line cannot be a duplicate."""
     if isinstance(record, LogRecord):
         return id_number(record.event_id)
     if isinstance(record, SignalRecord):
         return id_number(record.signal_id)
-    # What has a position comes once; a sender over HTTP repeats all that it got no answer for.
+    # Lines of files and Kafka have stable offsets; a sender over HTTP repeats each request that got no answer.
     if piece.partition.kind != SourceKind.HTTP:
         return None
     return id_number(rejection_id(record.raw))

@@ -10,13 +10,13 @@ from lake import Kind, Origin
 
 
 class PipelineSettings(BaseModel):
-    """How lines become rows, and when they are committed.
+    """Settings of the pipeline.
 
     A batch is committed when it holds `flush_bytes` of lines or is `flush_seconds` old. A line that comes again within
     `duplicate_window_hours` is counted and not stored. Lines of the kinds in `leave_out` are counted as filtered. The
-    response as Core logged it, most of a line's bytes, is stored only with `keep_raw_response`. `project_origins` says
-    for some projects what their requests are; those of all others are production. Of deployments that the lake does
-    not have yet at most `new_deployments_per_hour` are taken up.
+    response as Core logged it, most of a line's bytes, is stored only with `keep_raw_response`. `project_origins` maps
+    projects to the origin of their requests; the origin of all other projects is production. At most
+    `new_deployments_per_hour` deployments that the lake does not have yet are added to it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,4 +1,4 @@
-"""What a collector that starts, or has lost a race, must know of the time before: read from the lake's own rows."""
+"""State that a collector needs at its start or after a lost race: recent ids and child contexts, read from the lake."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 
 from collector.commit.batch import TableKey
 from collector.commit.committed_offsets import CommittedOffsets
-from collector.commit.concurrent_collectors import Look, as_integers, id_columns, look, numbers_of
+from collector.commit.concurrent_collectors import SeenState, as_integers, current_state, id_columns, numbers_of
 from collector.commit.duplicates import DuplicateWindow, Numbers
 from collector.commit.position import Partition
 from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, ContextsOrigin, Lake, SourceKind
@@ -24,25 +24,25 @@ _MOST_CHILDREN = 2_000
 
 
 class RecentIds:
-    """The ids of all rows and signals, and of rejections over HTTP, that came since a time; 24 bytes an id."""
+    """Ids of the rows, signals and HTTP rejections that were stored since a time; 24 bytes for each id."""
 
     def __init__(self, since: datetime, now: datetime) -> None:
-        self.looks: dict[TableKey, Look] = {}
+        self.seen: dict[TableKey, SeenState] = {}
         self._since, self._now = since, now
         self._step = max((now - since) / _PERIODS, timedelta(microseconds=1))
         self._periods: list[list[Numbers]] = [[] for _ in range(_PERIODS)]
         self._unfinished: dict[int, tuple[Partition, int]] = {}
 
     def read(self, lake: Lake, committed: CommittedOffsets) -> None:
-        """Read them from every table; `looks` then tells how much of each was seen."""
+        """Read the ids from every table; `seen` then has the state of each table at that time."""
         keys: list[TableKey] = [(REJECTED, None)]
         for deployment in lake.deployments():
             keys += [(PARSED_LOGS, deployment), (USER_SIGNALS, deployment)]
         for key in keys:
             table = lake.table(*key)
-            # Looked at before it is read: rows that come in between are then only seen twice.
-            self.looks[key] = look(table)
-            if self.looks[key].version is None:
+            # Taken before the rows are read: rows that are added in between are then read twice, and none is missed.
+            self.seen[key] = current_state(table)
+            if self.seen[key].version is None:
                 continue
             where = ds.field("ingested_at") >= self._since
             if key[0] is REJECTED:
@@ -54,7 +54,7 @@ class RecentIds:
                     self._take(numbers_of(key[0], batch["id"]), batch, committed)
 
     def fill(self, window: DuplicateWindow) -> None:
-        """Hand them to a window, oldest first, and forget them."""
+        """Move the ids to a duplicate window, oldest first."""
         for number, parts in enumerate(self._periods):
             if parts:
                 numbers = np.concatenate(parts)
@@ -77,11 +77,11 @@ class RecentIds:
             self._unfinished[number] = (Partition(kind, name, key), offset)
 
 
-def recent_children(lake: Lake, committed: CommittedOffsets, since: datetime) -> list[dict[str, Any]]:
-    """Give trace_id, parent_span_id and contexts of the calls that came last with chunks in their prompt.
+def recent_child_contexts(lake: Lake, committed: CommittedOffsets, since: datetime) -> list[dict[str, Any]]:
+    """Return trace_id, parent_span_id and contexts of the newest calls with contexts in their prompt.
 
-    They are at most 2,000, in the order in which they came. Calls of a batch that was cut off are not among them: their
-    lines come again.
+    There are at most 2,000, in order of arrival. Calls of a batch that was cut off are left out: their lines come
+    again.
     """
     is_child = (ds.field("contexts_origin") == ContextsOrigin.PROMPT) & (ds.field("ingested_at") >= since)
     is_child &= ds.field("parent_span_id").is_valid() & ds.field("trace_id").is_valid()
@@ -93,7 +93,7 @@ def recent_children(lake: Lake, committed: CommittedOffsets, since: datetime) ->
     newest = _newest(pa.concat_tables(found)) if found else None
     if newest is None or not newest.num_rows:
         return []
-    order = {event_id: place for place, event_id in enumerate(newest["id"].to_pylist())}
+    order = {event_id: index for index, event_id in enumerate(newest["id"].to_pylist())}
     columns = ["event_id", "trace_id", "parent_span_id", "contexts"]
     where = (
         is_child & (ds.field("ingested_at") >= pc.min(newest["ingested_at"])) & ds.field("event_id").isin(list(order))
@@ -120,7 +120,7 @@ def _is_unfinished(rows: pa.RecordBatch, committed: CommittedOffsets) -> npt.NDA
     keys = pc.binary_join_element_wise(
         *(rows[name].cast(pa.string()) for name in ("kind", "name", "partition")), "\0"
     ).dictionary_encode()
-    # Only the last may hold a NUL: it can be the name of a deployment, which a client writes.
+    # Only the last part may contain a NUL: it can be the name of a deployment, which a client chooses.
     reached = np.array(
         [committed.offset(Partition(*key.split("\0", 2))) for key in keys.dictionary.to_pylist()], dtype=np.int64
     )

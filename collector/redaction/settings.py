@@ -1,4 +1,4 @@
-"""What can be set for redaction."""
+"""Settings of redaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a candidate means once its texts are known: a value, a confidence, and why."""
+"""Meaning of a candidate, found from its texts: a value, a confidence, and the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be set for the signals that are read from the traffic."""
+"""Settings of the signals that are read from the traffic."""
 
 from __future__ import annotations
 

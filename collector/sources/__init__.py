@@ -1,1 +1,1 @@
-"""Where lines come from: each source hands over pieces with their positions."""
+"""Sources of lines: each delivers pieces with their offsets."""

@@ -79,7 +79,7 @@ def rows_of(corpus: Corpus) -> Iterator[dict[str, Any]]:
 
 
 def test_every_line_is_accounted_for(corpus: Corpus) -> None:
-    """Each line is a row, a signal or a rejection, two glued lines are two, and `batches` counts the same."""
+    """Each line is a row, a signal or a rejection, two glued lines are two, and `_batches` counts the same."""
     logs = [place(row["source"]) for row in rows_of(corpus)]
     signals = [
         place(source)

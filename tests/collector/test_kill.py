@@ -80,7 +80,7 @@ def assert_same(root: Path, undisturbed: Path) -> None:
 
 
 def test_the_undisturbed_run_accounts_for_every_line(undisturbed: tuple[Path, int]) -> None:
-    """What the other tests compare with holds rows of every kind, and its counts in `batches` add up."""
+    """What the other tests compare with holds rows of every kind, and its counts in `_batches` add up."""
     root, appends = undisturbed
     assert appends > 40
     counted = committed_counts(root)

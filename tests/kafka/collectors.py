@@ -85,7 +85,7 @@ class Collectors:
                 wait_for(lambda: self.rows() >= count, _STUCK_SECONDS)
 
     def assert_exactly_once(self, count: int) -> None:
-        """Every span is in the lake once, and `batches` counts every line once."""
+        """Every span is in the lake once, and `_batches` counts every line once."""
         spans = Counter(self.lake.table(PARSED_LOGS, "rag-app").read(["span_id"])["span_id"].to_pylist())
         assert len(spans) == count
         assert set(spans.values()) == {1}

@@ -1,4 +1,4 @@
-"""What every line of Core says, whatever was called: who, what, when, and under which ids."""
+"""Members that every line of Core has, for any kind of call: caller, deployment, times and ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was called: the kind of a call and its deployment, as the path of its URI tells them."""
+"""Kind of a call and its deployment, found from the path of its URI."""
 
 from __future__ import annotations
 

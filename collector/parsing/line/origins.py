@@ -1,4 +1,4 @@
-"""What made a request, as far as its line tells: people's own use, or an evaluation, a replay, a judge, a test."""
+"""Origin of a request, as far as its line shows it: people's own use, an evaluation, a replay, a judge, or a test."""
 
 from __future__ import annotations
 

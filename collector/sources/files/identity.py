@@ -1,11 +1,13 @@
-"""What tells one log file from all others, also after it was moved, packed, cut short or written anew.
+"""Identity of a log file, also after the file was renamed, compressed, truncated or rewritten.
 
-A file is its name and its first line: a name that is used again is a new file. So is one under its old name and with
-its old first line that got shorter, or whose committed position no longer follows a line's end (a `generation`).
+A file is identified by its name and its first line: if a name is used again with another first line, it is a new file.
+With the same first line it is also a new file (a new `generation`) if it got shorter, or if the committed offset is no
+longer just after the end of a line.
 
-A file that rests or leaves its name is also known by its content (`collector.sources.files.contents`). A file under
-another name that begins with a known content is read from there on, be it plain or packed. Two files that differ
-anywhere in it are two, but for one chance in 2^32 where first line and length are equal.
+A file that is no longer written, or was renamed, is also identified by its content (see
+`collector.sources.files.contents`). A file of another name that begins with a known content is read from the end of
+that content, plain or compressed. Files with different contents are never taken for one, except with probability 2^-32
+if their first lines and lengths are equal.
 """
 
 from __future__ import annotations

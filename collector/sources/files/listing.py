@@ -1,4 +1,4 @@
-"""Which log files there are: globs, folders and paths, on a local disk or an object store."""
+"""Listing of log files: globs, folders and paths, on a local disk or an object store."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ class FileSource:
         if not self._read_on(file, collector, stop):
             return
         if file.offset != before:
-            collector.exhausted(file.partition, file.offset, file.size_at_end())
+            collector.record_end_of_file(file.partition, file.offset, file.size_at_end())
         file.remember_content(contents)
         if self._rests(file.modified_at()) and collector.committed_offsets.offset(file.partition) == file.offset:
             self._tails.let_go(file)
@@ -180,7 +180,7 @@ class FileSource:
         collector, listed = contents.collector, file.listed
         was_finished = collector.committed_offsets.is_exhausted(file.partition, listed.size)
         if not was_finished:
-            collector.exhausted(file.partition, file.offset, file.size_at_end())
+            collector.record_end_of_file(file.partition, file.offset, file.size_at_end())
         rested = self._rests(listed.modified_at)
         if rested and not (was_finished and contents.begins_as_known(file.first_line.raw)):
             file.remember_content(contents)

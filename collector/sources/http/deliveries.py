@@ -1,4 +1,4 @@
-"""What came over HTTP and waits for the lake: bounded in bytes, and many requests to a commit."""
+"""Items that came over HTTP and wait for the lake: bounded in bytes, many requests in one commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the group's business must not wait for: taking fetched values into the collector, and its commits."""
+"""Background thread that feeds Kafka records to the collector and commits, so that poll() never delays heartbeats."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lake import BATCHES, LostRaceError, SourceKind, log_failure
 
 logger = logging.getLogger(__name__)
 
-Place = tuple[str, int]
+KafkaPartition = tuple[str, int]
 """Topic and number of a partition."""
 Value = tuple[int, bytes]
 """A message's offset and value."""
@@ -24,20 +24,20 @@ _IDLE_SECONDS = 0.2
 _RETRY_SECONDS = 1.0
 
 
-def partition_of(place: Place) -> Partition:
+def partition_of(topic_partition: KafkaPartition) -> Partition:
     """Give the partition as the collector and the lake know it."""
-    return Partition(SourceKind.KAFKA, place[0], str(place[1]))
+    return Partition(SourceKind.KAFKA, topic_partition[0], str(topic_partition[1]))
 
 
 @dataclass
 class _Job:
-    """Something to be done in the order of arrival; `values` are taken, `places` are located, neither is a flush."""
+    """A job, done in order of arrival: adds `values`, or locates `topic_partitions`, or flushes if neither is set."""
 
-    place: Place | None = None
+    topic_partition: KafkaPartition | None = None
     begin: int = -1
     values: Sequence[Value] = ()
     bytes: int = 0
-    places: frozenset[Place] = frozenset()
+    topic_partitions: frozenset[KafkaPartition] = frozenset()
     done: threading.Event = field(default_factory=threading.Event)
 
 
@@ -55,16 +55,16 @@ class LakeWriter:
         self._jobs: deque[_Job] = deque()
         self._dropped = 0
         self._closed = False
-        self._located: dict[Place, int] = {}
+        self._located: dict[KafkaPartition, int] = {}
         self._lost = False
         self._failing = False
         self._lines_before_failure = 0
         self._queued_bytes = 0
-        self._taken: dict[Place, deque[tuple[int, int]]] = {}
+        self._taken: dict[KafkaPartition, deque[tuple[int, int]]] = {}
         self._thread = threading.Thread(target=self._run, name="kafka-lake-writer", daemon=True)
         self._thread.start()
 
-    def put(self, place: Place, begin: int, values: Sequence[Value]) -> None:
+    def put(self, topic_partition: KafkaPartition, begin: int, values: Sequence[Value]) -> None:
         """Have values of one partition taken, in the order of their offsets; `begin` is the offset before them.
 
         It is the last one that was put or located. Values that do not go on from what was taken are a loss.
@@ -72,16 +72,16 @@ class LakeWriter:
         size = sum(len(raw) for _, raw in values)
         with self._changed:
             self._queued_bytes += size
-            self._jobs.append(_Job(place, begin, values, size))
+            self._jobs.append(_Job(topic_partition, begin, values, size))
             self._changed.notify_all()
 
-    def locate(self, places: Iterable[Place]) -> None:
+    def locate(self, topic_partitions: Iterable[KafkaPartition]) -> None:
         """Find out how far the lake has these partitions, once what is open is committed; see `located`."""
         with self._changed:
-            self._jobs.append(_Job(places=frozenset(places)))
+            self._jobs.append(_Job(topic_partitions=frozenset(topic_partitions)))
             self._changed.notify_all()
 
-    def located(self) -> dict[Place, int]:
+    def located(self) -> dict[KafkaPartition, int]:
         """Hand over, once, the last offset that the lake has of partitions that were asked for; -1 for nothing."""
         with self._changed:
             located, self._located = self._located, {}
@@ -102,9 +102,9 @@ class LakeWriter:
         with self._changed:
             return self._queued_bytes + sum(size for taken in self._taken.values() for _, size in taken)
 
-    def committed(self, place: Place) -> int:
+    def committed(self, topic_partition: KafkaPartition) -> int:
         """Give the last offset that every table has; -1 for nothing."""
-        return self._collector.committed_offsets.offset(partition_of(place))
+        return self._collector.committed_offsets.offset(partition_of(topic_partition))
 
     def drop(self) -> None:
         """Forget all that was put and not taken; returns without waiting for the value that is being taken."""
@@ -145,10 +145,10 @@ class LakeWriter:
                 drop = self._dropped
             if job is None:
                 self._idle(drop)
-            elif job.place is not None:
-                self._take(job.place, job, drop)
-            elif job.places:
-                self._find(job.places, drop)
+            elif job.topic_partition is not None:
+                self._take(job.topic_partition, job, drop)
+            elif job.topic_partitions:
+                self._find(job.topic_partitions, drop)
             else:
                 self._try(self._collector.flush)
                 job.done.set()
@@ -162,12 +162,14 @@ class LakeWriter:
 
     def _require_taken(self) -> None:
         """See that what was taken is still there: a race that another source lost gives up the lines of all."""
-        for place, taken in self._taken.items():
-            if taken and self._collector.offset(partition_of(place)) < taken[-1][0]:
-                raise LostRaceError(f"lines of {place[0]}-{place[1]} were given up with those of another source")
+        for topic_partition, taken in self._taken.items():
+            if taken and self._collector.offset(partition_of(topic_partition)) < taken[-1][0]:
+                raise LostRaceError(
+                    f"lines of {topic_partition[0]}-{topic_partition[1]} were given up with those of another source"
+                )
 
-    def _take(self, place: Place, job: _Job, drop: int) -> None:
-        partition, begin, size = partition_of(place), job.begin, 0
+    def _take(self, topic_partition: KafkaPartition, job: _Job, drop: int) -> None:
+        partition, begin, size = partition_of(topic_partition), job.begin, 0
         for offset, raw in job.values:
             piece = Piece(partition, raw, offset, begin)
             if not self._until_done(lambda piece=piece: self._collector.add(piece), drop):  # type: ignore[misc]
@@ -178,25 +180,25 @@ class LakeWriter:
             if drop == self._dropped:
                 self._queued_bytes -= job.bytes
             if size:
-                self._taken.setdefault(place, deque()).append((begin, size))
+                self._taken.setdefault(topic_partition, deque()).append((begin, size))
 
-    def _find(self, places: frozenset[Place], drop: int) -> None:
+    def _find(self, topic_partitions: frozenset[KafkaPartition], drop: int) -> None:
         # Where another collector went on from here, the tables refuse what is open, and it is given up.
         if not self._until_done(self._collector.flush, drop):
             return
-        located: dict[Place, int] = {}
-        if self._until_done(lambda: located.update(self._look(places)), drop):
+        located: dict[KafkaPartition, int] = {}
+        if self._until_done(lambda: located.update(self._look(topic_partitions)), drop):
             with self._changed:
                 if drop == self._dropped:
                     self._located |= located
 
-    def _look(self, places: frozenset[Place]) -> dict[Place, int]:
-        partitions = {place: partition_of(place) for place in places}
+    def _look(self, topic_partitions: frozenset[KafkaPartition]) -> dict[KafkaPartition, int]:
+        partitions = {topic_partition: partition_of(topic_partition) for topic_partition in topic_partitions}
         progress = self._batches.progress(partition.app_id for partition in partitions.values())
         for partition in partitions.values():
             if partition.app_id in progress:
                 self._collector.committed_offsets.advance(partition, CommittedOffset(progress[partition.app_id], None))
-        return {place: self._collector.offset(partition) for place, partition in partitions.items()}
+        return {topic_partition: self._collector.offset(partition) for topic_partition, partition in partitions.items()}
 
     def _until_done(self, step: Callable[[], object], drop: int) -> bool:
         """Try until it works; False where it need not be done any more."""
@@ -254,7 +256,7 @@ class LakeWriter:
 
     def _settle(self) -> None:
         with self._changed:
-            for place, taken in self._taken.items():
-                committed = self.committed(place)
+            for topic_partition, taken in self._taken.items():
+                committed = self.committed(topic_partition)
                 while taken and taken[0][0] <= committed:
                     taken.popleft()

@@ -1,4 +1,4 @@
-"""What can be set for the Kafka source."""
+"""Settings of the Kafka source."""
 
 from __future__ import annotations
 

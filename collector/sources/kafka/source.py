@@ -15,7 +15,7 @@ from kafka.structs import OffsetAndMetadata
 
 from collector.pipeline.collector import Collector
 from collector.sources.kafka.client import connect, go_on_joining, known_topics
-from collector.sources.kafka.lake_writer import LakeWriter, Place, Value
+from collector.sources.kafka.lake_writer import KafkaPartition, LakeWriter, Value
 from collector.sources.kafka.settings import KafkaSettings
 
 logger = logging.getLogger(__name__)
@@ -60,11 +60,13 @@ class KafkaSource:
         """Why Kafka cannot be read, if so."""
         return self._outage.problem
 
-    def lag(self) -> dict[Place, int]:
+    def lag(self) -> dict[KafkaPartition, int]:
         """Messages that this member's partitions hold and the lake does not, by topic and partition number."""
         return {
-            (place.topic, place.partition): max(0, end - 1 - self._writer.committed(place))
-            for place, end in self._ends.copy().items()
+            (topic_partition.topic, topic_partition.partition): max(
+                0, end - 1 - self._writer.committed(topic_partition)
+            )
+            for topic_partition, end in self._ends.copy().items()
         }
 
     def waiting_bytes(self) -> int:
@@ -103,15 +105,15 @@ class KafkaSource:
                 "the lake took longer than %g s; what it has not is read by the partitions' new owner", seconds
             )
 
-    def assigned(self, consumer: KafkaConsumer, places: Collection[TopicPartition]) -> None:
+    def assigned(self, consumer: KafkaConsumer, topic_partitions: Collection[TopicPartition]) -> None:
         """Have these partitions located before anything is fetched from them."""
-        names = sorted(f"{place.topic}-{place.partition}" for place in places)
+        names = sorted(f"{topic_partition.topic}-{topic_partition.partition}" for topic_partition in topic_partitions)
         logger.info("reading %s", ", ".join(names) or "no partition for now")
-        for place in places:
+        for topic_partition in topic_partitions:
             # Any position will do, lest the consumer looks for the one that the broker remembers.
-            consumer.seek(place, 0)
+            consumer.seek(topic_partition, 0)
         self._ends = {}
-        self._locate(consumer, places)
+        self._locate(consumer, topic_partitions)
 
     def _read(self, consumer: KafkaConsumer, stop: threading.Event) -> None:
         self.leaving = False
@@ -140,76 +142,81 @@ class KafkaSource:
 
     def _hand_over(self, polled: dict[TopicPartition, list[Any]]) -> None:
         total, count = 0, 0
-        for place, records in polled.items():
+        for topic_partition, records in polled.items():
             # A message without a value, which deletes its key in a compacted topic, holds no line.
             values: list[Value] = [(record.offset, record.value or b"") for record in records]
-            self._writer.put(place, self._handed[place], values)
-            self._handed[place] = values[-1][0]
+            self._writer.put(topic_partition, self._handed[topic_partition], values)
+            self._handed[topic_partition] = values[-1][0]
             total += sum(len(raw) for _, raw in values)
             count += len(values)
         fitting = max(1, _POLL_BYTES * count // max(total, 1))
         self._max_records = min(_MOST_RECORDS, fitting, self._max_records * 2)
 
-    def _locate(self, consumer: KafkaConsumer, places: Collection[TopicPartition]) -> None:
-        consumer.pause(*places)
-        self._located.difference_update(places)
+    def _locate(self, consumer: KafkaConsumer, topic_partitions: Collection[TopicPartition]) -> None:
+        consumer.pause(*topic_partitions)
+        self._located.difference_update(topic_partitions)
         self._writer.drop()
-        self._writer.locate(places)
+        self._writer.locate(topic_partitions)
 
-    def _go_on(self, consumer: KafkaConsumer, located: dict[Place, int]) -> None:
+    def _go_on(self, consumer: KafkaConsumer, located: dict[KafkaPartition, int]) -> None:
         """Read partitions on from after what the lake has of them."""
-        places = consumer.assignment().intersection(TopicPartition(*place) for place in located)
-        if not places:
+        topic_partitions = consumer.assignment().intersection(
+            TopicPartition(*topic_partition) for topic_partition in located
+        )
+        if not topic_partitions:
             return
         try:
-            first = consumer.beginning_offsets(places, timeout_ms=_ANSWER_MILLISECONDS)
-            ends = consumer.end_offsets(places, timeout_ms=_ANSWER_MILLISECONDS)
+            first = consumer.beginning_offsets(topic_partitions, timeout_ms=_ANSWER_MILLISECONDS)
+            ends = consumer.end_offsets(topic_partitions, timeout_ms=_ANSWER_MILLISECONDS)
         except KafkaError as error:
             self._outage.begin(error)
-            self._writer.locate(places)
+            self._writer.locate(topic_partitions)
             return
         self._ends |= ends
-        for place in places:
-            if located[place] >= ends[place]:
-                self._refuse(place, located[place], ends[place])
+        for topic_partition in topic_partitions:
+            if located[topic_partition] >= ends[topic_partition]:
+                self._refuse(topic_partition, located[topic_partition], ends[topic_partition])
             else:
-                self._begin(consumer, place, located[place], first[place])
+                self._begin(consumer, topic_partition, located[topic_partition], first[topic_partition])
 
-    def _refuse(self, place: TopicPartition, done: int, end: int) -> None:
-        if place not in self._cut:
+    def _refuse(self, topic_partition: TopicPartition, done: int, end: int) -> None:
+        if topic_partition not in self._cut:
             logger.error(
                 "%s-%d ends at %d, but the lake has it up to %d: the topic was made anew or cut. It is not read, since "
-                "its first messages would pass for known ones; give the new topic another name", *place, end, done
-            )  # fmt: skip
-        self._cut.add(place)
+                "its first messages would pass for known ones; give the new topic another name",
+                *topic_partition,
+                end,
+                done,
+            )
+        self._cut.add(topic_partition)
 
-    def _begin(self, consumer: KafkaConsumer, place: TopicPartition, done: int, first: int) -> None:
+    def _begin(self, consumer: KafkaConsumer, topic_partition: TopicPartition, done: int, first: int) -> None:
         if 0 <= done < first - 1:
             self.missed_messages += first - 1 - done
             logger.error(
                 "%s-%d: the broker deleted messages %d to %d before they were read; going on at %d. Let the topic keep "
-                "its messages for longer (retention.ms, retention.bytes)", *place, done + 1, first - 1, first
+                "its messages for longer (retention.ms, retention.bytes)", *topic_partition, done + 1, first - 1, first
             )  # fmt: skip
-        consumer.seek(place, max(done + 1, first))
-        self._handed[place] = done
-        self._reported.pop(place, None)
-        self._cut.discard(place)
-        self._located.add(place)
+        consumer.seek(topic_partition, max(done + 1, first))
+        self._handed[topic_partition] = done
+        self._reported.pop(topic_partition, None)
+        self._cut.discard(topic_partition)
+        self._located.add(topic_partition)
 
     def _hold_back(self, consumer: KafkaConsumer) -> None:
-        places = consumer.assignment()
+        topic_partitions = consumer.assignment()
         if self._writer.is_full():
-            consumer.pause(*places)
+            consumer.pause(*topic_partitions)
         else:
-            consumer.resume(*self._located.intersection(places))
+            consumer.resume(*self._located.intersection(topic_partitions))
 
     def _report(self, consumer: KafkaConsumer) -> None:
         offsets = {}
-        for place in self._located.intersection(consumer.assignment()):
-            done = self._writer.committed(place)
-            if done >= 0 and self._reported.get(place) != done:
-                offsets[place] = OffsetAndMetadata(done + 1, "", -1)
-                self._reported[place] = done
+        for topic_partition in self._located.intersection(consumer.assignment()):
+            done = self._writer.committed(topic_partition)
+            if done >= 0 and self._reported.get(topic_partition) != done:
+                offsets[topic_partition] = OffsetAndMetadata(done + 1, "", -1)
+                self._reported[topic_partition] = done
         if offsets:
             consumer.commit_async(offsets)
 
@@ -219,11 +226,11 @@ class KafkaSource:
             return
         self._next_question = time.monotonic() + _ASK_SECONDS
         self._tell_missing(known_topics(consumer))
-        places = consumer.assignment()
-        if not places:
+        topic_partitions = consumer.assignment()
+        if not topic_partitions:
             return
         try:
-            self._ends = consumer.end_offsets(places, timeout_ms=_ANSWER_MILLISECONDS)
+            self._ends = consumer.end_offsets(topic_partitions, timeout_ms=_ANSWER_MILLISECONDS)
             self._outage.end()
         except KafkaError as error:
             self._outage.begin(error)

@@ -1,4 +1,4 @@
-"""What happens while a piece is being taken or a batch is on its way into the lake, told without a clock."""
+"""Tests of pieces that are added while a batch is being committed, ordered by events instead of a clock."""
 
 from __future__ import annotations
 

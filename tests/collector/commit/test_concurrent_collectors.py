@@ -171,7 +171,7 @@ def test_alone_nothing_is_read_again(lake: Lake, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_batch_cut_off_by_its_collectors_end_is_finished_by_another(lake: Lake) -> None:
-    """Rows of a collector that died before it wrote to `batches` are no duplicates of the lines that come again."""
+    """Rows of a collector that died before it wrote to `_batches` are no duplicates of the lines that come again."""
     survivor = collector(lake)
     died = collector(lake)
     died.add(Piece(file("a"), chat_line(1), 1))

@@ -1,4 +1,4 @@
-"""What was mended to read a line, and what of it is an error."""
+"""Tests of repairs: changes that make a line readable, and those among them that are errors."""
 
 import json
 import re

@@ -38,7 +38,7 @@ def answers(lake: Lake) -> list[str]:
 
 
 def test_every_line_ends_somewhere(lake: Lake) -> None:
-    """Lines are stored, signals, duplicates, rejected or filtered; the five add up and are in `batches`."""
+    """Lines are stored, signals, duplicates, rejected or filtered; the five add up and are in `_batches`."""
     embeddings = json.loads(chat_line(7))
     embeddings["request"]["uri"] = "/openai/deployments/rag-app/embeddings"
     raws = [chat_line(1), rating_line(2, "r-1"), chat_line(1), b"no json", json.dumps(embeddings).encode(), b"", b" "]
@@ -147,7 +147,7 @@ def test_a_commit_that_failed_halfway_is_finished_later(lake: Lake, monkeypatch:
 
 
 def test_two_collectors_on_one_source_store_each_line_once(lake: Lake) -> None:
-    """A collector that comes second finds its rows in the tables and writes none again, also not to `batches`."""
+    """A collector that comes second finds its rows in the tables and writes none again, also not to `_batches`."""
     one, other = Collector(lake, CollectorSettings()), Collector(lake, CollectorSettings())
     for number in (1, 2):
         for collector in (one, other):
@@ -160,7 +160,7 @@ def test_two_collectors_on_one_source_store_each_line_once(lake: Lake) -> None:
 
 @pytest.mark.parametrize("reaches", [2, 4])
 def test_a_collector_that_lost_its_partition_is_refused(lake: Lake, reaches: int) -> None:
-    """Lines that another collector has committed are refused with their batch, and counted once in `batches`."""
+    """Lines that another collector has committed are refused with their batch, and counted once in `_batches`."""
     stale, owner = Collector(lake, CollectorSettings()), Collector(lake, CollectorSettings())
     for number in range(1, reaches + 1):
         stale.add(Piece(KAFKA_PARTITION, chat_line(number), number - 1))
@@ -177,7 +177,7 @@ def test_a_collector_that_lost_its_partition_is_refused(lake: Lake, reaches: int
 
 
 def test_a_collector_that_is_overtaken_while_it_commits_is_refused(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If another collector commits between the data rows of a batch and its `batches` rows, the batch is refused."""
+    """If another collector commits between the data rows of a batch and its `_batches` rows, the batch is refused."""
     stale, owner = Collector(lake, CollectorSettings()), Collector(lake, CollectorSettings())
     for collector, last in ((owner, 3), (stale, 4)):
         for number in range(1, last):

@@ -1,4 +1,4 @@
-"""What a small text may become: bounded before anything is decoded."""
+"""Tests of the limit on the number of JSON values in a text, which is checked before the text is decoded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who made a call: a person, another deployment, or an interceptor of its own accord."""
+"""Tests of the caller of a call: a person, another deployment, or an interceptor of its own accord."""
 
 import gzip
 from collections import Counter

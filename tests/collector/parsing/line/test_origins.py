@@ -1,4 +1,4 @@
-"""What made a request: people, or an evaluation, a test, a judge."""
+"""Tests of the origin of a request: people, or an evaluation, a test, a judge."""
 
 import json
 from typing import Any

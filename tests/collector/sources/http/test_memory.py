@@ -1,4 +1,4 @@
-"""What small bodies become in the memory of the endpoint, as a process of its own."""
+"""Tests of the memory that small bodies take in the endpoint, which runs as a process of its own."""
 
 from __future__ import annotations
 

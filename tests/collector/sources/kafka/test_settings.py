@@ -1,4 +1,4 @@
-"""What the Kafka source's settings refuse."""
+"""Tests of values that the Kafka source's settings refuse."""
 
 from __future__ import annotations
 
