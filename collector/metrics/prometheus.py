@@ -1,8 +1,8 @@
-"""The collector's own metrics: what this process has taken, committed and still holds.
+"""The collector's own metrics: lines that this process has read and committed, and those that it still holds.
 
-The monitor's exporter tells what the lake holds of all collectors since the first line (`dialwatch_lines_total` and the
-like). Names here begin with `dialwatch_collector_`, count from the start of this process, and none is also the
-monitor's, so that both can be scraped, from one process too, and nothing is counted twice.
+The monitor exports what the lake holds of all collectors since the first line (`dialwatch_lines_total` and others). The
+names of this module begin with `dialwatch_collector_` and count from the start of this process. The monitor uses none
+of them, so both can be scraped, also from one process, and nothing is counted twice.
 """
 
 from __future__ import annotations

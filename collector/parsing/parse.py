@@ -168,7 +168,7 @@ def _failure(call: Call) -> list[str]:
 
 
 def _extra(call: Call, answer: Answer | None, assembled_response: str | None, keep_raw_response: bool) -> str | None:
-    """JSON text of all that has no column; the response's body only where no column tells it already."""
+    """JSON text of all that has no column; the response's body only if no column contains it already."""
     extra = call.left
     if extra.get("apiType") == _USUAL_API:
         del extra["apiType"]

@@ -49,8 +49,8 @@ def read_rating(call: Call) -> SignalRecord:
 
 
 def _log(call: Call) -> dict[str, Any]:
-    """What the line says beyond the signal's columns."""
-    told = {
+    """Members of the line that have no column in `user_signals`."""
+    members = {
         "project_id": call.project_id,
         "user_title": call.user_title,
         "trace_id": call.trace_id,
@@ -63,6 +63,6 @@ def _log(call: Call) -> dict[str, Any]:
         "error": "; ".join(call.repairs) or None,
     }
     usage = {key: value for key, value in call.usage._asdict().items() if value is not None}
-    log = call.left | {key: value for key, value in told.items() if value is not None}
+    log = call.left | {key: value for key, value in members.items() if value is not None}
     odd = log.get("token_usage", {})
     return log | {"token_usage": usage | odd} if usage and isinstance(odd, dict) else log

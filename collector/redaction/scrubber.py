@@ -39,7 +39,7 @@ class Scrubber:
     def __init__(self, patterns: Sequence[Pattern], key: bytes, entities: Entities | None = None) -> None:
         self._key = key
         self._finders = [pattern.compiled() for pattern in patterns]
-        # One pass that tells that there is nothing spares nearly all texts the passes for each pattern.
+        # Nearly all texts match no pattern: one pass for all patterns then saves the passes for each of them.
         options = compile_options()
         options.never_capture = True
         expression = "|".join(f"(?:{pattern.expression})" for pattern in patterns)

@@ -44,8 +44,8 @@ class RedactionSettings(BaseModel):
     """What is taken out of every row before it is written; nothing by default.
 
     `own` are regular expressions by name, in RE2's syntax, so that none can take more than linear time. `key` makes the
-    pseudonyms that take the place of what was found in an id: the same text gives the same pseudonym, and who does not
-    have the key cannot tell whose it is, nor try. Whoever changes the key makes every person a new one.
+    pseudonyms that take the place of what was found in an id: the same text gives the same pseudonym, and without
+    the key nobody can find the id, also not by trying all ids. With another key every person gets a new pseudonym.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

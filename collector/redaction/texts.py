@@ -124,9 +124,9 @@ def _walked(value: Any, scrubber: Scrubber, named: bool) -> Any:
 
 
 def _member(name: str, value: Any, scrubber: Scrubber, named: bool) -> Any:
-    """The value of a member whose name may tell that it is a secret."""
+    """Redact the value of a member whose name may show that it is a secret."""
     if isinstance(value, str) and value:
-        # The name alone must tell, so the value is one in which nothing else can be found.
+        # Only the name is tested, so the value is one in which nothing else can be found.
         length = min(len(value), _LONG_ENOUGH)
         written = b'"%s":"%s"' % (name.encode("utf-8", "replace"), b"x" * length)
         begin, end = len(written) - 1 - length, len(written) - 1

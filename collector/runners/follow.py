@@ -1,4 +1,4 @@
-"""Keeps reading the files: again and again, whatever happens, until told to stop."""
+"""Loop that reads the files repeatedly, also after errors, until it is stopped."""
 
 from __future__ import annotations
 

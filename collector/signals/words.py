@@ -19,7 +19,7 @@ class Words:
     def __init__(self, most: int) -> None:
         self._most = most
         self._others: set[str] = set()
-        self._is_told = False
+        self._has_warned = False
         self._lock = threading.Lock()
 
     def stored_as(self, word: str) -> str:
@@ -30,8 +30,8 @@ class Words:
             if len(self._others) < self._most:
                 self._others.add(word)
                 return word
-            if not self._is_told:
-                self._is_told = True
+            if not self._has_warned:
+                self._has_warned = True
                 logger.warning(
                     "signals came with more than %d words of their own: %r and further ones are stored as %r, with "
                     "the word in `details`; if they are meant, raise collector.signals.words",

@@ -36,7 +36,7 @@ class BrokenGzipError(ValueError):
 
 
 def read_lines(stream: BinaryIO, start: int = 0) -> Iterator[SourceLine]:
-    """Give the lines after position `start`; whether the stream is gzip is told by its first bytes, not by a name."""
+    """Yield the lines after position `start`; a stream is gzip if its first bytes say so, whatever its name."""
     packed = is_packed(stream)
     stream.seek(0 if packed else start)
     chunks = _skip(_unpacked(stream), start) if packed else _chunks(stream)

@@ -36,7 +36,7 @@ class Corpus:
 
 
 PEAK = "VmHWM:"
-# The process says its own peak: what its parent is told of a child counts the parent's memory, before the exec, too.
+# The process prints its own peak: the peak that its parent sees also counts the parent's memory before the exec.
 MEASURED = f"""
 import atexit, runpy
 atexit.register(lambda: print(next(line for line in open("/proc/self/status") if line.startswith("{PEAK}"))))

@@ -211,7 +211,7 @@ def _cluster_id() -> str:
 
 
 def main() -> None:
-    """Run a broker until it is interrupted or told to end."""
+    """Run a broker until it is interrupted or asked to end."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     arguments = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     arguments.add_argument("--port", type=int, default=9092)

@@ -76,7 +76,7 @@ class Collectors:
         return int(self.lake.table(PARSED_LOGS, "rag-app").dataset().count_rows())
 
     def wait_for(self, count: int) -> None:
-        """Return when there are so many rows; an AssertionError tells where they stopped to become more."""
+        """Return when there are so many rows; an AssertionError says at how many it stopped."""
         before = -1
         while (rows := self.rows()) < count:
             assert rows > before, f"{rows} of {count} rows, and none more in {_STUCK_SECONDS} s"

@@ -74,10 +74,10 @@ def chunk_id(chunk: dict[str, Any]) -> str | None:
 def all_chunks_have(raw: bytes, response_id: str) -> bool:
     """Whether every event but `[DONE]` carries this id; `raw` is the body as a JSON string, still escaped.
 
-    Told by counting, without decoding: True only where each `data:` is followed by just what follows the first, up to
+    Found by counting, without decoding: True only where each `data:` is followed by just what follows the first, up to
     and with the id. A first event with an empty id and no choices is passed over: Azure begins with its prompt's filter
-    results. False also where it cannot be told: odd ids, other members before the id, a text with `data:` in it, a cut
-    end.
+    results. False also where counting does not decide: odd ids, other members before the id, a text with `data:` in it,
+    a cut end.
     """
     if not raw.startswith(b'"data:') or not raw.endswith(_RAW_END) or not _PLAIN_ID.fullmatch(response_id):
         return False

@@ -20,7 +20,7 @@ _REST_OF_ESCAPE: Final = re.compile(rb"\\*.?", re.DOTALL)
 def holds_more_values(text: str | bytes, most: int = MOST_VALUES) -> bool:
     """Whether a JSON text holds more than so many values; keys, and what stands in strings, do not count.
 
-    A short text, and one with few commas and brackets, is told at once.
+    A short text, and one with few commas and brackets, needs no search.
     """
     if not may_hold_more_values(text, most):
         return False

@@ -36,7 +36,8 @@ class Call(msgspec.Struct, gc=False):
     """One request that Core served.
 
     `left` holds what has no field here, in the line's own shape, `repairs` what had to be repaired to read the line.
-    `is_made_by_person` is false for the call of another deployment; with a kind that answers it tells an entry.
+    `is_made_by_person` is false for the call of another deployment; if it is true and the kind has answers, the call
+    is an entry.
     `lacks_answer` says that the line is cut before the end of the answer that Core merged.
     A line that was read strictly has its response as `raw_response`, a JSON string that is not unescaped yet.
     """

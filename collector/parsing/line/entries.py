@@ -78,7 +78,7 @@ def _strip(raw: bytes) -> bytes:
 
 
 def _is_one_line(piece: bytes) -> bool:
-    """A cheap look that spares nearly all lines a second parse; False also where it cannot tell."""
+    """A cheap check that saves nearly all lines a second parse; False also if it cannot decide."""
     return (
         piece.startswith(b"{")
         and piece.endswith(b"}")

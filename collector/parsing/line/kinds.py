@@ -54,7 +54,7 @@ class Target:
 
 
 def read_target(uri: str | None, deployment: str | None, execution_path: list[str] | None) -> Target:
-    """Tell what a request called.
+    """Return the kind and the deployment that a request called.
 
     `uri` is a raw path with its query; `deployment` is what Core wrote, which always wins over the URI. On
     the URI of an interceptor the last element of `execution_path` is taken. Kinds are those of

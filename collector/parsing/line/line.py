@@ -1,4 +1,4 @@
-"""One line of Core: from its bytes to its JSON object, repaired where the repair can be told."""
+"""One line of Core: its bytes are read as a JSON object and repaired if the repair can be named."""
 
 from __future__ import annotations
 

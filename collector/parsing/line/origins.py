@@ -17,9 +17,9 @@ _EVALUATION_RUN: Final = "eval.run.id"
 
 
 def read_origin(call: Call, projects: ProjectOrigins) -> Origin:
-    """Tell the origin of a call: that of its project, else evaluation where its baggage names a run of one.
+    """Return the origin of a call: that of its project, else evaluation if its baggage names an evaluation run.
 
-    DIAL's evaluation framework names its run in the header `baggage`, which Core logs where it is told to.
+    DIAL's evaluation framework names its run in the header `baggage`, which Core logs if it is configured to.
     """
     if call.project_id is not None and call.project_id in projects:
         return projects[call.project_id]

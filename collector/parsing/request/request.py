@@ -21,7 +21,7 @@ _NO_HISTORY: Final = History()
 class Request(msgspec.Struct, frozen=True, gc=False):
     """What was asked.
 
-    `question` is the text of the last user message as sent. `history` tells which requests
+    `question` is the text of the last user message as sent. `history` shows which requests
     repeat, follow or edit each other. `prompt_contexts` are the chunks that an application put
     into the last user message. `configuration_type` is DIAL RAG's mode: rag, retrieval or indexing.
     `error` says why the body could not be read; None if it could.

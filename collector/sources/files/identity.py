@@ -26,8 +26,8 @@ from lake import SourceKind
 
 def file_partition(file: LogFile, first_line: bytes, generation: int = 0) -> Partition:
     """Partition of the lines of the file with this name and first line."""
-    told = os.fsencode(file.uri) + b"\0" + first_line.strip()
-    return Partition(SourceKind.FILE, file.name, hash_of(told + (b"\0%d" % generation if generation else b"")))
+    identity = os.fsencode(file.uri) + b"\0" + first_line.strip()
+    return Partition(SourceKind.FILE, file.name, hash_of(identity + (b"\0%d" % generation if generation else b"")))
 
 
 def checksum_after(line: SourceLine, before: int) -> int:
@@ -55,6 +55,6 @@ def content_checksum(stream: BinaryIO, offset: int) -> int | None:
     return None
 
 
-def hash_of(told: bytes) -> str:
-    """128 bits that tell these bytes from all others, as 32 hex digits."""
-    return hashlib.sha256(told).hexdigest()[:32]
+def hash_of(identity: bytes) -> str:
+    """Hash of 128 bits, as 32 hex digits."""
+    return hashlib.sha256(identity).hexdigest()[:32]

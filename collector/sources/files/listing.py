@@ -23,7 +23,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LATE = timedelta(days=2)
 _FULL_LISTING = timedelta(hours=1)
 _MOST_GROUPS = 100
-_MOST_TOLD = 100
+_MOST_WARNINGS = 100
 logger = logging.getLogger(__name__)
 
 
@@ -52,7 +52,7 @@ class Listing:
 
     On a local disk a symbolic link is followed where it leads to a place in the watched folder: the one that is given,
     or that in which the first part with a glob stands, itself a link or not. A file that is named without a glob may be
-    a link to anywhere. None may lead into `exclude`, a local folder. The log tells once of each that is not followed.
+    a link to anywhere. None may lead into `exclude`, a local folder. Each link that is not followed is logged once.
     """
 
     pattern: str
@@ -60,7 +60,7 @@ class Listing:
     clock: Callable[[], datetime]
     exclude: str | None = None
     _objects: _Objects | None = None
-    _told: set[str] = field(default_factory=set)
+    _warned: set[str] = field(default_factory=set)
 
     def find(self) -> Iterator[LogFile]:
         """List them as they are now, in no order. An S3 bucket is asked for its news only: see `_Objects`."""
@@ -99,18 +99,18 @@ class Listing:
             except OSError:
                 continue  # It went away, or its folder may not be searched; both are as if it were not there.
             if within is not None and not _is_below(real, within):
-                self._tell(link, f"outside {within}: where that is meant, name the place it leads to in `paths`")
+                self._warn(link, f"outside {within}: where that is meant, name the place it leads to in `paths`")
             elif excluded is not None and _is_below(real, excluded):
                 if real != name:
-                    self._tell(link, f"into the lake, {self.exclude}")
+                    self._warn(link, f"into the lake, {self.exclude}")
             elif stat.S_ISREG(status.st_mode):
                 yield LogFile(name, name, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC), real)
 
-    def _tell(self, link: str, where: str) -> None:
-        if link not in self._told and len(self._told) < _MOST_TOLD:
-            self._told.add(link)
+    def _warn(self, link: str, where: str) -> None:
+        if link not in self._warned and len(self._warned) < _MOST_WARNINGS:
+            self._warned.add(link)
             logger.warning("%s is not followed, as it leads %s", link, where)
-            if len(self._told) == _MOST_TOLD:
+            if len(self._warned) == _MOST_WARNINGS:
                 logger.warning("further links of %s that are not followed are not named", self.pattern)
 
 

@@ -70,7 +70,7 @@ class OpenFile:
         return None if self.listed.modified_at is None else os.fstat(self.stream.fileno())
 
     def inode(self) -> Inode | None:
-        """What tells a local file from all others as long as it is open; None for an object."""
+        """Identity of a local file as long as it is open: device and inode; None for an object."""
         status = self.status()
         return status and (status.st_dev, status.st_ino)
 

@@ -114,7 +114,7 @@ class FileSource:
             self.unreadable.pop(uri, None)
 
     def _is_finished(self, file: LogFile, collector: Collector) -> bool:
-        """Whether nothing can be new in a file, told without opening it."""
+        """Whether a file cannot have new lines; it is not opened."""
         if file.modified_at is None and collector.committed_offsets.is_finished(file.name, file.size):
             self._finished.pop(file.uri, None)
             return True

@@ -114,8 +114,8 @@ async def _take(
             raise
         except Exception as error:
             # Of other errors only the kind: their texts name paths and hosts.
-            told = error if isinstance(error, OverloadedError) else type(error).__name__
-            detail = f"the lake does not take rows now ({told}); send the same again"
+            reason = error if isinstance(error, OverloadedError) else type(error).__name__
+            detail = f"the lake does not take rows now ({reason}); send the same again"
             raise HTTPException(503, detail, headers={"Retry-After": _RETRY_SECONDS}) from error
 
 

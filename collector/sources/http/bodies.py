@@ -108,8 +108,8 @@ async def _in_time(stream: AsyncIterator[bytes], seconds: float) -> AsyncIterato
         except StopAsyncIteration:
             return
         except TimeoutError:
-            told = f"nothing came for {_IDLE_SECONDS:g} s" if left > _IDLE_SECONDS else f"it took over {seconds:g} s"
-            detail = f"the body did not come in time: {told}"
+            reason = f"nothing came for {_IDLE_SECONDS:g} s" if left > _IDLE_SECONDS else f"it took over {seconds:g} s"
+            detail = f"the body did not come in time: {reason}"
             raise HTTPException(408, detail, headers={"Connection": "close"}) from None
         yield chunk
 

@@ -110,8 +110,8 @@ class Deliveries:
     async def run(self) -> None:
         """Commit what is waiting, again and again, until cancelled.
 
-        What the collector holds after a failed commit is tried again too where no sender comes again: no other source
-        may be there to do it, and the collector would be told as failing long after the lake is back.
+        After a failed commit the collector's batches are tried again, also if no sender sends again: there may be no
+        other source that does it, and the collector would be reported as failing long after the lake is back.
         """
         wait: float | None = None
         backoff = Backoff(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS)
@@ -145,7 +145,7 @@ class Deliveries:
         except Exception as error:
             # The sender keeps its lines and sends them again; those that were stored meanwhile are then duplicates.
             message = (
-                "lines that came over HTTP could not be stored; senders are told to send them again, and what is "
+                "lines that came over HTTP could not be stored; senders are asked to send them again, and what is "
                 "held of them is tried again in %g s"
             )
             log_failure(logger, error, message, retry)

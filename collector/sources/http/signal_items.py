@@ -1,4 +1,4 @@
-"""`POST /signals`: what people thought of an answer, told by other places than DIAL's own rating call."""
+"""`POST /signals`: opinions of people on an answer that other programs send, beside DIAL's own rating call."""
 
 from __future__ import annotations
 
@@ -117,12 +117,14 @@ def _read(value: Any, raw: bytes, now: datetime, stored_as: Callable[[str], str]
     try:
         signal = SignalItem.model_validate(value)
     except ValidationError as error:
-        told = "; ".join(f"{'.'.join(map(str, at['loc']))}: {at['msg']}" for at in error.errors(include_url=False)[:5])
-        return Item(raw, problem=(RejectionReason.NOT_A_SIGNAL, told))
+        message = "; ".join(
+            f"{'.'.join(map(str, at['loc']))}: {at['msg']}" for at in error.errors(include_url=False)[:5]
+        )
+        return Item(raw, problem=(RejectionReason.NOT_A_SIGNAL, message))
     at = signal.signaled_at or now
     if at > now + _AHEAD:
-        told = f"signaled_at: {at.isoformat()} lies in the future; check the sender's clock"
-        return Item(raw, problem=(RejectionReason.NOT_A_SIGNAL, told))
+        message = f"signaled_at: {at.isoformat()} lies in the future; check the sender's clock"
+        return Item(raw, problem=(RejectionReason.NOT_A_SIGNAL, message))
     try:
         return Item(raw, record=_record(signal, value, at, stored_as))
     except TypeError:  # orjson reads deeper JSON than it writes
@@ -156,5 +158,5 @@ def _signal_id(signal: SignalItem, sent: dict[str, Any]) -> str:
     """Give the id by which a repeat is known: the sender's own, else a hash of all that was sent; 32 hex digits."""
     if signal.signal_id is not None and _ID.fullmatch(signal.signal_id):
         return signal.signal_id
-    told = sent if signal.signal_id is None else [signal.deployment, signal.signal_id]
-    return hashlib.blake2b(orjson.dumps(told, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
+    identity = sent if signal.signal_id is None else [signal.deployment, signal.signal_id]
+    return hashlib.blake2b(orjson.dumps(identity, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()

@@ -54,7 +54,7 @@ def go_on_joining(consumer: KafkaConsumer) -> None:
 
 
 def known_topics(consumer: KafkaConsumer) -> set[str]:
-    """Give those of its topics that the broker last told of; `consumer.topics()` would wait for a broker for ever."""
+    """Return the consumer's topics as last reported by the broker; `consumer.topics()` waits for a broker for ever."""
     return set(consumer._cluster.topics())
 
 

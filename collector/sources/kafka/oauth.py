@@ -47,7 +47,7 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
         login = httpx.BasicAuth(settings.oauth_client_id or "", secret)
         answer = self._client.post(url, data=form, auth=login, timeout=_TIMEOUT_SECONDS)
         answer.raise_for_status()
-        # Its text may hold a token, so the error tells only what was looked for.
+        # The text of the answer may contain a token, so the error names only the missing member.
         try:
             given = answer.json()
             return str(given["access_token"]), float(given.get("expires_in", 0))

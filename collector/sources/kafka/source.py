@@ -221,11 +221,11 @@ class KafkaSource:
             consumer.commit_async(offsets)
 
     def _ask(self, consumer: KafkaConsumer) -> None:
-        """Ask now and then how much there is; it tells the lag, and whether the broker answers at all."""
+        """Ask for the end offsets at intervals; they give the lag, and show whether the broker answers at all."""
         if time.monotonic() < self._next_question:
             return
         self._next_question = time.monotonic() + _ASK_SECONDS
-        self._tell_missing(known_topics(consumer))
+        self._warn_of_missing(known_topics(consumer))
         topic_partitions = consumer.assignment()
         if not topic_partitions:
             return
@@ -237,7 +237,7 @@ class KafkaSource:
         if self._cut:
             self._writer.locate(self._cut)
 
-    def _tell_missing(self, known: set[str]) -> None:
+    def _warn_of_missing(self, known: set[str]) -> None:
         missing = set(self._settings.topics) - known
         if missing - self._missing:
             names = ", ".join(sorted(missing))

@@ -32,7 +32,7 @@ def answers(lake: Lake) -> list[str]:
 
 
 class WatchedLock:
-    """A lock that can be entered again, and tells whether a thread had to wait for it."""
+    """A lock that can be entered again, and records whether a thread had to wait for it."""
 
     def __init__(self, waited_for: Callable[[], None]) -> None:
         self._lock = threading.RLock()

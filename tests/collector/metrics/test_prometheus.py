@@ -96,7 +96,7 @@ def test_what_is_open_is_seen_and_a_failed_commit_is_counted(
     assert samples(registry)["lines_total", "stored"] == 2
 
 
-def test_lines_that_became_nothing_are_told(collector: Collector) -> None:
+def test_lines_without_an_outcome_are_counted(collector: Collector) -> None:
     """A batch whose outcomes do not add up to its lines shows as unaccounted lines."""
     add(collector, chat_line(1))
     collector.open_batches[0].sections[FILE].counts.lines += 3
@@ -111,8 +111,8 @@ class Reader:
         return {("logs", 0): 3, ("logs", 1): 0}
 
 
-def test_the_lag_is_told_per_partition(collector: Collector) -> None:
-    """Messages that wait at the broker, and those that it had deleted, are those that the source tells."""
+def test_the_lag_is_reported_per_partition(collector: Collector) -> None:
+    """Messages that wait at the broker, and those that it had deleted, are those that the source reports."""
     found = samples(registry_of(collector, Reader()))
     assert found["missed_messages_total", ""] == 7
     assert found["lag_messages", "logs,0"] == 3
@@ -139,7 +139,9 @@ PARAMETERS = VERSIONS.map("version={}".format) | st.sampled_from(
     ["escaping=dots", "q=0.5", "version", "", "escaping=x"]
 )
 RANGES = st.lists(PARAMETERS, max_size=3).flatmap(
-    lambda told: st.sampled_from([OPEN, "text/plain", "*/*", ""]).map(lambda media: ";".join([media, *told]))
+    lambda parameters: st.sampled_from([OPEN, "text/plain", "*/*", ""]).map(
+        lambda media: ";".join([media, *parameters])
+    )
 )
 
 

@@ -27,7 +27,7 @@ def chunk(delta: dict[str, Any], finish: str | None = None, index: int = 0, **mo
 
 
 def test_escaping() -> None:
-    """Log format 1.2: slashes come escaped, control characters raw; a cut body is told, the line stays."""
+    """Log format 1.2: slashes come escaped, control characters raw; a cut body is reported, the line stays."""
     assert rb"\/openai\/deployments" in core_line()
     assert row().kind == "chat_completion"
     record = row({"request.body": '{"messages":[{"role":"user","content":"Wha>>'})
@@ -208,7 +208,7 @@ def test_streams(name: str) -> None:
     ],
 )
 def test_broken_streams(events: str, says: str) -> None:
-    """Log format 2.3: an error in the middle and an end that is missing keep the text and the id, and are told."""
+    """Log format 2.3: an error in the middle and an end that is missing keep the text and the id, and are reported."""
     record = row({"assembled_response": "{}", "response.body": events})
     assert (record.answer, record.response_id) == ("Hel", "r-1")
     assert says in (record.error or "")
@@ -242,7 +242,7 @@ def test_all_ids_of_an_answer_are_known() -> None:
 
 
 def test_a_rating_again() -> None:
-    """Log format 3.3: false is a dislike; who rates again leaves a second signal, and the times tell the latest."""
+    """Log format 3.3: false is a dislike; a second rating is a second signal, and the times show the latest."""
     changes = {"request.time": "2026-08-05T09:00:00", "trace.core_span_id": "a00000000000000b"}
     liked = parse_entry(rating_line({"rate": True, "responseId": "r-1"}))
     disliked = parse_entry(rating_line({"rate": False, "responseId": "r-1"}, changes))

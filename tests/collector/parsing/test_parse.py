@@ -82,7 +82,7 @@ def test_a_job_title_is_decoded_as_a_conversations_id_is(sent: str, title: str, 
 
 
 def test_what_has_no_column_is_in_extra() -> None:
-    """Every member that Core wrote is found in a column or in `extra`; the usual constant and the told body are not."""
+    """`extra` has every member of the line without a column, except the usual constant and a body that has a column."""
     more = {
         "claims": {"roles": ["a"]},
         "headers": {"x": "y"},
@@ -298,7 +298,7 @@ def test_a_cut_line_without_its_time_is_refused(last: bytes) -> None:
     [("embeddings", "embedding"), ("chat/completions", "chat_completion"), ("completions", "completion")],
 )
 def test_the_upstreams_message_is_the_error(uri: str, kind: str) -> None:
-    """A call that failed upstream tells why, of whatever kind it is."""
+    """A call that failed upstream has the reason, of whatever kind it is."""
     body = json.dumps({"error": {"message": "too many tokens", "code": "429"}})
     row = row_of(
         {
@@ -330,7 +330,9 @@ def test_a_call_that_answers_nobody_fails_from_status_400_on(status: str, failed
         ({"assembled_response": "", "response.body": ""}, None, None),
     ],
 )
-def test_a_body_that_answers_nobody_is_told_once(changes: dict[str, Any], column: str | None, kept: str | None) -> None:
+def test_a_body_that_answers_nobody_is_stored_once(
+    changes: dict[str, Any], column: str | None, kept: str | None
+) -> None:
     """Calls that answer nobody keep Core's text; a response body that says something else is in `extra`."""
     row = row_of({"request.uri": "/v1/deployments/rag-app/route/jobs", **changes})
     assert (row.kind, row.assembled_response, row.error) == ("route", column, None)

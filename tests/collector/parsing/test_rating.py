@@ -84,7 +84,7 @@ def test_an_odd_comment_does_not_cost_the_rating() -> None:
 
 
 def test_a_rating_of_a_repaired_line_says_what_was_repaired() -> None:
-    """A control character before the body is replaced and told, and the rating is read."""
+    """A control character before the body is replaced and reported, and the rating is read."""
     record = signal_of(rating_line(LIKE).replace(b'"body":"', b'"body":"\x01', 1))
     assert record.signal == "like"
     assert json.loads(record.details or "")["log"]["error"] == "1 raw control character was replaced"
@@ -95,7 +95,7 @@ def test_the_rated_deployment_comes_from_the_uri_where_core_wrote_none() -> None
     assert signal_of(rating_line(LIKE, {"deployment": REMOVED})).deployment == "rag-app"
 
 
-def test_ratings_are_told_apart_by_their_span() -> None:
+def test_ratings_are_distinguished_by_their_span() -> None:
     """The signal's id comes from the rating's own trace, so a line that is shipped twice has the same."""
     first, again = signal_of(rating_line(LIKE)), signal_of(rating_line(LIKE | {"comment": "x"}))
     assert first.signal_id == again.signal_id

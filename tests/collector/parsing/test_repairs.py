@@ -98,7 +98,7 @@ def test_a_cut_embedding_without_its_vectors_is_an_error(answer: dict[str, objec
 
 
 def test_a_cut_merged_answer_is_an_error() -> None:
-    """A writer that puts the answer last may cut it: for a call that answers nobody that is told too."""
+    """A writer that puts the answer last may cut it: for a call that answers nobody that is reported too."""
     members = json.loads(EMBEDDING)
     members["assembled_response"] = members.pop("assembled_response")
     assert "before its answer ends" in (row_of(json.dumps(members).encode()[:-9]).error or "")
@@ -112,16 +112,16 @@ def test_a_request_that_cannot_be_read_is_no_error_of_the_answer() -> None:
 
 
 @pytest.mark.parametrize("name", ODD_LINES)
-def test_notes_are_told_from_errors_also_in_rows_of_earlier_versions(name: str) -> None:
+def test_repairs_are_distinguished_from_errors_also_in_rows_of_earlier_versions(name: str) -> None:
     """All that `repairs` says, joined as earlier versions wrote it into `error`, is no error; every error is."""
     piece, _ = ODD_LINES[name]
     record = parse_entry(piece)
     if not isinstance(record, LogRecord):
         return
-    for told, is_error in (("; ".join(record.repairs or ()), False), (record.error, True)):
-        if told:
-            assert (re.fullmatch(NO_ERROR, told) is None) is is_error
-            assert pc.match_substring_regex(pa.array([told]), NO_ERROR).to_pylist() == [not is_error]
+    for message, is_error in (("; ".join(record.repairs or ()), False), (record.error, True)):
+        if message:
+            assert (re.fullmatch(NO_ERROR, message) is None) is is_error
+            assert pc.match_substring_regex(pa.array([message]), NO_ERROR).to_pylist() == [not is_error]
 
 
 @pytest.mark.parametrize(

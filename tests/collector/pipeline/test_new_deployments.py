@@ -93,7 +93,7 @@ def test_kinds_that_are_left_out_take_no_room(lake: Lake) -> None:
 
 
 def test_the_bound_is_one_of_an_hour(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
-    """As many as it says are taken up in any hour, signals apart from lines, and the log tells of more."""
+    """The limit holds in any hour, for signals and lines separately, and what is above it is logged."""
     now = 0.0
     limit = NewDeploymentLimit(lake, 2, 1, lambda: now)
     assert [limit.admits(name, is_signal=False) for name in "abca"] == [True, True, False, True]
@@ -102,9 +102,9 @@ def test_the_bound_is_one_of_an_hour(lake: Lake, caplog: pytest.LogCaptureFixtur
     assert not limit.admits("c", is_signal=False)
     now = 3600.0
     assert limit.admits("c", is_signal=False)
-    told = [record.getMessage() for record in caplog.records]
-    assert len(told) == 2
-    assert all("if they are real, raise collector.new_deployments_per_hour" in one for one in told)
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == 2
+    assert all("if they are real, raise collector.new_deployments_per_hour" in one for one in messages)
 
 
 def test_a_lake_that_cannot_be_looked_at_stops_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,11 +161,11 @@ def test_signals_make_few_deployments(lake: Lake, served: tuple[Collector, str])
     sent = [{"deployment": f"made-up-{number}", "response_id": "r", "signal": "like"} for number in range(1_000)]
     for _ in range(2):
         answer = httpx.post(served[1], json=sent, timeout=60)
-        told = answer.json()
-        assert (answer.status_code, told["accepted"], told["rejected"]) == (200, 3, 997)
-        assert [error["index"] for error in told["errors"]] == list(range(3, 23))
-        assert all(error["reason"].startswith("too_many_deployments: ") for error in told["errors"])
-        assert all("collector.signals.new_deployments_per_hour" in error["reason"] for error in told["errors"])
+        reply = answer.json()
+        assert (answer.status_code, reply["accepted"], reply["rejected"]) == (200, 3, 997)
+        assert [error["index"] for error in reply["errors"]] == list(range(3, 23))
+        assert all(error["reason"].startswith("too_many_deployments: ") for error in reply["errors"])
+        assert all("collector.signals.new_deployments_per_hour" in error["reason"] for error in reply["errors"])
     assert len(lake.deployments()) == 3
     rows = rejected(lake)
     assert len(rows) == 997
@@ -177,16 +177,16 @@ def test_signals_make_few_deployments(lake: Lake, served: tuple[Collector, str])
     assert lake.table(PARSED_LOGS, "real").read().num_rows == 1
 
 
-def test_each_sender_is_told_of_its_own_signals(lake: Lake, served: tuple[Collector, str]) -> None:
-    """What is unreadable, refused or taken is told by its place, and a refused word is not said to be stored."""
+def test_each_sender_gets_the_results_of_its_own_signals(lake: Lake, served: tuple[Collector, str]) -> None:
+    """Unreadable and refused signals are reported by their index, and a refused word is not reported as stored."""
     new = [{"deployment": f"made-up-{number}", "response_id": "r", "signal": "like"} for number in range(3)]
     assert httpx.post(served[1], json=new, timeout=60).json()["accepted"] == 3
     sent = [{"deployment": "made-up-9", "response_id": "r", "signal": word} for word in ("copy", "share", "x1", "x2")]
-    told = httpx.post(
+    reply = httpx.post(
         served[1], json=[{"deployment": "made-up-1"}, *sent, new[0] | {"chat_id": "c"}], timeout=60
     ).json()
-    assert (told["accepted"], told["rejected"], told["stored_as_other"]) == (1, 5, 0)
-    reasons = [(error["index"], error["reason"].partition(":")[0]) for error in told["errors"]]
+    assert (reply["accepted"], reply["rejected"], reply["stored_as_other"]) == (1, 5, 0)
+    reasons = [(error["index"], error["reason"].partition(":")[0]) for error in reply["errors"]]
     assert reasons == [(0, "not_a_signal"), *[(number, "too_many_deployments") for number in range(1, 5)]]
     assert httpx.post(served[1], json=sent, timeout=60).json()["accepted"] == 0
     assert lake.table(USER_SIGNALS, "made-up-0").read(["signal"]).num_rows == 2
@@ -194,7 +194,7 @@ def test_each_sender_is_told_of_its_own_signals(lake: Lake, served: tuple[Collec
 
 
 def test_words_too_many_are_other(lake: Lake, served: tuple[Collector, str]) -> None:
-    """The first words are kept, further ones are `other` with the word in the details; sender and metrics are told."""
+    """The first words are kept, further ones are `other` with the word in the details; reply and metrics show it."""
     words = ["copy", "like", "share", "x1", "x2", "copy", "other"]
     sent = [
         {"deployment": "a", "response_id": "r", "signal": word, "signal_id": f"{n}"} for n, word in enumerate(words)

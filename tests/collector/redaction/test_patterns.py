@@ -68,7 +68,7 @@ def test_what_is_found_is_replaced_whole(name: str, text: str) -> None:
 
 @pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in LEFT.items() for text in texts])
 def test_what_only_looks_like_it_stays(name: str, text: str) -> None:
-    """Check digits, country lengths, decimal points, letters beside it and the word version tell."""
+    """Check digits, country lengths, decimal points, letters beside it and the word version decide."""
     assert scrub(f"see {text}, now", name) == f"see {text}, now"
 
 
@@ -128,11 +128,11 @@ def test_a_secret_in_json_is_taken_whole(name: str, value: str, depth: int) -> N
     text = json.dumps({"a": [{name: value}], "b": "kept"})
     for _ in range(depth):
         text = json.dumps({"inner": text})
-    told = Redactor(RedactionSettings(patterns=["secret"], key="a key of the tests")).redact(
+    redacted = Redactor(RedactionSettings(patterns=["secret"], key="a key of the tests")).redact(
         Rejection(reason="not_json", message=text, raw=b"")
     )
-    assert isinstance(told, Rejection)
-    left = told.message
+    assert isinstance(redacted, Rejection)
+    left = redacted.message
     for _ in range(depth):
         left = json.loads(left)["inner"]
     assert json.loads(left) == {"a": [{name: "[SECRET]"}], "b": "kept"}

@@ -69,8 +69,8 @@ def test_deployments_and_trace_ids_stay(redactor: Redactor) -> None:
     assert record.span_id == "4111111111111111"
 
 
-def test_a_name_tells_a_secret_also_where_json_is_written_anew(redactor: Redactor) -> None:
-    """A number that becomes a mark has the body written anew; a password beside it goes all the same."""
+def test_a_name_shows_a_secret_also_where_json_is_written_again(redactor: Redactor) -> None:
+    """A number that becomes a mark has the body written again; a password beside it goes all the same."""
     record = asked(redactor, card=4111111111111111, password="correct horse", token="Hello", deep=[{"pwd": 'a"b'}])
     assert record.request_body is not None
     body = json.loads(record.request_body)
@@ -114,7 +114,7 @@ def stream_in_extra(record: LogRecord) -> Any:
 
 
 def test_a_stream_that_hides_something_over_its_chunks_is_not_kept(redactor: Redactor) -> None:
-    """The merged answer is redacted; the stream that would tell it chunk by chunk goes."""
+    """The merged answer is redacted; the stream that would show it chunk by chunk is removed."""
     record = log_record(
         redactor,
         assembled_response="",

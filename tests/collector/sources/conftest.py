@@ -68,16 +68,16 @@ def _do_without(reason: NoKafkaError, config: pytest.Config) -> NoReturn:
     message = f"THIS TEST DID NOT RUN, it needs Apache Kafka: {reason}; {_ADVICE}"
     if os.environ.get("CI"):
         pytest.fail(message)
-    told = f"{reason}; {_ADVICE}"
-    config.stash[_REASON] = told
+    note = f"{reason}; {_ADVICE}"
+    config.stash[_REASON] = note
     if hasattr(config, "workeroutput"):
-        config.workeroutput["no_kafka"] = told
+        config.workeroutput["no_kafka"] = note
     pytest.skip(message)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: object) -> None:
-    """Take over what a worker of pytest-xdist has told."""
+    """Take over the reason that a worker of pytest-xdist has reported."""
     reason = getattr(node, "workeroutput", {}).get("no_kafka")
     if reason:
         node.config.stash[_REASON] = reason  # type: ignore[attr-defined]

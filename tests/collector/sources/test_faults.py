@@ -130,7 +130,7 @@ REFUSES, SILENT = ("1", "0", "503", "PUT,POST"), ("1", "0", "hung")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("faults", [REFUSES, (), SILENT], ids=["refuses-to-write", "dead", "silent"])
-def test_a_store_that_is_away_is_told_and_mended_without_a_restart(
+def test_a_store_that_is_away_is_reported_and_used_again_without_a_restart(
     door: Door, bucket: Bucket, tmp_path: Path, caplog: pytest.LogCaptureFixture, faults: tuple[str, ...]
 ) -> None:
     """While the lake's store is away the log says so again and again, little is held, and then all rows are there."""
@@ -177,7 +177,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run([*command[: command.index("mount")], "umount", "-l", str(folder)], check=True)
 
 
-def test_a_full_disk_is_told_and_mended_without_a_restart(
+def test_a_full_disk_is_reported_and_used_again_without_a_restart(
     small_disk: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """While the lake's disk is full the log says so and no more is read; with space again all rows are there, once."""
@@ -219,7 +219,7 @@ follow_files(FileSource([sys.argv[1]], Storage()), collector, 0.05, stop)
 
 
 def test_sigterm_under_load_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    """Told to end while lines pour in, a collector ends soon, and the next one goes on with the next line."""
+    """Asked to end while lines pour in, a collector ends soon, and the next one goes on with the next line."""
     logs = tmp_path / "logs"
     logs.mkdir()
     written, writing = 0, threading.Event()

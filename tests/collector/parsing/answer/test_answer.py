@@ -88,7 +88,7 @@ def test_attachments_without_index_are_appended() -> None:
 
 
 def test_an_error_in_the_middle_keeps_the_answer_so_far() -> None:
-    """Status 200 with an error event: text and id stay, and the upstream's message is told."""
+    """Status 200 with an error event: text and id stay, and the upstream's message is reported."""
     core = json.dumps({"id": None, "choices": [{"index": 0, "finish_reason": None, "message": {"content": "Hel"}}]})
     answer = read(core, HEL + ERROR + DONE)
     assert (answer.text, answer.response_id, answer.finish_reason) == ("Hel", "r-101", None)
@@ -125,7 +125,7 @@ def test_only_an_error_event() -> None:
     ],
 )  # fmt: skip
 def test_failures_say_why(body: str, status: int, error: str) -> None:
-    """A body that holds no answer gives none, and an error that tells what came instead."""
+    """A body that holds no answer gives none, and an error that says what came instead."""
     for core in (None, body):
         answer = read(core, body, status)
         assert (answer.text, answer.assembled, answer.error) == (None, None, error)
@@ -174,7 +174,7 @@ def test_a_stream_that_core_saw_to_no_end() -> None:
 
 
 def test_all_ids_of_the_chunks() -> None:
-    """A rating may carry the id of any chunk: all are told, in order; the answer's own is the last one."""
+    """A rating may carry the id of any chunk: all are kept, in order; the answer's own is the last one."""
     body = event({"content": "a"}, id="x") + event({"content": "b"}, id="") + event(finish="stop", id="y") + DONE
     for core in (assembled(id="y"), "{}"):
         answer = read(core, body)

@@ -49,7 +49,7 @@ def test_an_incomplete_response_says_why() -> None:
 
 
 def test_ids_of_a_responses_stream() -> None:
-    """Core gives a response an id of its own; the upstream's in the stream is told as well."""
+    """Core gives a response an id of its own; the upstream's in the stream is kept as well."""
     body = 'event: response.created\ndata: {"type":"response.created","response":{"id":"up"}}\n\n'
     answer = read_answer(json.dumps(RESPONSE), body, status=200)
     assert (answer.response_id, answer.response_ids) == ("resp_1", ("up", "resp_1"))
@@ -104,7 +104,7 @@ def test_a_usual_completion_is_whole() -> None:
 
 
 @pytest.mark.parametrize("error", [{"code": 1}, None, ""])
-def test_an_error_beside_an_answer_is_told(error: object) -> None:
+def test_an_error_beside_an_answer_is_reported(error: object) -> None:
     """Log format 1.5: an answer with an error is no whole one, however whole it looks."""
     value = {"id": "r", "choices": [{"index": 0, "message": {"content": "a"}, "finish_reason": "stop"}], "error": error}
     assert read_whole_completion(json.dumps(value)) is None

@@ -32,7 +32,7 @@ def test_text_that_looks_like_an_event_is_text() -> None:
 
 
 def test_an_unreadable_chunk_is_none() -> None:
-    """A chunk that is no JSON object is told as None and does not hide those beside it."""
+    """A chunk that is no JSON object is returned as None and does not hide those beside it."""
     assert list(chunks(f"data: {A}\n\ndata: oops\n\ndata: [1]\n\ndata:\n\ndata: {B[:-3]}>>")) == [
         {"id": "1", "a": 1},
         None,

@@ -96,7 +96,7 @@ def test_only_texts_are_kept_in_part() -> None:
 
 
 def test_all_but_the_end_of_a_cut_line_is_kept() -> None:
-    """A line that lost its last bytes still tells all before them."""
+    """A line that lost its last bytes still gives all before them."""
     line = core_line().decode()
     assert is_beginning(read_cut(line[:-60], DECODER), json.loads(line))
     assert read_cut(line[:-60], DECODER)["request"] == json.loads(line)["request"]

@@ -124,8 +124,8 @@ print(peak() - before)
 def test_crumbs_take_no_more_memory_than_text(crumb: str, whole: str) -> None:
     """48 MiB of empty lists or objects, which were over a GiB when they were decoded, take a few times their bytes."""
     command = [sys.executable, "-c", _PEAK, crumb, "16", whole]
-    told = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert int(told.stdout) < 400
+    result = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert int(result.stdout) < 400
 
 
 @given(st.lists(JSON, max_size=5), st.integers(1, 5), st.lists(st.sampled_from([b'"', b"\\", b'"\\', b'x"'])))

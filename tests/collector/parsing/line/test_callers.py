@@ -33,8 +33,8 @@ def read_both_ways(line: bytes) -> LogRecord:
 def called(deployment: str, uri: str | None = None, **changes: Any) -> bytes:
     at = uri or f"/openai/deployments/{deployment}/chat/completions"
     paths = {"parent": "parent_deployment", "span": "trace.core_parent_span_id", "path": "execution_path"}
-    told = {paths[name]: value for name, value in changes.items() if value is not REMOVED}
-    return core_line({"deployment": deployment, "request.uri": at} | told)
+    members = {paths[name]: value for name, value in changes.items() if value is not REMOVED}
+    return core_line({"deployment": deployment, "request.uri": at} | members)
 
 
 @pytest.mark.parametrize(

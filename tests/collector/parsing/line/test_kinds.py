@@ -38,7 +38,7 @@ CUSTOM = "applications/9c8bYtq2xTzEe4nQ/My%20bot__1.2.0"
     ],
 )
 def test_kind_of_a_path(uri: str | None, kind: str) -> None:
-    """The path without its query tells the kind; the deployment that Core wrote stays."""
+    """The path without its query gives the kind; the deployment that Core wrote stays."""
     target = read_target(uri, "as-written", None)
     assert (target.kind, target.deployment) == (kind, "as-written")
 

@@ -20,7 +20,7 @@ def test_a_good_line_is_read_as_it_is() -> None:
         (b"A\\udc00\\ud83dB", "A\ufffd\ufffdB", "lone surrogates were replaced"),
     ],
 )
-def test_what_strict_json_refuses_is_replaced_and_told(written: bytes, title: str, repair: str) -> None:
+def test_what_strict_json_refuses_is_replaced_and_reported(written: bytes, title: str, repair: str) -> None:
     """What no reader of the lake could take becomes U+FFFD, the rest of the line stays, and a repair says so."""
     line = read_line(core_line().replace(b"Analyst", written))
     assert line.members == members({"user.title": title})
@@ -36,7 +36,7 @@ def test_only_what_is_wrong_is_replaced() -> None:
 
 
 @pytest.mark.parametrize("cut_at", [60, 200, 500, 900])
-def test_a_cut_line_tells_what_is_left(cut_at: int) -> None:
+def test_a_cut_line_keeps_what_is_left(cut_at: int) -> None:
     """A line cut before its request has no time and is refused as cut, a later cut keeps the members before it."""
     entry = core_line()[:cut_at] + b">>"
     if b'"request":{' in entry:

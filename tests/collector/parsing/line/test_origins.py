@@ -54,7 +54,7 @@ def origin_of(changes: dict[str, Any]) -> str | None:
         ({"project.id": "load", "parent_deployment": "agent"}, "test"),
     ],
 )
-def test_the_project_or_the_baggage_tells_the_origin(changes: dict[str, Any], origin: str) -> None:
+def test_the_project_or_the_baggage_gives_the_origin(changes: dict[str, Any], origin: str) -> None:
     """A configured project counts first, then an evaluation's run in the baggage; all else is production."""
     assert origin_of(changes) == origin
 

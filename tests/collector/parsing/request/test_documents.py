@@ -21,7 +21,7 @@ def test_union_over_the_history() -> None:
     assert documents_of(messages) == ("files/b/1.pdf", "Two")
 
 
-def test_inline_documents_are_told_apart() -> None:
+def test_inline_documents_have_different_names() -> None:
     """A document with neither url nor title is named by its data: the same data, the same name."""
     first, second = documents_of([user({"data": "x"}, {"data": "y"}, {"data": "x"})])
     assert first.startswith("inline:")

@@ -35,7 +35,7 @@ BODY = st.fixed_dictionaries(
 )
 
 
-def told(body: RequestBody) -> list[Any]:
+def members_of(body: RequestBody) -> list[Any]:
     messages = body.messages or None
     raw = ("instructions", "system", "prompt", "previous_response_id", "conversation", "custom_fields")
     known = [json_of(getattr(body, name)) for name in raw]
@@ -45,7 +45,7 @@ def told(body: RequestBody) -> list[Any]:
 @given(value=BODY)
 def test_both_ways_read_alike(value: dict[str, Any]) -> None:
     """A body as a client writes it gives the same messages decoded by type and taken from decoded JSON."""
-    assert told(read_usual_body(orjson.dumps(value).decode())) == told(body_of(value))
+    assert members_of(read_usual_body(orjson.dumps(value).decode())) == members_of(body_of(value))
 
 
 def test_what_was_said_has_no_order() -> None:

@@ -187,7 +187,7 @@ def test_anything_at_all(body: Any) -> None:
 
 @pytest.mark.parametrize("depth", [300, 900, 100_000])
 def test_deep_nesting(depth: int) -> None:
-    """A body that nests too deep for a hash still tells its question, or why not."""
+    """A body that nests too deep for a hash still gives its question, or the reason why not."""
     deep = "[" * depth + "]" * depth
     request = read_request('{"messages":[{"role":"user","content":"q","tool_calls":' + deep + "}]}")
     assert request.question == "q" or request.error is not None

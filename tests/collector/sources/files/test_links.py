@@ -45,11 +45,11 @@ def test_no_link_leads_out_of_a_watched_folder(watched: Path, pattern: str, capl
     for _ in range(3):
         names = [Path(file.uri).name for file in source.find()]
         assert names == ([] if pattern == "*/*.log" else ["a.log"])
-    told = [line for line in caplog.messages if "is not followed, as it leads outside" in line]
-    assert len(told) == len(set(told)) > 0
+    warnings = [line for line in caplog.messages if "is not followed, as it leads outside" in line]
+    assert len(warnings) == len(set(warnings)) > 0
     if pattern != "*/*.log":
-        assert sum("file.log is" in line or "twice.log is" in line or "up.log is" in line for line in told) == 3
-    assert any("folder" in line for line in told)
+        assert sum("file.log is" in line or "twice.log is" in line or "up.log is" in line for line in warnings) == 3
+    assert any("folder" in line for line in warnings)
 
 
 def test_a_watched_folder_may_be_a_link_itself(watched: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_file_that_became_a_link_after_it_was_found_is_not_read(
 
 
 def test_many_links_do_not_fill_the_log(watched: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Each is told of once, and a hundred at most."""
+    """Each is logged once, and a hundred at most."""
     for number in range(150):
         (watched / f"{number}.log").symlink_to(os.devnull)
     source = FileSource([str(watched)], Storage())

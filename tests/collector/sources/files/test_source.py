@@ -190,7 +190,7 @@ def test_a_lake_among_the_logs_is_not_read(tmp_path: Path) -> None:
 
 
 def test_stopping_does_not_wait_for_the_backlog(lake: Lake, logs: Path) -> None:
-    """Told to stop, the source hands over no further line; the next run goes on there."""
+    """Asked to stop, the source hands over no further line; the next run goes on there."""
     (logs / "a.log").write_bytes(body(*range(10)))
     (logs / "b.log").write_bytes(body(10))
     collector = Collector(lake, CollectorSettings())
@@ -231,7 +231,7 @@ def test_objects_of_a_store_are_read_once(bucket: Bucket) -> None:
     assert answers(lake) == ["Answer 1.", "Answer 2.", "Answer 3."]
 
 
-def test_following_reads_what_comes_until_it_is_told_to_stop(lake: Lake, logs: Path) -> None:
+def test_following_reads_what_comes_until_it_is_asked_to_stop(lake: Lake, logs: Path) -> None:
     """Lines that come while it runs are stored, and what is open at the end is committed."""
     collector, stop = Collector(lake, CollectorSettings(flush_seconds=3600)), threading.Event()
     source = FileSource([str(logs)], Storage())

@@ -188,7 +188,7 @@ def test_a_client_that_goes_away_costs_nothing(url: str, lake: Lake, caplog: pyt
     assert "Traceback" not in caplog.text
 
 
-def test_a_slow_lake_is_told_to_the_sender(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_lake_is_reported_to_the_sender(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the time, or with too much waiting, the answer is 503; what is sent again is stored once."""
     free = threading.Event()
     collector = Collector(lake, CollectorSettings())
@@ -215,7 +215,7 @@ def test_a_slow_lake_is_told_to_the_sender(lake: Lake, monkeypatch: pytest.Monke
 
 
 def test_requests_in_flight_are_answered_when_the_server_ends(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Told to end, the endpoint answers what it has taken, with rows that are durable."""
+    """Asked to end, the endpoint answers what it has taken, with rows that are durable."""
     taken: list[str] = []
     collector, store = Collector(lake, CollectorSettings()), Deliveries.store
     commit = collector.commit
@@ -239,7 +239,7 @@ def test_requests_in_flight_are_answered_when_the_server_ends(lake: Lake, monkey
     assert answers(lake) == sorted(f"Answer {n}." for n in range(8))
 
 
-def test_a_lake_that_is_away_is_told_to_the_sender(url: str, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lake_that_is_away_is_reported_to_the_sender(url: str, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """While rows cannot be written the answer is 503 with Retry-After; what is then sent again is stored once."""
     real = lake.table
 

@@ -1,4 +1,4 @@
-"""The HTTP endpoint as a process of its own that is told to end while clients send."""
+"""The HTTP endpoint as a process of its own that is asked to end while clients send."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def requests_in(lake: Lake) -> dict[int, int]:
 
 @pytest.mark.slow
 def test_sigterm_under_load_keeps_what_was_answered(tmp_path: Path) -> None:
-    """Told to end, it ends soon; what it answered with 200 is in the lake, and what it did not is stored once later."""
+    """After SIGTERM it ends soon; what it answered with 200 is in the lake, all else is stored once later."""
     lake, numbers = Lake(str(tmp_path)), itertools.count()
     answered: set[int] = set()
     refused: set[int] = set()

@@ -93,13 +93,13 @@ def test_a_repeat_is_a_duplicate(url: str, lake: Lake) -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_one_bad_signal_costs_only_itself(url: str, lake: Lake, change: dict[str, Any], says: str) -> None:
-    """The good ones are rows; the bad one is rejected with the reason, and the answer tells which it was."""
+    """The good ones are rows; the bad one is rejected with the reason, and the answer says which it was."""
     bad = json.dumps(LIKE | change).encode()
     answer = post(url, json.dumps(LIKE).encode() + b"\n" + bad)
     assert answer.status_code == 200
-    told = answer.json()
-    assert (told["accepted"], told["rejected"], told["errors"][0]["index"]) == (1, 1, 1)
-    assert says in told["errors"][0]["reason"]
+    reply = answer.json()
+    assert (reply["accepted"], reply["rejected"], reply["errors"][0]["index"]) == (1, 1, 1)
+    assert says in reply["errors"][0]["reason"]
     [rejected] = lake.table(REJECTED).read(["reason", "message", "raw"]).to_pylist()
     assert rejected["reason"] == "not_a_signal"
     assert rejected["raw"] == bad

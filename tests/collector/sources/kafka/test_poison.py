@@ -142,9 +142,9 @@ def test_a_signal_that_no_table_takes_is_rejected_with_its_bytes(
     bad, good = json.dumps(LIKE | odd), json.dumps(LIKE | {"signal_id": says})
     before = collector.totals
     for _ in range(2):
-        told = client.post("/signals", content=f"[{bad}, {good}]".encode()).json()
-        assert (told["accepted"], told["rejected"]) == (1, 1)
-        assert says in told["errors"][0]["reason"]
+        reply = client.post("/signals", content=f"[{bad}, {good}]".encode()).json()
+        assert (reply["accepted"], reply["rejected"]) == (1, 1)
+        assert says in reply["errors"][0]["reason"]
     counts = collector.totals
     assert (counts.signals - before.signals, counts.duplicates - before.duplicates) == (1, 2)
     rejected = collector.lake.table(REJECTED).read(["raw", "message"]).to_pylist()

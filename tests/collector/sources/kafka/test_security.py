@@ -93,7 +93,7 @@ def refused(settings: KafkaSettings, path: Path, caplog: pytest.LogCaptureFixtur
     time.sleep(4)
     stop.set()
     thread.join()
-    # kafka-python leaves the sockets of refused connections to the garbage collector, which would tell a later test.
+    # kafka-python leaves sockets of refused connections to the garbage collector, which would warn in a later test.
     gc.collect()
 
 
@@ -124,7 +124,7 @@ def test_password(broker: Broker, tmp_path: Path, protocol: str, mechanism: str)
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_wrong_password_is_told(broker: Broker, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_wrong_password_is_reported(broker: Broker, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A refused login is logged once by the source, and never with the password."""
     settings = KafkaSettings(
         bootstrap_servers=[broker.address_of("SASL_SSL")],

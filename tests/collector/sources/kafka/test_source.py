@@ -99,7 +99,7 @@ def test_values_of_32_mib(broker: Broker, tmp_path: Path) -> None:
     assert sorted(map(len, answers))[-1] == 32 << 20
 
 
-def test_lake_tells_where_to_go_on(kafka: str, tmp_path: Path) -> None:
+def test_the_lake_gives_the_offset_to_go_on_from(kafka: str, tmp_path: Path) -> None:
     """Another group, of which the broker knows nothing, goes on after what the lake has."""
     lake, topic = lake_at(tmp_path), make_topic(kafka, 2)
     produce(kafka, topic, [chat_line(number) for number in range(50)])
@@ -110,7 +110,7 @@ def test_lake_tells_where_to_go_on(kafka: str, tmp_path: Path) -> None:
     assert sum(lake.table(BATCHES).read(["lines"])["lines"].to_pylist()) == 80
 
 
-def test_deleted_messages_are_told(kafka: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_deleted_messages_are_reported(kafka: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Where the broker deleted messages that the lake had not, the gap is counted and logged with its numbers."""
     lake, topic = lake_at(tmp_path), make_topic(kafka)
     produce(kafka, topic, [chat_line(number) for number in range(10)])
@@ -126,7 +126,7 @@ def test_deleted_messages_are_told(kafka: str, tmp_path: Path, caplog: pytest.Lo
 def test_messages_that_are_deleted_after_they_were_read_are_not_missed(
     kafka: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Where the broker deleted just what the lake has, nothing is told, and reading goes on with the next message."""
+    """If the broker deleted only what the lake has, nothing is reported, and reading goes on with the next message."""
     lake, topic = lake_at(tmp_path), make_topic(kafka)
     produce(kafka, topic, [chat_line(number) for number in range(10)])
     read_all(lake, kafka, topic, 10)
@@ -152,7 +152,7 @@ def test_topic_made_anew_is_refused(kafka: str, tmp_path: Path, caplog: pytest.L
 
 
 def test_topic_that_is_missing_is_waited_for(kafka: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A topic that does not exist yet is told once, and read when it comes."""
+    """A topic that does not exist yet is reported once, and read when it comes."""
     lake, topic = lake_at(tmp_path), f"dial-{tmp_path.name}"
     with reading(lake, kafka, topic):
         wait_for(lambda: f"there is no topic {topic} yet" in caplog.text)
@@ -182,7 +182,7 @@ def test_waiting_bytes_have_a_limit(kafka: str, tmp_path: Path) -> None:
         while len(stored(lake)) < 180:
             most = max(most, source.waiting_bytes())
             time.sleep(0.005)
-    # What was fetched but not yet taken when it was told to stop is read by the next.
+    # What was fetched but not yet taken when it was asked to stop is read by the next.
     read_all(lake, kafka, topic, 200)
     assert stored(lake) == ids(200)
     assert 1_000_000 < most < 2_000_000 + 6_500_000
