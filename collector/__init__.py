@@ -1,4 +1,4 @@
-"""DIAL's logs and people's signals, as rows in the lake."""
+"""Collector: turns log lines of DIAL and signals of people into rows of the lake."""
 
 import lazy_loader
 

@@ -23,9 +23,9 @@ BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 @dataclass(frozen=True)
 class Committed:
-    """What one process has committed since it started; `at` is when it did so last, else when it started.
+    """Totals of the commits of one process since its start; `at` is the time of the last commit, else of the start.
 
-    `on` is the same on the monotonic clock. `problem` is what the last commit met, if it failed.
+    `on` is the same time on the monotonic clock. `problem` is the error of the last commit, if it failed.
     """
 
     at: datetime
@@ -42,7 +42,7 @@ class Committed:
 
 
 class Meter:
-    """Counts what is committed. Threads may share one; `committed` is replaced as a whole, and never changed."""
+    """Counts commits. Threads may share one: `committed` is immutable and replaced as a whole."""
 
     def __init__(self, started_at: datetime, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
@@ -51,7 +51,7 @@ class Meter:
 
     @property
     def problem(self) -> Exception | None:
-        """What the last commit met, if it failed; a race that was lost is none."""
+        """Error of the last commit, if it failed; a lost race is not an error."""
         return self.committed.problem
 
     def age(self) -> float:
@@ -59,7 +59,7 @@ class Meter:
         return self._monotonic() - self.committed.on
 
     def timed(self, commit: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Make a commit and note how long it took, or that it failed."""
+        """Make a commit and record its duration, or its error."""
         started = time.monotonic()
         try:
             result = commit(*args, **kwargs)
@@ -77,13 +77,13 @@ class Meter:
         return result
 
     def note_renamed(self, signals: int) -> None:
-        """Count signals that are stored as `other`, for their word is one too many."""
+        """Count signals that are stored as `other`, because there are too many different words."""
         with self._lock:
             total = self.committed.renamed_signals + signals
             self.committed = replace(self.committed, renamed_signals=total)
 
     def note(self, batch: Batch, at: datetime) -> None:
-        """Count the lines of a batch that is in the lake."""
+        """Count the lines of a committed batch."""
         sections = batch.sections.values()
         with self._lock:
             before = self.committed

@@ -23,7 +23,7 @@ from lake import OUTCOMES, LineOutcome, age_of, known_formats
 
 
 class KafkaReader(Protocol):
-    """A source that reads Kafka, as far as its metrics go."""
+    """Members of a Kafka source that the metrics need."""
 
     missed_messages: int
 
@@ -32,15 +32,15 @@ class KafkaReader(Protocol):
 
 
 class Metered(Protocol):
-    """A collector, as far as its metrics go."""
+    """Members of a collector that the metrics need."""
 
     @property
     def meter(self) -> Meter:
-        """What it has committed."""
+        """Totals of its commits."""
 
     @property
     def open_batches(self) -> tuple[Batch, ...]:
-        """What it has taken and not committed; must not wait for a commit."""
+        """Batches that are not committed yet; must not wait for a commit."""
 
 
 def registry_of(

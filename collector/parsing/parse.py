@@ -1,4 +1,4 @@
-"""One entry of the log to one row: the order in which the parts of a line are read."""
+"""Parser of entries: reads the parts of a line in order and makes one row of them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _NO_REQUEST: Final = Request()
 _NO_ANSWER: Final = Answer(None, None, (), None, None, {}, None, None, {})
 
 Record = LogRecord | SignalRecord | Rejection | Filtered
-"""What an entry becomes."""
+"""Result of reading an entry."""
 
 
 def parse_piece(raw: bytes, keep_raw_response: bool = False, projects: ProjectOrigins = NO_PROJECTS) -> list[Record]:
     """Read all entries of one delivered piece; the same as `parse_entry` of each of its `split_entries`.
 
-    Spares a piece that is one line just as Core writes it the search for others in it.
+    A piece that is one line in the usual form of Core is not searched for further lines.
     """
     raw = raw.strip()
     call = read_usual_call(raw)
@@ -46,10 +46,10 @@ def parse_piece(raw: bytes, keep_raw_response: bool = False, projects: ProjectOr
 
 
 def parse_entry(entry: bytes, keep_raw_response: bool = False, projects: ProjectOrigins = NO_PROJECTS) -> Record:
-    """Read one entry of `split_entries`: a row, a signal, or why it is neither. Never raises but for memory.
+    """Read one entry of `split_entries` as a row, a signal or a rejection. Raises nothing but MemoryError.
 
     With `keep_raw_response` the column `response_body` has the response as Core logged it. Without, a response that
-    could not be read whole stays in `extra`. `projects` says of some projects what makes their requests.
+    could not be read whole stays in `extra`. `projects` has the origin of the requests of some projects.
     """
     return _guarded(entry, read_usual_call(entry), keep_raw_response, projects)
 
@@ -150,7 +150,7 @@ def _context_row(context: Context) -> dict[str, Any]:
 
 
 def _errors(call: Call, answer: Answer | None) -> list[str]:
-    """What keeps the answer from being whole; what was mended around a whole answer is no error."""
+    """Problems because of which the answer is not whole; repairs beside a whole answer are not errors."""
     cut = [f"{call.repairs[-1]}, before its answer ends"] if call.lacks_answer else []
     if answer is not None:
         return [*cut, answer.error] if answer.error else []
@@ -158,7 +158,7 @@ def _errors(call: Call, answer: Answer | None) -> list[str]:
 
 
 def _failure(call: Call) -> list[str]:
-    """What a call that answers nobody says of its failure."""
+    """Failure of a call that does not answer a question."""
     if call.status is None or call.status < _FIRST_FAILURE:
         return []
     if call.secured:

@@ -17,7 +17,7 @@ def read_rating(call: Call) -> SignalRecord:
     `rate` true is `like` with value 1, false is `dislike` with value -1, both of confidence 1; a body that
     says neither, or none at all as with a secured key, is `unreadable` without value and confidence.
     `details` has the other members of the body, the body itself where it is no JSON object, and under `log`
-    what Core wrote around it; `error` says what had to be repaired to read the line.
+    the members that Core wrote around it; its `error` names the repairs of the line.
     """
     rating = read_object(call.readable_request)
     details = dict(rating or {})

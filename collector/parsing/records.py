@@ -27,7 +27,7 @@ REASONS = {
     RejectionReason.TOO_LONG: "The line is longer than 64 MiB; its first MiB is kept.",
     RejectionReason.NOT_A_SIGNAL: "The item of `POST /signals` is no signal that can be stored.",
 }
-"""Every reason of a rejection, with what it means."""
+"""Every reason of a rejection, with its meaning."""
 
 
 class LogRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):

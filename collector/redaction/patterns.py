@@ -1,4 +1,4 @@
-"""The built-in patterns: a regular expression each, and what it takes for a match to be the real thing.
+"""Built-in patterns: each has a regular expression, and some have a check of the match.
 
 All are searched with RE2: it takes linear time whatever the text, and is more than ten times as fast as `re` here.
 """
@@ -20,11 +20,12 @@ _Check = Callable[[bytes, int, int], Iterator[Span]]
 
 @dataclass(frozen=True)
 class Pattern:
-    """What to look for, and the word that takes its place.
+    """A regular expression, and the mark that replaces its matches.
 
-    Of a match the group is taken; all of it where there is none, or `groups` is off. `check` gives the real finds
-    inside a match; without any the search goes on behind the match's first byte, or with `whole` behind its end.
-    What is `quoted` says itself where it ends: it is taken also where only a part of it reads so without its escapes.
+    The group of a match is replaced, or all of the match if there is no group or `groups` is off. `check` returns the
+    valid spans inside a match; if there are none, the search continues after the first byte of the match, or with
+    `whole` after its end. A `quoted` match shows its own end, so it is replaced also if only a part of it matches after
+    its escapes are undone.
     """
 
     mark: str
@@ -35,7 +36,7 @@ class Pattern:
     quoted: bool = False
 
     def compiled(self) -> Finder:
-        """Make it searchable."""
+        """Compile the expression."""
         return Finder(self, re2.compile(self.expression, compile_options()))
 
 
@@ -47,7 +48,7 @@ class Finder:
     _expression: re2._Regexp
 
     def find(self, text: bytes) -> Iterator[Span]:
-        """Give where it is found in UTF-8 text, without overlaps."""
+        """Yield the spans of all matches in UTF-8 text, without overlaps."""
         position, check = 0, self.pattern.check
         # RE2 would go on finding an empty place at the very end.
         while position < len(text) and (match := self._expression.search(text, position)) is not None:
@@ -96,12 +97,12 @@ def mod_97(iban: str) -> bool:
 
 
 def _glued(text: bytes, start: int, end: int) -> bool:
-    """Whether a letter or digit stands right before or behind."""
+    """Whether a letter or digit is directly before or after it."""
     return text[max(start - 1, 0) : start].isalnum() or text[end : end + 1].isalnum()
 
 
 def _is_fraction(text: bytes, start: int) -> bool:
-    """Whether the digits are those behind a decimal point, and so no number of their own."""
+    """Whether the digits follow a decimal point, and so are not a number of their own."""
     return text[max(start - 1, 0) : start] == b"." and text[max(start - 2, 0) : start - 1].isdigit()
 
 

@@ -1,4 +1,4 @@
-"""A record without what must not be kept: which column is treated how."""
+"""Redactor of records: each column is redacted by its kind."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _KEPT = frozenset(
 _IDS = frozenset(
     {"user_id", "chat_id", "project_id", "response_id", "response_ids", "execution_path", "documents", "url", "id"}
 )
-"""What rows are joined by: two that differ must differ afterwards."""
+"""Columns that rows are joined by: two different values must stay different."""
 
 _OUR_ID = re.compile(r"[0-9a-f]{32}")
 
 
 class Redactor:
-    """Takes out of records what the settings name. Several threads may share one."""
+    """Removes from records all data that the settings name. Several threads may share one."""
 
     def __init__(self, settings: RedactionSettings) -> None:
         self._scrubber: Scrubber | None = None
@@ -61,13 +61,13 @@ class Redactor:
             self._scrubber = Scrubber(patterns, settings.key.get_secret_value().encode(), entities)
 
     def redact_id(self, text: str) -> str:
-        """Give an id (of a user, a chat, an answer) as the rows have it."""
+        """Return an id (of a user, a chat, an answer) as it is stored in rows."""
         return text if self._scrubber is None else redact_text(text, self._scrubber, named=True)
 
     def redact(self, record: Record) -> Record:
-        """Give the record with marks in the place of what was found; the very record where there is nothing.
+        """Return the record with marks in place of the matches; the same object if there are none.
 
-        Where that fails the record becomes a rejection `redaction_failed` that holds none of its text.
+        If that fails, the record becomes a rejection `redaction_failed` that holds none of its text.
         """
         if self._scrubber is None:
             return record

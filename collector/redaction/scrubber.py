@@ -1,4 +1,4 @@
-"""Finding what must not be kept in a text, whatever escapes hide it, and putting a mark in its place."""
+"""Scrubber of texts: replaces personal data and secrets by marks, also inside escaped text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LETTERS = bytes.maketrans(b"0123456789abcdef", b"abcdefghijklmnop")
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """Where something stands in the text as it came, what it is, and how it reads."""
+    """A match: its span in the original text, its mark, and its value after escapes are undone."""
 
     start: int
     end: int
@@ -48,13 +48,13 @@ class Scrubber:
 
     @property
     def reads_words(self) -> bool:
-        """Whether words are looked at, so that a text's structure must be kept away from them."""
+        """Whether words are searched, too; the structure of a text must then be kept out of the search."""
         return self._entities is not None
 
     def scrub(
         self, raw: bytes, levels: Sequence[View] | None = None, *, named: bool = False, words: bool = True
     ) -> bytes:
-        """Replace all finds in UTF-8 text; with `named` each mark carries a pseudonym of what it replaced.
+        """Replace all matches in UTF-8 text; with `named` each mark has the pseudonym of the value that it replaced.
 
         `levels` are the text's `views`, where they are at hand. Without `words` only the patterns are looked for.
         """
@@ -71,7 +71,7 @@ class Scrubber:
         return raw
 
     def mark(self, name: str, value: bytes | None) -> bytes:
-        """What takes the place of a find: `[NAME]`, or `[NAME pseudonym]` of its value."""
+        """Mark that replaces a match: `[NAME]`, or `[NAME pseudonym]` with the pseudonym of its value."""
         return f"[{name}]".encode() if value is None else f"[{name} {self.pseudonym(value)}]".encode()
 
     def pseudonym(self, value: bytes) -> str:
@@ -83,7 +83,7 @@ class Scrubber:
         return hmac.new(self._key, value, hashlib.sha256).hexdigest().encode()
 
     def find(self, raw: bytes, levels: Sequence[View] | None = None, *, words: bool = True) -> list[Find]:
-        """Give what is found, in order and without overlaps."""
+        """Return the matches, in order and without overlaps."""
         levels = views(raw) if levels is None else levels
         found: defaultdict[str, list[Find]] = defaultdict(list)
         for depth in reversed(range(len(levels))):

@@ -41,7 +41,7 @@ class PresidioSettings(BaseModel):
 
 
 class RedactionSettings(BaseModel):
-    """What is taken out of every row before it is written; nothing by default.
+    """Data that is removed from every row before it is written; nothing by default.
 
     `own` are regular expressions by name, in RE2's syntax, so that none can take more than linear time. `key` makes the
     pseudonyms that take the place of what was found in an id: the same text gives the same pseudonym, and without

@@ -1,4 +1,4 @@
-"""Texts with an inside: JSON in text form, streams of chunks, bytes that may be anything."""
+"""Redaction of texts with a structure: JSON as text, streams of chunks, and bytes of any encoding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text as it reads once its escapes are undone, with the way back to where each byte stood."""
+"""Views of a text after its escapes are undone, with the original position of each byte."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Edit = tuple[int, int, bytes]
 
 @dataclass(slots=True)
 class View:
-    """A text made from another by replacing some of its parts; without `parent` the text as it came."""
+    """A text that was made from another by replacing some parts; without `parent` it is the original text."""
 
     text: bytes
     parent: View | None = None
@@ -26,7 +26,7 @@ class View:
     _edits: list[_Edit] = field(default_factory=list)
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
-        """Where a span of this text stands in the text as it came; parts that were replaced are taken whole."""
+        """Span of the original text that a span of this text comes from; replaced parts are included as a whole."""
         view: View = self
         while view.parent is not None:
             start, end = view._step(start, first=True), view._step(end - 1, first=False)
@@ -46,7 +46,7 @@ class View:
         return iter({begins[max(low, 0)], begins[high - 1]} if begins and high else ())
 
     def _step(self, position: int, *, first: bool) -> int:
-        """Where a byte stands in the parent: its beginning, or with `first=False` its end."""
+        """Position of a byte in the parent: its beginning, or with `first=False` its end."""
         found = bisect_right(self._at, position) - 1
         if found < 0:
             return position if first else position + 1
@@ -58,7 +58,7 @@ class View:
 
 
 def views(raw: bytes) -> list[View]:
-    """The text as it came, then with one level of escapes undone after the other.
+    """The original text, then the text after each further level of escapes is undone.
 
     NULs (UTF-16 and UTF-32 have them beside every letter) go first, then JSON's escapes, then percent-encoding, both up
     to six levels deep. Takes time linear in the size of `raw`.

@@ -19,7 +19,7 @@ _MOST_RACES = 20
 
 @dataclass(frozen=True)
 class FileCollection:
-    """What every worker must know: the lake, how lines become rows, and where the files are."""
+    """Parameters of all workers: the lake, the settings, and the paths of the files."""
 
     root: str
     lake_storage: Storage
@@ -31,7 +31,7 @@ class FileCollection:
 
 @dataclass(frozen=True)
 class CollectedFiles:
-    """What became of the lines, and the files that could not be read, by URI, with the reason."""
+    """Counts of the lines, and the files that could not be read: URI and reason."""
 
     counts: Counts
     unreadable: dict[str, str]
@@ -60,7 +60,7 @@ def collect_share(collection: FileCollection, share: frozenset[str]) -> Collecte
 
 
 class _Share(FileSource):
-    """Those of the files that this worker reads."""
+    """Source with only the files that this worker reads."""
 
     def __init__(self, collection: FileCollection, share: frozenset[str]) -> None:
         super().__init__(collection.paths, collection.storage, exclude=collection.root)

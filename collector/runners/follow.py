@@ -16,7 +16,7 @@ _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 1.0, 60.0
 
 
 def prepare(collector: Collector, stop: threading.Event) -> bool:
-    """Have a collector read what it must remember, again and again while the lake is away; False once `stop` is set.
+    """Prepare a collector, with further tries while the lake is away; return False once `stop` is set.
 
     The waits between two tries double from a second up to a minute.
     """
@@ -41,11 +41,11 @@ def follow_files(
     stop: threading.Event,
     report: Callable[[Exception | None], None] = lambda _: None,
 ) -> None:
-    """Bring what the files gain into the collector until `stop` is set; then commit what is open.
+    """Add new lines of the files to the collector until `stop` is set; then commit.
 
     An error (the lake is away or full, a store cannot be listed) is logged and tried again, at waits that double up to
     a minute while it lasts: positions move only with a commit, so nothing is lost, and no more is read than one batch
-    holds. `report` is given what each poll met, None where all went well.
+    holds. `report` is called with the error of each poll, or None.
     """
     found, backoff = True, Backoff(2 * poll_seconds, max(poll_seconds, _LONGEST_WAIT_SECONDS))
     while not stop.is_set():

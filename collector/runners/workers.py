@@ -22,7 +22,7 @@ class WorkerError(RuntimeError):
 def collect_with_workers(
     lake: Lake, settings: PipelineSettings, paths: Sequence[str], storage: Storage, workers: int
 ) -> tuple[int, CollectedFiles]:
-    """Read files into the lake in `workers` processes; gives the number of files and what became of them.
+    """Read files into the lake in `workers` processes; return the number of files, the counts, and unreadable files.
 
     The shares are about equal in bytes, and each worker has batches of its own: memory grows with their number, since
     smaller batches would be more commits, which cost more than the parsing. Raises WorkerError where a worker is

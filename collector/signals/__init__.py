@@ -1,4 +1,4 @@
-"""Signals that nobody pressed a button for: an answer asked for again, a question edited, an answer rejected."""
+"""Implicit signals: an answer is asked for again, a question is edited, or an answer is rejected in words."""
 
 from collector.signals.implicit import ImplicitResult, ImplicitSignals
 from collector.signals.lexicon import Lexicon, LexiconError

@@ -1,4 +1,4 @@
-"""Requests of one chat, and which two of them may be a sign that the first one's answer was not wanted."""
+"""Pairs of requests in one chat that may show that the answer to the first one was not good."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_AT_ONE_PLACE = 8
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One request that a person made, without its texts; `response_id` is None where there is no whole answer."""
+    """One request that a person made, without its texts; `response_id` is None if the answer is not whole."""
 
     event_id: str
     response_id: str | None
@@ -33,7 +33,7 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A later request that may say something about the answer of an earlier one; `signal` is what it would be."""
+    """An earlier request, and a later one that may be a signal about its answer; `signal` is the kind of signal."""
 
     signal: str
     earlier: ChatRequest
@@ -41,16 +41,16 @@ class Candidate:
 
 
 def candidates(chat: Iterable[ChatRequest], window: timedelta) -> Iterator[Candidate]:
-    """Give what the requests of one chat may mean, in the order of the later requests.
+    """Yield the candidates for signals in one chat, in the order of the later requests.
 
     - regenerate: the same history is asked again within an hour.
     - edit: the same messages come before another last question within an hour. Both have the same number of messages,
-      so that the earlier question is not in the later history; whether the texts are alike is for the caller to see.
-    - correction: the later request follows the earlier's answer within `window`; what it says is for the caller.
+      so that the earlier question is not in the later history. The caller must check that the texts are similar.
+    - correction: the later request follows the earlier's answer within `window`. The caller must check its text.
 
     The later request begins when the answer is there and comes from the same person and project, as far as both are
-    known. Programs that give all their calls one chat id make no storm: a chat of more than 500 requests says nothing,
-    nor do more than 8 requests that continue one history, whether all alike or not.
+    known. Some programs use one chat id for all their calls. So a chat of more than 500 requests gives no candidates,
+    nor do more than 8 requests that continue one history, whether they are equal or not.
     """
     requests = sorted(chat, key=lambda request: (request.requested_at, request.event_id))
     if len(requests) > _MOST_REQUESTS:

@@ -50,14 +50,14 @@ _REQUEST_COLUMNS = (
 
 @dataclass(frozen=True)
 class ImplicitResult:
-    """What a pass added, by signal, and the deployments that it could not do; the next pass takes them up again."""
+    """Number of signals that a pass added, by kind, and the deployments that failed; the next pass tries them again."""
 
     signals: Mapping[str, int]
     failed: tuple[str, ...] = ()
 
 
 class ImplicitSignals:
-    """Derives signals from the rows of the lake alone: order of arrival and number of collectors do not matter."""
+    """Derives signals only from rows of the lake, so order of arrival and number of collectors do not matter."""
 
     def __init__(
         self, lake: Lake, settings: SignalSettings, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -69,7 +69,7 @@ class ImplicitSignals:
         self._uncommitted = UncommittedPositions()
 
     def run_once(self, is_stopping: Callable[[], bool] = lambda: False) -> ImplicitResult:
-        """Read what is new in every deployment's log and append what it means, once, whoever else does the same.
+        """Read the new rows of every deployment and append their signals, once, also if other processes do the same.
 
         A deployment that fails does not stop the others. Ends early once `is_stopping` says so; the next pass does
         the rest.

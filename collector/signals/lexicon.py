@@ -52,7 +52,7 @@ class RejectionPhrase:
 
 
 class Lexicon:
-    """Finds a rejection at the beginning of a message; what the phrases mean stands in `lexicon.yaml`."""
+    """Finds a rejection at the beginning of a message; the phrases are described in `lexicon.yaml`."""
 
     def __init__(self, phrases: Phrases) -> None:
         self._known = list(_rejection_phrases(phrases))

@@ -38,7 +38,7 @@ class Meaning:
 
 
 def meaning(candidate: Candidate, asked: Mapping[str, Asked], lexicon: Lexicon) -> Meaning | None:
-    """Say what a candidate means; `asked` has its requests' texts by event id. None where it means nothing."""
+    """Return the meaning of a candidate, None if it has none; `asked` has the texts of its requests by event id."""
     value = _VALUES[candidate.signal]
     if candidate.signal == Signal.REGENERATE:
         return Meaning(value, REGENERATE_CONFIDENCE)

@@ -10,7 +10,7 @@ from collector.signals.lexicon import Lexicon
 
 
 class SignalSettings(BaseModel):
-    """Signals that nobody pressed a button for, and bounds of those that come from other places.
+    """Settings of implicit signals, and limits on signals of other senders.
 
     A pass is made every `every` seconds. A request is compared with those of the same chat that came at most
     `window_days` before it. `lexicon` names a YAML or JSON file of own phrases: `language: {phrase: confidence}`.

@@ -1,4 +1,4 @@
-"""The words of signals from other places: a bounded number, so that no sender makes series without end."""
+"""Words of signals of other senders: their number is limited, so that no sender creates time series without limit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OWN_WORDS: Final = frozenset(Signal)
 
 
 class Words:
-    """Our own words, and so many others: those that came first since the start. Several threads may share one."""
+    """The built-in words, and a limited number of others: the first ones since the start. Threads may share one."""
 
     def __init__(self, most: int) -> None:
         self._most = most

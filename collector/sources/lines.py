@@ -1,4 +1,4 @@
-"""Lines of one stream of bytes, plain or gzip, with the position after each; broken gzip costs only what is broken."""
+"""Lines of a stream, plain or gzip, with the position after each; of damaged gzip only the damaged part is lost."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _CUT: Final = "response.body was cut by DIAL Core: the answer is incomplete"
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """What a deployment answered.
+    """Answer of a deployment.
 
     `text` is the text of choice 0, None if there is none (a tool call, an error). `response_ids` are the
     distinct ids of all chunks in order of appearance. `custom_content` is that of choice 0's message.
@@ -47,7 +47,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(slots=True)
 class _Reading:
-    """One way to read the answer, with all that spoke against it."""
+    """One way to read the answer, with its problems."""
 
     body: Body | None = None
     stored: str | None = None
@@ -81,7 +81,7 @@ def read_answer_of(call: Call) -> Answer:
 
 
 def _read_whole(assembled_response: str | None, raw_response: bytes | None, status: int | None) -> Answer | None:
-    """What `read_answer` gives where the assembled answer is whole and all chunks have its id, else None."""
+    """Result of `read_answer` if the assembled answer is whole and all chunks have its id, else None."""
     if assembled_response is None or raw_response is None:
         return None
     core = read_whole_completion(assembled_response)
@@ -95,7 +95,7 @@ def _read_whole(assembled_response: str | None, raw_response: bytes | None, stat
 
 
 def _read_with_lost_text(core: Body, body: str | None) -> _Reading | None:
-    """The stream merged again, where it has a text and Core has none: half a surrogate pair makes Core drop it all."""
+    """The stream merged again, if it has a text and Core has none: a lone surrogate makes Core drop the whole text."""
     if not core.empty_text or body is None or not is_stream(body) or may_hold_more_values(body):
         return None
     again = _read_stream(body)

@@ -14,10 +14,10 @@ from collector.parsing.json_text.value_limit import holds_more_values
 
 
 class Body(Struct, frozen=True, gc=False):
-    """What the JSON of an answer says. `missing` names what a whole answer would have and this has not.
+    """Content of an answer's JSON. `missing` names the part of a whole answer that this one does not have.
 
-    `model` is "" and `empty_text` true where the JSON says just that: DIAL Core may have lost both, and the stream that
-    it merged has them.
+    `model` is "" and `empty_text` is true if they are empty in the JSON: DIAL Core may have lost both, and the stream
+    that it merged may have them.
     """
 
     text: str | None
@@ -55,7 +55,7 @@ _decode = msgspec.json.Decoder(_Completion).decode
 def read_whole_completion(text: str) -> Body | None:
     """Read a chat completion that is whole and says no error; None for any other text, which `read_body` may know.
 
-    Decodes no more than what it gives.
+    It decodes only the members that it returns.
     """
     if holds_more_values(text):
         return None

@@ -33,7 +33,7 @@ class ChunkMerge:
         self._join_objects(self._merged, chunk, 0)
 
     def result(self) -> dict[str, Any]:
-        """What the chunks make together, without the `index` of array elements."""
+        """The merged object, without the `index` of array elements."""
         return {key: self._finish(value, 1) for key, value in self._merged.items()}
 
     def _join_objects(self, target: dict[str, Any], source: dict[str, Any], depth: int) -> None:

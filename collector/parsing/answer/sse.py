@@ -122,7 +122,7 @@ def _model_in(raw: bytes) -> str | None:
 
 
 def _most_events(raw: bytes) -> int:
-    """How many `data:` there are at most: each d with a colon four bytes behind, counted much faster than the word."""
+    """Upper bound of the number of `data:`: counts each d with a colon four bytes later, much faster than the word."""
     codes = np.frombuffer(raw, np.uint8)
     found = codes[:-4] == ord("d")
     found &= codes[4:] == ord(":")

@@ -12,7 +12,7 @@ from collector.parsing.json_text.cut import BrokenText, read_cut
 from collector.parsing.json_text.value_limit import holds_more_values
 
 CUT_MARK: Final = ">>"
-"""What DIAL Core appends to a text that it cut for its length."""
+"""Mark that DIAL Core appends to a text that it cut for its length."""
 
 _LONGEST_INTEGER: Final = 300
 _TEXT_PARTS: Final = (None, "text", "input_text", "output_text")
@@ -21,7 +21,7 @@ _TEXT_PARTS: Final = (None, "text", "input_text", "output_text")
 def read_object(text: object) -> dict[str, Any] | None:
     """Decode a JSON object; None for anything else, and for one of more than `value_limit.MOST_VALUES` values.
 
-    What strict JSON forbids and DIAL Core writes all the same is taken: raw control characters, a byte
+    Some texts of DIAL Core that strict JSON forbids are accepted: raw control characters, a byte
     order mark, text after the object. Lone surrogates become U+FFFD; NaN, infinities and integers of
     more than 300 digits become null.
     """

@@ -13,12 +13,12 @@ MOST_VALUES: Final = 2_000_000
 
 _WINDOW: Final = 1 << 20
 _MARKS: Final = b",[{"
-"""Every value but the first of a text stands behind one of these."""
+"""Every value of a text except the first follows one of these."""
 _REST_OF_ESCAPE: Final = re.compile(rb"\\*.?", re.DOTALL)
 
 
 def holds_more_values(text: str | bytes, most: int = MOST_VALUES) -> bool:
-    """Whether a JSON text holds more than so many values; keys, and what stands in strings, do not count.
+    """Whether a JSON text holds more than so many values; keys, and the content of strings, do not count.
 
     A short text, and one with few commas and brackets, needs no search.
     """
@@ -29,7 +29,7 @@ def holds_more_values(text: str | bytes, most: int = MOST_VALUES) -> bool:
 
 
 def hold_more_values(texts: Sequence[bytes], most: int) -> bool:
-    """Whether JSON texts hold more than so many values together; a string that one leaves open ends with it."""
+    """Whether JSON texts hold more than so many values together; a string that is not closed ends with its text."""
     if sum(map(_marks, texts)) < most:
         return False
     left = most
@@ -41,7 +41,7 @@ def hold_more_values(texts: Sequence[bytes], most: int) -> bool:
 
 
 def may_hold_more_values(text: str | bytes, most: int = MOST_VALUES) -> bool:
-    """Whether a text may hold more than so many values, wherever one begins to read it; what is in strings counts."""
+    """Whether a text may hold more than so many values, also if it is read from its middle; strings are counted too."""
     if len(text) <= most:
         return False
     if isinstance(text, str):

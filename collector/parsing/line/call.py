@@ -35,7 +35,7 @@ class Usage(NamedTuple):
 class Call(msgspec.Struct, gc=False):
     """One request that Core served.
 
-    `left` holds what has no field here, in the line's own shape, `repairs` what had to be repaired to read the line.
+    `left` has all members without a field here, in the shape of the line. `repairs` names all repairs of the line.
     `is_made_by_person` is false for the call of another deployment; if it is true and the kind has answers, the call
     is an entry.
     `lacks_answer` says that the line is cut before the end of the answer that Core merged.
@@ -77,14 +77,14 @@ class Call(msgspec.Struct, gc=False):
 
     @property
     def readable_request(self) -> str | None:
-        """`request_body` without replaced characters around it: a stray byte there must not hide what it says."""
+        """`request_body` without replaced characters around it: such a character must not make the body unreadable."""
         return self.request_body.strip("\ufffd") if self.request_body and self.repairs else self.request_body
 
 
 def read_call(line: Line, entry: bytes) -> Call:
     """Read what all kinds of lines share; `entry` is hashed where the line has no ids of its own.
 
-    Raises Unreadable: `no_time` where `request.time` is no time, `cut` where a cut line lost its time or
+    Raises Unreadable: `no_time` if `request.time` is not a time, `cut` if a cut line has lost its time or
     its deployment.
     """
     members = Members(line.members)
@@ -185,7 +185,7 @@ def decoded(header: str | None) -> str | None:
 
 
 def _is_secured(members: dict[str, Any]) -> bool:
-    """Whether the key of the caller hides all bodies; Core then leaves out their very names."""
+    """Whether the caller's key hides all bodies; Core then leaves out these members."""
     response = members.get("response")
     return (
         "assembled_response" not in members

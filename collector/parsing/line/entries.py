@@ -1,4 +1,4 @@
-"""One delivered piece, be it a file's line or a Kafka value: which Core lines does it carry?"""
+"""Entries of a piece: the lines of Core that one line of a file or one Kafka value carries."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from lake import RejectionReason
 
 BOM = b"\xef\xbb\xbf"
 MARK = '{"apiType"'
-"""How every line of Core begins; inside a JSON string its quotes would be escaped."""
+"""Beginning of every line of Core; inside a JSON string its quotes would be escaped."""
 
 _MARK = MARK.encode()
 _GLUED = re.compile(rb'\}\s*\{\s*["}]')
 SHORTEST = 64
-"""Bytes of an entry that may be a line of Core; a piece of nothing but crumbs ends as one long entry."""
+"""Bytes of the smallest entry that may be a line of Core; a piece of many smaller parts is one long entry."""
 MOST_ENTRIES = 100_000
 """Lines of Core that one piece may carry."""
 _BETWEEN = re.compile(r"[ \t\r\n\v\f\ufeff,\[\]]*")
 _NULS = re.compile(r"\0+")
 _MOST_BREAKS = 100
-"""An error of the JSON decoder costs time for all text before it; so many are borne, the rest is one entry."""
+"""An error of the JSON decoder takes time for all text before it; after so many errors the rest is one entry."""
 
 # Only ends of values are wanted here, so numbers stay text: `int` refuses long ones.
 _DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
@@ -38,8 +38,8 @@ def split_entries(raw: bytes) -> list[bytes]:
 
     A piece is a bare line, an envelope `{"message": "<line>", ...}` (an object with a `request` is never
     one) or an array of either; any of them may stand several times on one line. A BOM and blanks are
-    nothing. What is no JSON is an entry too, whole, so that it can be rejected with its bytes; where
-    another line of Core begins inside it, it ends there. Takes time linear in the size of `raw`. Raises
+    left out. Text that is not JSON is one entry, so that it can be rejected with its bytes; it ends
+    where another line of Core begins. Takes time linear in the size of `raw`. Raises
     Unreadable (`too_many_values`) where there are more than MOST_ENTRIES.
     """
     entries = list(islice(_entries(raw), MOST_ENTRIES + 1))
@@ -98,7 +98,7 @@ def _unwrap(part: bytes) -> Iterator[bytes]:
 
 
 def _messages(piece: bytes) -> list[bytes] | None:
-    """The messages of an envelope or of an array of envelopes; None where it is anything else."""
+    """The messages of an envelope or of an array of envelopes; None for anything else."""
     try:
         value = orjson.loads(piece)
     except orjson.JSONDecodeError:
@@ -129,7 +129,7 @@ def _encode(text: str) -> bytes:
 
 
 def _parts(piece: bytes) -> list[bytes]:
-    """Cut a piece into its JSON objects and what stands between them, in order."""
+    """Cut a piece into its JSON objects and the text between them, in order."""
     text = piece.decode("utf-8", "surrogateescape")
     in_array = text.startswith("[")
     parts, found, position, breaks = [], False, 0, 0
@@ -148,7 +148,7 @@ def _parts(piece: bytes) -> list[bytes]:
 
 
 def _end_of_part(text: str, start: int, in_array: bool) -> tuple[int, bool]:
-    """Where the part at `start` ends, and whether it is a JSON value."""
+    """End of the part at `start`, and whether it is a JSON value."""
     broken_at = start
     if in_array or text[start] == "{":
         try:

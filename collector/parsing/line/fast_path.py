@@ -1,8 +1,8 @@
-"""A line just as Core writes it: decoded by type in one pass, or left to the tolerant reader.
+"""Fast reader for lines in the usual form of Core: they are decoded by type in one pass, all others are left out.
 
 All members that Core is known to write have their type here. One that is unknown or of another type, and all that
 strict JSON refuses, makes the line unusual, and unusual lines are read by `line.read_line` and `call.read_call`.
-What both can read they read alike.
+Both readers give the same result for a line that both can read.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ _NO_USAGE, _NO_TRACE, _NO_RESPONSE = _TokenUsage(), _Trace(), _Response()
 
 
 def read_usual_call(entry: bytes) -> Call | None:
-    """The call of a line that is just as Core writes it; None where the tolerant reader must look at it."""
+    """Return the call of a line in the usual form of Core; None if the tolerant reader must read it."""
     if holds_more_values(entry):
         return None
     try:
@@ -112,7 +112,7 @@ class _NoText(ValueError):  # noqa: N818 - it says what the value is
 
 
 def _add_answer(call: Call, line: _Line) -> None:
-    """The bodies of the answer; where they are the same text, as they are without streaming, it is read once."""
+    """Add the bodies of the answer; if they are the same text, as without streaming, it is read once."""
     response = line.response or _NO_RESPONSE
     body = None if response.body is UNSET else _json_string(response.body)
     assembled = None if line.assembled_response is UNSET else _json_string(line.assembled_response)
@@ -177,7 +177,7 @@ def _call(line: _Line, entry: bytes) -> Call | None:
 
 
 def _left(line: _Line, response: _Response, usage: _TokenUsage) -> dict[str, Any]:
-    """What has no field of `Call`, in the order in which Core writes it."""
+    """Members without a field in `Call`, in the order of Core."""
     request = line.request
     left: dict[str, Any] = {}
     if line.apiType is not UNSET:
@@ -215,7 +215,7 @@ def _short_target(uri: str, deployment: str | None, last: str | None) -> Target:
 
 
 def _target(uri: str | None, deployment: str | None, execution_path: list[str] | None) -> Target:
-    """What was called; the same few addresses come again and again."""
+    """Kind and deployment of a call, cached: there are few different addresses."""
     last = execution_path[-1] if execution_path else None
     if uri is None or len(uri) + len(deployment or "") + len(last or "") > _LONGEST_REMEMBERED:
         return read_target(uri, deployment, execution_path)

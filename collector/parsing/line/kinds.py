@@ -12,7 +12,7 @@ RATE = "rate"
 """A rating. It becomes a signal and never a row of `parsed_logs`."""
 
 MODES = frozenset({Kind.RETRIEVAL, Kind.INDEXING})
-"""Modes of DIAL RAG that are asked for in the body of a chat completion and answer nobody."""
+"""Modes of DIAL RAG that are set in the body of a chat completion; their calls do not answer a question."""
 
 _INTERCEPTOR = "interceptor"
 _CUSTOM = ("applications/", "toolsets/")
@@ -37,7 +37,7 @@ _PATHS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Kind of a call and its deployment, None where it is not known; whether it came through an interceptor."""
+    """Kind of a call and its deployment, None if it is not known; and whether the call came through an interceptor."""
 
     kind: str
     deployment: str | None

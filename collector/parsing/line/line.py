@@ -50,11 +50,10 @@ class Unreadable(ValueError):  # noqa: N818 - it says what the input is, not tha
 def read_line(entry: bytes) -> Line:
     """Read the JSON object of one entry.
 
-    What strict JSON refuses is repaired and named in `repairs`: bytes that are no UTF-8, raw control
-    characters and lone surrogates become U+FFFD, and of a cut line the members that are still there are
-    kept. Raises Unreadable (`not_json`, `not_a_log_line`, `empty_object`, `cut`, `too_deep`,
-    `too_many_values`) with what was wrong. A line that breaks in its middle is unreadable, since a row
-    would lose what follows the break.
+    Errors of strict JSON are repaired and named in `repairs`: bytes that are not UTF-8, raw control
+    characters and lone surrogates become U+FFFD, and a cut line keeps the members before the cut. Raises
+    Unreadable (`not_json`, `not_a_log_line`, `empty_object`, `cut`, `too_deep`, `too_many_values`) with a
+    message. A line with an error in its middle is unreadable, since a row would lose the text after it.
     """
     if holds_more_values(entry):
         raise Unreadable(
@@ -120,7 +119,7 @@ def _cut_members(text: str, entry: bytes, error: json.JSONDecodeError, decoder: 
 
 
 def _valid_text(entry: bytes) -> tuple[str, list[str]]:
-    """The entry as text that holds nothing a column of the lake could refuse, and what was replaced."""
+    """The entry as text that every column of the lake accepts, and the replacements that were made."""
     repairs = []
     try:
         text = entry.decode()

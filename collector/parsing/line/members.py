@@ -1,4 +1,4 @@
-"""The members of a line's object: taken out one by one, so that what is left is what has no column."""
+"""Members of a line's object: each is removed when it is read, so that the members without a column remain."""
 
 from __future__ import annotations
 

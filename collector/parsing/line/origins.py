@@ -10,7 +10,7 @@ from collector.parsing.line.call import Call
 from lake import Origin
 
 ProjectOrigins = Mapping[str, Origin]
-"""What the requests of some projects are made by; a project is what Core calls the owner of an API key."""
+"""Origin of the requests of some projects; a project is the owner of an API key in Core."""
 
 NO_PROJECTS: Final[ProjectOrigins] = MappingProxyType({})
 _EVALUATION_RUN: Final = "eval.run.id"

@@ -1,4 +1,4 @@
-"""Hashes of a conversation so far, by which one request is known to repeat, to follow or to edit another."""
+"""Hashes of a conversation; they show whether a request repeats, follows or edits another one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from collector.parsing.request.messages import Message, RequestBody, json_of, sa
 
 
 class History(msgspec.Struct, frozen=True, gc=False):
-    """Hashes (SHA-256, 32 hex digits) of three beginnings of a request's messages; None where there is no such one.
+    """Hashes (SHA-256, 32 hex digits) of three beginnings of a request's messages; None if it does not exist.
 
-    `history_hash` is that of all messages; equal where the same was asked again. `prefix_hash` is that of those before
-    the last user message; equal where that one was edited. `parent_history_hash` is that of those before the last
-    assistant message before it: the `history_hash` that the request had whose answer is continued here. Where the
-    request names that answer or its conversation by an id alone it is a hash of the id, which no request has.
+    `history_hash` is that of all messages; equal if the same was asked again. `prefix_hash` is that of those before
+    the last user message; equal if that one was edited. `parent_history_hash` is that of those before the last
+    assistant message before it: the `history_hash` of the earlier request whose answer this one continues. If the
+    request names that answer or its conversation only by an id, it is a hash of the id, which no request has.
     """
 
     history_hash: str | None = None
@@ -64,7 +64,7 @@ def read_history(body: RequestBody, attached: Mapping[int, object], asked_at: in
 
 
 def _unsent(body: RequestBody) -> bytes | None:
-    """Give what names the messages that were said before and not sent again; None where nothing does."""
+    """Return the id of earlier messages that were not sent again; None if there is none."""
     names = json_of(body.previous_response_id), json_of(body.conversation)
     return b"[%b,%b]" % names if any(name not in (b"null", b'""') for name in names) else None
 

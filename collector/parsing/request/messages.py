@@ -34,7 +34,7 @@ class Message(Struct, gc=False, omit_defaults=True):
 class RequestBody(Struct, gc=False):
     """The body of a request as far as a row needs it; `messages` are those of the Responses API too.
 
-    `previous_response_id` and `conversation` are how that one names what was said before without sending it.
+    With `previous_response_id` and `conversation` that API names earlier messages that are not sent again.
     """
 
     messages: list[Message] | UnsetType = UNSET
@@ -72,7 +72,7 @@ def read_usual_body(text: str) -> RequestBody:
 
 
 def body_of(value: Mapping[str, Any]) -> RequestBody:
-    """Take what fits from a decoded body. Raises TypeError where it is nested too deep to be written (254 levels)."""
+    """Read the members of the right types from a decoded body. Raises TypeError for more than 254 levels of nesting."""
     listed = [value[key] for key in ("messages", "input") if isinstance(value.get(key), list)]
     messages = [_message_of(message) for message in listed[0]] if listed else UNSET
     if not listed and isinstance(value.get("input"), str) and value["input"]:
@@ -101,7 +101,7 @@ def value_of(raw: _Json) -> Any:
 
 
 def said(messages: list[Message]) -> bytes:
-    """What was said in messages, as a JSON array; null is the same as absent."""
+    """Contents of messages as a JSON array; null is the same as absent."""
     text = _encode(messages)
     if b":null" not in text:
         return text

@@ -19,7 +19,7 @@ _NO_HISTORY: Final = History()
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):
-    """What was asked.
+    """Request of a person or program.
 
     `question` is the text of the last user message as sent. `history` shows which requests
     repeat, follow or edit each other. `prompt_contexts` are the chunks that an application put

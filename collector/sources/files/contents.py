@@ -1,7 +1,7 @@
-"""Files that are known by their content: a file that rested, and was then renamed, copied or packed, is read on.
+"""Contents of files, by which a file is known after it was renamed, copied or compressed, so that it is read on.
 
-A content is the first line, the number of bytes and a checksum of all its lines. It is known by a row of `_batches`
-without a line, written when all its lines are in the lake. So it costs no table a transaction of its own, and where
+A content is the first line, the number of bytes and a checksum of all its lines. It is stored as a row of `_batches`
+without lines, written when all its lines are in the lake. So it costs no table a transaction of its own, and where
 the row is missing (a crash in between) the file is read again, and its lines are duplicates.
 """
 
@@ -27,7 +27,7 @@ Content = tuple[int, int]
 
 
 class KnownContents:
-    """The contents that the lake has the lines of, or that the open batches of this collector have; reads the lake."""
+    """File contents whose lines are in the lake or in uncommitted batches of this collector; it reads the lake."""
 
     def __init__(self, collector: Collector) -> None:
         self.collector = collector
@@ -55,13 +55,13 @@ class KnownContents:
         return known
 
     def add(self, partition: Partition, first_line: bytes, content: Content) -> None:
-        """Note the content of a file that was read up to there."""
+        """Add the content of a file that was read up to the end of that content."""
         begins = _begins(first_line)
         if content not in self._written.get(begins, ()):
             self._waiting[begins][content] = partition
 
     def write(self, now: datetime) -> None:
-        """Write those whose lines are all committed; raises the lake's errors, and keeps them then."""
+        """Write the contents whose lines are all committed. After an error they are kept for the next call."""
         committed = self.collector.committed_offsets
         done = [
             (begins, content)

@@ -1,4 +1,4 @@
-"""An open log file: what it is, how far it was read, and its next lines."""
+"""An open log file: its identity, its position, and its next lines."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class OpenFile:
         return cls(file, stream, first, packed, file_partition(file, first.raw))
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         self.stream.close()
 
     def status(self) -> os.stat_result | None:
@@ -97,9 +97,9 @@ class OpenFile:
         return (status.st_dev, status.st_ino) != self.inode()
 
     def find_place(self, contents: KnownContents, same_file: OpenFile | None) -> None:
-        """Find out which lines are taken already.
+        """Find the position up to which lines were read before.
 
-        `same_file` is what was held open of this very file, under this name or the one that it had before.
+        `same_file` is the same file as it was held open, under this name or its earlier one.
         """
         collector = contents.collector
         if same_file is not None and same_file.first_line.raw != self.first_line.raw:
@@ -115,7 +115,7 @@ class OpenFile:
             self.checksum = same_file.checksum
 
     def go_to(self, offset: int) -> None:
-        """Set the position to what the collector says, where a batch was given up."""
+        """Set the position to the offset of the collector, after a batch was dropped."""
         if offset != self.offset:
             self.offset, self.checksum = offset, None if offset else 0
 

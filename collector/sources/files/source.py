@@ -22,7 +22,7 @@ from lake import Storage
 logger = logging.getLogger(__name__)
 
 REST = timedelta(minutes=5)
-"""How long a local file must be unchanged until its unfinished end is taken for all that will come."""
+"""Time that a local file must be unchanged until its last line counts as complete without a newline."""
 _FILE_CLOCK_STEP = timedelta(seconds=2)
 """A file that changed so lately may change again and show the same time."""
 
@@ -40,9 +40,9 @@ class _Finished:
 class FileSource:
     """The files that some paths, folders and globs name.
 
-    `collector.sources.files.identity` says what a file is. Files that grow are held open between two looks, so that the
-    rest of one that is renamed or deleted is read. `exclude` is a folder or URI whose files are left out: the lake's
-    own, where it stands among the logs. Not safe for use by several threads at once.
+    `collector.sources.files.identity` defines the identity of a file. Files that grow are held open between two
+    polls, so that the rest of a renamed or deleted file is read. `exclude` is a folder or URI whose files are left out:
+    that of the lake, if it is among the logs. It is not safe for use by several threads at once.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class FileSource:
         self._contents: KnownContents | None = None
 
     def read_into(self, collector: Collector, stop: Callable[[], bool] = lambda: False) -> int:
-        """Bring all that is new in the files into the collector, in order of their names, or until `stop` says so.
+        """Add all new lines of the files to the collector, in order of their names, until `stop` returns true.
 
         Gives the number of files that were found. A file that cannot be read is logged, costs only itself and is tried
         again the next time. Errors of the lake are raised.
@@ -95,7 +95,7 @@ class FileSource:
         return [found[uri] for uri in sorted(found)]
 
     def close(self) -> None:
-        """Let go of the files that are held open, and write what a later run knows finished files by.
+        """Close the open files, and write the contents by which a later run knows finished files.
 
         Call it after the collector's last `flush`. Raises the lake's errors.
         """

@@ -1,4 +1,4 @@
-"""Files that grew a moment ago, held open: what is written to them after they are renamed or deleted is read too."""
+"""Files that grew recently are held open, so that lines written after a rename or deletion are read, too."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections import OrderedDict
 from collector.sources.files.open_file import Inode, OpenFile
 
 MOST_OPEN = 64
-"""Files held open at most; those that grew longest ago are let go first."""
+"""Files held open at most; those that grew longest ago are closed first."""
 
 
 class Tails:
-    """The files that are held open, by what they are on the disk."""
+    """The files that are held open, by device and inode."""
 
     def __init__(self) -> None:
         self._files: OrderedDict[Inode, OpenFile] = OrderedDict()

@@ -1,4 +1,4 @@
-"""The body of a request, read and unpacked up to a limit, and what it is made of."""
+"""The body of a request: read and unpacked up to a limit, and split into lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collector.parsing.line.entries import BOM
 from collector.sources.lines import GZIP_MAGIC
 
 BYTES_OF_AN_ITEM = 500
-"""What a line or an item of a body weighs besides its own bytes: many small ones are not a small body."""
+"""Memory that a line or an item of a body takes besides its own bytes: many small ones need much memory."""
 _BYTES_OF_A_VALUE = 64
 _IDLE_SECONDS = 20.0
 """A sender that sends nothing for so long in the middle of a body is gone."""

@@ -21,7 +21,7 @@ _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 1.0, 60.0
 
 
 class OverloadedError(RuntimeError):
-    """More came than the lake takes; what it was is not kept, and may be sent again."""
+    """More came than the lake accepts; the items are not kept, and may be sent again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Held:
 
 @dataclass
 class Deliveries:
-    """Requests that wait until what they brought is durable.
+    """Requests that wait until their items are durable.
 
     At most `max_bytes` of bodies are held. Two commits begin at least `commit_seconds` apart, and all that came
     meanwhile shares the next one. A request waits `answer_seconds` at most: its rows may be stored later all the same.
@@ -79,7 +79,7 @@ class Deliveries:
     async def store(self, name: str, items: list[Item], held: Held) -> list[Item]:
         """Give the items when they are durable; a signal that the collector refused has a problem then.
 
-        Raises what kept them from it, and OverloadedError after the time.
+        Raises the error of the commit, or OverloadedError after the time.
         """
         if not items:
             return items
@@ -137,7 +137,7 @@ class Deliveries:
             await pause
 
     def _commit(self, taken: list[tuple[Partition, list[Item]]], retry: float) -> list[list[Item]] | Exception:
-        """Commit what was taken and give it with the problems that the collector saw, or what kept it from that."""
+        """Commit the items; return them with the problems that the collector found, or the error if that fails."""
         try:
             rejections = self.collector.commit(
                 [piece for partition, items in taken for piece in self._pieces(partition, items)]

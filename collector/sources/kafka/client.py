@@ -14,7 +14,7 @@ from collector.sources.kafka.oauth import ClientCredentials
 from collector.sources.kafka.settings import KafkaSettings
 
 _FETCH_BYTES = 16 << 20
-"""Compressed bytes of one answer of a broker; a larger batch still comes, alone."""
+"""Limit on the compressed bytes of one fetch response; a larger batch still comes, alone."""
 _PARTITION_BYTES = 4 << 20
 _FRAME_BYTES = 256 << 20
 _MAX_POLL_SECONDS = 600

@@ -25,7 +25,7 @@ _RETRY_SECONDS = 1.0
 
 
 def partition_of(topic_partition: KafkaPartition) -> Partition:
-    """Give the partition as the collector and the lake know it."""
+    """Return the same partition as a `Partition` of the collector."""
     return Partition(SourceKind.KAFKA, topic_partition[0], str(topic_partition[1]))
 
 
@@ -42,9 +42,9 @@ class _Job:
 
 
 class LakeWriter:
-    """Takes values into a collector, one after the other, in a thread of its own.
+    """Adds values to a collector, one after the other, in a thread of its own.
 
-    A lake that fails is tried again once a second. All methods return at once but `flush`, `drop` and `close`.
+    After an error the lake is tried again once a second. All methods return at once but `flush`, `drop` and `close`.
     """
 
     def __init__(self, collector: Collector, max_bytes: int) -> None:
@@ -65,9 +65,9 @@ class LakeWriter:
         self._thread.start()
 
     def put(self, topic_partition: KafkaPartition, begin: int, values: Sequence[Value]) -> None:
-        """Have values of one partition taken, in the order of their offsets; `begin` is the offset before them.
+        """Queue values of one partition, in the order of their offsets; `begin` is the offset before them.
 
-        It is the last one that was put or located. Values that do not go on from what was taken are a loss.
+        It is the last one that was put or located. A gap between values is a loss, see `take_loss`.
         """
         size = sum(len(raw) for _, raw in values)
         with self._changed:
@@ -76,25 +76,25 @@ class LakeWriter:
             self._changed.notify_all()
 
     def locate(self, topic_partitions: Iterable[KafkaPartition]) -> None:
-        """Find out how far the lake has these partitions, once what is open is committed; see `located`."""
+        """Find the committed offsets of these partitions, after open batches are committed; see `located`."""
         with self._changed:
             self._jobs.append(_Job(topic_partitions=frozenset(topic_partitions)))
             self._changed.notify_all()
 
     def located(self) -> dict[KafkaPartition, int]:
-        """Hand over, once, the last offset that the lake has of partitions that were asked for; -1 for nothing."""
+        """Return, once, the last committed offset of each partition that was asked for; -1 for nothing."""
         with self._changed:
             located, self._located = self._located, {}
         return located
 
     def take_loss(self) -> bool:
-        """Whether, since the last call, a batch was given up: then all must be located, and read again from there."""
+        """Whether a batch was dropped since the last call: all partitions must then be located and read again."""
         with self._changed:
             lost, self._lost = self._lost, False
         return lost
 
     def is_full(self) -> bool:
-        """Whether as many bytes as may wait for their commit do so."""
+        """Whether the limit of bytes that wait for their commit is reached."""
         return self.waiting_bytes() >= self._max_bytes
 
     def waiting_bytes(self) -> int:
@@ -103,16 +103,16 @@ class LakeWriter:
             return self._queued_bytes + sum(size for taken in self._taken.values() for _, size in taken)
 
     def committed(self, topic_partition: KafkaPartition) -> int:
-        """Give the last offset that every table has; -1 for nothing."""
+        """Return the last committed offset; -1 for nothing."""
         return self._collector.committed_offsets.offset(partition_of(topic_partition))
 
     def drop(self) -> None:
-        """Forget all that was put and not taken; returns without waiting for the value that is being taken."""
+        """Drop all queued values; returns without waiting for the value that is being added."""
         with self._changed:
             self._drop()
 
     def flush(self, seconds: float) -> bool:
-        """Commit what was taken; gives whether that ended, well or not, within the time."""
+        """Commit what was added; return whether that ended, with or without an error, within the time."""
         job = _Job()
         with self._changed:
             self._jobs.append(job)
@@ -120,7 +120,7 @@ class LakeWriter:
         return job.done.wait(seconds)
 
     def close(self) -> None:
-        """Stop at the next value; what is not committed then is not."""
+        """Stop before the next value; nothing more is committed."""
         with self._changed:
             self._closed = True
             self._drop()
@@ -161,7 +161,7 @@ class LakeWriter:
             self._pause(drop)
 
     def _require_taken(self) -> None:
-        """See that what was taken is still there: a race that another source lost gives up the lines of all."""
+        """Check that added lines are still there: after a lost race of another source the lines of all are dropped."""
         for topic_partition, taken in self._taken.items():
             if taken and self._collector.offset(partition_of(topic_partition)) < taken[-1][0]:
                 raise LostRaceError(
@@ -201,7 +201,7 @@ class LakeWriter:
         return {topic_partition: self._collector.offset(partition) for topic_partition, partition in partitions.items()}
 
     def _until_done(self, step: Callable[[], object], drop: int) -> bool:
-        """Try until it works; False where it need not be done any more."""
+        """Try until it works; False if it is no longer needed."""
         while not self._is_void(drop):
             try:
                 step()

@@ -1,4 +1,4 @@
-"""Topics of Kafka: each partition is read from where the lake has it, whoever read it before."""
+"""Kafka source: each partition is read from its committed offset in the lake, whichever collector read it before."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _LEAVE_MILLISECONDS = 2000
 
 
 class KafkaSource:
-    """One member of the group.
+    """A member of the consumer group.
 
-    The lake's own positions are the truth. Those that are committed to the broker follow them, for people who look at
-    the group's lag there.
+    Only the offsets in the lake count. They are also committed to the broker, for people who look at the group's lag
+    there.
     """
 
     def __init__(self, settings: KafkaSettings, collector: Collector) -> None:
@@ -97,7 +97,7 @@ class KafkaSource:
             self._writer.close()
 
     def revoked(self, seconds: float) -> None:
-        """Commit what was taken, for `seconds` at most; of what is then not committed the tables refuse the rest."""
+        """Commit what was added, for `seconds` at most; if another member reads on, the tables refuse the rest."""
         self._located.clear()
         self._writer.drop()
         if seconds and not self._writer.flush(seconds):
@@ -106,7 +106,7 @@ class KafkaSource:
             )
 
     def assigned(self, consumer: KafkaConsumer, topic_partitions: Collection[TopicPartition]) -> None:
-        """Have these partitions located before anything is fetched from them."""
+        """Find the committed offsets of these partitions before anything is fetched from them."""
         names = sorted(f"{topic_partition.topic}-{topic_partition.partition}" for topic_partition in topic_partitions)
         logger.info("reading %s", ", ".join(names) or "no partition for now")
         for topic_partition in topic_partitions:
@@ -159,7 +159,7 @@ class KafkaSource:
         self._writer.locate(topic_partitions)
 
     def _go_on(self, consumer: KafkaConsumer, located: dict[KafkaPartition, int]) -> None:
-        """Read partitions on from after what the lake has of them."""
+        """Continue partitions after their committed offsets."""
         topic_partitions = consumer.assignment().intersection(
             TopicPartition(*topic_partition) for topic_partition in located
         )
@@ -258,7 +258,7 @@ class KafkaSource:
 
 
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
-    """Called in the consumer's own thread, so it must not call the broker, and its time is the heartbeat's."""
+    """Rebalance listener. It runs in the thread of the consumer: it must not call the broker or delay heartbeats."""
 
     def __init__(self, source: KafkaSource, consumer: KafkaConsumer, flush_seconds: float) -> None:
         self._source = source
@@ -279,7 +279,7 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
 
 
 class _Outage:
-    """Says once that Kafka is away, and once that it is back."""
+    """Logs once that Kafka cannot be read, and once that it can be read again."""
 
     def __init__(self, servers: list[str]) -> None:
         self._servers = ", ".join(servers)
