@@ -105,7 +105,7 @@ class Broker:
 
     @property
     def address(self) -> str:
-        """What clients are given as bootstrap server, without encryption or login."""
+        """Bootstrap server for clients without encryption or login."""
         return f"127.0.0.1:{self.port}"
 
     def address_of(self, protocol: str) -> str:
