@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -20,7 +19,10 @@ RowHandler = Callable[[pa.Table], None]
 """Takes rows as a whole or, by raising, not at all."""
 Columns = Sequence[str] | Mapping[str, ds.Expression]
 
-_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 5.0, 3600.0
+_FIRST_WAIT_SECONDS = 5.0
+_LONGEST_WAIT_SECONDS = 300.0
+_LONGEST_WAIT_OF_DEPLOYMENT_SECONDS = 3600.0
+"""Each try reads all rows that the handler lacks, which may be a year of scores of one deployment."""
 
 
 class _Cursor:
@@ -67,7 +69,7 @@ class _Cursor:
 class LaggingConsumer:
     """A handler that has failed. It reads by itself until it has the rows that the others have.
 
-    It is tried again at the next read, and where that fails too after waits that double, up to an hour.
+    It is tried again at the next read, and where that fails too after `waits`.
     """
 
     cursor: _Cursor
@@ -75,7 +77,7 @@ class LaggingConsumer:
     """None once it has taken all that its cursor gave."""
     tried_at: datetime
     due_at: datetime
-    waits: Backoff = field(default_factory=partial(Backoff, _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS))
+    waits: Backoff
 
     def catch_up(self, columns: Columns, where: ds.Expression | None, handler: RowHandler, now: datetime) -> None:
         """Read what the handler lacks, if it is time to; raises TableReplacedError."""
@@ -141,7 +143,7 @@ class NewRows:
                 try:
                     handler(rows)
                 except Exception as error:
-                    consumer = LaggingConsumer(cursor.copy(), error, tried_at=now, due_at=now)
+                    consumer = LaggingConsumer(cursor.copy(), error, tried_at=now, due_at=now, waits=_waits(spec))
                     self._lagging[spec.name, deployment, name] = consumer
 
         cursor.advance(columns, self._where, hand_to_each, self._ahead)
@@ -182,3 +184,13 @@ class NewRows:
     def _error(self, spec: TableSpec, deployment: str | None, handler: str) -> Exception | None:
         consumer = self._lagging.get((spec.name, deployment, handler))
         return consumer.error if consumer else None
+
+
+def _waits(spec: TableSpec) -> Backoff:
+    """Give the waits between the tries of a handler that fails: they double up to 5 minutes, or up to an hour.
+
+    The tables under the root are small, and people wait for what they write there: silences and marked releases.
+    A table of a deployment may be large, so its handlers wait up to an hour.
+    """
+    longest = _LONGEST_WAIT_OF_DEPLOYMENT_SECONDS if spec.per_deployment else _LONGEST_WAIT_SECONDS
+    return Backoff(_FIRST_WAIT_SECONDS, longest)

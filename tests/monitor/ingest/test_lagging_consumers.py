@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake import SCORES, Lake, Table
+from lake import RELEASES, SCORES, SILENCES, Lake, Table, TableSpec
 from monitor.ingest.new_rows import NewRows
 from tests.monitor.conftest import NOW
 
@@ -111,3 +111,27 @@ def test_rows_that_are_refused_for_ever_are_not_read_all_day(
     look(new_rows, {"bad": bad}, now + timedelta(hours=1))
     assert len(reads) == 1
     assert bad.taken == ["one"]
+
+
+@pytest.mark.parametrize("spec", [SILENCES, RELEASES], ids=lambda spec: spec.name)
+def test_rows_that_people_write_are_tried_again_within_five_minutes(lake: Lake, spec: TableSpec) -> None:
+    """However long the handler of a silence or a release has failed, it works five minutes after the fault is over."""
+    new_rows, handled = NewRows(lake), 0
+    is_broken = True
+
+    def handler(rows: pa.Table) -> None:
+        nonlocal handled
+        if is_broken:
+            raise MemoryError
+        handled += rows.num_rows
+
+    lake.table(spec).append(spec.rows([{spec.schema.names[0]: 1, "change": "added", "changed_at": NOW}]))
+    now = NOW
+    for _ in range(12 * 60):
+        new_rows.read(spec, None, ("change",), {"people": handler}, now)
+        now += 5 * SECOND
+    is_broken = False
+    for _ in range(60):
+        now += 5 * SECOND
+        new_rows.read(spec, None, ("change",), {"people": handler}, now)
+    assert handled == 1
