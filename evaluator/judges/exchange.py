@@ -8,23 +8,24 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from evaluator.judges.schema import Schema
+from lake.vocabulary import UnscoredReason
 
 
 class Reason(StrEnum):
-    """Why a judge gave no reply: the words of `lake.UnscoredReason`, which the metric library does not import.
+    """Why a judge gave no reply: those values of `scores.reason` that a judge is the cause of.
 
     Failed is a request or a reply that is of no use, cut a reply that ended at `max_tokens`, unavailable an endpoint
     that does not answer.
     """
 
-    FAILED = "judge_failed"
-    CUT = "judge_cut"
-    REFUSED = "judge_refused"
-    CONTENT_FILTER = "judge_content_filter"
-    TIMEOUT = "judge_timeout"
-    BUDGET = "judge_budget"
-    UNPRICED = "judge_unpriced"
-    UNAVAILABLE = "judge_unavailable"
+    FAILED = UnscoredReason.JUDGE_FAILED
+    CUT = UnscoredReason.JUDGE_CUT
+    REFUSED = UnscoredReason.JUDGE_REFUSED
+    CONTENT_FILTER = UnscoredReason.JUDGE_CONTENT_FILTER
+    TIMEOUT = UnscoredReason.JUDGE_TIMEOUT
+    BUDGET = UnscoredReason.JUDGE_BUDGET
+    UNPRICED = UnscoredReason.JUDGE_UNPRICED
+    UNAVAILABLE = UnscoredReason.JUDGE_UNAVAILABLE
 
 
 TRANSIENT = frozenset({Reason.BUDGET, Reason.TIMEOUT, Reason.UNAVAILABLE, Reason.UNPRICED})

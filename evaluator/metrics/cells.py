@@ -8,6 +8,8 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 
+from lake.vocabulary import UnscoredReason
+
 
 class UnscorableRowError(ValueError):
     """A row cannot be scored; `reason` is a short fixed word."""
@@ -24,7 +26,7 @@ class UnreadableCellError(UnscorableRowError):
 def checked_size(steps: int, most: int) -> None:
     """Raise UnscorableRowError with `too_long` where comparing two texts takes more than `most` steps."""
     if steps > most:
-        raise UnscorableRowError("too_long")
+        raise UnscorableRowError(UnscoredReason.TOO_LONG)
 
 
 def text(cell: object, column: str) -> str | None:

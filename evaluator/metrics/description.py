@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Direction = Literal["up", "down", "none"]
+"""The values of `scores.direction`, as plain words: who writes a metric, or sets an aspect up, imports no enum."""
 
 NOT_READ = "not read"
 
@@ -25,7 +26,7 @@ class Description:
     """A metric in words, as docs/metrics.md shows it.
 
     `asks` is the question that the value answers, `low` and `high` its range, both included, and `direction` says
-    which end is better; `binary` says that no other values than 0 and 1 occur. `disagreement` tells where packages
+    which end is better; `binary` says that no other values than 0 and 1 occur. `disagreement` says where packages
     give other numbers, and which are given here. `aliases` are other names of the metric, in other packages or in
     short.
     """

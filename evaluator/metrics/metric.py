@@ -12,6 +12,7 @@ import pandas as pd
 from evaluator.judges.exchange import Spend
 from evaluator.metrics.cells import UnscorableRowError
 from evaluator.metrics.description import Description
+from lake.vocabulary import JudgeKind, UnscoredReason
 
 Details = Mapping[str, Any]
 NOTHING = Spend()
@@ -19,15 +20,12 @@ _Task = TypeVar("_Task")
 
 
 class ScoredBy(StrEnum):
-    """What gives a metric's verdict.
+    """What gives a metric's verdict: the kinds of `scores.judge` that a metric can be."""
 
-    The words are those of `lake.JudgeKind`, written out here once more, for the library does not import the lake.
-    """
-
-    LEXICAL = "lexical"
-    EMBEDDING = "embedding"
-    MODEL = "model"
-    LLM = "llm"
+    LEXICAL = JudgeKind.LEXICAL
+    EMBEDDING = JudgeKind.EMBEDDING
+    MODEL = JudgeKind.MODEL
+    LLM = JudgeKind.LLM
 
 
 class MissingColumnError(KeyError):
@@ -82,7 +80,8 @@ class Scores:
 
 
 def _reason(row: Score) -> str | None:
-    return "not_a_number" if row.reason is None and row.value != row.value else row.reason
+    reason = UnscoredReason.NOT_A_NUMBER if row.reason is None and row.value != row.value else row.reason
+    return None if reason is None else str(reason)  # plain words, also where they are printed
 
 
 class Metric(Protocol):

@@ -100,7 +100,7 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
         log_evidence=reading.log_evidence,
         log_threshold=reading.log_threshold,
         verdict=_verdict(transition, opened),
-        reason=f"the evidence of a regression reached the threshold of the tier {reading.tier or 'warn'}"
+        reason=f"the evidence of a regression reached the threshold of the tier {reading.tier or Tier.WARN}"
         if transition.change == AlertEvent.FIRING
         else "the evidence that quality is back reached the threshold",
         details=AlertDetails(
@@ -143,7 +143,7 @@ def with_verdict(alert: AlertChange, judgement: Judgement, reading: Reading, now
         # After the change that it adds to, and before the end of the next batch.
         changed_at=max(alert.changed_at + _MOMENT, reading.latest or alert.changed_at),
         verdict=judgement.verdict,
-        reason=f"the verdict was {alert.verdict or 'undecided'} and is now {judgement.verdict}",
+        reason=f"the verdict was {alert.verdict or AlertVerdict.UNDECIDED} and is now {judgement.verdict}",
         details=msgspec.structs.replace(alert.details, recorded_at=now, **_shift_of(judgement)),
     )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
@@ -13,7 +14,7 @@ from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from prometheus_client.exposition import choose_encoder
 
-from lake import known_formats
+from lake import UNASSIGNED, AlertEvent, AlertVerdict, Signal, Tier, known_formats
 from monitor.exporter.registry import registry_of
 from monitor.notify.alert_text import summary
 from monitor.notify.link import page_of
@@ -55,6 +56,8 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     templates.filters.update(FILTERS | {"page_of": page_of})
+    words: Sequence[type[StrEnum]] = (AlertEvent, AlertVerdict, Signal, Tier)
+    templates.globals.update({one.__name__: one for one in words} | {"UNASSIGNED": UNASSIGNED})
     return templates
 
 

@@ -13,6 +13,7 @@ from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.words import words
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import option
+from lake.vocabulary import UnscoredReason
 
 LengthUnit = Literal["words", "characters"]
 
@@ -55,9 +56,9 @@ class AnswerLength:
     def _score_row(self, cell: object) -> Score:
         answer = text(cell, "answer")
         if answer is None:
-            return Score(None, "no_answer")
+            return Score(None, UnscoredReason.NO_ANSWER)
         length = len(words(answer)) if self.unit == "words" else len(answer.strip())
-        return Score(float(length), None if answer.strip() else "no_answer")
+        return Score(float(length), None if answer.strip() else UnscoredReason.NO_ANSWER)
 
 
 METRICS: tuple[Metric, ...] = (

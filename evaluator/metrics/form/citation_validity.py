@@ -12,6 +12,7 @@ from evaluator.metrics.cells import text, texts
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.prose import without_code
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
+from lake.vocabulary import UnscoredReason
 
 # A citation has three digits at most: [2023] is a year. A link says itself where it leads, and an element of an array
 # gets a value or has a method.
@@ -78,14 +79,14 @@ def _numbers(cited: str) -> Iterator[int]:
 def _score_row(answer_cell: object, contexts_cell: object) -> Score:
     answer, contexts = text(answer_cell, "answer"), texts(contexts_cell, "contexts")
     if answer is None:
-        return Score(None, "no_answer")
+        return Score(None, UnscoredReason.NO_ANSWER)
     if not (cited := citations(answer)):
-        return Score(None, "no_citations")
+        return Score(None, UnscoredReason.NO_CITATIONS)
     if contexts is None:
-        return Score(None, "no_contexts")
+        return Score(None, UnscoredReason.NO_CONTEXTS)
     invalid = [number for number in cited if not 1 <= number <= len(contexts)]
     details = {"invalid": sorted(set(invalid))} if invalid else {}
-    return Score(1 - len(invalid) / len(cited), None if contexts else "no_contexts", details)
+    return Score(1 - len(invalid) / len(cited), None if contexts else UnscoredReason.NO_CONTEXTS, details)
 
 
 METRICS: tuple[Metric, ...] = (CitationValidity(),)

@@ -12,6 +12,7 @@ from evaluator.metrics.cells import amount
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import option
+from lake.vocabulary import UnscoredReason
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Cost:
 
     def _score_row(self, cell: object) -> Score:
         price = amount(cell, self.column)
-        return Score(None, "no_price") if price is None else Score(price)
+        return Score(None, UnscoredReason.NO_PRICE) if price is None else Score(price)
 
 
 METRICS: tuple[Metric, ...] = (Cost(),)

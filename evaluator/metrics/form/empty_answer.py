@@ -10,6 +10,7 @@ import pandas as pd
 from evaluator.metrics.cells import text
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
+from lake.vocabulary import UnscoredReason
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class EmptyAnswer:
 def _is_empty(cell: object) -> Score:
     answer = text(cell, "answer")
     if answer is None:
-        return Score(None, "no_answer")
+        return Score(None, UnscoredReason.NO_ANSWER)
     # Unicode's categories C and Z: control, format, surrogate and unassigned characters, and all spaces.
     return Score(float(all(unicodedata.category(character)[0] in "CZ" for character in answer)))
 

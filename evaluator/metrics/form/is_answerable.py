@@ -10,6 +10,7 @@ from evaluator.metrics.cells import text, texts
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.form.refusal import refusal_in
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
+from lake.vocabulary import UnscoredReason
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,11 @@ def _score_row(answer_cell: object, references_cell: object) -> Score:
     answer, given = text(answer_cell, "answer"), texts(references_cell, "reference_answers")
     references = [reference for reference in given or [] if reference.strip()]
     if not references:
-        return Score(None, "no_ground_truth")
+        return Score(None, UnscoredReason.NO_GROUND_TRUTH)
     if answer is None:
-        return Score(None, "no_answer")
+        return Score(None, UnscoredReason.NO_ANSWER)
     if not answer.strip():
-        return Score(0.0, "no_answer")
+        return Score(0.0, UnscoredReason.NO_ANSWER)
     is_answerable = any(refusal_in(reference) is None for reference in references)
     declines = refusal_in(answer) is not None
     return Score(float(declines != is_answerable), None, {"is_answerable": is_answerable, "declines": declines})

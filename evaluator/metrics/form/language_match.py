@@ -10,6 +10,7 @@ from evaluator.metrics.cells import text
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.detection import language_of
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
+from lake.vocabulary import UnscoredReason
 
 
 @dataclass(frozen=True)
@@ -47,17 +48,19 @@ class LanguageMatch:
 def _score_row(question_cell: object, answer_cell: object) -> Score:
     question, answer = text(question_cell, "question"), text(answer_cell, "answer")
     if answer is None:
-        return Score(None, "no_answer")
+        return Score(None, UnscoredReason.NO_ANSWER)
     if question is None or not question.strip():
-        return Score(None, "no_question")
+        return Score(None, UnscoredReason.NO_QUESTION)
     if not answer.strip():
-        return Score(0.0, "no_answer")
+        return Score(0.0, UnscoredReason.NO_ANSWER)
     asked, answered = language_of(question), language_of(answer)
     if asked.script is None or answered.script is None:
-        return Score(None, "too_short")
+        return Score(None, UnscoredReason.TOO_SHORT)
     details = {"question": asked.code or asked.script, "answer": answered.code or answered.script}
     differs = asked.differs(answered)
-    return Score(None, "unknown_language", details) if differs is None else Score(float(not differs), None, details)
+    if differs is None:
+        return Score(None, UnscoredReason.UNKNOWN_LANGUAGE, details)
+    return Score(float(not differs), None, details)
 
 
 METRICS: tuple[Metric, ...] = (LanguageMatch(),)

@@ -10,6 +10,7 @@ import pandas as pd
 from evaluator.metrics.cells import amount
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
+from lake.vocabulary import UnscoredReason
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Latency:
 
 def _seconds(cell: object) -> Score:
     milliseconds = amount(cell, "duration_ms")
-    return Score(None, "no_duration") if milliseconds is None else Score(milliseconds / 1000)
+    return Score(None, UnscoredReason.NO_DURATION) if milliseconds is None else Score(milliseconds / 1000)
 
 
 METRICS: tuple[Metric, ...] = (Latency(),)

@@ -18,6 +18,7 @@ from evaluator.metrics.language.sentences import sentences
 from evaluator.metrics.language.words import words
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import option
+from lake.vocabulary import UnscoredReason
 
 Formula = Literal["flesch_kincaid", "ari"]
 
@@ -94,11 +95,12 @@ class Readability:
     def _score_row(self, cell: object) -> Score:
         answer = text(cell, "answer")
         if answer is None or not answer.strip():
-            return Score(None, "no_answer")
+            return Score(None, UnscoredReason.NO_ANSWER)
         language = language_of(answer)
         if language.code != _LANGUAGE:
             known = {} if language.code is None else {"language": language.code}
-            return Score(None, "too_short" if language.script is None else "unknown_language", known)
+            reason = UnscoredReason.TOO_SHORT if language.script is None else UnscoredReason.UNKNOWN_LANGUAGE
+            return Score(None, reason, known)
         by_sentence = [said for sentence in sentences(prose(answer)) if (said := words(sentence))]
         said = [word for sentence in by_sentence for word in sentence]
         counted = {"sentences": len(by_sentence), "words": len(said)}

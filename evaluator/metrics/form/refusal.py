@@ -15,6 +15,7 @@ import yaml
 from evaluator.metrics.cells import text
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
+from lake.vocabulary import UnscoredReason
 
 Phrases = Mapping[str, Mapping[str, Sequence[str]]]
 
@@ -72,9 +73,9 @@ class Refusal:
 def _score_row(cell: object) -> Score:
     answer = text(cell, "answer")
     if answer is None:
-        return Score(None, "no_answer")
+        return Score(None, UnscoredReason.NO_ANSWER)
     if not answer.strip():
-        return Score(0.0, "no_answer")
+        return Score(0.0, UnscoredReason.NO_ANSWER)
     found = refusal_in(answer)
     return Score(0.0) if found is None else Score(1.0, None, found)
 

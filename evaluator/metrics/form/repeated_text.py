@@ -11,6 +11,7 @@ from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.words import words
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import option, version_with
+from lake.vocabulary import UnscoredReason
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,10 @@ class RepeatedText:
     def _score_row(self, cell: object) -> Score:
         answer = text(cell, "answer")
         if answer is None or not answer.strip():
-            return Score(None, "no_answer")
+            return Score(None, UnscoredReason.NO_ANSWER)
         said = words(answer)
         runs = list(zip(*(said[start:] for start in range(self.n)), strict=False))
-        return Score(1 - len(set(runs)) / len(runs)) if runs else Score(None, "too_short")
+        return Score(1 - len(set(runs)) / len(runs)) if runs else Score(None, UnscoredReason.TOO_SHORT)
 
 
 METRICS: tuple[Metric, ...] = (RepeatedText(),)

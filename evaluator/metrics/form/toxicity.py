@@ -13,6 +13,7 @@ from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Score
 from evaluator.metrics.model_metric import ModelMetric
 from evaluator.models import ModelUnavailableError, TextClassifier, text_classifier
+from lake.vocabulary import UnscoredReason
 
 _LABELS = ("toxic", "hate")
 """How a classifier's label for abuse begins: `toxic`, `toxicity`, `hate`, `hateful`; the first that one label has."""
@@ -49,7 +50,7 @@ class Toxicity(ModelMetric[str, float]):
         """Take the answer."""
         answer = text(cells[0], "answer")
         if answer is None or not answer.strip():
-            return Score(None, "no_answer")
+            return Score(None, UnscoredReason.NO_ANSWER)
         checked_size(len(answer), _MOST_CHARACTERS)
         return [answer]
 

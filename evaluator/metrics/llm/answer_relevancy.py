@@ -18,6 +18,7 @@ from evaluator.metrics.metric import Metric, Score
 from evaluator.metrics.model_metric import MODELS_MEANING
 from evaluator.metrics.options import option, version_with
 from evaluator.models import DEFAULT_MODELS, Models, sentence_encoder
+from lake.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
@@ -72,9 +73,9 @@ class AnswerRelevancy(PromptMetric[tuple[str, str]]):
         question, answer = text(cells[0], "question"), text(cells[1], "answer")
         reason = unanswered_reason(answer)
         if reason:
-            return Score(None if reason == "no_answer" else 0.0, reason)
+            return Score(None if reason == UnscoredReason.NO_ANSWER else 0.0, reason)
         if question is None or not question.strip():
-            return Score(None, "no_question")
+            return Score(None, UnscoredReason.NO_QUESTION)
         return question, answer or ""
 
     def score_all(self, judge: BoundJudge, tasks: Sequence[tuple[str, str]]) -> Iterator[Score]:

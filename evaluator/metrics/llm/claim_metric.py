@@ -20,8 +20,8 @@ from evaluator.metrics.llm.claims import (
 )
 from evaluator.metrics.llm.llm_metric import LlmMetric, bounds
 from evaluator.metrics.llm.verdicts import Judged
-from evaluator.metrics.llm.verdicts.judged import JUDGE_FAILED
 from evaluator.metrics.metric import Score
+from lake.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
@@ -140,14 +140,14 @@ class ClaimMetric(LlmMetric[RowTexts]):
         references = (texts(cells[3], "reference_answers") or []) if self._reads("reference") else []
         reference = next((one for one in references if one.strip()), "")
         if self._reads("reference") and not reference:
-            return Score(None, "no_ground_truth")
+            return Score(None, UnscoredReason.NO_GROUND_TRUTH)
         if self._reads("contexts") and not any(context.strip() for context in contexts):
-            return Score(None, "no_contexts")
+            return Score(None, UnscoredReason.NO_CONTEXTS)
         reason = unanswered_reason(answer)
         if self._reads("answer") and reason:
             return Score(None, reason)
         if question is None or not question.strip():
-            return Score(None, "no_question")
+            return Score(None, UnscoredReason.NO_QUESTION)
         return RowTexts.of(question, contexts, "" if reason else answer or "", reference)
 
     def score_all(self, judge: BoundJudge, tasks: Sequence[RowTexts]) -> Iterator[Score]:
@@ -158,9 +158,9 @@ class ClaimMetric(LlmMetric[RowTexts]):
         """Give the score of a row's claims."""
         judged = self.value(claims)
         if self._lacks(claims):
-            judged = Judged(None, JUDGE_FAILED, self.about.low, self.about.high)
+            judged = Judged(None, UnscoredReason.JUDGE_FAILED, self.about.low, self.about.high)
         reason = judged.reason
-        if judged.value is None and reason == JUDGE_FAILED:
+        if judged.value is None and reason == UnscoredReason.JUDGE_FAILED:
             reason = claims.error or reason
         limits = bounds(judged.low, judged.high) if judged.value is None else {}
         return Score(judged.value, reason, limits | self.details(claims), claims.spend)
@@ -182,7 +182,7 @@ class ClaimMetric(LlmMetric[RowTexts]):
 def unanswered_reason(answer: str | None) -> str | None:
     """Give why an answer says nothing: `no_answer`, or `refusal` where it is short and refuses; None where it does."""
     if answer is None or not any(map(str.isalnum, answer)):
-        return "no_answer"
+        return UnscoredReason.NO_ANSWER
     refuses = len(sentences_of(answer)) <= _REFUSAL_SENTENCES and refusal_in(answer) is not None
     return "refusal" if refuses else None
 

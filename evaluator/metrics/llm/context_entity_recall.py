@@ -19,6 +19,7 @@ from evaluator.metrics.llm.prompt_metric import PromptMetric
 from evaluator.metrics.llm.verdicts import Judged, Verdict
 from evaluator.metrics.llm.verdicts.judged import any_of, flag, share
 from evaluator.metrics.metric import Metric, Score
+from lake.vocabulary import UnscoredReason
 
 _PROMPT = Prompt.read("entities", object_of(entities=list_of(object_of(entity=TEXT, chunks=list_of(NUMBER)))))
 
@@ -58,9 +59,9 @@ class ContextEntityRecall(PromptMetric[RowTexts]):
         contexts, references = texts(cells[0], "contexts") or [], texts(cells[1], "reference_answers") or []
         reference = next((one for one in references if one.strip()), None)
         if reference is None:
-            return Score(None, "no_ground_truth")
+            return Score(None, UnscoredReason.NO_GROUND_TRUTH)
         if not any(context.strip() for context in contexts):
-            return Score(None, "no_contexts")
+            return Score(None, UnscoredReason.NO_CONTEXTS)
         return RowTexts.of("", contexts, "", reference)
 
     def requests(self, task: RowTexts) -> Sequence[JudgeRequest]:
@@ -83,7 +84,8 @@ class ContextEntityRecall(PromptMetric[RowTexts]):
                 {"entity": given["entity"], "contexts": list(contexts)}
                 | ({"no_such_contexts": list(no_such_contexts)} if no_such_contexts else {})
             )
-        return share([flag(verdict) for verdict in verdicts.values()], "no_entities"), {"entities": entities}
+        flags = [flag(verdict) for verdict in verdicts.values()]
+        return share(flags, UnscoredReason.NO_ENTITIES), {"entities": entities}
 
 
 def _check(row: RowTexts, reply: Any) -> None:

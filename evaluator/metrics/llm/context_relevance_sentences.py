@@ -18,6 +18,7 @@ from evaluator.metrics.llm.prompt_metric import PromptMetric
 from evaluator.metrics.llm.verdicts import Judged
 from evaluator.metrics.llm.verdicts.judged import share
 from evaluator.metrics.metric import Metric, Score
+from lake.vocabulary import UnscoredReason
 
 _PROMPT = Prompt.read("needed", object_of(needed=list_of(NUMBER)))
 
@@ -53,12 +54,12 @@ class ContextRelevanceSentences(PromptMetric[tuple[str, list[str]]]):
         """Cut the contexts into sentences."""
         question, contexts = text(cells[0], "question"), texts(cells[1], "contexts")
         if contexts is None:
-            return Score(None, "no_contexts")
+            return Score(None, UnscoredReason.NO_CONTEXTS)
         numbered = [sentence for context in contexts for sentence in prose_sentences(context)]
         if not numbered:
-            return Score(0.0, "no_contexts")
+            return Score(0.0, UnscoredReason.NO_CONTEXTS)
         if question is None or not question.strip():
-            return Score(None, "no_question")
+            return Score(None, UnscoredReason.NO_QUESTION)
         return question, numbered
 
     def requests(self, task: tuple[str, list[str]]) -> Sequence[JudgeRequest]:

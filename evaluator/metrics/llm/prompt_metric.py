@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Spend
 from evaluator.metrics.llm.llm_metric import LlmMetric, bounds
 from evaluator.metrics.llm.verdicts import Judged
-from evaluator.metrics.llm.verdicts.judged import JUDGE_FAILED
 from evaluator.metrics.metric import Score
+from lake.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
     from evaluator.judges import BoundJudge
@@ -43,8 +43,8 @@ class PromptMetric(LlmMetric[Task]):
         replies = [None if isinstance(answer, JudgeError) else answer.parsed for answer in answers]
         spend = sum((answer.spend for answer in answers), Spend())
         judged, details = self.read_replies(task, replies)
-        if judged.value is None and judged.reason == JUDGE_FAILED:
+        if judged.value is None and judged.reason == UnscoredReason.JUDGE_FAILED:
             errors = [answer.reason for answer in answers if isinstance(answer, JudgeError)]
-            judged = replace(judged, reason=errors[0] if errors else JUDGE_FAILED)
+            judged = replace(judged, reason=errors[0] if errors else UnscoredReason.JUDGE_FAILED)
         limits = bounds(judged.low, judged.high) if judged.value is None else {}
         return Score(judged.value, judged.reason, limits | details, spend)

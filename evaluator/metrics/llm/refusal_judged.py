@@ -11,6 +11,7 @@ from evaluator.metrics.llm.claim_metric import ClaimMetric, ClaimSpecification, 
 from evaluator.metrics.llm.claims import RowClaims, RowTexts
 from evaluator.metrics.llm.verdicts import Judged, aspect_critique
 from evaluator.metrics.metric import Metric, Score
+from lake.vocabulary import UnscoredReason
 
 
 def _refuses(claims: RowClaims) -> Judged:
@@ -49,9 +50,9 @@ class RefusalJudged(ClaimMetric):
         """Cut the texts of a row, unless it is plain whether the answer refuses."""
         answer = text(cells[2], "answer")
         if answer is None:
-            return Score(None, "no_answer")
+            return Score(None, UnscoredReason.NO_ANSWER)
         reason = unanswered_reason(answer)
-        if reason == "no_answer":
+        if reason == UnscoredReason.NO_ANSWER:
             return Score(0.0, reason)
         return Score(1.0, None, refusal_in(answer) or {}) if reason else super().read_row(*cells)
 

@@ -13,6 +13,7 @@ from evaluator.metrics.metric import Metric, Score
 from evaluator.metrics.model_metric import ModelMetric
 from evaluator.metrics.options import CUT, checked_cut, cut_name, option
 from evaluator.models import target_likelihood
+from lake.vocabulary import UnscoredReason
 
 PROMPT = "Generate a question based on the given content: "
 
@@ -79,11 +80,11 @@ class ContextRelevancePerplexity(ModelMetric[tuple[str, str], tuple[float, bool]
         """Pair each of the first k contexts with the question."""
         question, contexts = text(cells[0], "question"), texts(cells[1], "contexts")
         if question is None or not question.strip():
-            return Score(None, "no_question")
+            return Score(None, UnscoredReason.NO_QUESTION)
         if contexts is None:
-            return Score(None, "no_contexts")
+            return Score(None, UnscoredReason.NO_CONTEXTS)
         if not contexts:
-            return Score(0.0, "no_contexts")
+            return Score(0.0, UnscoredReason.NO_CONTEXTS)
         checked_size(sum(min(max(len(context), 500), _READ) for context in contexts[: self.k]), _MOST)
         return [(PROMPT + context, question) for context in contexts[: self.k]]
 

@@ -13,6 +13,7 @@ from evaluator.metrics.language.token_overlap import Compared, overlaps
 from evaluator.metrics.language.tokens import Tokenisation
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_together
 from evaluator.metrics.options import CUT, TOKENISATION, checked_cut, cut_name, tokenised_name
+from lake.vocabulary import UnscoredReason
 
 
 @dataclass(frozen=True)
@@ -56,17 +57,17 @@ class ContextRelevanceTokenPrecision:
     def _read_row(self, question_cell: object, contexts_cell: object) -> Score | Compared:
         question, contexts = text(question_cell, "question"), texts(contexts_cell, "contexts")
         if question is None:
-            return Score(None, "no_question")
+            return Score(None, UnscoredReason.NO_QUESTION)
         if contexts is None:
-            return Score(None, "no_contexts")
+            return Score(None, UnscoredReason.NO_CONTEXTS)
         return Compared(question, contexts[: self.k])
 
     def _score_all(self, rows: Sequence[Compared]) -> Iterator[Score]:
         for overlap in overlaps(rows, self.tokenisation):
             if not overlap.total:
-                yield Score(0.0, "no_question")
+                yield Score(0.0, UnscoredReason.NO_QUESTION)
             elif not overlap.shared:
-                yield Score(0.0, "no_contexts")
+                yield Score(0.0, UnscoredReason.NO_CONTEXTS)
             else:
                 yield Score(max(overlap.shared) / overlap.total)
 

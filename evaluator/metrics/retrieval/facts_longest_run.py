@@ -18,6 +18,7 @@ from evaluator.metrics.matchers.matcher import ABSENT, FindFacts, finders_of
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import CUT, checked_cut, cut_name, option
 from evaluator.metrics.retrieval.facts_metric import odd_cases
+from lake.vocabulary import UnscoredReason
 
 _LONGEST_FACT = 2_000
 """Words of a fact that are looked at; a fact is a sentence or a few, and each word costs a search."""
@@ -113,9 +114,9 @@ class FactsLongestRun:
         given, contexts = texts(facts_cell, "facts") or [], texts(contexts_cell, "contexts")
         facts = [fact for fact in given if is_usable(fact)]
         if not facts:
-            return Score(None, "no_facts")
+            return Score(None, UnscoredReason.NO_FACTS)
         if contexts is None:
-            return Score(None, "no_contexts")
+            return Score(None, UnscoredReason.NO_CONTEXTS)
         first = contexts[: self.k]
         missed = [index for index, rank in enumerate(find(facts, contexts).first(self.k).ranks) if rank == ABSENT]
         checked_size(len(missed) * sum(map(len, first)), _MOST)
@@ -126,7 +127,7 @@ class FactsLongestRun:
         }
         shared = sum(run.words / run.of_words for run in runs.values())
         value = (len(facts) - len(missed) + shared) / len(facts)
-        return Score(value, None if contexts else "no_contexts", details)
+        return Score(value, None if contexts else UnscoredReason.NO_CONTEXTS, details)
 
     def _details(self, run: CommonRun) -> dict[str, Any]:
         near = run.words >= max(self.near_words, self.near_share * run.of_words)

@@ -18,6 +18,7 @@ from evaluator.metrics.matchers.matcher import FactMatcher, FactsFound, FindFact
 from evaluator.metrics.matchers.statement import STATEMENT
 from evaluator.metrics.metric import Score, Scores, score_rows
 from evaluator.metrics.options import CUT, Form, checked_cut, cut_name, option, version_with
+from lake.vocabulary import UnscoredReason
 
 MATCHER_MEANING = (
     "who decides whether a context holds a fact: `CitationMatcher()`; `CitationMatcher(trimmed=True)` (metric name "
@@ -95,9 +96,9 @@ class FactsMetric(ABC):
         given, contexts = texts(facts_cell, "facts") or [], texts(contexts_cell, "contexts")
         facts = [fact for fact in given if self.matcher.is_usable(fact)]
         if not facts:
-            return Score(None, "no_facts")
+            return Score(None, UnscoredReason.NO_FACTS)
         if contexts is None:
-            return Score(None, "no_contexts")
+            return Score(None, UnscoredReason.NO_CONTEXTS)
         found = find(facts, contexts)
         details = {**self.details(found), "ignored_facts": len(given) - len(facts)}
-        return Score(self.value(found) if contexts else 0.0, None if contexts else "no_contexts", details)
+        return Score(self.value(found) if contexts else 0.0, None if contexts else UnscoredReason.NO_CONTEXTS, details)

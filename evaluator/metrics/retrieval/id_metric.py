@@ -13,6 +13,7 @@ from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import CUT, checked_cut, cut_name, option, version_with
 from evaluator.metrics.retrieval.id_ranking import IdRanking
+from lake.vocabulary import UnscoredReason
 
 NOTHING_RETRIEVED = (
     "Nothing retrieved is NaN in ragas and TruLens, an exception in llama-index and ranx. "
@@ -70,11 +71,11 @@ class IdMetric(ABC):
         retrieved, gold = ids(retrieved_cell, "context_ids"), ids(gold_cell, "reference_context_ids")
         ranking = IdRanking.of(retrieved or [], gold or [])
         if not ranking.gold:
-            return Score(None, "no_ground_truth")
+            return Score(None, UnscoredReason.NO_GROUND_TRUTH)
         if retrieved is None:
-            return Score(None, "no_contexts")
+            return Score(None, UnscoredReason.NO_CONTEXTS)
         if not retrieved:
-            return Score(0.0 if self.nothing_retrieved == "zero" else None, "no_contexts")
+            return Score(0.0 if self.nothing_retrieved == "zero" else None, UnscoredReason.NO_CONTEXTS)
         return Score(self.value(ranking))
 
 

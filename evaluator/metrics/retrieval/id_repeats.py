@@ -9,6 +9,7 @@ import pandas as pd
 from evaluator.metrics.cells import ids
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
+from lake.vocabulary import UnscoredReason
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class IdRepeats:
 def _score_row(cell: object) -> Score:
     retrieved = ids(cell, "context_ids")
     if not retrieved:
-        return Score(None, "no_contexts")
+        return Score(None, UnscoredReason.NO_CONTEXTS)
     named = [identifier for identifier in retrieved if identifier]
     return Score((len(named) - len(set(named))) / len(retrieved))
 

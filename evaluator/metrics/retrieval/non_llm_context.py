@@ -14,6 +14,7 @@ from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import CUT, checked_cut, cut_name, option, version_with
 from evaluator.metrics.text.string_similarity import similarity
+from lake.vocabulary import UnscoredReason
 
 _ODD_CASES = OddCases(
     no_contexts="0.0 with `no_contexts` for an empty list, null with `no_contexts` for a missing cell",
@@ -69,11 +70,11 @@ class ReferenceContextsMetric(ABC):
     def _score_row(self, contexts_cell: object, references_cell: object) -> Score:
         contexts, references = texts(contexts_cell, "contexts"), texts(references_cell, "reference_contexts")
         if not references:
-            return Score(None, "no_ground_truth")
+            return Score(None, UnscoredReason.NO_GROUND_TRUTH)
         if contexts is None:
-            return Score(None, "no_contexts")
+            return Score(None, UnscoredReason.NO_CONTEXTS)
         if not contexts:
-            return Score(0.0, "no_contexts")
+            return Score(0.0, UnscoredReason.NO_CONTEXTS)
         return Score(self.value(contexts[: self.k], references))
 
 

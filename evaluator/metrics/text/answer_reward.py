@@ -11,6 +11,7 @@ from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Score
 from evaluator.metrics.model_metric import ModelMetric
 from evaluator.models import ModelUnavailableError, text_classifier
+from lake.vocabulary import UnscoredReason
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class AnswerReward(ModelMetric[tuple[str, str], tuple[float, bool]]):
         """Pair question and answer."""
         question, answer = text(cells[0], "question"), text(cells[1], "answer")
         if question is None or not question.strip():
-            return Score(None, "no_question")
-        return Score(None, "no_answer") if answer is None else [(question, answer)]
+            return Score(None, UnscoredReason.NO_QUESTION)
+        return Score(None, UnscoredReason.NO_ANSWER) if answer is None else [(question, answer)]
 
     def run(self, inputs: Sequence[tuple[str, str]]) -> Sequence[tuple[float, bool]]:
         """Give the sigmoid for each pair, and whether it was cut."""
@@ -52,7 +53,7 @@ class AnswerReward(ModelMetric[tuple[str, str], tuple[float, bool]]):
     def row_score(self, found: Sequence[tuple[tuple[str, str], tuple[float, bool]]]) -> Score:
         """Give the one pair's value."""
         ((_, answer), (value, is_cut)) = found[0]
-        return Score(value, None if answer.strip() else "no_answer", {"cut": True} if is_cut else {})
+        return Score(value, None if answer.strip() else UnscoredReason.NO_ANSWER, {"cut": True} if is_cut else {})
 
 
 def _sigmoid(logit: float) -> float:

@@ -14,6 +14,7 @@ from evaluator.metrics.language.token_overlap import Compared, overlaps
 from evaluator.metrics.language.tokens import Tokenisation
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_together
 from evaluator.metrics.options import TOKENISATION, option, tokenised_name
+from lake.vocabulary import UnscoredReason
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,11 @@ class FaithfulnessKPrecision:
     def _read_row(self, answer_cell: object, contexts_cell: object) -> Score | Compared:
         answer, contexts = text(answer_cell, "answer"), texts(contexts_cell, "contexts")
         if answer is None:
-            return Score(None, "no_answer")
+            return Score(None, UnscoredReason.NO_ANSWER)
         if contexts is None:
-            return Score(None, "no_contexts")
+            return Score(None, UnscoredReason.NO_CONTEXTS)
         if not contexts:
-            return Score(0.0 if self.aggregation == "join" else None, "no_contexts")
+            return Score(0.0 if self.aggregation == "join" else None, UnscoredReason.NO_CONTEXTS)
         return Compared(answer, contexts if self.aggregation == "max" else [" ".join(contexts)])
 
     def _score_all(self, rows: Sequence[Compared]) -> Iterator[Score]:
@@ -82,7 +83,7 @@ class FaithfulnessKPrecision:
             if overlap.total:
                 yield Score(max(overlap.shared) / overlap.total)
             else:
-                yield Score(0.0, None if row.text.strip() else "no_answer")
+                yield Score(0.0, None if row.text.strip() else UnscoredReason.NO_ANSWER)
 
 
 METRICS: tuple[Metric, ...] = (FaithfulnessKPrecision(),)

@@ -15,6 +15,7 @@ from evaluator.metrics.language.sentences import sentences
 from evaluator.metrics.metric import Metric, Score
 from evaluator.metrics.model_metric import ModelMetric
 from evaluator.models import ModelUnavailableError, TextClassifier, text_classifier
+from lake.vocabulary import UnscoredReason
 
 _MOST_CHARACTERS = 1_000_000
 """Characters of contexts, times sentences, that a row may ask for; more would hold up all others for minutes."""
@@ -55,13 +56,13 @@ class FaithfulnessNli(ModelMetric[tuple[str, str], float]):
         """Pair each context with each sentence, sentence by sentence."""
         answer, contexts = text(cells[0], "answer"), texts(cells[1], "contexts")
         if answer is None or not answer.strip():
-            return Score(None, "no_answer")
+            return Score(None, UnscoredReason.NO_ANSWER)
         if not contexts:
-            return Score(None, "no_contexts")
+            return Score(None, UnscoredReason.NO_CONTEXTS)
         claims = [claim for claim in dict.fromkeys(sentences(answer)) if any(letter.isalnum() for letter in claim)]
         checked_size(len(claims) * sum(max(len(context), _LEAST) for context in contexts), _MOST_CHARACTERS)
         pairs = [(context, claim) for claim in claims for context in contexts]
-        return pairs or Score(None, "no_claims")
+        return pairs or Score(None, UnscoredReason.NO_CLAIMS)
 
     def run(self, inputs: Sequence[tuple[str, str]]) -> Sequence[float]:
         """Give the probability of entailment for each pair, over the windows of its context the greatest."""

@@ -11,6 +11,7 @@ import pandas as pd
 from evaluator.metrics.cells import text, texts
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Score, ScoredBy, Scores, score_rows
+from lake.vocabulary import UnscoredReason
 
 Compare = Callable[[str, Sequence[str]], float]
 """From an answer and its references, of which there is at least one, to a value."""
@@ -64,7 +65,7 @@ class ReferenceMetric(ABC):
         answer, given = text(answer_cell, "answer"), texts(references_cell, "reference_answers")
         references = self.references(given or [])
         if not references:
-            return Score(None, "no_ground_truth")
+            return Score(None, UnscoredReason.NO_GROUND_TRUTH)
         if answer is None:
-            return Score(None, "no_answer")
-        return Score(compare(answer, references), None if answer.strip() else "no_answer")
+            return Score(None, UnscoredReason.NO_ANSWER)
+        return Score(compare(answer, references), None if answer.strip() else UnscoredReason.NO_ANSWER)

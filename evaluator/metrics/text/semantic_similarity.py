@@ -14,6 +14,7 @@ from evaluator.metrics.metric import Metric, Score, ScoredBy
 from evaluator.metrics.model_metric import ModelMetric
 from evaluator.metrics.text.reference_metric import odd_cases
 from evaluator.models import sentence_encoder
+from lake.vocabulary import UnscoredReason
 
 
 def cosine(one: npt.ArrayLike, other: npt.ArrayLike) -> float | None:
@@ -49,10 +50,12 @@ class SemanticSimilarity(ModelMetric[tuple[str, str], float | None]):
         """Pair the answer with each reference."""
         answer, references = text(cells[0], "answer"), texts(cells[1], "reference_answers")
         if not references:
-            return Score(None, "no_ground_truth")
+            return Score(None, UnscoredReason.NO_GROUND_TRUTH)
         if answer is None:
-            return Score(None, "no_answer")
-        return [(answer, reference) for reference in references] if answer.strip() else Score(0.0, "no_answer")
+            return Score(None, UnscoredReason.NO_ANSWER)
+        if not answer.strip():
+            return Score(0.0, UnscoredReason.NO_ANSWER)
+        return [(answer, reference) for reference in references]
 
     def run(self, inputs: Sequence[tuple[str, str]]) -> Sequence[float | None]:
         """Give the cosine of each pair."""
@@ -64,7 +67,7 @@ class SemanticSimilarity(ModelMetric[tuple[str, str], float | None]):
     def row_score(self, found: Sequence[tuple[tuple[str, str], float | None]]) -> Score:
         """Give the best cosine."""
         known = [value for _, value in found if value is not None]
-        return Score(max(known)) if known else Score(None, "zero_vector")
+        return Score(max(known)) if known else Score(None, UnscoredReason.ZERO_VECTOR)
 
 
 METRICS: tuple[Metric, ...] = (SemanticSimilarity(),)

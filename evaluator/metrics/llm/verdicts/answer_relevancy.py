@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from evaluator.metrics.llm.verdicts.judged import Judged, Verdict, flags
+from lake.vocabulary import UnscoredReason
 
 Vector = Sequence[float]
 
@@ -34,10 +35,10 @@ def answer_relevancy(question: Vector, generated: Sequence[Vector | None], nonco
         )
     came_back = [vector for vector in generated if vector is not None]
     if not came_back:
-        return Judged(None, "judge_failed", -1.0, 1.0)
+        return Judged(None, UnscoredReason.JUDGE_FAILED, -1.0, 1.0)
     cosines = _cosines(question, came_back)
     if cosines is None:
-        return Judged.nothing("zero_vector")
+        return Judged.nothing(UnscoredReason.ZERO_VECTOR)
     missing = len(generated) - len(came_back)
     low, high = (sum(cosines) - missing) / len(generated), (sum(cosines) + missing) / len(generated)
     evasive = flags(noncommittal)

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluator.metrics.llm.verdicts.judged import (
-    NO_CLAIMS,
-    NO_CONTEXTS,
     Flag,
     Judged,
     Verdict,
@@ -17,6 +15,7 @@ from evaluator.metrics.llm.verdicts.judged import (
     negated,
     share,
 )
+from lake.vocabulary import UnscoredReason
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ def claim_numbers(matrix: ClaimMatrix) -> ClaimNumbers:
     without_contexts = _without_contexts(matrix.answer_in_contexts, matrix.reference_in_contexts)
 
     def of_contexts(found: Judged) -> Judged:
-        return Judged.nothing(NO_CONTEXTS) if without_contexts else found
+        return Judged.nothing(UnscoredReason.NO_CONTEXTS) if without_contexts else found
 
     noise = noise_sensitivity(matrix.answer_in_reference, matrix.answer_in_contexts, matrix.reference_in_contexts)
     precision, recall = share(right), share(stated)
@@ -135,9 +134,9 @@ def noise_sensitivity(
     _checked("answer", answer_in_reference, answer_in_contexts)
     _checked_contexts(answer_in_contexts, reference_in_contexts)
     if not answer_in_reference or not reference_in_contexts:
-        return NoiseSensitivity(Judged.nothing(NO_CLAIMS), Judged.nothing(NO_CLAIMS))
+        return NoiseSensitivity(Judged.nothing(UnscoredReason.NO_CLAIMS), Judged.nothing(UnscoredReason.NO_CLAIMS))
     if _without_contexts(answer_in_contexts, reference_in_contexts):
-        return NoiseSensitivity(Judged.nothing(NO_CONTEXTS), Judged.nothing(NO_CONTEXTS))
+        return NoiseSensitivity(Judged.nothing(UnscoredReason.NO_CONTEXTS), Judged.nothing(UnscoredReason.NO_CONTEXTS))
     relevant = _relevant(_rows(reference_in_contexts))
     irrelevant = [negated(one) for one in relevant]
     wrong = [negated(one) for one in flags(answer_in_reference)]
@@ -167,7 +166,7 @@ def _supported_by(row: Sequence[Flag], contexts: Sequence[Flag]) -> Flag:
 
 def _harmonic_mean(precision: Judged, recall: Judged) -> Judged:
     if precision.low is None or precision.high is None or recall.low is None or recall.high is None:
-        return Judged.nothing(NO_CLAIMS)
+        return Judged.nothing(UnscoredReason.NO_CLAIMS)
     return Judged.between(_f1(precision.low, recall.low), _f1(precision.high, recall.high))
 
 
@@ -177,10 +176,10 @@ def _f1(precision: float, recall: float) -> float:
 
 def _utilization(retrieved: Sequence[Flag], stated: Sequence[Flag]) -> Judged:
     if not retrieved:
-        return Judged.nothing(NO_CLAIMS)
+        return Judged.nothing(UnscoredReason.NO_CLAIMS)
     claims = list(zip(retrieved, stated, strict=True))
     if all(found is False for found in retrieved):
-        return Judged.known(0.0, "no_claim_retrieved")
+        return Judged.known(0.0, UnscoredReason.NO_CLAIM_RETRIEVED)
     # Whether a claim counts at all may be open: it then does where that lowers the share, or raises it.
     worst = [is_stated is True for found, is_stated in claims if found or (found is None and is_stated is not True)]
     best = [

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from evaluator.metrics.llm.verdicts.judged import Judged
+from lake.vocabulary import UnscoredReason
 
 
 def context_entity_recall(
@@ -27,7 +28,7 @@ def context_entity_recall(
     if reference is None:
         return Judged.between(0.0, 1.0)
     if not reference:
-        return Judged.nothing("no_entities")
+        return Judged.nothing(UnscoredReason.NO_ENTITIES)
     if contexts is None:
         return Judged.between(0.0, 1.0)
     distinct = set(reference)

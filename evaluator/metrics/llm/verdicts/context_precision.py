@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evaluator.metrics.llm.verdicts.judged import NO_CONTEXTS, Flag, Judged, Verdict, flags
+from evaluator.metrics.llm.verdicts.judged import Flag, Judged, Verdict, flags
+from lake.vocabulary import UnscoredReason
 
 
 def context_precision(verdicts: Sequence[Verdict]) -> Judged:
@@ -26,7 +27,7 @@ def context_precision(verdicts: Sequence[Verdict]) -> Judged:
     """
     useful = flags(verdicts)
     if not useful:
-        return Judged.nothing(NO_CONTEXTS)
+        return Judged.nothing(UnscoredReason.NO_CONTEXTS)
     if None in useful:
         return Judged.between(_extreme(useful, greatest=False), _extreme(useful, greatest=True))
     ranks = [rank for rank, is_useful in enumerate(useful, 1) if is_useful]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluator.metrics.language.prose_sentences import prose_sentences
-from evaluator.metrics.llm.verdicts.judged import NO_CONTEXTS, Judged
+from evaluator.metrics.llm.verdicts.judged import Judged
+from lake.vocabulary import UnscoredReason
 
 INSUFFICIENT = "insufficient information"
 """What a judge says, in any case and with a full stop or without, where no sentence matters."""
@@ -26,7 +27,7 @@ def context_relevance_sentences(contexts: Sequence[str], extracted: str | None) 
     """
     available = sum(len(prose_sentences(context)) for context in contexts)
     if not available:
-        return Judged.known(0.0, NO_CONTEXTS)
+        return Judged.known(0.0, UnscoredReason.NO_CONTEXTS)
     if extracted is None:
         return Judged.between(0.0, 1.0)
     if extracted.strip().rstrip(".").lower() == INSUFFICIENT:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from evaluator.metrics.llm.verdicts.judged import JUDGE_FAILED, NO_CLAIMS, Judged, Verdict, flags
+from evaluator.metrics.llm.verdicts.judged import Judged, Verdict, flags
+from lake.vocabulary import UnscoredReason
 
 
 def factual_f_beta(true_positives: int, false_positives: int, false_negatives: int, beta: float = 1.0) -> Judged:
@@ -27,7 +28,7 @@ def factual_f_beta(true_positives: int, false_positives: int, false_negatives: i
     if not 0 <= beta < math.inf:
         raise ValueError(f"beta is a number of 0 or more, not {beta!r}")
     if not any(counts):
-        return Judged.nothing(NO_CLAIMS)
+        return Judged.nothing(UnscoredReason.NO_CLAIMS)
     if not true_positives:
         return Judged.known(0.0)
     weighted = (1 + beta**2) * true_positives
@@ -80,5 +81,5 @@ def answer_correctness(
     lows = [part.low * weight for part, weight in read if part.low is not None]
     highs = [part.high * weight for part, weight in read if part.high is not None]
     if len(lows) < len(read) or len(highs) < len(read):
-        return Judged.nothing(factual.reason or JUDGE_FAILED)
+        return Judged.nothing(factual.reason or UnscoredReason.JUDGE_FAILED)
     return Judged.between(sum(lows), sum(highs))

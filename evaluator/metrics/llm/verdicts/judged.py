@@ -6,9 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-JUDGE_FAILED: Final = "judge_failed"
-NO_CLAIMS: Final = "no_claims"
-NO_CONTEXTS: Final = "no_contexts"
+from lake.vocabulary import UnscoredReason
 
 UNDECIDED: Final = "undecided"
 Verdict = bool | Literal["undecided"] | None
@@ -45,7 +43,7 @@ class Judged:
     @classmethod
     def between(cls, low: float, high: float) -> Judged:
         """Give the number where its bounds meet, and else the bounds."""
-        return cls.known(low) if low == high else cls(None, JUDGE_FAILED, low, high)
+        return cls.known(low) if low == high else cls(None, UnscoredReason.JUDGE_FAILED, low, high)
 
 
 def flag(verdict: Verdict, *, undecided_passes: bool = False) -> Flag:
@@ -90,7 +88,7 @@ def any_of(several: Iterable[Flag]) -> Flag:
     return found
 
 
-def share(of: Sequence[Flag], nothing: str = NO_CLAIMS) -> Judged:
+def share(of: Sequence[Flag], nothing: str = UnscoredReason.NO_CLAIMS) -> Judged:
     """Give the share that is True; of none at all there is no share, for the reason `nothing`."""
     if not of:
         return Judged.nothing(nothing)

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluator.metrics.llm.verdicts.judged import JUDGE_FAILED, NO_CLAIMS, Judged
+from evaluator.metrics.llm.verdicts.judged import Judged
+from lake.vocabulary import UnscoredReason
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,10 @@ def segment_inference(segments: Sequence[Segment]) -> Judged:
     if len(counts) < len(statements):
         return Judged.between(0.0, 1.0)
     if not sum(counts):
-        return Judged.nothing(NO_CLAIMS)
+        return Judged.nothing(UnscoredReason.NO_CLAIMS)
     low = _weighted(segments, counts, 0.0)
     if any(segment.is_missing for segment in segments):
-        return Judged(None, JUDGE_FAILED, low, _weighted(segments, counts, 1.0))
+        return Judged(None, UnscoredReason.JUDGE_FAILED, low, _weighted(segments, counts, 1.0))
     return Judged.known(low)
 
 

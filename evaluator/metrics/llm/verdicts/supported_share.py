@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluator.metrics.llm.verdicts.judged import NO_CLAIMS, Judged, Verdict, flag, share
+from evaluator.metrics.llm.verdicts.judged import Judged, Verdict, flag, share
+from lake.vocabulary import UnscoredReason
 
 
 def supported_share(verdicts: Sequence[Verdict], *, undecided_passes: bool = False) -> Judged:
@@ -36,7 +37,7 @@ def macro_share(answers: Sequence[Sequence[Verdict]], *, undecided_passes: bool 
     """
     shares = [supported_share(verdicts, undecided_passes=undecided_passes) for verdicts in answers if verdicts]
     if not shares:
-        return Judged.nothing(NO_CLAIMS)
+        return Judged.nothing(UnscoredReason.NO_CLAIMS)
     lows = sum(one.low for one in shares if one.low is not None)
     highs = sum(one.high for one in shares if one.high is not None)
     return Judged.between(lows / len(shares), highs / len(shares))
