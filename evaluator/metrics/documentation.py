@@ -114,7 +114,7 @@ print(metric_named("faithfulness_claims", judge=client.judge("mini")).judge_name
   schema as text. Odd writing is no misfit: prose, a code fence or thoughts around the object, keys that were not asked
   for, `"1"` and `1.0` for 1, null for an empty list, `"Supported"` for S.
 - With `reasons` (`JudgeSettings`, or `evaluator.judges.<name>.reasons`) the judge says up to 12 words before each
-  verdict, a quote or what is missing, which the details have. Whether it judges better so, your labels tell. For the
+  verdict, a quote or what is missing, which the details have. Whether it judges better so, your labels show. For the
   row above that is 20 and 40 tokens more in the prompts, 8 and 16 in the schemas, and 96 and 192 in the replies of 293
   and 318.
 - Texts are fenced by marks that they cannot contain, the task comes last, and a reply can only be numbers, labels, the
@@ -123,7 +123,7 @@ print(metric_named("faithfulness_claims", judge=client.judge("mini")).judge_name
 - An aspect of your own, `aspect_politeness` say, is a question in `evaluator.aspects`
   ([configuration](configuration.md)), or
   `AspectCritique("politeness", "Is the answer polite?", direction="up", strictness=3)`.
-- Several judgements share a reply, so their errors go together. How far a judge is to be trusted, labels must tell.
+- Several judgements share a reply, so their errors go together. How far a judge is to be trusted, labels must show.
 
 ## One number of several
 

@@ -1,1 +1,1 @@
-"""What people set while the monitor runs: silences and marked releases."""
+"""Silences and marked releases, which people set while the monitor runs."""

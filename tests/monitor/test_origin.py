@@ -1,4 +1,4 @@
-"""What evaluations and the like asked: apart from what people did, on the pages, in limits and in Prometheus."""
+"""Requests of evaluations and the like: apart from what people did, on the pages, in limits and in Prometheus."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_an_evaluation_is_counted_apart_and_alarms_nobody(
 
 
 @pytest.mark.usefixtures("evaluated")
-def test_prometheus_tells_origins_apart(monitor: Monitor) -> None:
+def test_prometheus_has_a_label_for_origins(monitor: Monitor) -> None:
     """A sum over them is all that DIAL served and all that was paid; limits are of production alone."""
     monitor.refresh()
     metrics = metrics_of(monitor)

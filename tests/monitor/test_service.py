@@ -60,14 +60,14 @@ def test_a_restart_comes_to_the_same_numbers(
 
 
 @pytest.mark.usefixtures("three_deployments")
-def test_a_regression_is_told_once(lake: Lake, settings: MonitorSettings, clock: Any, receiver: Any):
+def test_a_regression_is_sent_once(lake: Lake, settings: MonitorSettings, clock: Any, receiver: Any):
     """The webhook goes out once a refresh found the regression, is counted, and survives a restart."""
     webhook = {"url": receiver.address, "secret": "whsec_" + base64.b64encode(b"k" * 32).decode()}
-    told = MonitorSettings(
+    with_webhook = MonitorSettings(
         regression=settings.regression, webhooks=[webhook], internal_hosts=["127.0.0.1"], group_seconds=0
     )
     for _ in range(2):
-        monitor = Monitor(lake, told, clock)
+        monitor = Monitor(lake, with_webhook, clock)
         monitor.refresh()
         monitor._notifier.run_due(clock())
         monitor.refresh()
@@ -85,13 +85,13 @@ def test_the_first_snapshot_after_a_restart_has_the_alerts(
 ):
     """What is published first already counts what was sent before the restart."""
     webhook = {"url": receiver.address, "secret": "whsec_" + base64.b64encode(b"k" * 32).decode()}
-    told = MonitorSettings(
+    with_webhook = MonitorSettings(
         regression=settings.regression, webhooks=[webhook], internal_hosts=["127.0.0.1"], group_seconds=0
     )
-    before = Monitor(lake, told, clock)
+    before = Monitor(lake, with_webhook, clock)
     before.refresh()
     before._notifier.run_due(clock())
-    restarted = Monitor(lake, told, clock)
+    restarted = Monitor(lake, with_webhook, clock)
     restarted.refresh()
     assert restarted.snapshot is not None
     assert restarted.snapshot.totals.deliveries == {"delivered": 1, "undeliverable": 0, "silenced": 0}
@@ -105,10 +105,10 @@ def test_a_receiver_that_does_not_answer_holds_up_no_refresh(lake: Lake, setting
     """Refreshes find what is new while an attempt to send is still waiting for its answer."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         webhook = {"url": f"http://127.0.0.1:{silent.getsockname()[1]}/", "secret": "whsec_" + "A" * 44}
-        told = MonitorSettings(
+        with_webhook = MonitorSettings(
             regression=settings.regression, webhooks=[webhook], internal_hosts=["127.0.0.1"], group_seconds=0
         )
-        monitor = Monitor(lake, told, clock)
+        monitor = Monitor(lake, with_webhook, clock)
         with monitor.sending_webhooks():
             monitor.refresh()
             connection, _ = silent.accept()

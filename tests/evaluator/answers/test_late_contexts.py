@@ -141,7 +141,7 @@ def test_a_model_call_of_the_next_day_and_of_any_deployment_is_found(
 def test_a_model_behind_an_interceptor_is_joined_where_one_call_alone_can_have_made_it(
     calls: list[str], evaluator: Evaluator, traffic: Any, model: Any, clock: Clock
 ) -> None:
-    """The span of the hop is not logged: the trace and the application's name tell, and cannot where it has two."""
+    """The span of the hop is not logged: the trace and the application's name identify it, unless there are two."""
     model.log(child(model, clock, "a", parent_span_id="span of a hop"))
     traffic.log(*(parent(traffic, clock, name) for name in calls))
     clock.wait(121)
@@ -206,7 +206,7 @@ def test_a_liked_answer_gets_no_facts_of_another_call_whose_line_comes_soon(
 def test_calls_that_follow_each_other_are_scored_with_their_own(
     comes: str, evaluator: Evaluator, traffic: Any, model: Any, clock: Clock
 ) -> None:
-    """Their durations tell, whether the second call's line comes before the first answer is scored or after it."""
+    """Their durations decide, whether the second call's line comes before the first answer is scored or after it."""
     begun = START - timedelta(minutes=5)
     for number, (name, text) in enumerate({"a": CHUNK, "b": "Harbours."}.items()):
         at = begun + timedelta(seconds=5 * number)
@@ -259,7 +259,7 @@ def test_a_pass_that_breaks_off_at_its_commit_neither_loses_nor_repeats(
 
 
 def test_an_evaluator_that_was_away_takes_up_what_waited(lake: Lake, traffic: Any, clock: Clock) -> None:
-    """What waits is told by the rows, so a new process finds it, hours later too."""
+    """The rows say what waits, so a new process finds it, hours later too."""
     traffic.log(parent(traffic, clock, "a"))
     Evaluator(lake, EvaluatorSettings(), clock).run_once()
     clock.wait(36_000)

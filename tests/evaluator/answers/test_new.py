@@ -1,4 +1,4 @@
-"""What the evaluator does when the history of the log is gone."""
+"""Reading of new answers where the history of the log is gone."""
 
 import os
 import time

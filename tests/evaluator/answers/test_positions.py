@@ -1,4 +1,4 @@
-"""What an evaluator remembers of how far it read: in the tables, and between their commits."""
+"""Positions of the evaluator in the tables that it reads, in the tables and between their commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What scores depend on although they should not, and tables that cannot be used."""
+"""Biases of a judge's scores, and tables that cannot be used."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_judge_that_favours_long_answers_is_seen() -> None:
         ({"score": [1.0], "label": [1.0], "weight": [0.0]}, "row 1 has the weight 0.0; it must be a number above 0"),
     ],
 )
-def test_a_table_that_cannot_be_used_is_told(columns: dict[str, list[object]], message: str) -> None:
+def test_a_table_that_cannot_be_used_is_an_error(columns: dict[str, list[object]], message: str) -> None:
     """The message names the column, the row and the value."""
     with pytest.raises(CalibrationError, match=message.replace("'", ".")):
         rows_of(pd.DataFrame(columns))

@@ -44,8 +44,8 @@ def of_tables(lake: Lake, folder: Path) -> dict[str, list[tuple[str, float | Non
         for name in metrics:
             rows = pq.read_table(out, columns=["response_id", name, f"{name}_reason"]).to_pylist()
             # The service writes a reason only where there is no value.
-            told = ((*row.values(),) if row[name] is None else (row["response_id"], row[name], None) for row in rows)
-            found[name] = sorted(told, key=str)
+            cells = ((*row.values(),) if row[name] is None else (row["response_id"], row[name], None) for row in rows)
+            found[name] = sorted(cells, key=str)
     return found
 
 
@@ -135,8 +135,8 @@ def test_an_answer_that_names_no_case_is_never_joined_with_its_own(tmp_path: Pat
     paths = [str(tmp_path / name) for name in ("a.parquet", "gt.parquet", "out.parquet")]
     report = score_dataset(paths[0], paths[1], paths[2], ["facts_recall", "exact_match"])
     rows = pq.read_table(paths[2]).to_pylist()
-    told = [(row["response_id"], row["case_id"], row["facts_recall"], row["exact_match"]) for row in rows]
-    assert told == [("r1", "2", 0.0, 0.0), ("r2", "1", 1.0, 1.0), ("r3", "1", 1.0, 1.0)]
+    scored = [(row["response_id"], row["case_id"], row["facts_recall"], row["exact_match"]) for row in rows]
+    assert scored == [("r1", "2", 0.0, 0.0), ("r2", "1", 1.0, 1.0), ("r3", "1", 1.0, 1.0)]
     assert (report.rows, report.without_answer) == (3, 0)
     assert "other_cases" not in rows[0]
 

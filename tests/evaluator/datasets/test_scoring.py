@@ -102,7 +102,7 @@ def test_all_stands_for_what_the_columns_allow(tmp_path: Path, models: Models) -
     assert versions == {name: metric_named(name, models).version for name in unpaid}
 
 
-def test_a_metric_of_a_judge_without_a_judge_is_told(tmp_path: Path) -> None:
+def test_a_metric_of_a_judge_without_a_judge_is_an_error(tmp_path: Path) -> None:
     """It is left out by name, as one whose model is missing, and the others are scored."""
     answers = table(tmp_path, "answers", ANSWER)
     report = score_dataset(answers, None, str(tmp_path / "out.parquet"), ["faithfulness_claims", "context_present"])
@@ -125,7 +125,7 @@ def test_several_processes_write_the_same_table(tmp_path: Path) -> None:
     assert str(made[0][1:]) == str(made[1][1:])
 
 
-def test_a_metric_whose_model_is_missing_is_left_out_and_told(tmp_path: Path) -> None:
+def test_a_metric_whose_model_is_missing_is_left_out_and_reported(tmp_path: Path) -> None:
     """All others are scored, whether it was asked for by its name or not."""
     answers, truth = table(tmp_path, "answers", ANSWER), table(tmp_path, "truth", TRUTH)
     models = Models(sentence_encoder="nobody/none")
@@ -242,22 +242,24 @@ def test_a_table_is_written_beside_its_place_and_appears_at_once(
     }
 
 
-def test_a_folder_that_is_not_there_is_told_before_anything_is_scored(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_an_error_before_anything_is_scored(tmp_path: Path) -> None:
     """The message names it."""
     answers = table(tmp_path, "answers", ANSWER)
-    told: list[int] = []
+    progress: list[int] = []
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*/nowhere; make it"):
-        score_dataset(answers, None, str(tmp_path / "nowhere" / "out.parquet"), on_progress=lambda *one: told.append(1))
-    assert not told
+        score_dataset(
+            answers, None, str(tmp_path / "nowhere" / "out.parquet"), on_progress=lambda *one: progress.append(1)
+        )
+    assert not progress
 
 
-def test_progress_is_told_after_each_batch(tmp_path: Path) -> None:
+def test_progress_is_reported_after_each_batch(tmp_path: Path) -> None:
     """Whoever waits hears how many of how many answers are done."""
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     answers = table(tmp_path, "answers", *[ANSWER] * 5)
     out = str(tmp_path / "out.parquet")
-    score_dataset(answers, None, out, batch_rows=2, on_progress=lambda done, of: told.append((done, of)))
-    assert told == [(2, 5), (4, 5), (5, 5)]
+    score_dataset(answers, None, out, batch_rows=2, on_progress=lambda done, of: progress.append((done, of)))
+    assert progress == [(2, 5), (4, 5), (5, 5)]
 
 
 def test_cells_of_another_type_are_null_with_a_reason(tmp_path: Path) -> None:

@@ -113,7 +113,9 @@ def test_any_form_gives_the_same_scores(tmp_path: Path) -> None:
         ("a.txt", "answer\n", r"a.txt must end in .parquet, .csv, .jsonl"),
     ],
 )
-def test_what_cannot_be_read_is_told_with_its_place(name: str, content: str | bytes, says: str, tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_an_error_with_its_place(
+    name: str, content: str | bytes, says: str, tmp_path: Path
+) -> None:
     """The message names the file, the line and the column, and nothing is written."""
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(DatasetError, match=says):
@@ -122,7 +124,7 @@ def test_what_cannot_be_read_is_told_with_its_place(name: str, content: str | by
 
 
 @given(content=st.binary(max_size=60) | st.text('",\n[]{}ab\\u0:', max_size=40).map(str.encode))
-def test_any_bytes_are_a_table_or_an_error_that_tells(content: bytes) -> None:
+def test_any_bytes_are_a_table_or_a_clear_error(content: bytes) -> None:
     """Nothing else comes out of a reader."""
     for read in (read_csv, read_json_lines):
         with contextlib.suppress(DatasetError):

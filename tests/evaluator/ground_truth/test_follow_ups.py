@@ -52,7 +52,7 @@ def test_a_yes_is_nobodys_reference(signal: str, evaluator: Evaluator, traffic: 
 
 
 def test_an_edited_follow_up_is_still_one(evaluator: Evaluator, traffic: Any) -> None:
-    """Messages before the question tell it, whatever became of the question since."""
+    """Messages before the question show it, whatever became of the question since."""
     edited = follow_up(traffic, "edited", 3, "Yes, please", prefix_hash="p")
     traffic.log(follow_up(traffic, "first"), edited)
     traffic.rate(traffic.signal("edit", "first", 2) | {"value": -0.5, "origin": "implicit"})
@@ -97,7 +97,7 @@ def test_a_first_question_makes_no_case_for_follow_ups_with_its_words(evaluator:
         (["system", "user", "assistant", "user", "assistant", "tool"], False),
     ],
 )
-def test_what_was_said_before_tells_the_first_question(
+def test_earlier_messages_show_the_first_question(
     messages: list[str], is_first: bool, evaluator: Evaluator, traffic: Any
 ) -> None:
     """Hashes of a request as the collector makes them: instructions and calls of tools come before no question."""
@@ -111,7 +111,7 @@ def test_what_was_said_before_tells_the_first_question(
 
 
 @pytest.mark.parametrize(("messages", "cases"), [(1, 1), (2, 0), (3, 0), (None, 1)])
-def test_rows_of_before_the_hashes_tell_it_by_their_messages(
+def test_messages_show_it_in_rows_of_before_the_hashes(
     messages: int | None, cases: int, evaluator: Evaluator, traffic: Any
 ) -> None:
     """One message alone, or a prompt without messages, is a first question; of more nothing is known."""
@@ -126,7 +126,7 @@ def test_rows_of_before_the_hashes_tell_it_by_their_messages(
 
 
 def test_a_case_that_an_earlier_version_made_of_a_follow_up_matches_no_more(evaluator: Evaluator, traffic: Any) -> None:
-    """The answer that it was made from tells that its question was a follow-up, accepted by a person or not."""
+    """The answer that it was made from shows that its question was a follow-up, accepted by a person or not."""
     add_case(traffic, old_case())
     add_case(traffic, old_case(case_id="accepted", status="accepted"))
     traffic.log(follow_up(traffic, "old"), traffic.answer("yes", 5, question="Yes"), follow_up(traffic, "again", 6))

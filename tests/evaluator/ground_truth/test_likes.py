@@ -1,4 +1,4 @@
-"""Which answers people found good."""
+"""Answers that people liked."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ async def asked(judge: Judge, text: str = "Is it so?", **given: Any) -> JudgeRep
 
 
 def is_ending(client: JudgeClient | None) -> bool:
-    """Whether the judges were told that this is the end."""
+    """Whether the judges have been closed."""
     return client is not None and client._loop is not None and client._loop.result().end.is_set()
 
 

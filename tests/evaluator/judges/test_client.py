@@ -51,7 +51,7 @@ def test_a_pickled_client_is_made_anew_with_the_same_replies(bench: Bench, serve
 
 
 def test_after_the_end_there_are_no_answers(bench: Bench, server: ScriptedServer) -> None:
-    """What asks while the process ends is told so, and neither waits nor fails."""
+    """A request made while the process ends gets an error at once, and neither waits nor raises."""
     client = bench.client()
     client.judge("strict").ask_all(requests(1))
     client.close()
@@ -61,7 +61,7 @@ def test_after_the_end_there_are_no_answers(bench: Bench, server: ScriptedServer
     assert after.reason == "judge_unavailable"
 
 
-def test_what_waits_at_the_end_is_told(bench: Bench, server: ScriptedServer) -> None:
+def test_requests_that_wait_at_the_end_are_errors(bench: Bench, server: ScriptedServer) -> None:
     """Closing from another thread: the call under way is answered, those that wait are not made."""
     client = bench.client(concurrency=1)
 
@@ -75,7 +75,7 @@ def test_what_waits_at_the_end_is_told(bench: Bench, server: ScriptedServer) -> 
     assert [isinstance(answer, JudgeReply) for answer in given] == [True, True, False, False, False]
 
 
-def test_a_file_of_calls_that_cannot_be_opened_is_told_each_time(bench: Bench) -> None:
+def test_a_file_of_calls_that_cannot_be_opened_is_an_error_each_time(bench: Bench) -> None:
     """Nothing is asked that could not be kept, and a folder that is mended is used."""
     bench.path = bench.path.parent / "blocked" / "calls.sqlite"
     bench.path.parent.write_text("a file where the folder shall be")
@@ -95,14 +95,14 @@ def test_a_schema_that_cannot_be_checked_is_an_error(bench: Bench, server: Scrip
         assert len(client.judge("strict").ask_all(requests(40))) == 40
 
 
-def test_an_unknown_judge_is_told_with_the_known_ones(bench: Bench) -> None:
+def test_an_unknown_judge_is_an_error_that_names_the_known_ones(bench: Bench) -> None:
     """A typing error in a configuration."""
     with pytest.raises(LookupError, match="'strickt'; known: strict"):
         bench.client().judge("strickt")
 
 
 def test_a_reply_that_does_not_fit_the_question_is_asked_for_once_more(bench: Bench, server: ScriptedServer) -> None:
-    """The judge is told what is wrong; the second reply is taken if it fits the schema, for what is in it."""
+    """The judge is sent what is wrong; the second reply is taken if it fits the schema, for what is in it."""
 
     def check(reply: Any) -> None:
         raise MisfitError("verdict", "there is no such claim")
@@ -132,7 +132,11 @@ def test_what_is_remembered_is_bounded_and_failures_not_for_long() -> None:
 
 @pytest.mark.integration
 def test_the_metrics_are_imported_without_what_asks_a_judge() -> None:
-    """As a library for lexical metrics, `evaluator.metrics` loads neither a client nor the lake."""
-    code = "import sys, evaluator.metrics; print({'openai', 'httpx2', 'torch', 'lake', 'sqlite3'} & set(sys.modules))"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout == "set()\n"
+    """As a library for lexical metrics, `evaluator.metrics` loads no client, and of the lake the words of columns."""
+    code = (
+        "import sys, evaluator.metrics; "
+        "print({'openai', 'httpx2', 'torch', 'deltalake', 'sqlite3'} & set(sys.modules), "
+        "[name for name in sys.modules if name.startswith('lake.')])"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert finished.stdout == "set() ['lake.vocabulary']\n"

@@ -5,6 +5,6 @@ from lake import UnscoredReason
 
 
 def test_the_reasons_of_a_judge_are_words_of_the_lake() -> None:
-    """The library does not import the lake, so it has words of its own, which are the same."""
+    """Every reason that a judge is the cause of is one of `Reason`, but for a judge that is never asked."""
     of_judges = {one.value for one in UnscoredReason if one.value.startswith("judge_")}
     assert {one.value for one in Reason} == of_judges - {UnscoredReason.JUDGE_IS_THE_MODEL}

@@ -114,7 +114,7 @@ def test_tokens_of_a_failure_that_was_not_paid_may_be_used_at_once(
 
 
 @pytest.mark.parametrize(
-    ("act", "told"),
+    ("act", "reason"),
     [
         (fails(401, message="private"), "status 401"),
         (fails(400, "unsupported_parameter", "private"), "status 400 (unsupported_parameter)"),
@@ -122,8 +122,8 @@ def test_tokens_of_a_failure_that_was_not_paid_may_be_used_at_once(
         (says("private", finish_reason="length"), "the reply was cut at 4096 tokens; a higher max_tokens may help"),
     ],
 )
-def test_why_there_are_no_answers_is_told(
-    bench: Bench, server: ScriptedServer, caplog: pytest.LogCaptureFixture, act: server_.Act, told: str
+def test_the_reason_why_there_are_no_answers_is_logged(
+    bench: Bench, server: ScriptedServer, caplog: pytest.LogCaptureFixture, act: server_.Act, reason: str
 ) -> None:
     """Once in ten minutes, by the judge's name, without a word of what the endpoint says: it may quote the prompt."""
     server.always = act
@@ -135,19 +135,19 @@ def test_why_there_are_no_answers_is_told(
                 await asked(judge, f"{minute}")
 
     bench.run(several)
-    assert [record.getMessage() for record in caplog.records] == [f"judge 'strict' gives no answer: {told}"] * 2
+    assert [record.getMessage() for record in caplog.records] == [f"judge 'strict' gives no answer: {reason}"] * 2
 
 
-def test_an_endpoint_that_is_down_is_told_at_once_and_so_is_each_rest(
+def test_an_endpoint_that_is_down_is_logged_at_once_and_so_is_each_rest(
     bench: Bench, server: ScriptedServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Before the next try, and once when the endpoint is left to rest; a rest ends with an answer."""
     caplog.set_level("INFO", "evaluator.judges")
-    told_before_the_second_try: list[str] = []
+    logged_before_the_second_try: list[str] = []
 
     async def down(request: server_.Request, send: server_.Send) -> None:
         if len(server.requests) == 2:
-            told_before_the_second_try.extend(record.getMessage() for record in caplog.records)
+            logged_before_the_second_try.extend(record.getMessage() for record in caplog.records)
         await fails(502, message="private")(request, send)
 
     server.always = down
@@ -167,24 +167,24 @@ def test_an_endpoint_that_is_down_is_told_at_once_and_so_is_each_rest(
             await refused(judge, f"second {number}")
 
     bench.run(outage)
-    assert told_before_the_second_try == ["judge 'strict' does not answer: status 502; it is asked again"]
-    told = [record.getMessage() for record in caplog.records if record.name == "evaluator.judges.judge"]
+    assert logged_before_the_second_try == ["judge 'strict' does not answer: status 502; it is asked again"]
+    messages = [record.getMessage() for record in caplog.records if record.name == "evaluator.judges.judge"]
     rest = "judge 'strict' rests after failures in a row, the last: status 502; "
     rest += "now and then a call is tried, the others fail"
-    assert [text for text in told if "rests after" in text or "again" in text.split()[-1]][1:] == [
+    assert [text for text in messages if "rests after" in text or "again" in text.split()[-1]][1:] == [
         rest, "judge 'strict' answers again", rest,
     ]  # fmt: skip
-    assert not any("private" in text for text in told)
+    assert not any("private" in text for text in messages)
 
 
-def test_a_busy_endpoint_is_not_told(bench: Bench, server: ScriptedServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_busy_endpoint_is_not_logged(bench: Bench, server: ScriptedServer, caplog: pytest.LogCaptureFixture) -> None:
     """Status 429 is how an endpoint sets the pace."""
     server.follow(fails(429), fails(429))
     bench.ask()
     assert caplog.records == []
 
 
-def test_a_reply_that_never_fits_is_told_with_its_place(
+def test_a_reply_that_never_fits_is_logged_with_its_place(
     bench: Bench, server: ScriptedServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Where in the reply, and nothing of what it says."""
@@ -259,7 +259,7 @@ def test_a_caller_that_goes_away_leaves_a_paid_call_to_its_end(bench: Bench, ser
 
 
 def test_closing_keeps_what_is_under_way_and_refuses_the_rest(bench: Bench, server: ScriptedServer) -> None:
-    """Calls that wait for a slot are told so at once; the two that were sent are in the cache."""
+    """Calls that wait for a slot fail at once; the two that were sent are in the cache."""
     closing = Event()
     server.follow(as_it_can)
     server.always = once(closing.is_set)

@@ -28,7 +28,7 @@ def test_a_text_that_knows_its_mark_gets_another(monkeypatch: pytest.MonkeyPatch
     assert mark not in text
 
 
-def test_no_text_is_told() -> None:
+def test_no_text_is_logged() -> None:
     """A fence around nothing would be a text that is empty."""
     assert fenced("chunk") == "(no chunk)"
     assert fenced("chunk", "").startswith("<chunk 1 ")

@@ -148,20 +148,20 @@ def test_a_judge_that_never_fits_has_failed(bench: Bench, server: ScriptedServer
 
 
 @pytest.mark.parametrize(
-    ("reply", "told"),
+    ("reply", "message"),
     [
         ("{}", "the last at the reply: 'verdict' is missing"),
         ("private", "the last at the reply: is no JSON, or holds no whole JSON object"),
         ('{"verdict": {"private": 1}}', "the last at verdict: the value is no string"),
     ],
 )
-def test_what_does_not_fit_is_told_without_a_text_of_the_reply(
-    bench: Bench, server: ScriptedServer, reply: str, told: str
+def test_the_error_of_a_misfit_has_no_text_of_the_reply(
+    bench: Bench, server: ScriptedServer, reply: str, message: str
 ) -> None:
     """The message says what is wrong there, in words of the schema alone."""
     server.always = says(reply)
     error = str(bench.refused())
-    assert error.endswith(told)
+    assert error.endswith(message)
     assert "private" not in error
 
 
@@ -178,7 +178,7 @@ def test_what_does_not_fit_is_told_without_a_text_of_the_reply(
         (fails(429, "insufficient_quota"), "judge_unavailable", 0),
     ],
 )
-def test_what_more_calls_would_not_change_is_told_at_once(
+def test_what_more_calls_would_not_change_fails_at_once(
     bench: Bench, server: ScriptedServer, act: server_.Act, reason: str, paid: int
 ) -> None:
     """One word for each; what was paid is kept, so that it is not paid again."""

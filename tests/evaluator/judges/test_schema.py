@@ -67,8 +67,8 @@ def test_null_for_a_list_is_an_empty_one_and_yes_is_true() -> None:
         "type": "object",
         "properties": {"chunks": {"type": "array"}, "is_so": {"type": "boolean"}, "why": {"type": ["string", "null"]}},
     }
-    told = '{"chunks": null, "is_so": "Yes", "why": null}'
-    assert read(told, schema) == {"chunks": [], "is_so": True, "why": None}
+    reply = '{"chunks": null, "is_so": "Yes", "why": null}'
+    assert read(reply, schema) == {"chunks": [], "is_so": True, "why": None}
 
 
 def test_no_reply_keeps_a_judge_busy() -> None:
@@ -107,7 +107,7 @@ def test_no_reply_keeps_a_judge_busy() -> None:
     ],
 )
 def test_a_misfit_says_where_and_what(text: str, message: str) -> None:
-    """The judge is told this when it is asked again."""
+    """The judge is sent this when it is asked again."""
     with pytest.raises(MisfitError, match=message):
         read(text, VERDICTS)
 
@@ -169,9 +169,9 @@ def test_what_fits_is_what_json_schema_says(value: Any, schema: dict[str, Any]) 
     check_schema(document)
     fits = jsonschema.Draft202012Validator(document).is_valid
     try:
-        told = read(json.dumps({"value": value}), document)
+        parsed = read(json.dumps({"value": value}), document)
     except MisfitError:
         assert not fits({"value": value})
     else:
-        assert fits(told)
-        assert told == {"value": value} or not fits({"value": value})
+        assert fits(parsed)
+        assert parsed == {"value": value} or not fits({"value": value})

@@ -97,7 +97,7 @@ def test_forgetting_empties_it(lake: Lake) -> None:
     assert shared.find(KEY) is None
 
 
-def test_objects_that_the_store_does_not_remove_are_told(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_objects_that_the_store_does_not_remove_are_logged(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     """An erasure never says that it removed what is still there."""
     shared = SharedReplies.of(Lake(bucket.uri, bucket.storage))
     shared.keep(KEY, REPLY)
@@ -138,13 +138,13 @@ def test_a_store_that_fails_costs_no_reply(
         assert not any(answer.from_cache for answer in ask(one, 10))
         assert all(answer.from_cache for answer in ask(one, 10))
     assert len(server.requests) == 10
-    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    assert [message.partition(", ")[0].rpartition(" ")[2] for message in told] == ["read", "written"]
+    messages = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert [message.partition(", ")[0].rpartition(" ")[2] for message in messages] == ["read", "written"]
     assert "verdict" not in caplog.text
 
 
 def test_a_store_that_failed_is_tried_again(local: Lake, caplog: pytest.LogCaptureFixture) -> None:
-    """After a minute, so that one that hangs holds up one call a minute; the next outage is told again."""
+    """After a minute, so that one that hangs holds up one call a minute; the next outage is logged again."""
     now = [0.0]
     shared = SharedReplies(f"{local.root}/_judge_replies", local.storage, lambda: now[0])
     blocked = Path(local.root)

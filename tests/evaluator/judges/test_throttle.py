@@ -1,4 +1,4 @@
-"""How many calls an endpoint gets, minute by minute; nothing here waits."""
+"""Throttle of an endpoint: the calls that it gets minute by minute; nothing here waits."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Which call of ours each record of other packages' numbers is about: one entry a metric."""
+"""Table with our call for each record of other packages' numbers: one entry a metric."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def call(metric: Metric, **row: object) -> Number:
 
 def wants(record: Record, *words: str) -> bool:
     """Whether a record is an option, and its note or its convention names it so."""
-    told = f"{record.get('recommended_note', '')} {record.get('convention', '')}"
-    return record["recommended"] == "option" and any(word in told for word in words)
+    notes = f"{record.get('recommended_note', '')} {record.get('convention', '')}"
+    return record["recommended"] == "option" and any(word in notes for word in words)
 
 
 def by_ids(metric: Metric) -> Callable[[Record], Given]:

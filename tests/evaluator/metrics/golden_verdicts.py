@@ -1,4 +1,4 @@
-"""Which call of ours each record of a judged metric's arithmetic is about: verdicts are given, no judge is asked."""
+"""Our calls for the records of the arithmetic of judged metrics: verdicts are given, no judge is asked."""
 
 from __future__ import annotations
 

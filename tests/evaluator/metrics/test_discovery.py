@@ -1,4 +1,4 @@
-"""What makes a metric known: its module lists it."""
+"""Discovery of metrics: a module lists its own."""
 
 import sys
 from collections.abc import Iterator
@@ -61,6 +61,6 @@ def test_a_new_module_of_a_family_is_enough_for_a_metric(tmp_path: Path, monkeyp
 
 
 def test_words_that_the_service_writes_into_columns_are_those_of_the_lake() -> None:
-    """The library does not import the lake, so it has words of its own, which are the same."""
+    """Metrics have every kind of judge but people's ratings, and a direction is written as a plain word."""
     assert {one.value for one in ScoredBy} == JUDGE_KINDS - {JudgeKind.RATINGS}
     assert set(get_args(Direction)) == {one.value for one in ColumnDirection}

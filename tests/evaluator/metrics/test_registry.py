@@ -1,4 +1,4 @@
-"""What holds for every metric, and several of them on one frame."""
+"""Properties of every metric of the registry, and of several metrics on one frame."""
 
 import gc
 from typing import Any
@@ -180,9 +180,9 @@ def test_a_missing_column_is_one_error_that_names_it() -> None:
 )
 def test_an_unknown_metric_is_an_error_that_names_those_that_are_like_it(name: str, says: str) -> None:
     """A typing error in a name is found at once; three names at most, which there are."""
-    with pytest.raises(UnknownMetricError, match=says) as told:
+    with pytest.raises(UnknownMetricError, match=says) as error:
         compute(frame(GOOD), [name])
-    _, _, meant = str(told.value).partition("did you mean ")
+    _, _, meant = str(error.value).partition("did you mean ")
     near = meant.partition("?")[0].split(" or ") if meant else []
     assert len(near) <= 3
     assert all(metric_named(one) for one in near)
@@ -197,7 +197,7 @@ def test_a_frame_keeps_its_index_even_with_repeats_and_without_rows() -> None:
     assert (empty[PLAIN].dtypes == "float64").all()
 
 
-def test_metrics_that_compare_with_ground_truth_are_told_apart() -> None:
+def test_metrics_that_compare_with_ground_truth_are_known() -> None:
     """The service scores these only where it has a case: those that read a column that no log holds."""
     logged = {"question", "answer", "contexts", "context_ids", "duration_ms", "price", "deployment_price"}
     free = {name for name, metric in REGISTRY.items() if not needs_ground_truth(metric)}

@@ -1,4 +1,4 @@
-"""What holds for every metric of a local model."""
+"""Properties of every metric of a local model."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_frame_keeps_its_index_even_with_repeats_and_without_rows(models: Mode
 
 
 def test_the_registry_says_whose_verdict_it_is() -> None:
-    """A page tells a model's number from a count of words."""
+    """A page shows which numbers are of a model and which are a count of words."""
     assert {name: REGISTRY[name].judge for name in OF_MODELS} == {
         "context_relevance_perplexity": "model",
         "context_relevance_perplexity_mean": "model",

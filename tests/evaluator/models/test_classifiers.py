@@ -67,13 +67,13 @@ def test_a_giant_answer_is_cut_and_the_row_says_so(models: Models) -> None:
 
 @pytest.mark.parametrize("contexts", [CONTEXTS, CONTEXTS[::-1]])
 def test_faithfulness_is_the_mean_over_sentences_of_the_best_context(models: Models, contexts: list[str]) -> None:
-    """Each sentence takes the context that entails it most, and tells its rank."""
+    """Each sentence takes the context that entails it most; its rank is in the details."""
     frame = pd.DataFrame({"answer": [" ".join(SENTENCES)], "contexts": [contexts]})
     scores = FaithfulnessNli(models=models).score(frame)
     best = [max((entailment(models, context, claim), context) for context in contexts) for claim in SENTENCES]
     assert scores.values.iloc[0] == pytest.approx(sum(probability for probability, _ in best) / 3, rel=1e-5)
-    told = scores.details.iloc[0]["sentences"]
-    assert [(one["sentence"], contexts[one["context"]]) for one in told] == [
+    sentences = scores.details.iloc[0]["sentences"]
+    assert [(one["sentence"], contexts[one["context"]]) for one in sentences] == [
         (claim, context) for claim, (_, context) in zip(SENTENCES, best, strict=True)
     ]
 
@@ -111,15 +111,15 @@ def test_the_odd_rows(models: Models) -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "told"),
+    ("metric", "message"),
     [
         (AnswerReward, "is no reward model: it has 3 outputs"),
         (FaithfulnessNli, "has no label `entailment` but label_0"),
     ],
 )
-def test_a_model_of_another_kind_is_told(models: Models, metric: type, told: str) -> None:
+def test_a_model_of_another_kind_is_an_error(models: Models, metric: type, message: str) -> None:
     """A model that loads but cannot do the work is as good as missing."""
     swapped = models.model_copy(update={"answer_reward": models.entailment, "entailment": models.answer_reward})
     frame = pd.DataFrame({"question": ["q"], "answer": ["a"], "contexts": [["c"]]})
-    with pytest.raises(ModelUnavailableError, match=told):
+    with pytest.raises(ModelUnavailableError, match=message):
         metric(models=swapped).score(frame)

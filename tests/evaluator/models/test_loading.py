@@ -1,4 +1,4 @@
-"""Models are found on this machine and loaded once, or it is told why not."""
+"""Loading of models: found on this machine and loaded once, or an error says why not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FRAME = pd.DataFrame({"question": ["q"], "answer": ["a"], "reference_answers": [
 
 def test_a_model_that_is_not_there_is_named_with_where_it_was_looked_for_and_what_to_do() -> None:
     """Nothing is downloaded: the message says how to provide it."""
-    with pytest.raises(ModelUnavailableError) as told:
+    with pytest.raises(ModelUnavailableError) as error:
         SemanticSimilarity(models=Models(sentence_encoder="nobody/no-such-model")).score(FRAME)
     for part in (
         "'nobody/no-such-model' for sentence_encoder is not on this machine",
@@ -27,10 +27,10 @@ def test_a_model_that_is_not_there_is_named_with_where_it_was_looked_for_and_wha
         "DIALWATCH_EVALUATOR__MODELS__SENTENCE_ENCODER",
         "hf download nobody/no-such-model",
     ):
-        assert part in str(told.value)
+        assert part in str(error.value)
 
 
-def test_a_folder_that_holds_no_model_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_holds_no_model_is_an_error(tmp_path: Path) -> None:
     """The cause is in the message."""
     with pytest.raises(ModelUnavailableError, match=r"is not on this machine\. Set evaluator\.models\.answer_reward"):
         AnswerReward(models=Models(answer_reward=str(tmp_path))).score(FRAME)

@@ -63,7 +63,7 @@ def evaluator(lake: Lake) -> Evaluator:
 def test_a_metric_without_its_model_is_off_and_the_others_run(
     lake: Lake, traffic: Any, other_traffic: Any, metric: Fails, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is told once in the life of the process, with what to do, counted in each pass, and not tried again."""
+    """It is logged once in the life of the process, with what to do, counted in each pass, and not tried again."""
     traffic.log(traffic.answer("a"), traffic.answer("b", 1))
     other_traffic.log(other_traffic.answer("c"))
     running = evaluator(lake)
@@ -109,20 +109,20 @@ def test_any_other_error_of_a_metric_stops_no_other_and_is_tried_again(
     assert running.run_once() == PassResult(deployments=1, scored=2)
 
 
-def test_a_backfill_tells_what_a_metric_left_out(lake: Lake, traffic: Any, metric: Fails) -> None:
+def test_a_backfill_reports_what_a_metric_left_out(lake: Lake, traffic: Any, metric: Fails) -> None:
     """The others are done, and a dry run says beforehand that one cannot run, and why."""
     traffic.log(traffic.answer("a"))
     backfill = Backfill(lake, EvaluatorSettings(), WEEK, ["reward", PRESENT])
-    (told,) = estimate(backfill)
-    assert [(one.metric, one.answers, one.problem) for one in told.metrics] == [
+    (estimated,) = estimate(backfill)
+    assert [(one.metric, one.answers, one.problem) for one in estimated.metrics] == [
         ("reward", 1, MISSING),
         (PRESENT, 1, None),
     ]
     (done,) = backfill.run().deployments
     assert (done.counts.scored, done.counts.left_out) == (1, {"reward": 1})
     metric.error[:] = [ValueError("cannot read 'the words of somebody'")]
-    (told,) = estimate(Backfill(lake, EvaluatorSettings(), WEEK, ["reward"]))
-    assert [one.problem for one in told.metrics] == ["it fails with ValueError"]
+    (estimated,) = estimate(Backfill(lake, EvaluatorSettings(), WEEK, ["reward"]))
+    assert [one.problem for one in estimated.metrics] == ["it fails with ValueError"]
 
 
 def test_a_model_is_asked_about_few_answers_at_a_time(lake: Lake, traffic: Any, metric: Fails) -> None:
@@ -137,7 +137,7 @@ def test_a_model_is_asked_about_few_answers_at_a_time(lake: Lake, traffic: Any, 
         traffic.log(*(traffic.answer(f"new {number}", number) for number in range(120)))
 
 
-def test_a_deployment_that_is_configured_and_not_there_is_told_once(
+def test_a_deployment_that_is_configured_and_not_there_is_logged_once(
     lake: Lake, traffic: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It may come later, or be mistyped: neither is an error."""

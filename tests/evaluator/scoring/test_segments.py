@@ -31,7 +31,7 @@ def test_the_length_of_a_question_changes_after_80_and_after_400_characters(
     assert segment(traffic.answer("a", question="x" * length))["question_length"] == name
 
 
-def test_what_cannot_be_told_is_null(traffic: Any) -> None:
+def test_an_unknown_attribute_is_null(traffic: Any) -> None:
     """No question, no model, and a log that does not say what was retrieved: nothing is guessed."""
     row = traffic.answer("a", question=None, contexts=None, contexts_origin=None)
     assert segment(row) == dict.fromkeys(("language", "model", "contexts", "question_length"))
@@ -44,5 +44,5 @@ def test_a_question_too_short_for_a_language_has_none(traffic: Any) -> None:
 
 
 def test_nothing_retrieved_is_a_class_of_its_own(traffic: Any) -> None:
-    """An empty list of chunks that the log tells of is not the same as not knowing."""
+    """An empty list of chunks that the log has is not the same as not knowing."""
     assert segment(traffic.answer("a", contexts=[], contexts_origin="retrieval_stage"))["contexts"] is False

@@ -177,12 +177,12 @@ def test_a_dry_run_counts_and_times_and_writes_nothing(lake: Lake, traffic: Any)
     before = {spec.name: lake.table(spec, "rag").version() for spec in (PARSED_LOGS, SCORES)}
     ticks = (tick / 1000 for tick in range(100_000))
     names = [KPRECISION, REFUSAL, FACTS]
-    (told,) = estimate(Backfill(lake, SETTINGS, WEEK, names), timer=lambda: next(ticks))
+    (estimated,) = estimate(Backfill(lake, SETTINGS, WEEK, names), timer=lambda: next(ticks))
     assert {spec.name: lake.table(spec, "rag").version() for spec in (PARSED_LOGS, SCORES)} == before
-    assert (told.answers, told.left) == (23, 1)
-    assert {metric.metric: metric.answers for metric in told.metrics} == {KPRECISION: 0, REFUSAL: 22, FACTS: 1}
+    assert (estimated.answers, estimated.left) == (23, 1)
+    assert {metric.metric: metric.answers for metric in estimated.metrics} == {KPRECISION: 0, REFUSAL: 22, FACTS: 1}
     # Slices of 1, 4, 16 and 1 rows, and one of 1, with a tick for each look at the clock: there are 5 and 2.
-    seconds = {metric.metric: metric.seconds for metric in told.metrics}
+    seconds = {metric.metric: metric.seconds for metric in estimated.metrics}
     assert seconds == pytest.approx({KPRECISION: 0.0, REFUSAL: 0.005, FACTS: 0.002})
     done = backfilled(lake, *names)
     assert (done.counts.total, done.left) == (23, 1)

@@ -138,7 +138,7 @@ def test_a_dry_run_counts_all_judges(lake: Lake, traffic: Any, judge: ScriptedSe
         ({"judge": "court"}, "there is no judge 'court'; known: anna, boris, chen, jury"),
     ],
 )
-def test_a_jury_that_cannot_be_is_told(tmp_path: Path, changes: dict[str, Any], says: str) -> None:
+def test_a_jury_that_cannot_be_is_an_error(tmp_path: Path, changes: dict[str, Any], says: str) -> None:
     """At the start, with the name and what would do."""
     with pytest.raises(ValidationError, match=says):
         jury("http://judge", tmp_path, metrics=["faithfulness_claims"], **changes)

@@ -102,8 +102,8 @@ def test_a_dry_run_counts_calls_tokens_and_money_and_asks_nobody(
     fill(traffic, 40)
     chosen = settings(judge.url, tmp_path, {"concurrency": 2}, sampling={"rate": 0.5})
     with closing(Backfill(lake, chosen, WEEK, clock=lambda: NOW)) as backfill:
-        (told,) = estimate(backfill)
-        (metric,) = told.metrics
+        (estimated,) = estimate(backfill)
+        (metric,) = estimated.metrics
         asked = metric.judging
     assert asked is not None
     assert (asked.judge, asked.answers, asked.calls, asked.completion_tokens) == ("strict", 20, 20, 6000)
@@ -113,7 +113,7 @@ def test_a_dry_run_counts_calls_tokens_and_money_and_asks_nobody(
     assert (judge.requests, traffic.scores()) == ([], [])
 
 
-def test_a_dry_run_tells_what_anchors_take_a_day(
+def test_a_dry_run_shows_what_anchors_take_a_day(
     lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path
 ) -> None:
     """Ten anchors, twice a day, each as an answer of the backfill; none where there are no anchors."""
@@ -121,11 +121,11 @@ def test_a_dry_run_tells_what_anchors_take_a_day(
     for size, calls in ((10, 20), (0, 0)):
         chosen = settings(judge.url, tmp_path, anchors={"size": size, "every": "12h"}, sampling={"rate": 0.5})
         with closing(Backfill(lake, chosen, WEEK, clock=lambda: NOW)) as backfill:
-            (told,) = estimate(backfill)
-        judging = told.metrics[0].judging
+            (estimated,) = estimate(backfill)
+        judging = estimated.metrics[0].judging
         assert judging is not None
-        assert told.anchor_calls == pytest.approx(calls)
-        assert told.anchor_cost == pytest.approx(judging.cost * calls / judging.calls)
+        assert estimated.anchor_calls == pytest.approx(calls)
+        assert estimated.anchor_cost == pytest.approx(judging.cost * calls / judging.calls)
 
 
 def test_a_dry_run_knows_kept_replies_and_budgets(

@@ -222,8 +222,8 @@ def test_a_deployment_has_a_judge_and_a_sample_of_its_own(
     chosen = EvaluatorSettings.model_validate(given | {"judge_calls": tmp_path / "calls.sqlite"})
     with closing(Evaluator(traffic.lake, chosen, lambda: NOW)) as evaluator:
         evaluator.run_once()
-    told = [(row["judge"], row["sampling_probability"]) for each in (traffic, other_traffic) for row in each.scores()]
-    assert told == [("kind", 0.999), ("strict", 1.0)]
+    judges = [(row["judge"], row["sampling_probability"]) for each in (traffic, other_traffic) for row in each.scores()]
+    assert judges == [("kind", 0.999), ("strict", 1.0)]
 
 
 def test_a_file_of_calls_that_cannot_be_used_ends_the_start(lake: Lake, judge: ScriptedServer, tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_evaluators_of_several_machines_share_replies(
 
 
 def test_replies_that_cannot_be_removed_stop_no_pass(run: Run, traffic: Any, lake: Lake) -> None:
-    """The log tells of them, and answers are scored."""
+    """They are in the log, and answers are scored."""
     traffic.log(traffic.answer("a"))
     Path(lake.root, "_judge_replies").write_text("a file where a folder should be")
     assert run(share_judge_replies=True).scored == 1
@@ -292,7 +292,7 @@ def test_closing_ends_a_pass_that_asks(lake: Lake, traffic: Any, judge: Scripted
     assert len(judge.requests) == 20
 
 
-def test_replies_of_no_use_are_told_with_their_place(
+def test_replies_of_no_use_are_logged_with_their_place(
     lake: Lake, traffic: Any, judge: ScriptedServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The deployment, the metric and the answers by their ids, five of them at most; no text of anybody."""
@@ -300,10 +300,10 @@ def test_replies_of_no_use_are_told_with_their_place(
     judge.always = says('{"label": "private"}')
     with closing(Evaluator(lake, settings(judge.url, tmp_path), lambda: NOW + timedelta(hours=1))) as evaluator:
         assert evaluator.run_once().unscored["judge_failed"] == 8
-    (told,) = [record for record in caplog.records if record.name == "evaluator.scoring.rows"]
-    assert told.getMessage() == (
+    (record,) = [record for record in caplog.records if record.name == "evaluator.scoring.rows"]
+    assert record.getMessage() == (
         f"metric {JUDGED!r}: the judge gave no reply of use (judge_failed) about 8 of 8 answers of deployment "
         f"{traffic.deployment!r}: event_id {', '.join(f'event-{i}' for i in range(5))} and 3 more"
     )
-    assert (told.deployment, told.metric) == (traffic.deployment, JUDGED)  # type: ignore[attr-defined]
+    assert (record.deployment, record.metric) == (traffic.deployment, JUDGED)  # type: ignore[attr-defined]
     assert "rivate" not in caplog.text

@@ -1,4 +1,4 @@
-"""What evaluations, replays, judges and tests asked is scored by nobody, and makes no case."""
+"""Requests of evaluations, replays, judges and tests: they are not scored, and make no case."""
 
 from __future__ import annotations
 

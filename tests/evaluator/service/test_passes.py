@@ -203,7 +203,7 @@ def test_calls_without_a_deployment_are_left_alone(evaluator: Evaluator, lake: L
     assert evaluator.run_once() == PassResult()
 
 
-def test_a_pass_that_is_told_to_stop_leaves_the_rest_to_the_next(
+def test_a_pass_that_is_stopped_leaves_the_rest_to_the_next(
     evaluator: Evaluator, traffic: Any, other_traffic: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between deployments and between slices of one's answers, whose scores are kept; each answer is scored once."""

@@ -12,7 +12,7 @@ def verdicts(alerts: AlertStore) -> list[tuple[str, str | None]]:
 
 
 def test_a_verdict_that_comes_later_fires_once_more(lake: Lake) -> None:
-    """An undecided alert is told again when it is decided, once, over restarts; its end has the verdict too."""
+    """An undecided alert fires again when it is decided, once, over restarts; its end has the verdict too."""
     judgement, readings = {KEY: judged("judge").judgement}, {KEY: READING}
     AlertStore(lake).record([fired()], NOW)
     for minute in range(3):
@@ -28,7 +28,7 @@ def test_a_verdict_that_comes_later_fires_once_more(lake: Lake) -> None:
     }
 
 
-def test_what_was_decided_is_told_again_only_where_the_application_changed_too(lake: Lake) -> None:
+def test_what_was_decided_fires_again_only_where_the_application_changed_too(lake: Lake) -> None:
     """After `judge` comes `both`; after `system` nothing."""
     alerts, readings = AlertStore(lake), {KEY: READING}
     alerts.record([judged("judge")], NOW)
@@ -37,7 +37,7 @@ def test_what_was_decided_is_told_again_only_where_the_application_changed_too(l
     assert verdicts(alerts) == [("firing", "judge"), ("firing", "both")]
 
 
-def test_a_verdict_that_comes_back_is_told_again(lake: Lake) -> None:
+def test_a_verdict_that_comes_back_fires_again(lake: Lake) -> None:
     """What was the application, and the judge at the next tier, pages once it is the application again."""
     alerts, readings = AlertStore(lake), {KEY: READING}
     alerts.record([judged("undecided")], NOW)
@@ -52,7 +52,7 @@ def test_a_verdict_that_comes_back_is_told_again(lake: Lake) -> None:
 
 
 def test_a_judge_that_changed_pages_nobody(lake: Lake) -> None:
-    """With the evidence of a page it stays a warning, also where its verdict cannot be told any more."""
+    """With the evidence of a page it stays a warning, also where its verdict is not known any more."""
     alerts = AlertStore(lake)
     alerts.record([judged("judge"), judged("undecided", "page")], NOW)
     warning, page = alerts.changes()

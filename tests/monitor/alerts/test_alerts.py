@@ -127,7 +127,7 @@ def test_one_alert_lives_from_firing_to_resolved(lake: Lake) -> None:
 
 
 def test_an_alert_that_becomes_a_page_is_one_more_change_of_it(lake: Lake) -> None:
-    """It is told anew, once, as the same alert; after a restart neither tier is news, and it counts as one."""
+    """It is sent anew, once, as the same alert; after a restart neither tier is new, and it counts as one."""
     raised = replace(fired(12), reading=replace(READING, tier="page"))
     first, page = AlertStore(lake).record([fired(10), raised], NOW)
     assert (first.tier, page.tier, page.change) == ("warn", "page", "firing")
@@ -162,7 +162,7 @@ def test_scores_read_again_after_a_restart_are_no_news(lake: Lake) -> None:
     assert kinds(restarted.record([fired(30)], NOW)) == ["firing"]
 
 
-def test_pending_is_what_a_receiver_was_not_told(lake: Lake) -> None:
+def test_pending_is_what_a_receiver_was_not_sent(lake: Lake) -> None:
     """A delivery to one receiver, or giving it up, settles the change for that receiver alone, also after a restart."""
     alerts = AlertStore(lake)
     first, end = alerts.record([fired(), resolved()], NOW)
@@ -173,8 +173,8 @@ def test_pending_is_what_a_receiver_was_not_told(lake: Lake) -> None:
     for same in (alerts, AlertStore(lake)):
         assert same.pending("pager", NOW) == [end]
         assert same.pending("chat", NOW) == [first]
-    told = [row for row in rows_of(lake) if row["delivery_of"]]
-    assert [(r["change"], r["delivery_of"], r["reason"]) for r in sorted(told, key=lambda r: r["change"])] == [
+    deliveries = [row for row in rows_of(lake) if row["delivery_of"]]
+    assert [(r["change"], r["delivery_of"], r["reason"]) for r in sorted(deliveries, key=lambda r: r["change"])] == [
         ("delivered", first.change_id, "answered 200"),
         ("undeliverable", end.change_id, "answered 410"),
     ]
@@ -202,7 +202,7 @@ def test_a_backfill_sends_no_history(lake: Lake) -> None:
     assert alerts.pending("team", NOW + HOUR) == []
 
 
-def test_the_end_of_a_told_alert_is_told_however_late(lake: Lake) -> None:
+def test_the_end_of_a_sent_alert_is_sent_however_late(lake: Lake) -> None:
     """A receiver that knows of an alert's beginning hears that it is over, also after days."""
     alerts = AlertStore(lake)
     (first,) = alerts.record([fired(10)], START + 10 * HOUR)

@@ -1,4 +1,4 @@
-"""Floors from the rows of the lake to the people who are told."""
+"""Alerts of floors, from the rows of the lake to webhooks, pages and Prometheus."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def changes(lake: Lake) -> list[tuple[str, str]]:
     return [(row["metric"], row["change"]) for row in rows]
 
 
-def test_a_floor_is_told_once_and_again_when_it_is_over(lake: Lake, rows: Any, clock: Any, receiver: Any) -> None:
+def test_a_floor_is_sent_once_and_again_when_it_is_over(lake: Lake, rows: Any, clock: Any, receiver: Any) -> None:
     """One webhook when it fires, none after a restart, one when it is over; each says what a person must know."""
     webhook = {"url": receiver.address, "secret": "whsec_" + base64.b64encode(b"k" * 32).decode()}
     settings = MonitorSettings(
@@ -86,7 +86,7 @@ def test_a_floor_is_no_regression(lake: Lake, rows: Any, clock: Any, make_monito
 def test_the_page_and_prometheus_show_a_floor(
     monitor: Monitor, rows: Any, clock: Any, get: Callable[..., httpx.Response], strange_name: str
 ) -> None:
-    """The overview tells it and leads to the deployment's page, which has its limits and its alerts."""
+    """The overview shows it and leads to the deployment's page, which has its limits and its alerts."""
     ask(rows, clock, 60, 10)
     ask(rows, clock, 10, 0, status=503)
     rows.logs(strange_name, {})

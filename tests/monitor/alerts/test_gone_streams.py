@@ -77,17 +77,17 @@ def test_an_alert_of_a_metric_that_is_no_longer_scored_ends_after_four_weeks(
 
 
 @pytest.mark.usefixtures("fallen")
-def test_who_was_told_of_the_beginning_is_told_of_the_end(
+def test_a_receiver_that_was_sent_the_beginning_is_sent_the_end(
     lake: Lake, settings: MonitorSettings, clock: Any, receiver: Any
 ) -> None:
     """Four weeks later, once, after restarts, with the reason; and nothing is said of a recovery."""
     webhook = {"url": receiver.address, "secret": "whsec_" + base64.b64encode(b"k" * 32).decode()}
-    told = MonitorSettings(
+    with_webhook = MonitorSettings(
         regression=settings.regression, webhooks=[webhook], internal_hosts=["127.0.0.1"], group_seconds=0
     )
     for days in (0, 28, 1):
         clock.advance(days=days)
-        monitor = Monitor(lake, told, clock)
+        monitor = Monitor(lake, with_webhook, clock)
         monitor.refresh()
         monitor._notifier.run_due(clock())
     first, end = (json.loads(body)["alerts"][0] for body in receiver.bodies)
@@ -143,7 +143,7 @@ def test_an_alert_whose_scores_have_left_the_lake_ends_after_four_weeks(
 def test_scores_that_come_again_and_are_no_better_fire_again(
     make_monitor: Callable[[], Monitor], lake: Lake, rows: Any, clock: Any, restarts: bool
 ) -> None:
-    """Silence was no recovery: the stream is as it was, and its next alert is another one, told once."""
+    """Silence was no recovery: the stream is as it was, and its next alert is another one, sent once."""
     monitor = make_monitor()
     monitor.refresh()
     clock.advance(days=40)

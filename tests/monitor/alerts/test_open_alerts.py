@@ -1,4 +1,4 @@
-"""What a monitor that starts shows of alerts that are open, before and although it finds no regression by itself."""
+"""Open alerts after the start of a monitor, before and although it finds no regression by itself."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_an_alert_of_the_judge_stays_one(lake: Lake) -> None:
 
 
 @pytest.mark.usefixtures("fallen")
-def test_a_restart_shows_the_cause_that_was_told(lake: Lake, clock: Any) -> None:
+def test_a_restart_shows_the_cause_that_was_recorded(lake: Lake, clock: Any) -> None:
     """Where only the judge had changed, the gauge of the verdict goes on to say so, and wakes nobody."""
     (alert,) = AlertStore(lake).active()
     decided = replace(alert, change_id="decided", changed_at=alert.changed_at + timedelta(seconds=1), verdict="judge")
@@ -141,7 +141,7 @@ def test_a_restart_shows_the_cause_that_was_told(lake: Lake, clock: Any) -> None
 
 
 def test_an_undecided_alert_says_nothing_of_the_cause(lake: Lake) -> None:
-    """So that a verdict that comes later is told."""
+    """So that a verdict that comes later is recorded."""
     alerts = AlertStore(lake)
     alerts.record([fired()], NOW)
     assert recorded_verdicts({KEY: replace(READING, kept=True)}, alerts.active()) == {}

@@ -25,8 +25,8 @@ def later(change_id: str, kind: Any, hours: int) -> AlertChange:
     )
 
 
-def test_a_second_firing_that_a_silence_held_back_is_not_told_after_the_end() -> None:
-    """An alert that was told, fired again in a silence and ended in it: its end is told, and then nothing more."""
+def test_a_second_firing_that_a_silence_held_back_is_not_sent_after_the_end() -> None:
+    """An alert that was sent, fired again in a silence and ended in it: its end is sent, and then nothing more."""
     again, end = later("again", "firing", 1), later("end", "resolved", 2)
     changes = [FIRED, row(FIRED, "delivered"), again, row(again, "silenced", NOW + 3 * HOUR)]
     assert pending(changes, "team", NOW + HOUR) == [again]
@@ -34,7 +34,7 @@ def test_a_second_firing_that_a_silence_held_back_is_not_told_after_the_end() ->
     assert pending([*changes, end, row(end, "delivered")], "team", NOW + 4 * HOUR) == []
 
 
-def test_an_end_after_the_silence_leaves_the_beginning_to_tell() -> None:
+def test_an_end_after_the_silence_leaves_the_beginning_to_be_sent() -> None:
     """The silence was over before the alert was, whether or not anybody looked in between."""
     end = later("end", "resolved", 4)
     changes = [FIRED, row(FIRED, "silenced", NOW + 3 * HOUR), end]

@@ -111,7 +111,7 @@ def test_the_numbers_are_those_of_the_tables(monitor: Monitor, rows: Any):
     assert found["dialwatch_collector_lag_seconds", ()] == 0
 
 
-def test_what_is_left_of_a_judges_budget_is_told(lake: Lake, rows: Any, clock: Any) -> None:
+def test_what_is_left_of_a_judges_budget_is_exported(lake: Lake, rows: Any, clock: Any) -> None:
     """By the costs of today's rows, those of a combination and a part of an ensemble's too; a new day has it whole."""
     monitor = Monitor(lake, MonitorSettings(), clock, {"strict": 2.0, "idle": 1.0})
     rows.scores("a", {"judge": "strict", "cost": 0.5, "value": 1.0}, {"judge": "kind", "cost": 0.125})

@@ -1,4 +1,4 @@
-"""Series that clients could make without end: bounded, summed and told."""
+"""Bounds of the series that clients can cause: the rest is summed, counted and logged."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def test_words_without_end_are_few_series(caplog: pytest.LogCaptureFixture) -> N
     assert signals == {"like": 7, "dislike": 5, "w0": 1, "other": 19_999}
     assert found["dialwatch_other_label_values", "signal"] == 19_999
     assert found["dialwatch_other_label_values", "deployment"] == 0
-    [told] = [record.getMessage() for record in caplog.records]
-    assert "if they are real, raise monitor.most_label_values" in told
+    [message] = [record.getMessage() for record in caplog.records]
+    assert "if they are real, raise monitor.most_label_values" in message
 
 
 def test_status_codes_without_end_are_few_series() -> None:

@@ -36,7 +36,7 @@ def floors_of(rows: Sequence[dict[str, Any]], settings: FloorSettings = SETTINGS
     return floors
 
 
-def told(changes: Sequence[FloorChange]) -> list[tuple[str, str, int]]:
+def minutes_ago(changes: Sequence[FloorChange]) -> list[tuple[str, str, int]]:
     return [(change.floor, change.change, int((NOW - change.at) / MINUTE)) for change in changes]
 
 
@@ -44,7 +44,7 @@ def test_a_share_of_errors_fires_and_is_over_at_half_of_it() -> None:
     """It fires in the minute in which 30 % of the quarter of an hour failed, with its numbers."""
     rows = [*requests(200, 60, 4), *requests(60, 40, 4, status=503), *requests(40, 0, 4)]
     begin, end = floors_of(rows).look({}, NOW)[0]
-    assert told([begin, end]) == [("errors", "firing", 56), ("errors", "resolved", 28)]
+    assert minutes_ago([begin, end]) == [("errors", "firing", 56), ("errors", "resolved", 28)]
     assert begin.since == NOW - 60 * MINUTE
     assert begin.details is not None
     assert (begin.details.bad, begin.details.requests, begin.details.mostly) == (20, 60, "503")
@@ -57,7 +57,7 @@ def test_few_requests_are_waited_for_and_not_taken_for_a_share() -> None:
     """With one request every ten minutes the stretch is as long as it takes to have 20, and no longer than a day."""
     rows = [{"requested_at": NOW - ago * MINUTE, "status": 500 if ago <= 60 else 200} for ago in range(1200, 0, -10)]
     (begin,) = floors_of(rows).look({}, NOW)[0]
-    assert told([begin]) == [("errors", "firing", 10)]
+    assert minutes_ago([begin]) == [("errors", "firing", 10)]
     assert begin.details is not None
     assert (begin.details.bad, begin.details.requests) == (6, 20)
     assert begin.details.window_seconds == 191 * 60
@@ -68,7 +68,7 @@ def test_a_deployment_that_never_answered_is_no_catastrophe() -> None:
     """Anybody can ask for a name that there is not: it fires once it has answered anybody before."""
     junk = requests(60, 0, 10, status=404)
     assert floors_of(junk).look({}, NOW)[0] == []
-    assert told(floors_of([*requests(62, 61, 1), *junk]).look({}, NOW)[0]) == [("errors", "firing", 59)]
+    assert minutes_ago(floors_of([*requests(62, 61, 1), *junk]).look({}, NOW)[0]) == [("errors", "firing", 59)]
 
 
 def test_whole_answers_without_a_visible_character_are_empty() -> None:
@@ -78,7 +78,7 @@ def test_whole_answers_without_a_visible_character_are_empty() -> None:
         *requests(20, 0, 2, answer=None, finish_reason="length"),
     ]
     (begin,) = floors_of([*requests(60, 20, 4), *no_answers]).look({}, NOW)[0]
-    assert told([begin]) == [("empty_answers", "firing", 16)]
+    assert minutes_ago([begin]) == [("empty_answers", "firing", 16)]
     others = [
         *requests(20, 0, 4, answer="", finish_reason="tool_calls"),
         *requests(20, 0, 4, answer="", finish_reason="tool_use"),
@@ -207,14 +207,14 @@ def test_an_alert_without_a_request_for_a_day_is_over() -> None:
     assert (over.change, over.at) == ("resolved", NOW - MINUTE + timedelta(days=1))
 
 
-def test_what_was_over_a_day_ago_is_not_told() -> None:
+def test_what_was_over_a_day_ago_is_not_reported() -> None:
     """The floors look at the last day by the clock: history of a lake that is read for the first time is none."""
     rows = [*requests(1800, 1700, 4), *requests(1700, 1600, 4, status=500), *requests(1600, 1000, 4)]
     assert floors_of(rows).look({}, NOW)[0] == []
 
 
 def test_silence_is_a_floor_like_the_others() -> None:
-    """After two weeks of history it is told, shown, and over with the next request; before, it is not judged."""
+    """After two weeks of history it fires, is shown, and over with the next request; before, it is not judged."""
     every_ten_minutes = [{"requested_at": NOW - ago * MINUTE} for ago in range(15 * 1440, 120, -10)]
     floors = floors_of(every_ten_minutes)
     other = logs([{"requested_at": NOW - MINUTE}]).select(LOG_COLUMNS)
@@ -240,6 +240,6 @@ def test_one_deployment_may_have_limits_of_its_own() -> None:
     assert own.of("rag").refusals == own.of("chat").refusals
     rows = [*requests(90, 60, 4), *requests(60, 0, 4, status=500)]
     assert floors_of(rows, own).look({}, NOW)[0] == []
-    assert told(floors_of(rows, own, "chat").look({}, NOW)[0]) == [("errors", "firing", 56)]
+    assert minutes_ago(floors_of(rows, own, "chat").look({}, NOW)[0]) == [("errors", "firing", 56)]
     (over,) = floors_of(rows, own).look({("rag", "errors"): (True, NOW - 50 * MINUTE)}, NOW)[0]
     assert (over.change, over.reason) == ("resolved", "this floor is switched off")

@@ -18,7 +18,7 @@ def added(minutes: MinuteCounts, rows: list[tuple[int, bool]]) -> None:
     minutes.add(times, np.array([bad for _, bad in rows], bool), why, NOW)
 
 
-def as_told(minutes: MinuteCounts, window: int, minimum: int) -> list[tuple[int, ...]]:
+def as_tuples(minutes: MinuteCounts, window: int, minimum: int) -> list[tuple[int, ...]]:
     found = minutes.windows(window * MINUTE, minimum, NOW)
     return list(zip(*(one.tolist() for one in (found.ends, found.firsts, found.totals, found.bad)), strict=True))
 
@@ -48,12 +48,12 @@ def test_a_stretch_is_the_window_or_as_much_longer_as_it_needs(
             first -= 1
         inside = [(minute, bad) for minute, bad in at if first <= minute <= end]
         expected.append((end, min(m for m, _ in inside), len(inside), sum(bad for _, bad in inside)))
-    assert as_told(counted, window, minimum) == expected
+    assert as_tuples(counted, window, minimum) == expected
 
 
 def test_what_is_older_than_two_days_is_forgotten() -> None:
     """Rows of the past take no memory, and their reasons neither."""
     minutes = MinuteCounts()
     added(minutes, [(3000, True), (2 * 1440 + 1, True), (5, True), (4, False)])
-    assert [told[2:] for told in as_told(minutes, 15, 1)] == [(1, 1), (2, 1)]
+    assert [row[2:] for row in as_tuples(minutes, 15, 1)] == [(1, 1), (2, 1)]
     assert minutes.reasons(0, minute_of(NOW)) == {"503": 1}

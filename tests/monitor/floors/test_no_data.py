@@ -90,7 +90,7 @@ def test_a_request_ends_it_and_so_do_four_weeks() -> None:
     assert (over.change, over.at) == ("resolved", fired + 28 * DAY)
 
 
-def test_where_all_are_silent_one_tells_of_it() -> None:
+def test_where_all_are_silent_one_fires() -> None:
     """A collector that is down is one alert; whoever stays away when the others are heard again is one each."""
     known = {name: always(FRIDAY) for name in ("a", "b", "c")}
     silences = NoDataDetector()

@@ -1,4 +1,4 @@
-"""What the monitor knows of the parts of dialwatch, in its own process and in others."""
+"""States of the parts of dialwatch, in the monitor's own process and in others."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_the_clock_of_another_host_may_be_an_hour_off(story: Story, minutes: int
 
 
 @pytest.mark.parametrize(("minutes", "words"), [(-70, "1.2 h behind"), (75, "1.2 h ahead of")])
-def test_a_clock_that_is_more_than_an_hour_off_is_told(story: Story, minutes: int, words: str) -> None:
+def test_a_clock_that_is_more_than_an_hour_off_is_a_problem(story: Story, minutes: int, words: str) -> None:
     """Then what readers of the tables are promised does not hold, in either direction."""
     story.heartbeat(COLLECTOR)
     story.monitor.refresh()

@@ -1,4 +1,4 @@
-"""What one part of the monitor cannot take is not lost to it, and not to the others."""
+"""Row handlers that fail: they lose no rows, and the other handlers go on."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def alerts(lake: Lake, deployment: str) -> list[tuple[str, str]]:
 def test_scores_that_the_detectors_refused_come_again(
     monitor: Monitor, lake: Lake, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DeploymentState have them at once and count them once; the detectors get them later, and find the regression."""
+    """The stats have them at once and count them once; the detectors get them later, and find the regression."""
     with monkeypatch.context() as failing:
         failing.setattr(Streams, "add", broken)
         for _ in range(3):
@@ -126,12 +126,12 @@ def test_floors_count_once_what_the_figures_refused(
     clock.advance(minutes=1)
     monitor.refresh()
     assert monitor.snapshot is not None
-    told = monitor.snapshot.deployments["rag"]
-    assert (told.floors["errors"].share, told.floors["refusals"].share) == (0.1, 0.1)
-    assert (told.requests.total, told.scores.evaluations) == (100, 100)
+    rag = monitor.snapshot.deployments["rag"]
+    assert (rag.floors["errors"].share, rag.floors["refusals"].share) == (0.1, 0.1)
+    assert (rag.requests.total, rag.scores.evaluations) == (100, 100)
 
 
-def test_sums_are_not_told_before_all_is_counted(
+def test_sums_are_not_published_before_all_is_counted(
     monitor: Monitor, rows: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A counter that began at 0 because scores were refused would take them for new when they come again."""
@@ -164,7 +164,7 @@ def test_floors_that_fail_stop_no_figures_and_count_later(
 def test_ratings_that_the_detectors_refused_come_again(
     monitor: Monitor, rows: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ratings are told as figures at once, and watched once the detectors take them."""
+    """Ratings are counted at once, and watched once the detectors take them."""
     rows.signals("rag", "like", "dislike", "dislike")
     clock.advance(hours=3)
     with monkeypatch.context() as failing:
@@ -219,7 +219,7 @@ def test_a_table_of_alerts_that_is_broken_keeps_no_other_alert_back(
 def test_what_cannot_be_published_leaves_the_last_figures(
     monitor: Monitor, rows: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A refresh never raises: the snapshot before stays, health names the failure, and those who tell are woken."""
+    """A refresh never raises: the snapshot before stays, health names the failure, and webhooks are sent."""
     rows.logs("rag", {})
     monitor.refresh()
     before, woken = monitor.snapshot, []
@@ -257,7 +257,7 @@ def test_an_alert_does_not_end_while_scores_are_missing(
     assert {row["change"] for row in lake.table(ALERTS, "rag-search").read().to_pylist()} == {"firing"}
 
 
-def test_a_lake_that_stays_away_is_told_in_the_log_after_pauses_that_double(
+def test_a_lake_that_stays_away_is_logged_after_pauses_that_double(
     monitor: Monitor, lake: Lake, clock: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Every refresh counts it and says it in health; the log has it at once, another error, and a new outage, too."""
@@ -273,14 +273,14 @@ def test_a_lake_that_stays_away_is_told_in_the_log_after_pauses_that_double(
 
     with monkeypatch.context() as failing:
         failing.setattr(lake, "deployments", away)
-        told: list[float] = []
+        logged_at: list[float] = []
         for _ in range(60):
             caplog.clear()
             monitor.refresh()
             assert any("no route to the store" in problem for problem in monitor.health().problems)
-            told += [(clock() - begun).total_seconds()] * len(caplog.records)
+            logged_at += [(clock() - begun).total_seconds()] * len(caplog.records)
             clock.advance(seconds=2)
-        assert told == [0, 6, 16, 36, 76]
+        assert logged_at == [0, 6, 16, 36, 76]
         caplog.clear()
         failing.setattr(lake, "deployments", refused)
         monitor.refresh()

@@ -35,7 +35,7 @@ def look(new_rows: NewRows, handlers: dict[str, Any], now: datetime) -> dict[str
 
 
 def test_who_fails_gets_the_rows_again_and_holds_up_no_other(rows: Any, lake: Lake) -> None:
-    """The other handler goes on, the error is told at every look, and in the end both have each row once."""
+    """The other handler goes on, the error is returned by every read, and in the end both have each row once."""
     new_rows, good, bad = NewRows(lake), Handler(), Handler()
     handlers, bad.refuses = {"good": good, "bad": bad}, True
     rows.scores("a", {"response_id": "one"})

@@ -59,8 +59,8 @@ def test_a_table_that_is_gone_is_not_an_empty_one(rows: Any, lake: Lake, monkeyp
         take(new_rows)
 
 
-def test_one_that_looks_too_late_is_told(rows: Any, lake: Lake):
-    """Where the log no longer tells what is new nothing is counted twice: only a reader that begins anew goes on."""
+def test_a_read_that_comes_too_late_is_an_error(rows: Any, lake: Lake):
+    """Where the log no longer says what is new nothing is counted twice: only a reader that begins anew goes on."""
     new_rows = NewRows(lake)
     rows.scores("a", {"response_id": "one"})
     take(new_rows)

@@ -36,7 +36,7 @@ class Request:
 
 
 class WebhookSender:
-    """A real HTTP server that keeps what it gets and answers what it is told, the last reply for ever."""
+    """A real HTTP server that keeps what it gets and answers with the given replies, the last one for ever."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []

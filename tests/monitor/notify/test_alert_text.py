@@ -23,11 +23,11 @@ def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(f
     ]
 
 
-def test_a_page_and_a_metric_that_is_better_when_low_are_told_as_what_they_are(firing: AlertChange) -> None:
+def test_a_page_and_a_metric_that_is_better_when_low_are_described_as_what_they_are(firing: AlertChange) -> None:
     """It rose, lower is better, and the promise of a page is of all that is watched."""
     year = timedelta(days=365).total_seconds()
-    told = structs.replace(firing.details, tier="page", false_alarm_every_seconds=year)
-    page = replace(firing, reference_mean=0.1, current_mean=0.4, details=told)
+    details = structs.replace(firing.details, tier="page", false_alarm_every_seconds=year)
+    page = replace(firing, reference_mean=0.1, current_mean=0.4, details=details)
     assert summary(page) == "faithfulness_kprecision of apps/rag rose from 0.10 to 0.40 since 2026-11-20 09:30 UTC"
     lines = description(page, "").splitlines()
     assert "(lower is better) rose from 0.10 in the reference to 0.40" in lines[0]
@@ -42,7 +42,7 @@ def cause(change: AlertChange) -> str:
     return line.removeprefix("Cause: ")
 
 
-def test_the_cause_is_told_with_what_it_is_known_by(firing: AlertChange) -> None:
+def test_the_cause_is_described_with_its_evidence(firing: AlertChange) -> None:
     """The verdict comes with the judge's shift and its interval; that the judge changed stands in the summary too."""
     details = structs.replace(
         firing.details, judge_shift=-0.3, judge_shift_lower=-0.36, judge_shift_upper=-0.24
@@ -80,23 +80,25 @@ def test_an_alert_that_was_withdrawn_says_why(firing: AlertChange) -> None:
     assert "Why: other settings." in description(end, "")
 
 
-def test_the_segment_that_fell_most_is_told_with_what_came_from_the_mix(firing: AlertChange) -> None:
+def test_the_segment_that_fell_most_is_named_with_what_came_from_the_mix(firing: AlertChange) -> None:
     """Its name, share and means stand below where, and both parts of the change."""
     most = SegmentChange("language ru", 0.2, 0.25, 0.6, 0.2)
-    told = structs.replace(firing.details, within=-0.31, mix=-0.08, segments=(most,), most_worsened=most)
-    assert description(replace(firing, details=told), "").splitlines()[3] == (
+    details = structs.replace(firing.details, within=-0.31, mix=-0.08, segments=(most,), most_worsened=most)
+    assert description(replace(firing, details=details), "").splitlines()[3] == (
         "Most in: language ru, 25 % of the conversations, from 0.60 to 0.20. Of the whole change -0.31 is within such "
         "segments of the traffic, and -0.08 comes from another mix of them, which raises no alert."
     )
 
 
-def test_a_segment_that_fell_behind_a_better_mix_is_told_as_a_fall(firing: AlertChange) -> None:
+def test_a_segment_that_fell_behind_a_better_mix_is_shown_as_a_fall(firing: AlertChange) -> None:
     """Where the mean of all rose although higher is better, the segment is what got worse."""
     most = SegmentChange("language ru", 0.5, 0.15, 0.6, 0.4)
-    told = structs.replace(
+    details = structs.replace(
         firing.details, lower_is_better=False, within=-0.07, mix=0.15, segments=(most,), most_worsened=most
     )  # fmt: skip
-    rose = replace(firing, reference_mean=0.74, current_mean=0.82, current_lower=0.77, current_upper=0.86, details=told)
+    rose = replace(
+        firing, reference_mean=0.74, current_mean=0.82, current_lower=0.77, current_upper=0.86, details=details
+    )
     assert summary(rose) == (
         "faithfulness_kprecision of apps/rag fell from 0.60 to 0.40 in a part of the traffic, language ru, since "
         "2026-11-20 09:30 UTC"

@@ -101,8 +101,8 @@ def messages(receiver: Any) -> list[dict[str, Any]]:
     return [json.loads(request.body) for request in receiver.requests]
 
 
-def told(receiver: Any, status: str) -> set[tuple[str, str]]:
-    """Deployment and metric of the alerts that any message tells of with this status.
+def alerts_received(receiver: Any, status: str) -> set[tuple[str, str]]:
+    """Deployment and metric of the alerts that any message has with this status.
 
     How many messages that takes is up to how fast the alerts of one request come to their group: on a slow machine
     the first goes out without the others.
@@ -122,7 +122,7 @@ def test_a_real_alertmanager_groups_our_alerts_and_passes_on_that_they_are_over(
     sender = notifier(running.url, alerts)
     assert sender.run_due(now) == now + RESEND_EVERY
     rag = wait_for(lambda: next((body for body in messages(receiver) if len(body["alerts"]) == 2), None))
-    wait_for(lambda: ("other", "m") in told(receiver, "firing"))
+    wait_for(lambda: ("other", "m") in alerts_received(receiver, "firing"))
     assert {alert["labels"]["metric"] for alert in rag["alerts"]} == {"m", "n"}
     assert {body["groupLabels"]["deployment"] for body in messages(receiver)} == {"rag", "other"}
     for body in messages(receiver):
@@ -132,8 +132,8 @@ def test_a_real_alertmanager_groups_our_alerts_and_passes_on_that_they_are_over(
     assert len(delivered(alerts)) == 3
     alerts.record([transition("resolved", 2, metric=metric) for metric in ("m", "n")], datetime.now(UTC))
     sender.run_due(datetime.now(UTC))
-    wait_for(lambda: len(told(receiver, "resolved")) == 2)
-    assert told(receiver, "resolved") == {("rag", "m"), ("rag", "n")}
+    wait_for(lambda: len(alerts_received(receiver, "resolved")) == 2)
+    assert alerts_received(receiver, "resolved") == {("rag", "m"), ("rag", "n")}
     assert len(delivered(alerts)) == 5
 
 
@@ -153,10 +153,10 @@ def test_silences_and_inhibitions_of_a_real_alertmanager_work_on_our_labels(
         now = datetime.now(UTC)
         alerts.record([transition(deployment=deployment, metric=metric) for deployment, metric in fired], now)
         sender.run_due(now)
-        wait_for(lambda awaited=awaited: awaited in told(receiver, "firing"))
+        wait_for(lambda awaited=awaited: awaited in alerts_received(receiver, "firing"))
     wait_for(lambda: running.states()["quiet", "m"]["silencedBy"])
     wait_for(lambda: running.states()["rag", "effect"]["inhibitedBy"])
-    assert told(receiver, "firing") == {("rag", "cause"), ("loud", "m")}
+    assert alerts_received(receiver, "firing") == {("rag", "cause"), ("loud", "m")}
 
 
 def test_what_fires_is_sent_each_minute_until_it_is_over_and_for_a_quarter_of_an_hour_that_it_is(
@@ -189,7 +189,7 @@ def test_what_fires_is_sent_each_minute_until_it_is_over_and_for_a_quarter_of_an
     assert len(delivered(alerts)) == 2
 
 
-def test_an_alertmanager_that_is_away_is_told_when_it_is_back(
+def test_an_alertmanager_that_is_away_is_sent_alerts_when_it_is_back(
     alerts: AlertStore, start_receiver: Callable[..., Any]
 ) -> None:
     """Every ten seconds it is tried, nothing is recorded before it was accepted, and no alert is given up."""
@@ -207,7 +207,7 @@ def test_an_alertmanager_that_is_away_is_told_when_it_is_back(
     assert len(delivered(alerts)) == 1
 
 
-def test_an_alertmanager_is_told_each_minute_also_where_the_clock_was_set_back(
+def test_an_alertmanager_is_sent_alerts_each_minute_also_where_the_clock_was_set_back(
     alerts: AlertStore, start_receiver: Callable[..., Any]
 ) -> None:
     """After an hour of silence it would take what fires for over."""
@@ -242,10 +242,10 @@ def test_an_alert_that_began_and_ended_unseen_is_sent_as_over(
 
 
 def test_a_page_that_turns_out_to_be_the_judge_is_over_and_a_warning(firing: AlertChange) -> None:
-    """By its labels it is another alert from then on: the page is told to be over, the warning to fire."""
+    """By its labels it is another alert from then on: the page is over, and the warning fires."""
     page = replace(firing, details=structs.replace(firing.details, tier="page"))
     ends = START + timedelta(days=60)
     for change, fires, over in ((page, "page", "warning"), (replace(page, verdict="judge"), "warning", "page")):
-        told = {alert.labels["severity"]: alert.ends_at for alert in _posted(change, "", ends)}
-        assert told[fires] == ends
-        assert told[over] < ends
+        ends_by_severity = {alert.labels["severity"]: alert.ends_at for alert in _posted(change, "", ends)}
+        assert ends_by_severity[fires] == ends
+        assert ends_by_severity[over] < ends

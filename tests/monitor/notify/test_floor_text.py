@@ -36,7 +36,7 @@ def test_a_floor_has_no_verdict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("floor", "mostly", "told"),
+    ("floor", "mostly", "expected"),
     [
         ("errors", "503", "71 % of 240 requests of rag-chat in the last 15 minutes failed, mostly 503; limit 30 %"),
         ("empty_answers", None, "71 % of 240 answers of rag-chat in the last 15 minutes are empty; limit 30 %"),
@@ -54,9 +54,9 @@ def test_a_floor_has_no_verdict() -> None:
         ),
     ],
 )
-def test_a_share_says_of_what_and_over_which_time(floor: str, mostly: str | None, told: str) -> None:
+def test_a_share_says_of_what_and_over_which_time(floor: str, mostly: str | None, expected: str) -> None:
     """One line that a person understands at 3 a.m."""
-    assert summary(passed(floor, share(240, mostly))) == told
+    assert summary(passed(floor, share(240, mostly))) == expected
 
 
 def test_a_woken_person_reads_what_since_when_and_what_to_look_at() -> None:

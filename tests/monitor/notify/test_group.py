@@ -54,7 +54,7 @@ def test_the_id_is_the_changes_own_or_a_digest() -> None:
     assert len({one.message_id, both.message_id, three.message_id}) == 3
 
 
-def test_a_message_tells_the_newest_of_each_alert() -> None:
+def test_a_message_has_the_newest_of_each_alert() -> None:
     """Where an alert changes twice within the window both are in the message, and the later one is what it says."""
     first = change(1, 0)
     (both,) = messages([first, replace(first, change_id="later", changed_at=NOON + MINUTE), change(2, 0)], MINUTE)

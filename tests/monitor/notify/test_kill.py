@@ -121,9 +121,9 @@ def test_every_change_arrives_under_one_id_whatever_is_killed_whenever(
     finally:
         kill(last)
     changes = AlertStore(lake).changes()
-    told = [change for change in changes if change.change in ("firing", "resolved")]
-    ids = {change.change_id for change in told}
-    assert len(told) == len(ids) == expected
+    begun_or_over = [change for change in changes if change.change in ("firing", "resolved")]
+    ids = {change.change_id for change in begun_or_over}
+    assert len(begun_or_over) == len(ids) == expected
     assert ids == failing.accepted
     assert sorted(c.delivery_of or "" for c in changes if c.change == "delivered") == sorted(ids)
     assert all(len(failing.ids[change]) == 1 for change in ids)

@@ -325,7 +325,7 @@ def test_the_changes_of_an_alert_arrive_in_order(
 
 
 def test_two_receivers_of_one_name_are_refused(notifier: Callable[..., Notifier], secret: str) -> None:
-    """The table tells receivers apart by name, so the name must be one's own."""
+    """The table distinguishes receivers by name, so the name must be one's own."""
     webhook = WebhookSettings.model_validate({"name": "twin", "url": "http://localhost/", "secret": secret})
     with pytest.raises(ValueError, match="'twin' is used twice"):
         notifier(webhook, webhook)

@@ -16,7 +16,7 @@ def test_a_wait_is_the_planned_one_and_up_to_a_fifth_more(attempts: int, seed: i
 
 
 def test_the_first_tries_are_seconds_apart_and_the_last_is_days_later() -> None:
-    """A receiver that restarts loses seconds; one that is down for a weekend is still told."""
+    """A receiver that restarts loses seconds; one that is down for a weekend still gets the alert."""
     assert DELAYS[0] == timedelta(seconds=2)
     assert sum(DELAYS, timedelta()) > timedelta(days=3)
     assert next_delay(len(DELAYS) + 1, None, random.Random(0)) is None

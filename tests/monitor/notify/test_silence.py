@@ -36,7 +36,7 @@ def rows(alerts: AlertStore, kind: str) -> list[AlertChange]:
     return [change for change in alerts.changes() if change.change == kind]
 
 
-def test_what_still_fires_when_the_silence_ends_is_told_then(
+def test_what_still_fires_when_the_silence_ends_is_sent_then(
     alerts: AlertStore, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """Till then there is one row that says why nothing was sent, and the next look is due at the end."""
@@ -54,7 +54,7 @@ def test_what_still_fires_when_the_silence_ends_is_told_then(
     assert len(rows(alerts, "delivered")) == 1
 
 
-def test_what_is_over_before_the_silence_is_not_told(
+def test_what_is_over_before_the_silence_is_not_sent(
     lake: Lake, alerts: AlertStore, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """Neither its beginning nor its end, also after the silence and a restart, and both have a row."""
@@ -72,7 +72,7 @@ def test_what_is_over_before_the_silence_is_not_told(
     assert len(rows(alerts, "silenced")) == 2
 
 
-def test_the_end_of_a_told_alert_is_told_in_a_silence(
+def test_the_end_of_a_sent_alert_is_sent_in_a_silence(
     alerts: AlertStore, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """Who knows that something is wrong hears that it is over."""
@@ -101,7 +101,7 @@ def test_a_table_that_cannot_be_read_ends_no_silence(alerts: AlertStore, start_r
     assert len(receiver.requests) == 1
 
 
-def test_an_alert_that_ends_after_the_silence_is_told_whole(
+def test_an_alert_that_ends_after_the_silence_is_sent_whole(
     lake: Lake, alerts: AlertStore, silenced: Callable[..., Notifier], start_receiver: Callable[..., Any]
 ) -> None:
     """Also where the monitor was down between the end of the silence and that of the alert."""
@@ -121,7 +121,7 @@ def test_a_silence_that_left_the_configuration_has_held_until_then(
     is_settled: bool,
     other_ended: timedelta,
 ) -> None:
-    """What was over before is not told, whichever silence ended before it, and what is over after it is told whole."""
+    """What was over before is not sent, whichever silence ended before it, and what is over after it is sent whole."""
     receiver = start_receiver()
     sender = silenced(receiver)
     alerts.record([transition(), transition(metric="n")], START)

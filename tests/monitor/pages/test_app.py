@@ -50,8 +50,8 @@ def test_health_is_503_until_the_lake_was_read(open_page: Open, monitor: Monitor
     clock.advance(seconds=3)
     fresh = open_page("/healthz")
     assert fresh.status_code == 200
-    told = {"healthy": True, "last_refresh_age_seconds": 3.0, "problems": [], "is_fresh": True, "parts": []}
-    assert fresh.json() == told
+    expected = {"healthy": True, "last_refresh_age_seconds": 3.0, "problems": [], "is_fresh": True, "parts": []}
+    assert fresh.json() == expected
     clock.advance(minutes=5)
     stale = open_page("/healthz")
     assert stale.status_code == 503
@@ -80,9 +80,9 @@ def test_the_page_of_an_alert_says_what_got_worse_too(open_page: Open, monitor: 
     """Its link leads to the deployment: the same words stand there, and whether the alert is a warning or a page."""
     monitor.refresh()
     sentence = re.compile(r"<section class=\"notice regressed\".*?</section>", re.DOTALL)
-    (told,) = sentence.findall(open_page("/").text)
+    (shown,) = sentence.findall(open_page("/").text)
     page = open_page("/deployment?name=rag-search").text
-    assert sentence.findall(page) == [told]
+    assert sentence.findall(page) == [shown]
     assert re.findall(r'>firing</span><br><span class="quiet">(\w+)</span>', page) == ["page"]
     assert not sentence.findall(open_page("/deployment?name=gpt-4o").text)
 
@@ -152,7 +152,7 @@ def test_the_page_names_the_segment_that_fell(open_page: Open, monitor: Monitor,
     assert "Most in: language de" in description(change, "")
 
 
-def test_a_segment_that_fell_behind_a_better_mix_is_told_as_a_fall(
+def test_a_segment_that_fell_behind_a_better_mix_is_shown_as_a_fall(
     open_page: Open, monitor: Monitor, rows: Any, lake: Lake
 ):
     """German falls and becomes rare, so that the mean of all rises: page and alert still say that it fell."""
@@ -178,7 +178,7 @@ def test_a_limit_with_too_few_requests_is_not_said_to_be_kept(open_page: Open, m
     assert "kept" not in page
 
 
-def test_another_mix_of_traffic_is_told_and_no_regression(open_page: Open, monitor: Monitor, rows: Any):
+def test_another_mix_of_traffic_is_shown_and_no_regression(open_page: Open, monitor: Monitor, rows: Any):
     """German goes from a third to nine tenths: no alarm, but the page and a gauge say what that does to the mean."""
     languages(rows, 60, lambda left: 0.9 if left <= 12 else 0.3, lambda left: 0.65)
     monitor.refresh()
@@ -209,8 +209,8 @@ def test_the_pages_say_until_when_alerts_are_silenced(
     assert "silenced" not in open_page("/deployment?name=rag").text
 
 
-def test_an_attribute_with_too_many_values_is_told_with_what_to_do(open_page: Open, monitor: Monitor, rows: Any):
-    """A column of segment_by with a value for each conversation is named, with how many are not told apart."""
+def test_an_attribute_with_too_many_values_is_shown_with_what_to_do(open_page: Open, monitor: Monitor, rows: Any):
+    """A column of segment_by with a value for each conversation is named, with how many are not distinguished."""
     random = np.random.default_rng(1)
     times = [NOW - timedelta(hours=48) + timedelta(minutes=3 * number) for number in range(940)]
     values = random.uniform(0.5, 1, len(times)).tolist()

@@ -1,4 +1,4 @@
-"""What the page says of metrics that no detector watches, and of those whose better direction is down."""
+"""Pages about metrics that no detector watches, and about those whose better direction is down."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 from monitor import Monitor, create_app
 
 
-def test_a_metric_without_a_better_end_is_told_as_not_watched(
+def test_a_metric_without_a_better_end_is_shown_as_not_watched(
     monitor: Monitor, rows: Any, get: Callable[..., Any]
 ) -> None:
     """Times have no upper bound: the page says so; its scores are shown, and it has no reading."""
@@ -20,7 +20,7 @@ def test_a_metric_without_a_better_end_is_told_as_not_watched(
     assert "not watched" in get(create_app(monitor), "/").text
 
 
-def test_a_rise_of_what_should_be_low_is_told_as_a_rise(monitor: Monitor, rows: Any, get: Callable[..., Any]) -> None:
+def test_a_rise_of_what_should_be_low_is_shown_as_a_rise(monitor: Monitor, rows: Any, get: Callable[..., Any]) -> None:
     """A metric whose better direction is down rises from 0.2 to 0.7: the page says rose, and the metrics say so too."""
     down = {"direction": "down", "low": 0.0, "high": 1.0}
     scores = rows.scores
@@ -35,7 +35,7 @@ def test_a_rise_of_what_should_be_low_is_told_as_a_rise(monitor: Monitor, rows: 
     assert 'dialwatch_improvement_active{deployment="rag",metric="repeats"} 0.0' in metrics
 
 
-def test_what_would_be_seen_and_how_soon_is_told(monitor: Monitor, rows: Any, get: Callable[..., Any]) -> None:
+def test_what_would_be_seen_and_how_soon_is_shown(monitor: Monitor, rows: Any, get: Callable[..., Any]) -> None:
     """A steady stream says which drop it would find, and how long a drop of 0.1 takes; a better one says improved."""
     rows.hours("steady", 60, lambda left: 0.7, "m")
     rows.hours("better", 60, lambda left: 0.5 if left > 20 else 0.9, "m")

@@ -141,7 +141,7 @@ def test_a_page_needs_the_evidence_of_the_whole_fleet() -> None:
     assert paged[1] < paged[1000]
 
 
-def test_an_improvement_is_told_and_never_fires() -> None:
+def test_an_improvement_is_reported_and_never_fires() -> None:
     """A rise from 0.6 to 0.9 makes no transition; the reading says improved while it lasts, and not after it."""
     generator = np.random.default_rng(8)
     detector = learned(np.concatenate([scores(generator, 0.6) for _ in range(10)]))
@@ -187,7 +187,7 @@ def test_the_reference_grows_and_never_swallows_a_slow_fall() -> None:
 
 
 def test_a_reference_has_a_day_and_a_night_in_it() -> None:
-    """Many conversations within an hour do not complete a reference that must be a day long; how long is told."""
+    """Many conversations within an hour do not complete a reference that must be a day long; its length is shown."""
     detector = Detector(SETTINGS.model_copy(update={"reference_time": 24 * HOUR}))
     generator = np.random.default_rng(2)
     for number in range(24):
@@ -200,9 +200,9 @@ def test_a_reference_has_a_day_and_a_night_in_it() -> None:
 
 
 @pytest.mark.parametrize("law", [scores, binary])
-def test_the_delay_that_is_told_is_about_the_one_that_comes(law: Law) -> None:
-    """The median of real delays of a drop of 0.1 is at most twice the told one, and the told one at most four times."""
-    told, real = [], []
+def test_the_predicted_delay_is_about_the_one_that_comes(law: Law) -> None:
+    """The median of real delays of a drop of 0.1 is at most twice the predicted one, and that at most 4 times it."""
+    predicted, real = [], []
     for seed in range(25):
         generator = np.random.default_rng(seed)
         detector = Detector(SETTINGS)
@@ -210,11 +210,11 @@ def test_the_delay_that_is_told_is_about_the_one_that_comes(law: Law) -> None:
         delay = detector.reading.delay
         if delay is None or detector.status is not Status.WATCHING:
             continue
-        told.append(delay / HOUR)
+        predicted.append(delay / HOUR)
         alarms = changes(detector, 200, [law(generator, 0.7) for _ in range(800)])
         real.append(alarms[0][0] - 199 if alarms else 801)
-    assert len(told) > 20
-    assert np.median(real) / 2 <= np.median(told) <= 4 * np.median(real)
+    assert len(predicted) > 20
+    assert np.median(real) / 2 <= np.median(predicted) <= 4 * np.median(real)
 
 
 @settings(max_examples=6)

@@ -51,10 +51,10 @@ def first(batches: Iterator[Batch]) -> tuple[int | None, Reading | None]:
     return None, detector.reading
 
 
-def test_another_mix_of_traffic_is_no_regression_and_is_told() -> None:
+def test_another_mix_of_traffic_is_no_regression_and_is_reported() -> None:
     """From 20 to 70 % in the worst language the mean falls by .13: no alarm, but one in every stream without segments.
 
-    The mean's change is told as mix.
+    The mean's change is reported as mix.
     """
     for seed in range(4):
         shift = changing_to((0.15, 0.15, 0.7), SHARES)
@@ -83,7 +83,7 @@ def test_a_fall_of_one_small_segment_is_found_and_named() -> None:
 
 
 def test_a_fall_that_a_better_mix_hides_is_found() -> None:
-    """All fall by .15 while easy traffic grows, so that the whole mean hardly moves: found, with both parts told."""
+    """All fall by .15 while easy traffic grows, so that the whole mean hardly moves: found, with both parts."""
     for seed in range(4):
         shares, means = changing_to((0.85, 0.1, 0.05), SHARES), changing_to((0.75, 0.65, 0.45), MEANS)
         hour, found = first(hourly_batches(seed, 300, shares, means))

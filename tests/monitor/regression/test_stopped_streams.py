@@ -41,7 +41,7 @@ def test_a_stream_in_which_an_error_arises_stops_and_the_others_go_on(
     assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
-def test_what_a_stream_found_before_an_error_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_stream_found_before_an_error_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fall at hour 20 and an error at hour 35 that come in one portion: it fires as it does without the error."""
     rows, take_run = hourly_scores(60, 20, 40), Detector._take_run
 

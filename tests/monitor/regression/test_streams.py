@@ -179,7 +179,7 @@ def test_streams_do_not_touch_each_other() -> None:
 
 
 def test_a_metric_whose_better_direction_is_down_is_watched_upside_down() -> None:
-    """Latency-like values from 0 to 10 that rise are a regression told in their own units; that fall are none."""
+    """Latency-like values from 0 to 10 that rise are a regression reported in their own units; that fall are none."""
     ends = {"direction": "down", "low": 0.0, "high": 10.0}
 
     def turned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -258,7 +258,7 @@ def test_an_idle_stream_closes_its_last_batch_by_the_clock() -> None:
 def test_a_row_that_cannot_be_used_is_counted_and_harms_nothing(
     change: dict[str, Any], reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One bad row in the middle of good ones leaves their readings as they were, is counted, and is told once."""
+    """One bad row in the middle of good ones leaves their readings as they were, is counted, and is logged once."""
     good = hourly_scores(10, 1000)
     with caplog.at_level(logging.WARNING):
         streams, _ = feed_all([*good[:30], *[row(START + 5 * HOUR, 0.5) | change] * 2, *good[30:]])
@@ -276,7 +276,7 @@ def test_an_odd_sampling_probability_is_bearable(probability: float | None) -> N
 
 
 def test_a_clock_that_was_never_set_holds_up_no_stream() -> None:
-    """A score of the year 1 is a batch of its own: nothing is raised, and the delay is told as a century at most."""
+    """A score of the year 1 is a batch of its own: nothing is raised, and the delay is a century at most."""
     streams, first = Streams(SETTINGS), datetime.min.replace(tzinfo=UTC)
     assert feed(streams, SCORES.rows([row(first, 0.8)]), NOW) == []
     assert feed(streams, SCORES.rows([one | {"value": 0.8} for one in hourly_scores(30, 1000)]), NOW) == []

@@ -1,4 +1,4 @@
-"""What judges have cost, by judge."""
+"""Costs of judges, by judge."""
 
 from __future__ import annotations
 

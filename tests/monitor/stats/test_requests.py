@@ -1,4 +1,4 @@
-"""Which rows count as failed, and which as answers."""
+"""Counts of requests: failed ones, and those with an answer."""
 
 from datetime import UTC, datetime
 from typing import Any

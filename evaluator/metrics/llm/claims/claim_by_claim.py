@@ -46,7 +46,7 @@ def prompts_claim_by_claim(*, reasons: bool) -> tuple[str, str]:
 def ask_claim_by_claim(judge: BoundJudge, rows: Sequence[RowTexts]) -> list[RowClaims]:
     """Ask for the claims of each answer without showing its contexts, then about each claim beside the contexts.
 
-    That is one call a row and one a claim. What only joint calls tell, which contexts are useful and which sentences
+    That is one call a row and one a claim. What only joint calls show, which contexts are useful and which sentences
     address the question, is missing.
     """
     first = _asked(judge, [_for_claims(row) for row in rows])

@@ -1,4 +1,4 @@
-"""How long an answer is, whether it is there, whether it repeats itself, and what it took."""
+"""Metrics of an answer's form: its length, emptiness, repeated text, latency and cost."""
 
 from decimal import Decimal
 from typing import Any

@@ -35,7 +35,7 @@ def test_right_is_to_decline_where_every_reference_declines(answer: str, referen
 
 
 def test_the_details_have_both_sides() -> None:
-    """So that an answer made up can be told from one that is held back."""
+    """So that an answer made up can be distinguished from one that is held back."""
     assert scored(ANSWERS, [DECLINES])["is_answerable_details"] == '{"is_answerable":false,"declines":false}'
     assert scored(DECLINES, [ANSWERS])["is_answerable_details"] == '{"is_answerable":true,"declines":true}'
 

@@ -106,9 +106,9 @@ def test_an_answer_with_the_words_of_a_refusal_is_none(answer: str) -> None:
 
 def test_only_the_first_three_sentences_count() -> None:
     """A gap named at the end of a long answer is no refusal of it."""
-    told = "It is 30 days. It begins 1.5 days after the invoice. "
-    assert row(told + "I don't know more.")[0] == 1.0
-    assert row(told + "That is all. I don't know more.")[0] == 0.0
+    answer = "It is 30 days. It begins 1.5 days after the invoice. "
+    assert row(answer + "I don't know more.")[0] == 1.0
+    assert row(answer + "That is all. I don't know more.")[0] == 0.0
 
 
 def test_a_question_before_a_refusal_is_one_of_the_three_sentences() -> None:

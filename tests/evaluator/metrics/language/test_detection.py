@@ -8,7 +8,7 @@ import pytest
 
 from evaluator.metrics import LanguageMatch, language_of
 
-TOLD = [
+DETECTED = [
     ("en", "What colour is the sky?"),
     ("en", "The sky is blue."),
     ("en", "How many vacation days do I get?"),
@@ -101,7 +101,7 @@ def row(question: str | None, answer: str | None) -> tuple[float | None, str | N
     return None if value != value else float(value), scores.reasons.iloc[0], dict(scores.details.iloc[0])
 
 
-@pytest.mark.parametrize(("code", "text"), TOLD)
+@pytest.mark.parametrize(("code", "text"), DETECTED)
 def test_a_plain_sentence_has_a_language(code: str, text: str) -> None:
     """A short question or answer is enough where its words are those of one language."""
     assert language_of(text).code == code
@@ -113,7 +113,7 @@ def test_a_letter_of_one_neighbour_does_not_make_it_the_other() -> None:
 
 
 @pytest.mark.parametrize("text", NOT_TOLD)
-def test_what_cannot_be_told_is_not_guessed(text: str) -> None:
+def test_an_unknown_language_is_not_guessed(text: str) -> None:
     """A wrong language would be a wrong 0."""
     assert language_of(text).code is None
 
@@ -149,7 +149,7 @@ QUESTION = "How many vacation days do I get?"
 def test_an_answer_matches_in_the_language_of_its_question(
     question: str | None, answer: str | None, expected: tuple[float | None, str | None, dict[str, Any]]
 ) -> None:
-    """Two scripts never match; what cannot be told is null and says so."""
+    """Two scripts never match; an unknown language is null, with that reason."""
     assert row(question, answer) == expected
 
 

@@ -21,7 +21,7 @@ def answered(
     sentences: Sequence[Facts], *, useful: Sequence[int] = (), addresses: str = "", refusal: bool = False
 ) -> str:
     """The reply to the first prompt; `addresses` has y or n for each sentence."""
-    told = [
+    sentences = [
         {
             "sentence": number,
             "facts": [
@@ -32,12 +32,12 @@ def answered(
         }
         for number, facts in enumerate(sentences, 1)
     ]
-    return json.dumps({"sentences": told, "useful": list(useful), "refusal": refusal})
+    return json.dumps({"sentences": sentences, "useful": list(useful), "refusal": refusal})
 
 
 def compared(sentences: Sequence[Sequence[tuple[Sequence[int], bool]]], verdicts: str) -> str:
     """The reply to the second prompt: of each sentence the facts' chunks and whether they are stated."""
-    told = [
+    reference = [
         {
             "sentence": number,
             "facts": [
@@ -48,7 +48,7 @@ def compared(sentences: Sequence[Sequence[tuple[Sequence[int], bool]]], verdicts
         for number, facts in enumerate(sentences, 1)
     ]
     facts = [{"fact": number, "verdict": verdict} for number, verdict in enumerate(verdicts, 1)]
-    return json.dumps({"reference": told, "answer_facts": facts})
+    return json.dumps({"reference": reference, "answer_facts": facts})
 
 
 def judging(answer: str = "", reference: str = "", **others: str) -> Act:

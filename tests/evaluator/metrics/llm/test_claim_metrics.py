@@ -187,7 +187,7 @@ def test_what_is_said_around_the_texts_is_short(bench: Bench, server: ScriptedSe
 
 
 def test_the_details_have_facts_verdicts_and_ranks(bench: Bench, server: ScriptedServer) -> None:
-    """Ranks count from 0, as everywhere; what the judge says of chunks that do not exist is told."""
+    """Ranks count from 0, as everywhere; what the judge says of chunks that do not exist is in the details."""
     answer = answered([[([2, 9], "S"), ([9], "S")], [C]])
     server.always = judging(answer, compared([[([1], False), ([7], True)]], "SNC"))
     with bench.client() as client:

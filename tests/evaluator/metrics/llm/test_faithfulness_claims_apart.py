@@ -18,8 +18,8 @@ def judging_apart(facts: list[list[str]], verdicts: Mapping[str, tuple[list[int]
 
     async def act(request: Request, send: Send) -> None:
         if "sentences" in properties(request):
-            told = [{"sentence": number, "facts": mine} for number, mine in enumerate(facts, 1)]
-            await says(json.dumps({"sentences": told}))(request, send)
+            sentences = [{"sentence": number, "facts": mine} for number, mine in enumerate(facts, 1)]
+            await says(json.dumps({"sentences": sentences}))(request, send)
             return
         found = next(verdict for fact, verdict in verdicts.items() if f"\n{fact}\n" in prompt(request))
         if found is None:

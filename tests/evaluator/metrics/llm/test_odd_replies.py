@@ -1,4 +1,4 @@
-"""What a judge leaves out or gets wrong: null, the reason, and the bounds of the value."""
+"""Incomplete and wrong replies of a judge: null, the reason, and the bounds of the value."""
 
 import json
 from typing import Any
@@ -17,36 +17,36 @@ def changed(reply: str, **changes: Any) -> str:
     return json.dumps(json.loads(reply) | changes)
 
 
-TOLD = json.loads(GOOD)["sentences"]
+SENTENCES = json.loads(GOOD)["sentences"]
 
 
 @pytest.mark.parametrize(
-    ("reply", "told"),
+    ("reply", "message"),
     [
         ("no JSON", "is no JSON"),
         (changed(GOOD, useful="all"), "useful"),
-        (changed(GOOD, sentences=TOLD[:1]), "sentences: sentence 2 is missing"),
-        (changed(GOOD, sentences=[*TOLD, TOLD[0]]), "sentences: sentence 1 comes 2 times"),
-        (changed(GOOD, sentences=[*TOLD, TOLD[0] | {"sentence": 3}]), "sentences: sentence 3 comes 1 times"),
+        (changed(GOOD, sentences=SENTENCES[:1]), "sentences: sentence 2 is missing"),
+        (changed(GOOD, sentences=[*SENTENCES, SENTENCES[0]]), "sentences: sentence 1 comes 2 times"),
+        (changed(GOOD, sentences=[*SENTENCES, SENTENCES[0] | {"sentence": 3}]), "sentences: sentence 3 comes 1 times"),
         (answered([[S], [([9], "S")]]), "sentences[1].facts[0].chunks: a verdict S needs a chunk"),
         (answered([[S], [([], "S")]]), "sentences[1].facts[0].chunks: a verdict S needs a chunk"),
         (answered([[S], [([0], "C")]]), "sentences[1].facts[0].chunks: a verdict C needs a chunk"),
     ],
 )
-def test_a_wrong_reply_is_repaired_once(bench: Bench, server: ScriptedServer, reply: str, told: str) -> None:
+def test_a_wrong_reply_is_repaired_once(bench: Bench, server: ScriptedServer, reply: str, message: str) -> None:
     """The judge hears what is wrong, and its second reply counts; both are paid."""
     server.follow(says(reply), says(GOOD))
     with bench.client() as client:
         (score,) = scored(client, "faithfulness_claims")
     assert (score.value, score.spend.calls) == (0.5, 2)
-    assert told in server.requests[1].body["messages"][-1]["content"]
+    assert message in server.requests[1].body["messages"][-1]["content"]
 
 
 @pytest.mark.parametrize(
     ("reply", "low", "high", "facts"),
     [
-        (changed(GOOD, sentences=TOLD[:1]), 0.0, 1.0, 1),
-        (changed(GOOD, sentences=[*TOLD, TOLD[0]]), 0.0, 1.0, 1),
+        (changed(GOOD, sentences=SENTENCES[:1]), 0.0, 1.0, 1),
+        (changed(GOOD, sentences=[*SENTENCES, SENTENCES[0]]), 0.0, 1.0, 1),
         (answered([[S], [([9], "S"), N, N]]), 0.25, 0.5, 4),
         (answered([[S], [([], "S"), ([3], "C")]]), 1 / 3, 1.0, 3),
     ],
@@ -90,7 +90,7 @@ def test_a_second_reply_that_lacks_verdicts_leaves_bounds(bench: Bench, server: 
 
 def test_a_claim_may_stand_in_a_sentence_that_was_lost(bench: Bench, server: ScriptedServer) -> None:
     """What the known facts of the answer do not state, the unknown ones may: coverage has bounds, not a value."""
-    server.always = judging(changed(GOOD, sentences=TOLD[:1]), compared([[([1], True), ([1], False)]], "S"))
+    server.always = judging(changed(GOOD, sentences=SENTENCES[:1]), compared([[([1], True), ([1], False)]], "S"))
     with bench.client() as client:
         (coverage,) = scored(client, "coverage")
         (correctness,) = scored(client, "correctness")
@@ -130,7 +130,7 @@ def test_a_judge_that_gives_no_answer_costs_its_row_alone(
     assert len(server.requests) == asked + 2, "the comparison of the two that were answered"
 
 
-def test_a_judge_without_money_is_told_as_a_reason(bench: Bench, server: ScriptedServer) -> None:
+def test_a_judge_without_money_is_the_reason(bench: Bench, server: ScriptedServer) -> None:
     """A budget that is spent, and prices that nobody gave, are reasons that the row may be scored later."""
     with bench.client(budget_per_day=1e-9) as client:
         assert scored(client, "faithfulness_claims")[0].reason == "judge_budget"
@@ -148,12 +148,12 @@ def test_a_long_answer_is_split_by_sentences_and_facts(bench: Bench, server: Scr
         ranges = [range(int(numbers[i]), int(numbers[i + 1]) + 1) for i in range(0, len(numbers), 2)]
         if "Compare" not in task:
             facts = json.loads(answered([[S]]))["sentences"][0]
-            told = {"sentences": [facts | {"sentence": n} for n in ranges[0]]}
-            told |= {"useful": [1], "refusal": False} if ranges[0][0] == 1 else {}
+            reply = {"sentences": [facts | {"sentence": n} for n in ranges[0]]}
+            reply |= {"useful": [1], "refusal": False} if ranges[0][0] == 1 else {}
         else:
-            told = {"reference": [{"sentence": 1, "facts": []}] if len(ranges) > 1 else [], "answer_facts": []}
-            told["answer_facts"] = [{"fact": n, "verdict": "S" if n <= 20 else "N"} for n in ranges[-1]]
-        await says(json.dumps(told))(request, send)
+            reply = {"reference": [{"sentence": 1, "facts": []}] if len(ranges) > 1 else [], "answer_facts": []}
+            reply["answer_facts"] = [{"fact": n, "verdict": "S" if n <= 20 else "N"} for n in ranges[-1]]
+        await says(json.dumps(reply))(request, send)
 
     server.always = judge
     with bench.client() as client:

@@ -30,8 +30,8 @@ AFTER = ["", "\n```", " I hope that {this} helps.", "\n{}", ' {"note": 1}']
 def oddly(draw: st.DrawFn, value: Any) -> Any:
     """The value in other writing."""
     if isinstance(value, dict):
-        told = {name: draw(oddly(item)) for name, item in value.items()}
-        return told | {name: EXTRA[name] for name in draw(st.sets(st.sampled_from(sorted(EXTRA)), max_size=2))}
+        written = {name: draw(oddly(item)) for name, item in value.items()}
+        return written | {name: EXTRA[name] for name in draw(st.sets(st.sampled_from(sorted(EXTRA)), max_size=2))}
     if isinstance(value, list):
         return [draw(oddly(item)) for item in value] or draw(st.sampled_from([[], None]))
     if isinstance(value, bool):
@@ -49,8 +49,8 @@ def written(draw: st.DrawFn, strict: Any) -> str:
 
 
 @given(st.data(), whole_replies() | st.tuples(REPLY, COMPARISON))
-def test_odd_writing_gives_the_same_findings(data: st.DataObject, replies: tuple[Any, Any]) -> None:
-    """Whatever mix of prose, thoughts, extra keys, words and numbers: the findings are those of the strict reply."""
+def test_odd_writing_gives_the_same_claims(data: st.DataObject, replies: tuple[Any, Any]) -> None:
+    """Whatever mix of prose, thoughts, extra keys, words and numbers: the claims are those of the strict reply."""
     of_answer, of_odd_answer = (
         answer_claims.read(ROW, [reply(read(text, answer_claims.requests(ROW)[0].schema))])
         for text in (json.dumps(replies[0]), data.draw(written(replies[0])))

@@ -78,7 +78,7 @@ def test_what_needs_no_question_asks_none(bench: Bench, server: ScriptedServer, 
 
 
 def test_context_relevance_is_the_share_of_needed_sentences(bench: Bench, server: ScriptedServer) -> None:
-    """Sentences of all contexts have one numbering; a number that is none is told, and counts for nothing."""
+    """Sentences of all contexts have one numbering; a number that is none is in the details, and counts for nothing."""
     server.always = judging(needed=json.dumps({"needed": [3, 3, 9]}))
     with bench.client() as client:
         (score,) = scored(client, "context_relevance_sentences", row(contexts=["One. Two.", "Three. Four."]))
@@ -112,8 +112,8 @@ def test_context_entity_recall_is_the_share_of_entities_that_have_a_context(
 
 def test_an_entity_that_is_listed_twice_counts_once(bench: Bench, server: ScriptedServer) -> None:
     """[Agra, Agra, India] with Agra found is a half; without entities there is nothing to recall."""
-    told = [{"entity": "Agra", "chunks": []}, {"entity": "Agra", "chunks": [1]}, {"entity": "India", "chunks": []}]
-    server.follow(says(json.dumps({"entities": told})), says('{"entities": []}'))
+    entities = [{"entity": "Agra", "chunks": []}, {"entity": "Agra", "chunks": [1]}, {"entity": "India", "chunks": []}]
+    server.follow(says(json.dumps({"entities": entities})), says('{"entities": []}'))
     with bench.client() as client:
         assert scored(client, "context_entity_recall")[0].value == 0.5
         assert scored(client, "context_entity_recall", row(contexts=["Other."]))[0].reason == "no_entities"
@@ -160,7 +160,7 @@ def test_votes_that_are_missing_may_not_matter(bench: Bench, server: ScriptedSer
 
 @pytest.mark.parametrize(("aspect", "definition", "strictness"), [("", "Is it?", 1), ("x", " ", 1), ("x", "Is it?", 0)])
 def test_an_aspect_without_a_question_is_an_error(aspect: str, definition: str, strictness: int) -> None:
-    """A wrong configuration is told when it is read."""
+    """A wrong configuration is an error when it is read."""
     with pytest.raises(ValueError, match=r"an aspect has|strictness"):
         AspectCritique(aspect, definition, strictness=strictness)
 

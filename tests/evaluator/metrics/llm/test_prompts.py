@@ -1,4 +1,4 @@
-"""What the prompts say to a judge, as they are sent."""
+"""Prompts as they are sent to a judge."""
 
 import json
 from typing import Any
@@ -36,8 +36,8 @@ def tasks(request: pytest.FixtureRequest, bench: Bench, server: ScriptedServer) 
 
     def with_reason(value: Any) -> Any:
         if isinstance(value, dict):
-            told = {name: with_reason(one) for name, one in value.items()}
-            return told | (reason if {"verdict", "stated"} & told.keys() else {})
+            items = {name: with_reason(one) for name, one in value.items()}
+            return items | (reason if {"verdict", "stated"} & items.keys() else {})
         return [with_reason(one) for one in value] if isinstance(value, list) else value
 
     async def act(asked: Request, send: Any) -> None:

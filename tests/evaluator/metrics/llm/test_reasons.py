@@ -22,8 +22,8 @@ def with_reasons(reply: str) -> str:
             return [add(one) for one in value]
         if not isinstance(value, dict):
             return value
-        told = {name: add(one) for name, one in value.items()}
-        return told | ({"reason": WHY} if {"verdict", "stated"} & value.keys() else {})
+        items = {name: add(one) for name, one in value.items()}
+        return items | ({"reason": WHY} if {"verdict", "stated"} & value.keys() else {})
 
     return json.dumps(add(json.loads(reply)))
 

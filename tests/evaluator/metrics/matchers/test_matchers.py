@@ -1,4 +1,4 @@
-"""Which context holds a fact, by each matcher, and what is marked in it."""
+"""Matchers: the context that each finds a fact in, and what is marked there."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def test_a_long_statement_is_looked_for_to_the_letter() -> None:
 @given(st.lists(ODD_TEXTS, max_size=3), st.lists(ODD_TEXTS, max_size=3))
 def test_pieces_give_the_context_back_and_mark_what_was_found(facts: list[str], contexts: list[str]) -> None:
     """The joined pieces are the context, and what is marked for a fact is canonically that fact."""
-    for context, told in zip(contexts, highlights(facts, contexts), strict=True):
-        pieces = json.loads(told)["match"]
+    for context, highlighted in zip(contexts, highlights(facts, contexts), strict=True):
+        pieces = json.loads(highlighted)["match"]
         assert "".join(piece["text"] for piece in pieces) == context
         for index, fact in enumerate(facts):
             marked = "".join(piece["text"] for piece in pieces if index in piece["facts"])

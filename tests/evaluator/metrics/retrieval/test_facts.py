@@ -100,8 +100,8 @@ def test_an_empty_side_is_null_or_zero(
     name: str, facts: Any, contexts: Any, expected: float | None, reason: str | None
 ) -> None:
     """Without facts all numbers are null, precision too; nothing retrieved is 0; both say why."""
-    found, told, _ = scored(name, facts, contexts)
-    assert (None if found != found else found, told) == (expected, reason)
+    found, given_reason, _ = scored(name, facts, contexts)
+    assert (None if found != found else found, given_reason) == (expected, reason)
 
 
 def test_what_a_value_stands_on_is_in_its_details() -> None:

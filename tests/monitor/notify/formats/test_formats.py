@@ -83,7 +83,7 @@ def test_no_name_and_no_reason_begins_a_line(form: str, data: st.DataObject) -> 
     That holds for the labels, which templates of receivers write into texts of their own.
     """
     forged = data.draw(st.sampled_from(BREAKS)) + "All is well: over."
-    plain, names = told("x", form), told(f"x{forged}", form)
+    plain, names = message_texts("x", form), message_texts(f"x{forged}", form)
     assert [len(text.splitlines()) for text in names] == [len(text.splitlines()) for text in plain]
     assert sum("All is well: over." in text for text in names) > 1
     assert not any(line.startswith("All is well") for text in names for line in text.splitlines())
@@ -93,12 +93,12 @@ def test_no_name_and_no_reason_begins_a_line(form: str, data: st.DataObject) -> 
 @pytest.mark.parametrize("mark", TURNS)
 def test_no_name_turns_the_direction_of_a_message(form: str, mark: str) -> None:
     """Marks of direction in names are blanks in every text and label, so that a message reads as it is written."""
-    texts = told(f"x{mark}y", form)
+    texts = message_texts(f"x{mark}y", form)
     assert any("x y" in text for text in texts)
     assert not any(mark in text for text in texts)
 
 
-def told(name: str, form: str) -> list[str]:
+def message_texts(name: str, form: str) -> list[str]:
     """Every text of messages about alerts whose names and reasons are all this, which a person reads line by line."""
     one = change(1, 0)
     part = SegmentChange(name, 0.2, 0.25, 0.6, 0.2)
@@ -173,7 +173,7 @@ def test_a_headline_says_what_the_verdicts_say(
 
 
 def test_an_end_without_a_recovery_is_no_good_news(firing: AlertChange) -> None:
-    """What is no longer watched is told so, and not in green; what is back is."""
+    """What is no longer watched is described so, and not in green; what is back is."""
     back = replace(firing, change="resolved")
     gone = replace(back, current_mean=None, reason="no longer watched")
     assert message([back, back], "slack")["text"] == "apps/rag: 2 metrics are well again"

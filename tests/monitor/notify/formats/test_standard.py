@@ -96,8 +96,8 @@ def test_a_message_of_several_metrics_has_an_alert_and_data_for_each(firing: Ale
 def test_the_data_have_the_segments_before_and_since(firing: AlertChange) -> None:
     """Each with its name, shares and means, and beside them what is of the segments and what of their mix."""
     segments = (SegmentChange("language ru", 0.2, 0.3, 0.6, 0.2), SegmentChange("other", 0.0, 0.1, None, 0.5))
-    told = structs.replace(firing.details, within=-0.3, mix=-0.09, segments=segments, most_worsened=segments[0])
-    (data,) = json.loads(webhook_body([replace(firing, details=told)], "pager", ""))["data"]
+    details = structs.replace(firing.details, within=-0.3, mix=-0.09, segments=segments, most_worsened=segments[0])
+    (data,) = json.loads(webhook_body([replace(firing, details=details)], "pager", ""))["data"]
     assert (data["within"], data["mix"]) == (-0.3, -0.09)
     names = ("name", "share_before", "share_after", "mean_before", "mean_after")
     assert data["segments"] == [

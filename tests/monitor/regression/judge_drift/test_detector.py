@@ -1,4 +1,4 @@
-"""What anchors say of a judge, and what that makes of a drop."""
+"""Drift of a judge as its anchors show it, and the verdict about a drop."""
 
 from __future__ import annotations
 

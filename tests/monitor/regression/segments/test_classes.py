@@ -28,7 +28,7 @@ def users(numbers: Sequence[int]) -> list[Segment]:
 
 
 def test_some_hundred_values_stay_as_they_are() -> None:
-    """Five hundred values of an attribute are all told apart, in two languages each."""
+    """Five hundred values of an attribute are all distinguished, in two languages each."""
     classes = TrafficClasses()
     found = users(np.random.default_rng(1).integers(0, 500, 3000).tolist())
     assert kinds_of(classes, conversations(found)) == found

@@ -82,7 +82,7 @@ def test_a_class_that_was_not_there_is_of_the_others() -> None:
     assert numbers_of(partition, np.array([1, 2, 3, 0]), kinds).tolist() == [0, 2, 2, 1]
 
 
-def test_values_beyond_those_that_are_told_apart_are_of_the_others() -> None:
+def test_values_beyond_the_most_classes_are_of_the_others() -> None:
     """However many they are; and where only they are beside what is too small, there is one segment."""
     beyond: Segment = (("language", BEYOND),)
     partition = SegmentPartition.of({EN: 100, beyond: 300}, ("language",))
