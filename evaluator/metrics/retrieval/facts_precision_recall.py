@@ -28,10 +28,10 @@ class FactsRecall(FactsMetric):
         source=f"{PACKAGE} (recall)",
         odd_cases=odd_cases("no difference"),
         disagreement="A fact that a chunk's border cuts is not found, even where both halves are retrieved: "
-        "`facts_longest_run` distinguishes such a near miss from an absent fact. There are no word boundaries, so `12` "
-        "is found in `2012`; `The sky is blue.` is not found in a chunk that ends in `the sky is blue`, but by the "
-        "form `facts_recall_trimmed`. A fact without a letter or digit is found there in any chunk with a space, and not "
-        "counted here. " + _NO_FACTS,
+        "`facts_longest_run` distinguishes such a near miss from an absent fact. There are no word boundaries, so "
+        "`12` is found in `2012`; `The sky is blue.` is not found in a chunk that ends in `the sky is blue`, but by "
+        "the form `facts_recall_trimmed`. A fact without a letter or digit is found there in any chunk with a space, "
+        "and not counted here. " + _NO_FACTS,
         aliases=("recall",),
     )
 
