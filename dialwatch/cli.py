@@ -1,4 +1,4 @@
-"""The command line `dialwatch`: its commands, its log, and its messages for errors that a person can mend."""
+"""The command line `dialwatch`: its commands, its log, and its messages for errors that a person can fix."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def dialwatch(
 
 
 def main() -> None:
-    """Run the command line; an error that a person can mend is one message and exit code 2, not a trace."""
+    """Run the command line; an error that a person can fix is one message and exit code 2, not a trace."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for noisy in ("httpx", "httpx2", "aiobotocore", "botocore"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
@@ -89,5 +89,5 @@ def _advice_on(error: Exception) -> str | None:
 
     if isinstance(error, BotoCoreError):
         return "; check lake.storage and AWS_..."
-    mendable = CalibrationError | DatasetError | LostRaceError | TableError | UnknownMetricError | WorkerError
-    return "" if isinstance(error, mendable) else None
+    fixable = CalibrationError | DatasetError | LostRaceError | TableError | UnknownMetricError | WorkerError
+    return "" if isinstance(error, fixable) else None

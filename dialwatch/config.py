@@ -56,7 +56,7 @@ class StorageSettings(BaseModel):
 
 
 class LakeSettings(BaseModel):
-    """Where the tables are, a folder or a URI such as s3://bucket/prefix, and how they are looked after.
+    """Location of the tables, a folder or a URI such as s3://bucket/prefix, and settings of their maintenance.
 
     `access` says who else may read what is written into a folder: nobody, the group, which may write too, or all.
     """
@@ -95,7 +95,7 @@ class LakeSettings(BaseModel):
 
 
 class MonitorSection(MonitorSettings):
-    """The monitor, where its pages and metrics are served, and under which names besides those that are ours alone."""
+    """Settings of the monitor, with the address of its pages and metrics, and further host names of that address."""
 
     listen: str = "127.0.0.1:9464"
     hosts: Annotated[tuple[str, ...], BeforeValidator(reads_hosts)] = ()

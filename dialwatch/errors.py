@@ -1,4 +1,4 @@
-"""Errors of a command that a person can mend by other options, settings or addresses."""
+"""Errors of a command that a person can fix with other options, settings or addresses."""
 
 MISSING_LAKE = "lake.root: is missing; give --lake, or write it into the file of --config"
 

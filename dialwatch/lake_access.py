@@ -19,9 +19,9 @@ os.umask(_UMASK_AT_START)
 
 
 def restrict(access: Access) -> None:
-    """Have this process and its children write for these readers alone.
+    """Set the umask, so that only these can read what this process and its children write.
 
-    Deltalake and pyarrow write by themselves and take no mode: what they write is bounded by the process.
+    Deltalake and pyarrow open files themselves and take no mode.
     """
     os.umask(_UMASKS[access])
 

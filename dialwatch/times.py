@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import typer
 
 
-def written(at: datetime) -> str:
-    """Give a time as people read it."""
+def format_time(at: datetime) -> str:
+    """Format a time for people."""
     return f"{at.astimezone(UTC):%F %R} UTC"
 
 

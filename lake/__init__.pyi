@@ -35,7 +35,7 @@ from .tables.table import OVERLAP, Change, LostRaceError, Table, TableReplacedEr
 from .upkeep.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
 from .upkeep.compaction import TARGET_BYTES, Compaction, compact
 from .upkeep.maintenance import LakeMaintenanceSettings, MaintenanceResult, all_tables, maintain
-from .upkeep.retention import RetentionResult, forget_before
+from .upkeep.retention import RetentionResult, drop_before
 from .vocabulary import (
     ALERT_STATES,
     ANSWERING_KINDS,
@@ -182,11 +182,11 @@ __all__ = [
     "compact",
     "context_texts",
     "deployment_name",
+    "drop_before",
     "engine_of",
     "erase",
     "fold_signals",
     "folder_name",
-    "forget_before",
     "ground_truth_frame",
     "has_known_contexts",
     "in_one_line",

@@ -43,8 +43,8 @@ PARSED_LOGS = TableSpec(
         ("kind", pa.string(), f"{one_of(Kind)}."),
         ("status", pa.int16(), "HTTP status that the deployment answered with."),
         ("error", pa.string(), "What is missing or went wrong; null where the line gave a whole answer."),
-        ("repairs", STRINGS, "What was mended to read the line, or is missing beside the answer: replaced bytes, a cut "
-         "end, a request that cannot be read. Null where nothing is; earlier versions wrote it into `error`."),
+        ("repairs", STRINGS, "What was repaired to read the line, or is missing beside the answer: replaced bytes, a "
+         "cut end, a request that cannot be read. Null where nothing is; earlier versions wrote it into `error`."),
         ("origin", pa.string(), f"What made the request: {one_of(Origin)}. Null is {Origin.PRODUCTION}."),
         ("user_id", pa.string(), "Core's hash of the user, or the plain claim where obfuscation is off."),
         ("user_title", pa.string(), "Job title that the client sent, percent-decoded."),

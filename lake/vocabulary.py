@@ -1,7 +1,7 @@
-"""Words that stand in columns: each is written here and nowhere else, so that who writes it and who reads it agree.
+"""Enumerations of the values that table columns may hold: each value is written here and nowhere else.
 
-A member is a `str` that is stored and compared as its value. This module needs no table: whoever must know none, such
-as a metric or a detector, imports from here and not from `lake`.
+A member is a `str` that is stored and compared as its value. This module imports no table: code that must not know the
+tables, such as a metric or a detector, imports from here and not from `lake`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Origin(StrEnum):
 
 
 class ContextsOrigin(StrEnum):
-    """`parsed_logs.contexts_origin`: where the chunks of a row were found, the one that says most first."""
+    """`parsed_logs.contexts_origin`: where the chunks of a row were found, the best source first."""
 
     RETRIEVAL_RESPONSE = "retrieval_response"
     RETRIEVAL_STAGE = "retrieval_stage"
@@ -59,7 +59,7 @@ class ContextsOrigin(StrEnum):
 
 
 OUTRANKED_BY_CHILD = (ContextsOrigin.CITED, ContextsOrigin.PROMPT, ContextsOrigin.NONE)
-"""Origins of contexts that say less than what the application's own model call had in its prompt."""
+"""Origins of contexts that those in the prompt of the application's own model call replace."""
 
 
 def has_known_contexts(origin: str | None) -> bool:
@@ -68,7 +68,7 @@ def has_known_contexts(origin: str | None) -> bool:
 
 
 class FinishReason(StrEnum):
-    """`parsed_logs.finish_reason`, of the words of OpenAI and Anthropic those that dialwatch reads; any may occur."""
+    """`parsed_logs.finish_reason`, values of OpenAI and Anthropic that dialwatch reads; others may occur."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -79,10 +79,10 @@ class FinishReason(StrEnum):
 
 
 TOOL_CALL_FINISH_REASONS = frozenset({FinishReason.TOOL_CALLS, FinishReason.FUNCTION_CALL, FinishReason.TOOL_USE})
-"""Those of an answer that calls a tool, and so may have no text."""
+"""Finish reasons of an answer that calls a tool, and so may have no text."""
 
 CUT_FINISH_REASONS = frozenset({FinishReason.LENGTH, FinishReason.CONTENT_FILTER})
-"""Those of an answer that ended before its end."""
+"""Finish reasons of an answer that was cut off."""
 
 _NOTES = (
     r"invalid UTF-8 was replaced, first at byte \d+",
@@ -93,9 +93,9 @@ _NOTES = (
     r"request\.body (?:was cut by DIAL Core|is no JSON object|is nested too deep): the question is unknown",
 )
 NO_ERROR = rf"^(?:(?:{'|'.join(_NOTES)})(?:; |$))+$"
-"""`parsed_logs.error` of rows of older versions that says only what was mended to read a line whose answer is whole.
+"""Pattern of `parsed_logs.error` in rows of older versions that names repairs alone: the line's answer is whole.
 
-Newer rows say that in `repairs`. For Python and for RE2 (Arrow).
+Newer rows have these in `repairs`. For Python and for RE2 (Arrow).
 """
 
 
@@ -125,7 +125,7 @@ OUTCOMES = {
     "rejected": LineOutcome.REJECTED,
     "filtered": LineOutcome.FILTERED,
 }
-"""The columns by the name that the outcome of one line has in metrics."""
+"""Columns of `_batches` by the outcome's name in metrics."""
 
 
 class RejectionReason(StrEnum):
@@ -147,9 +147,9 @@ class RejectionReason(StrEnum):
 
 
 class Signal(StrEnum):
-    """`user_signals.signal`: words with a meaning of their own; clients of `POST /signals` may bring others.
+    """`user_signals.signal`: values that dialwatch knows; clients of `POST /signals` may send others.
 
-    `unreadable` is a rating that cannot be read, `other` a word that was one too many.
+    `unreadable` is a rating that cannot be read, `other` a value beyond the most that are kept apart.
     """
 
     LIKE = "like"
@@ -199,7 +199,7 @@ class UnscoredReason(StrEnum):
 
 
 class JudgeKind(StrEnum):
-    """`scores.judge`: what gave the score, where it is no language model that has a name in the configuration.
+    """`scores.judge`: what gave the score, unless it was a language model that the configuration names.
 
     Several are joined by `+`, as in `lexical+embedding`; `llm` stands for a language model without a name.
     """
@@ -212,7 +212,7 @@ class JudgeKind(StrEnum):
 
 
 JUDGE_KINDS = frozenset(JudgeKind)
-"""Words of `scores.judge` that name no judge; a judge of the configuration has another name, without `+`."""
+"""Values of `scores.judge` that name no judge; a judge of the configuration has another name, without `+`."""
 
 _ASKS_NO_LLM = JUDGE_KINDS - {JudgeKind.LLM}
 _NEVER_DRIFTS = frozenset({JudgeKind.LEXICAL, JudgeKind.RATINGS})
@@ -232,9 +232,9 @@ def llms_of(judge: str) -> list[str]:
 
 
 def can_drift(judge: str | None) -> bool:
-    """Say whether what gave a score may change while the answers stay the same; so where it is not known what did.
+    """Say whether this judge's scores may change while the answers stay the same; true where the judge is not known.
 
-    Code does not, and ratings are people's own word; whatever else a combination has may.
+    Code does not change, and ratings are people's own; any other part of a combination may change.
     """
     return judge is None or not _NEVER_DRIFTS.issuperset(judge.split("+"))
 
@@ -248,7 +248,7 @@ class Direction(StrEnum):
 
 
 class Draw(IntEnum):
-    """`anchors.draw`: the scorings that have a number of their own; any other is when it was due, in seconds."""
+    """`anchors.draw`: numbers of special scorings; any other is the time when a scoring was due, in seconds."""
 
     COMPARED = -1
     FIRST = 0
@@ -260,7 +260,7 @@ FIRST_DRAWS = (Draw.FIRST, Draw.SECOND)
 
 
 class CaseStatus(StrEnum):
-    """`ground_truth.status`: what people, or the evaluator, hold of a case."""
+    """`ground_truth.status`: what people, or the evaluator, decided about a case."""
 
     PROPOSED = "proposed"
     ACCEPTED = "accepted"
@@ -269,7 +269,7 @@ class CaseStatus(StrEnum):
 
 
 USABLE_STATUS = (CaseStatus.PROPOSED, CaseStatus.ACCEPTED)
-"""Of the cases that answers are compared with."""
+"""Statuses of the cases that answers are compared with."""
 
 
 class AlertEvent(StrEnum):
@@ -290,7 +290,7 @@ DELIVERY_EVENTS = (AlertEvent.DELIVERED, AlertEvent.UNDELIVERABLE, AlertEvent.SI
 
 
 class Tier(StrEnum):
-    """`tier` in `alerts.details`, how sure an alert is: `warn` counts false alarms a stream, `page` of the fleet."""
+    """`tier` in `alerts.details`: `warn` bounds the false alarms of each stream, `page` those of all together."""
 
     WARN = "warn"
     PAGE = "page"
@@ -306,7 +306,7 @@ class AlertVerdict(StrEnum):
 
 
 class Floor(StrEnum):
-    """`alerts.metric` of an alert of a floor: a plain limit that was passed."""
+    """`alerts.metric` of an alert of a floor: a fixed limit that was passed."""
 
     ERRORS = "errors"
     EMPTY_ANSWERS = "empty_answers"
@@ -337,7 +337,7 @@ class ReleaseEvent(StrEnum):
 
 
 class ServicePart(StrEnum):
-    """`_services.part`: the parts of dialwatch that run on and on."""
+    """`_services.part`: the parts of dialwatch that run continuously."""
 
     COLLECTOR = "collector"
     EVALUATOR = "evaluator"
@@ -347,7 +347,7 @@ class ServicePart(StrEnum):
 
 
 class ServiceState(StrEnum):
-    """`_services.state`: how a part is, or that it was stopped as somebody asked."""
+    """`_services.state`: state of a part; `stopped` where somebody asked it to stop."""
 
     RUNNING = "running"
     FAILING = "failing"

@@ -11,7 +11,7 @@ from lake import DISLIKES, Floor, Lake
 
 
 def unknown_names(deployment: str | None, metric: str | None, settings: Settings, lake: Lake) -> Iterator[str]:
-    """Say which of two names may not be as they were meant; they are taken all the same."""
+    """Give a note for each name that is not known and may be a typing error; it is accepted all the same."""
     deployments = [name for name in lake.deployments() if name is not None]
     if deployment and deployment not in deployments:
         yield f"the lake has no deployment {deployment!r} yet{_similar(deployment, deployments)}"

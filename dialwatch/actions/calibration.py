@@ -43,7 +43,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class CalibrationRequest:
-    """Whose scores are held against which labels.
+    """Scores and the labels that they are compared with.
 
     `labels` is a file, None where people's likes and dislikes are taken. The scores of `metric` are those of the
     deployment, or what the judge says when asked `ask_times` about the file's rows, or else the file's own. `compare`
@@ -59,7 +59,7 @@ class CalibrationRequest:
 
     @property
     def title(self) -> str:
-        """What the report is about."""
+        """Title of the report."""
         if self.labels is not None and self.deployment is None:
             return self.labels.name
         return f"{self.metric} of {self.deployment}"

@@ -56,7 +56,7 @@ def _forget_replies(settings: Settings, lake: Lake) -> bool:
 
 
 def _as_written(subject: Subject, settings: CollectorSettings) -> list[Subject]:
-    """The subject, and where redaction makes another id of it, as rows have it since that was switched on."""
+    """Give the subject, and with redaction also its redacted id, which rows have since that was switched on."""
     if not settings.redaction.enabled:
         return [subject]
     from collector.redaction import Redactor  # takes a while to load

@@ -84,7 +84,7 @@ def _print_result(result: BackfillResult) -> None:
     typer.echo(f"{scored:,} scores, {sum(one.held for one in result.deployments):,} were there before")
     if not_sampled := sum(one.counts.not_sampled for one in result.deployments):
         typer.echo(f"{not_sampled:,} answers were not in the judge's sample (evaluator.sampling)")
-    _tell_left(sum(one.left for one in result.deployments))
+    _print_left(sum(one.left for one in result.deployments))
     pending = sum(one.counts.pending for one in result.deployments)
     if stopped := [one.deployment for one in result.deployments if one.budget_spent]:
         typer.echo(
@@ -120,7 +120,7 @@ def _print_estimates(estimates: list[BackfillEstimate]) -> None:
         f"{scores:,} scores of {sum(one.answers for one in estimates):,} answers, which takes about "
         f"{_duration(seconds)} with the reading: an estimate from some of these answers; nothing was written"
     )
-    _tell_left(sum(one.left for one in estimates))
+    _print_left(sum(one.left for one in estimates))
 
 
 def _print_judging(metrics: list[MetricEstimate]) -> None:
@@ -145,7 +145,7 @@ def _how_long(metric: MetricEstimate) -> str:
     return f"cannot run: {metric.problem}" if metric.seconds is None else _duration(metric.seconds)
 
 
-def _tell_left(left: int) -> None:
+def _print_left(left: int) -> None:
     if left:
         typer.echo(
             f"{left:,} of the newest answers are left to the service, `dialwatch evaluate`, which has not reached them "

@@ -10,7 +10,7 @@ from dialwatch.actions.alert_names import name_in_alerts, unknown_names
 from dialwatch.actions.console import print_list
 from dialwatch.actions.open_lake import open_filled
 from dialwatch.config import Settings
-from dialwatch.times import written
+from dialwatch.times import format_time
 from monitor.controls.releases import mark_release, read_releases, withdraw_release
 from monitor.regression import Release
 
@@ -23,7 +23,7 @@ def mark(settings: Settings, deployment: str, metric: str | None, since: datetim
         typer.echo(f"note: {note}")
     release = Release(deployment, metric, since, comment)
     release_id = mark_release(opened, release, now)
-    typer.echo(f"release {release_id}: {_what(release)} learns anew what is usual, from {written(release.at)} on")
+    typer.echo(f"release {release_id}: {_target(release)} learns anew what is usual, from {format_time(release.at)} on")
     typer.echo(f"to take it back: dialwatch release withdraw {release_id}")
 
 
@@ -37,7 +37,7 @@ def show(settings: Settings) -> None:
     print_list(
         ("id", "deployment", "metric", "since", "comment"),
         (
-            (str(number), one.deployment, one.metric or "(every)", written(one.at), one.comment)
+            (str(number), one.deployment, one.metric or "(every)", format_time(one.at), one.comment)
             for number, one in latest_first
         ),
     )
@@ -53,8 +53,8 @@ def withdraw(settings: Settings, written_id: str, now: datetime) -> None:
         )
     release_id, release = valid[written_id]
     withdraw_release(opened, release_id, now)
-    typer.echo(f"release {release_id} is taken back: {_what(release)} is compared with what was usual before")
+    typer.echo(f"release {release_id} is taken back: {_target(release)} is compared with what was usual before")
 
 
-def _what(release: Release) -> str:
+def _target(release: Release) -> str:
     return f"{release.metric or 'every metric'} of {release.deployment}"

@@ -11,7 +11,7 @@ from dialwatch.actions.alert_names import name_in_alerts, unknown_names
 from dialwatch.actions.console import print_list
 from dialwatch.actions.open_lake import open_filled
 from dialwatch.config import Settings
-from dialwatch.times import written
+from dialwatch.times import format_time
 from lake import Lake
 from monitor.controls.silences import Silence, add_silence, end_silence, read_silences
 from monitor.pages.filters import duration
@@ -34,7 +34,7 @@ def add(
     for note in _notes(silence, settings, opened):
         typer.echo(f"note: {note}")
     silence_id = add_silence(opened, silence, now)
-    typer.echo(f"silence {silence_id} holds back alerts of {_what(silence)} until {written(until)}")
+    typer.echo(f"silence {silence_id} holds back alerts of {_target(silence)} until {format_time(until)}")
     typer.echo(f"to end it before: dialwatch silence end {silence_id}{options}")
 
 
@@ -48,7 +48,7 @@ def show(settings: Settings, now: datetime) -> None:
     rows = []
     for silence_id, silence in sorted(holding, key=lambda one: one[1].until):
         names = silence.deployment or "(every)", silence.metric or "(every)"
-        rows.append((silence_id, *names, written(silence.until), duration(silence.until - now), silence.comment))
+        rows.append((silence_id, *names, format_time(silence.until), duration(silence.until - now), silence.comment))
     print_list(("id", "deployment", "metric", "until", "left", "comment"), rows)
 
 
@@ -63,21 +63,21 @@ def end(settings: Settings, written_id: str, now: datetime) -> None:
         )
     silence_id, silence = silences[written_id]
     if silence.until <= now:
-        typer.echo(f"silence {silence_id} was over already, at {written(silence.until)}")
+        typer.echo(f"silence {silence_id} was over already, at {format_time(silence.until)}")
         return
     end_silence(opened, silence_id, now)
-    typer.echo(f"silence {silence_id} of {_what(silence)} is over; what still fires is told")
+    typer.echo(f"silence {silence_id} of {_target(silence)} is over; what still fires is told")
 
 
 def _notes(silence: Silence, settings: Settings, lake: Lake) -> Iterator[str]:
-    """What may not be as it was meant; the silence is taken all the same."""
+    """Give notes on what may be a mistake; the silence is added all the same."""
     yield from unknown_names(silence.deployment, silence.metric, settings, lake)
     for webhook in settings.monitor.webhooks:
         if webhook.format == "alertmanager":
             yield f"the Alertmanager {webhook.name!r} gets its alerts as before: it has silences of its own"
 
 
-def _what(silence: Silence) -> str:
+def _target(silence: Silence) -> str:
     if silence.metric is None:
         return silence.deployment or "everything"
     return f"{silence.metric} of {silence.deployment or 'every deployment'}"

@@ -24,7 +24,7 @@ from lake import (
     all_tables,
     clean_log,
     compact,
-    forget_before,
+    drop_before,
     vacuum,
 )
 
@@ -88,7 +88,7 @@ def drop_dates(settings: Settings, *, dry_run: bool) -> None:
         limit = maintenance.age_limit(table.spec, deployment)
         if limit is None:
             continue
-        done = forget_before(table, (datetime.now(UTC) - limit).date(), dry_run=dry_run)
+        done = drop_before(table, (datetime.now(UTC) - limit).date(), dry_run=dry_run)
         if done.files or done.lost_race:
             note = "another one was at work: run again" if done.lost_race else ""
             counts = (f"{done.dates:,}", f"{done.files:,}", f"{done.bytes / 2**20:,.1f}")

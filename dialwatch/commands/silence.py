@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dialwatch.commands.options import ConfigOption, LakeOption, check_name, comment_of, settings_of
-from dialwatch.times import moment_after, moment_of, written
+from dialwatch.times import format_time, moment_after, moment_of
 
 app = typer.Typer(no_args_is_help=True, help="Hold alerts back for a while; a running monitor takes it in by itself.")
 
@@ -79,5 +79,5 @@ def _end(for_: str | None, until: str | None, now: datetime) -> datetime:
         return moment_after(for_, "--for", now)
     end = moment_of(until or "", "--until")
     if end <= now:
-        raise typer.BadParameter(f"{until} is past, it is {written(now)}: give a later time", param_hint="--until")
+        raise typer.BadParameter(f"{until} is past, it is {format_time(now)}: give a later time", param_hint="--until")
     return end

@@ -42,7 +42,7 @@ class Assistant:
         self._drop_at = drop_at
         self._questions = questions
         self._passages = [_passages(number, question, documents) for number, question in enumerate(questions)]
-        self._deck: list[int] = []
+        self._unasked: list[int] = []
         self._liked: list[tuple[datetime, int]] = []
 
     def answer(self, moment: datetime) -> Exchange:
@@ -78,9 +78,9 @@ class Assistant:
         known = [number for liked_at, number in self._liked if liked_at <= moment - timedelta(minutes=10)]
         if known and self._rng.random() < ASKED_AGAIN_SHARE:
             return self._rng.choice(known)
-        if not self._deck:
-            self._deck = self._rng.sample(range(len(self._questions)), len(self._questions))
-        return self._deck.pop()
+        if not self._unasked:
+            self._unasked = self._rng.sample(range(len(self._questions)), len(self._questions))
+        return self._unasked.pop()
 
 
 def _passages(number: int, question: Question, documents: Sequence[str]) -> tuple[Passage, ...]:

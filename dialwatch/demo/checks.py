@@ -18,11 +18,11 @@ LOCATED_WITHIN = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Check:
-    """One promise: what was expected, what was found, and whether that is it."""
+    """One check of the demo: what it promises, what was found, and whether it passed."""
 
     promise: str
     found: str
-    kept: bool
+    passed: bool
 
 
 class ScoredAnswers:
@@ -34,7 +34,7 @@ class ScoredAnswers:
         self._count = 0
 
     def count(self) -> int:
-        """How many there are now; reads only what is new since the last call."""
+        """Give their number; reads only what is new since the last call."""
         for deployment in self._lake.deployments():
             change = self._lake.table(SCORES, deployment).read_since(self._versions.get(deployment), ["metric"])
             self._versions[deployment] = change.version
@@ -109,12 +109,12 @@ def _regression(plan: Plan, lake: Lake, deliveries: Sequence[Delivery]) -> list[
     found = ", ".join(names) or "none"
     planted = (plan.degraded_deployment, METRIC, AlertEvent.FIRING)
     changes = {(row["deployment"], row["metric"], row["change"]) for row in alerts}
-    kept = changes == {planted} and len({row["alert_id"] for row in alerts}) == 1
-    since = alerts[0]["since"] if kept else None
+    passed = changes == {planted} and len({row["alert_id"] for row in alerts}) == 1
+    since = alerts[0]["since"] if passed else None
     located = since is not None and abs(since - plan.drop_at) <= LOCATED_WITHIN
     verified = sum(delivery.verified for delivery in deliveries)
     return [
-        Check("just the planted regression is found", found, kept),
+        Check("just the planted regression is found", found, passed),
         Check(
             f"it is located at {plan.drop_at:%H:%M}, give or take an hour",
             "not located" if since is None else f"{since:%H:%M}",

@@ -67,10 +67,10 @@ class Display:
 
     def delivered(self, delivery: Delivery) -> None:
         """Show a webhook as it arrived."""
-        seal = "[green]signature verified[/]" if delivery.verified else "[red]signature refused[/]"
+        signature = "[green]signature verified[/]" if delivery.verified else "[red]signature refused[/]"
         annotations = delivery.body.get("commonAnnotations", {})
         text = Text(f"{annotations.get('summary', '')}\n\n{annotations.get('description', '')}")
-        title = f"webhook {delivery.webhook_id} · {delivery.body.get('status', '?')} · {seal}"
+        title = f"webhook {delivery.webhook_id} · {delivery.body.get('status', '?')} · {signature}"
         self.console.print(Panel(text, title=title, title_align="left", border_style="red"))
 
     def checked(self, checks: Sequence[Check]) -> None:
@@ -79,5 +79,5 @@ class Display:
         for column in ("", "promise", "found"):
             table.add_column(column)
         for check in checks:
-            table.add_row("[green]✓[/]" if check.kept else "[red]✗[/]", check.promise, check.found)
+            table.add_row("[green]✓[/]" if check.passed else "[red]✗[/]", check.promise, check.found)
         self.console.print(table)

@@ -72,7 +72,7 @@ def run_demo(*, once: bool, keep: Path | None) -> int:
         display.say(f"overview  {url}/\nmetrics   {url}/metrics\nhealth    {url}/healthz\nlake      {lake.root}")
         if not once:
             running.wait_for_signal()
-    return 0 if all(check.kept for check in checks) else 1
+    return 0 if all(check.passed for check in checks) else 1
 
 
 def _settings(folder: Path, webhook: str, secret: str) -> Settings:

@@ -56,7 +56,7 @@ class TrafficLine:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a reader of the traffic must find: counts of lines by what they are, and the planted drop."""
+    """Expected findings of a reader of the traffic: counts of lines by kind, and the planted drop."""
 
     lines: int
     answers: int
@@ -70,7 +70,7 @@ class Plan:
 
     @property
     def entries(self) -> int:
-        """What a collector counts: a line of two glued ones is two."""
+        """Entries that a collector counts: a line of two glued ones is two."""
         return self.lines + self.malformed.get("glued", 0)
 
 
@@ -91,16 +91,16 @@ def make_traffic(
         raise ValueError(f"the drop at {drop_at} is not between {start} and {end}; move it into the time")
     rng = random.Random(seed)  # noqa: S311 - the same traffic each time is the point
     begins = sorted(start + (end - start) * rng.random() for _ in range(round(answers / _MEAN_TURNS)))
-    gateway = _Gateway(rng, load_questions(), drop_at, end, old_core_until=start + (end - start) / 4)
+    core = _CoreSimulation(rng, load_questions(), drop_at, end, old_core_until=start + (end - start) / 4)
     order = itertools.count()
     pending: list[tuple[datetime, int, TrafficLine]] = []
     for number, begin in enumerate(begins):
         while pending and pending[0][0] <= begin:
             yield heapq.heappop(pending)[2]
-        for line in gateway.conversation(number, begin):
+        for line in core.conversation(number, begin):
             heapq.heappush(pending, (line.at, next(order), line))
         if number == len(begins) // 2:
-            heapq.heappush(pending, (begin, next(order), gateway.secured_line(begin)))
+            heapq.heappush(pending, (begin, next(order), core.secured_line(begin)))
     while pending:
         yield heapq.heappop(pending)[2]
 
@@ -122,7 +122,9 @@ def make_plan(lines: Iterable[TrafficLine], drop_at: datetime) -> Plan:
     )
 
 
-class _Gateway:
+class _CoreSimulation:
+    """Simulates DIAL Core and its applications: gives the log lines of conversations."""
+
     def __init__(
         self,
         rng: random.Random,

@@ -31,7 +31,7 @@ Outcome = Literal["answered", "refused", "broken"]
 
 @dataclass(frozen=True)
 class Person:
-    """Who asks: Core's hash of them, the job title that their client sends, and their bucket of files."""
+    """A person who asks: Core's hash of them, the job title that their client sends, and their bucket of files."""
 
     user_id: str
     title: str

@@ -14,7 +14,7 @@ from evaluator.datasets import DatasetReport, read_column
 from evaluator.metrics import metric_named
 from lake import Storage
 
-_BARS, _WIDTH, _HEIGHT, _FLOOR = 20, 240.0, 46.0, 47.0
+_BARS, _WIDTH, _HEIGHT, _BASELINE = 20, 240.0, 46.0, 47.0
 _LEAST_HEIGHT = 1.5
 
 Values = npt.NDArray[np.float64]
@@ -49,7 +49,7 @@ class MetricLine:
 
     @property
     def in_words(self) -> str:
-        """The distribution for whoever does not see it."""
+        """The distribution in words, for people who do not see it."""
         return "; ".join(bar.title for bar in self.bars if bar.count)
 
 
@@ -104,5 +104,5 @@ def bars(values: Values, low: float, high: float) -> list[Bar]:
         # One row among thousands is still to be seen.
         height = max(_HEIGHT * count / most, _LEAST_HEIGHT) if count else 0.0
         title = f"{count:,} from {edges[place]:.4g} to {edges[place + 1]:.4g}"
-        result.append(Bar(count, title, place * width + 0.5, round(_FLOOR - height, 2), width - 1, round(height, 2)))
+        result.append(Bar(count, title, place * width + 0.5, round(_BASELINE - height, 2), width - 1, round(height, 2)))
     return result

@@ -128,7 +128,7 @@ def _serving(chosen: CollectorSettings, shared: Collector, kafka: KafkaReader | 
 
 
 def _guarded(app: ASGIApp, http: HttpSettings) -> ASGIApp:
-    """Without a token, whom a browser takes us for is all that keeps web pages out; no page knows the token."""
+    """Check the host name where there is no token: nothing else keeps out requests that web pages send."""
     if http.token is not None:
         return app
     return KnownHosts(app, parse_address(http.listen)[0], http.hosts, "collector.http.hosts")
@@ -146,7 +146,7 @@ def _in_a_thread(
 
     with ThreadPoolExecutor(1, name) as pool:
         running = pool.submit(prepared)
-        running.add_done_callback(partial(_tell_failure, name, part))
+        running.add_done_callback(partial(_report_failure, name, part))
         try:
             yield
         finally:
@@ -154,7 +154,7 @@ def _in_a_thread(
         running.result()
 
 
-def _tell_failure(name: str, part: Part, ended: Future[None]) -> None:
+def _report_failure(name: str, part: Part, ended: Future[None]) -> None:
     if (error := ended.exception()) is not None:
         part.note(name, error)
         log_failure(

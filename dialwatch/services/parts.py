@@ -33,8 +33,8 @@ _PROBE_SECONDS = 10.0
 _RETRY_SECONDS = 5.0
 """After the first row that the lake did not take; each wait is twice the one before, up to the usual one."""
 _END_SECONDS = 10.0
-_FOR_GOOD = frozenset({"NoCredentialsError", "PartialCredentialsError"})
-"""Errors of the S3 client that no waiting mends: it looked everywhere. By name, as its import takes long."""
+_PERMANENT = frozenset({"NoCredentialsError", "PartialCredentialsError"})
+"""Errors of the S3 client that waiting does not fix: it has looked everywhere. By name, as its import takes long."""
 
 
 class Part:
@@ -52,13 +52,13 @@ class Part:
         self._since = clock()
         self._lock = threading.Lock()
         self._failing: dict[str, str] = {}
-        self._looks: dict[str, Callable[[], Problem]] = {}
+        self._probes: dict[str, Callable[[], Problem]] = {}
         self._last_success: datetime | None = None
         self._last_error: datetime | None = None
         self._error: str | None = None
 
     def note(self, step: str, problem: Problem) -> None:
-        """Take down how a try of a step went."""
+        """Record the outcome of a step: its problem, or None where it went well."""
         with self._lock:
             if problem is None:
                 self._failing.pop(step, None)
@@ -69,12 +69,12 @@ class Part:
             self._failing[step] = text
             self._last_error, self._error = self._clock(), text
 
-    def watch(self, step: str, look: Callable[[], Problem]) -> None:
-        """Have `look` asked how a step is whenever somebody asks for the part; it must not wait for the lake."""
-        self._looks[step] = look
+    def watch(self, step: str, probe: Callable[[], Problem]) -> None:
+        """Have `probe` called for the state of a step at every heartbeat; it must not wait for the lake."""
+        self._probes[step] = probe
 
     def watching(self, step: str, run: Callable[[], Problem]) -> Callable[[], Problem]:
-        """Give a function that runs the step, takes down the problem that it gives or raises, and does so too."""
+        """Give a function that runs the step, records the problem that it returns or raises, and passes it on."""
 
         def watched() -> Problem:
             try:
@@ -89,8 +89,8 @@ class Part:
 
     def heartbeat(self, state: ServiceState | None = None) -> Heartbeat:
         """Say how the part is now; `state` where it is known."""
-        for step, look in list(self._looks.items()):
-            self.note(step, look())
+        for step, probe in list(self._probes.items()):
+            self.note(step, probe())
         with self._lock:
             found = ServiceState.FAILING if self._failing else ServiceState.RUNNING
             error = next(iter(self._failing.values()), self._error)
@@ -131,15 +131,15 @@ class ProcessParts:
     def running(self) -> Iterator[None]:
         """See whether the lake can be written, and write heartbeats while the block runs.
 
-        Goes on without an answer after some seconds, and where the lake is away or refuses. Raises what no waiting
-        mends: a client of the store that has no credentials. Parts of a block that ends with an error have failed, and
-        were not stopped.
+        Waits some seconds for the first write, then goes on, as it does where the lake is away or refuses. Raises an
+        error that waiting does not fix: a client of the store without credentials. Where the block ends with an error,
+        its parts have failed, and were not stopped.
         """
         thread = threading.Thread(target=self._run, name="heartbeats", daemon=True)
         thread.start()
         try:
             self._has_tried.wait(_PROBE_SECONDS)
-            if type(self._problem).__name__ in _FOR_GOOD and self._problem is not None:
+            if type(self._problem).__name__ in _PERMANENT and self._problem is not None:
                 raise self._problem
             yield
         except Exception as error:

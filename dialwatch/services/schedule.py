@@ -21,11 +21,11 @@ class Schedule:
     """Runs `run_pass` in a thread of its own, at once and then every `every` seconds.
 
     A pass that is still running when the next is due is not started twice, and passes that were missed are made up
-    by one. A pass that raises is logged, as one of `of`. After one that raises, or gives words for what went wrong, the
-    next one comes in `retry` seconds, then in twice as many, if that is sooner. Where the clock of the machine is set,
-    forward or back, passes go on as before. Works as a context manager.
+    by one. A pass that raises is logged, with `of` as the name of its owner. After one that raises, or returns a text
+    that says what went wrong, the next one comes in `retry` seconds, then in twice as many, if that is sooner. Where
+    the clock of the machine is set, forward or back, passes go on as before. Works as a context manager.
 
-    No pass begins once `stop` is set, by `stop()` or by another: it is for a pass to look at, so that it ends early.
+    No pass begins once `stop` is set, by `stop()` or by another: a pass may read it, to end early.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Schedule:
         self._every = every
         self._backoff = Backoff(retry, every)
         self._stop = stop or threading.Event()
-        self._scheduler = _SteadyScheduler()
+        self._scheduler = _ClockStepScheduler()
         self._job = self._scheduler.add_job(
             self._run,
             "interval",
@@ -88,8 +88,8 @@ class Schedule:
             self._job.modify(next_run_time=datetime.now(UTC) + timedelta(seconds=wait))
 
 
-class _SteadyScheduler(BackgroundScheduler):  # type: ignore[misc]
-    """Moves the next runs with the wall clock where that was set.
+class _ClockStepScheduler(BackgroundScheduler):  # type: ignore[misc]
+    """Scheduler that moves the next runs by as much as the wall clock was set.
 
     APScheduler notes the next run as a time of the wall clock. A clock that is set back by an hour would keep it from
     running anything for that hour. Its waits go by the monotonic clock, so it looks in time whether the clock was set.

@@ -1,4 +1,4 @@
-"""Background thread that looks after the lake's tables every so often, while `dialwatch up` runs."""
+"""Background thread that maintains the lake's tables at a fixed interval, while `dialwatch up` runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 def maintaining(
     settings: LakeMaintenanceSettings, lake: Lake, stop: threading.Event | None = None, part: Part | None = None
 ) -> Iterator[None]:
-    """Look after the tables in a thread of its own, every so often, until the block ends or `stop` is set.
+    """Maintain the tables in a thread of its own, at a fixed interval, until the block ends or `stop` is set.
 
     `part` notes how it goes.
     """
@@ -28,10 +28,10 @@ def maintaining(
         yield
         return
 
-    def look_after() -> str | None:
+    def maintain_tables() -> str | None:
         failures = maintain(lake, settings, datetime.now(UTC), stop.is_set).failures
         return f"{len(failures)} tables were not looked after" if failures else None
 
-    with Schedule(part.watching("pass", look_after), settings.every, stop, of="the upkeep"):
+    with Schedule(part.watching("pass", maintain_tables), settings.every, stop, of="the upkeep"):
         logger.info("looking after the tables every %g s", settings.every)
         yield

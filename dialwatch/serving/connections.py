@@ -14,18 +14,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 10.0
-"""The head of a request must come within so long after the connection was made, or the head begun."""
+"""Time limit for the head of a request, from the connection, or from the head's first byte."""
 READING_SECONDS = 60.0
-"""A client that takes nothing of its answer for so long is gone."""
+"""Time limit for a client that reads nothing of its answer."""
 MOST_CONNECTIONS = 500
-"""Each takes a file of the process, which the lake needs too."""
+"""Each takes a file descriptor of the process, and the lake needs these too."""
 _DRAIN_SECONDS = 5.0
 
 
-class PromptProtocol(H11Protocol):
-    """HTTP/1.1 with an end to waiting: for the head of a request, and for a client that does not read its answer.
+class TimeLimitedProtocol(H11Protocol):
+    """HTTP/1.1 with time limits for the head of a request and for a client that does not read its answer.
 
-    The body of a request is the application's to wait for.
+    The application itself waits for the body of a request.
     """
 
     _head: asyncio.TimerHandle | None = None
@@ -78,9 +78,11 @@ class PromptProtocol(H11Protocol):
             self._reading = None
 
 
-class Lingering:
-    """Read on, for a while, what the client still sends when it is answered: a connection that is closed with unread
-    data is reset, and the client then loses the answer, such as that its body is too large.
+class LingeringClose:
+    """Reads, for a while, what the client still sends after its answer.
+
+    A connection that is closed with unread data is reset, and the client then loses the answer, such as that its body
+    is too large.
     """
 
     def __init__(self, app: ASGIApp) -> None:

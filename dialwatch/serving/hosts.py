@@ -35,10 +35,10 @@ def is_own_name(host: str) -> bool:
 
 
 class KnownHosts:
-    """Refuse requests under a name that is neither our own nor given, and those that pages of other sites send.
+    """Refuses requests to a host name that is neither this server's nor in `hosts`, and those of other sites' pages.
 
-    `listen` is the host that the server listens on, `setting` where `hosts` are given. What the machine calls itself is
-    our own too.
+    `listen` is the host that the server listens on, `setting` the key of the configuration that has the `hosts`. The
+    machine's own host name is the server's too.
     """
 
     def __init__(self, app: ASGIApp, listen: str, hosts: Collection[str], setting: str) -> None:

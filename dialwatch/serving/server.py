@@ -11,7 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from dialwatch.serving.addresses import parse_address
-from dialwatch.serving.connections import Lingering, PromptProtocol
+from dialwatch.serving.connections import LingeringClose, TimeLimitedProtocol
 
 _START_SECONDS = 30.0
 
@@ -29,8 +29,8 @@ class BackgroundServer:
         shown = f"[{host}]" if ":" in host else host or "127.0.0.1"
         self.url = f"http://{shown}:{self._socket.getsockname()[1]}"
         config = uvicorn.Config(
-            Lingering(app),
-            http=PromptProtocol,
+            LingeringClose(app),
+            http=TimeLimitedProtocol,
             ws="none",
             log_level="warning",
             access_log=False,

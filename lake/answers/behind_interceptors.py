@@ -1,4 +1,4 @@
-"""Owners of calls to a model behind an interceptor, found by trace, path and time: Core logs no span of that hop."""
+"""Parents of calls to a model behind an interceptor, found by trace, path and time: Core logs no span of that hop."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 Key = TypeVar("Key")
 
 LONGEST_CALL = timedelta(hours=1)
-"""So long before its child a call may have begun."""
+"""The most by which a call may begin before its child."""
 CLOCKS_DIFFER = timedelta(minutes=5)
-"""So much the clocks of two Cores may differ, where the log does not say when a call ended."""
+"""The most by which the clocks of two Cores may differ, where the log does not say when a call ended."""
 SLACK = timedelta(seconds=1)
-"""So much they may differ where it does."""
+"""The most by which they may differ where it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +39,23 @@ class TracedCall:
         return cls(row["trace_id"], at, row["execution_path"], ended_at)
 
 
-def owners(children: Sequence[TracedCall], calls: Mapping[Key, TracedCall]) -> Iterator[tuple[int, Key]]:
-    """Give the place of each child that one call alone can have made, with the key of that call.
+def parents_of(children: Sequence[TracedCall], calls: Mapping[Key, TracedCall]) -> Iterator[tuple[int, Key]]:
+    """Give the place of each child that exactly one call can have made, with the key of that call.
 
-    `calls` are all calls of the deployment that the children name as their parent. A call can have made a child of its
-    trace that began before the call ended, up to an hour after it began, and whose path begins with its own. Where two
-    can have, neither gets it. Nor does the only one where it began after the child, or ended before the child began or
-    ended: the parent is then not among the calls. Where the log does not say when a call ended, the hour is its only
-    bound: the time of its row is by another clock, which may be off by as much.
+    `calls` are all calls of the deployment that the children name as their parent. A call can have made a child if both
+    are of one trace, the child began before the call ended and at most an hour after the call began, and the child's
+    path begins with the call's path. Where two calls can have made a child, it gets no parent. It gets none either
+    where the only candidate began after the child, or ended before the child began or ended: the parent is then not
+    among the calls. Where the log does not say when a call ended, the hour is the only bound: the time of its row comes
+    from another clock, which may be wrong by as much.
     """
     of_trace: dict[str, list[tuple[Key, TracedCall]]] = {}
     for key, call in calls.items():
         of_trace.setdefault(call.trace_id, []).append((key, call))
     for number, child in enumerate(children):
-        able = [(key, call) for key, call in of_trace.get(child.trace_id, ()) if _can_have_made(call, child)]
-        if len(able) == 1 and _spans(able[0][1], child):
-            yield number, able[0][0]
+        candidates = [(key, call) for key, call in of_trace.get(child.trace_id, ()) if _can_have_made(call, child)]
+        if len(candidates) == 1 and _contains(candidates[0][1], child):
+            yield number, candidates[0][0]
 
 
 def _can_have_made(call: TracedCall, child: TracedCall) -> bool:
@@ -66,7 +67,7 @@ def _can_have_made(call: TracedCall, child: TracedCall) -> bool:
     return call.path is None or child.path is None or child.path[: len(call.path)] == call.path
 
 
-def _spans(call: TracedCall, child: TracedCall) -> bool:
+def _contains(call: TracedCall, child: TracedCall) -> bool:
     """Whether the child began and ended within the call, as far as the log says."""
     if call.requested_at > child.requested_at:
         return False

@@ -27,7 +27,7 @@ _TOOK_ANY_QUESTION = frozenset({"sentences/1"})
 class Case:
     """A question with a reference answer and the facts that it is based on.
 
-    `took_any_question` says that a version made it that took a follow-up for a question like any other.
+    `took_any_question`: an earlier version made it, which treated a follow-up like any other question.
     """
 
     case_id: str
@@ -50,7 +50,7 @@ class _Source:
 
 
 class ComparableAnswer(Protocol):
-    """What must be known of an answer to find the case that it is compared with."""
+    """Fields of an answer that are needed to find the case that it is compared with."""
 
     @property
     def case_question(self) -> str | None:
@@ -82,7 +82,7 @@ class CaseBook:
     Same question means the same text byte for byte about the same set of documents, which is how aidial-rag-eval
     joins too: "Summarise it" about two documents are two questions. An answer to a question that is not the first of
     its conversation takes part by its standalone question, and without one not at all. Of several cases an accepted one
-    comes first, then the surest.
+    comes first, then the most confident.
     """
 
     def __init__(self, cases: Iterable[Case], logs: Table) -> None:
@@ -127,7 +127,7 @@ class CaseBook:
 
         A case without a known source is earlier than any answer.
         """
-        candidates = [(answer, about) for answer in some if (about := self._about(answer))]
+        candidates = [(answer, about) for answer in some if (about := self._matching(answer))]
         sources = self._sources_of({case.source_response_id for _, about in candidates for case in about})
         return [(answer, case) for answer, about in candidates if (case := _first_earlier(answer, about, sources))]
 
@@ -138,7 +138,7 @@ class CaseBook:
             found[case.question, case.documents].append(case)
         return dict(found)
 
-    def _about(self, answer: ComparableAnswer) -> Sequence[Case]:
+    def _matching(self, answer: ComparableAnswer) -> Sequence[Case]:
         """Give the cases with the answer's question that were not made from the answer itself, best first."""
         if answer.case_question is None or not self._read:
             return ()

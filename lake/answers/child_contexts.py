@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake.answers.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, TracedCall, owners
+from lake.answers.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, TracedCall, parents_of
 from lake.schemas import PARSED_LOGS
 from lake.table_spec import TIMESTAMP
 from lake.tables.lake import Lake
@@ -25,10 +25,10 @@ Span = tuple[str, str]
 
 _HOUR = timedelta(hours=1)
 _MOST_ROWS = 1_000_000
-"""So many children are remembered, of the days that were asked for last; about 100 MB."""
+"""The most children that are kept in memory, of the days that were asked for last; about 100 MB."""
 _NAMES = pa.dictionary(pa.int32(), pa.string())
 _INDEX_COLUMNS = ("event_id", "trace_id", "parent_span_id", "requested_at", "parent_deployment")
-_LOST_COLUMNS = ("event_id", "execution_path", "duration_ms", "ingested_at")
+_ORPHAN_COLUMNS = ("event_id", "execution_path", "duration_ms", "ingested_at")
 _IS_CHILD = (
     (ds.field("contexts_origin") == ContextsOrigin.PROMPT)
     & ds.field("trace_id").is_valid()
@@ -40,22 +40,22 @@ _IS_CHILD = (
 class _Index:
     """Children of all deployments that were called in whole hours, without their contexts.
 
-    `lost` has the details by which those find their parent whose parent span no call has; None until it is needed.
+    `orphans` has the details by which those find their parent whose parent span no call has; None until it is needed.
     """
 
     since: datetime
     until: datetime
     rows: pa.Table
-    lost: pa.Table | None = None
+    orphans: pa.Table | None = None
 
 
 class ChildContexts:
     """Finds the contexts in the prompts of the calls that other calls made, in all deployments' tables.
 
-    It looks at each table once and remembers the ids of the days that it was asked for, until `forget()`.
+    It opens each table once and keeps the ids of the days that it was asked for, until `forget()`.
 
-    With `wait`, a call to a model behind an interceptor has a parent only once its row is so old by the `clock`: until
-    then the row of another call that can have made it may come.
+    With `wait`, a call to a model behind an interceptor gets a parent only once its row is that old by the `clock`:
+    until then the row of another possible parent may still come.
     """
 
     def __init__(
@@ -67,13 +67,13 @@ class ChildContexts:
         self._lake = lake
         self._wait = wait
         self._clock = clock
-        self._looked_at = clock()
+        self._opened_at = clock()
         self._tables: dict[str | None, Table] = {}
         self._datasets: dict[str | None, ds.Dataset] = {}
         self._indexes: dict[date, _Index] = {}
 
     def forget(self) -> None:
-        """Look at the tables again when next asked: what came since is not known."""
+        """Open the tables again when next asked, to see rows that came since."""
         self._datasets.clear()
         self._indexes.clear()
 
@@ -81,8 +81,8 @@ class ChildContexts:
         """Give the contexts in the prompt of the last child of each of these calls, of those that have one.
 
         `calls` maps each call to when it was requested; a child is looked for up to an hour later. `deployment` is
-        whose calls these are: where none is the parent of a call to a model behind an interceptor by its span, which
-        is that of a hop that Core does not log, the only one of its trace that can have made it is its parent.
+        the one whose calls these are. With it, calls to a model behind an interceptor are found too: their parent span
+        is that of a hop that Core does not log, so their parent is the only call of the trace that can have made them.
         """
         by_day: dict[date, dict[Span, datetime]] = defaultdict(dict)
         for span, at in calls.items():
@@ -128,39 +128,40 @@ class ChildContexts:
         children: Sequence[dict[str, Any]],
     ) -> dict[Span, dict[str, Any]]:
         """Give the last of these children, in their order, of each call that alone can have made it."""
-        if index.lost is None:
-            index.lost = self._lost(index)
+        if index.orphans is None:
+            index.orphans = self._orphans(index)
         ids = pa.array([child["event_id"] for child in children], pa.string())
-        details = {row["event_id"]: row for row in index.lost.filter(pc.is_in(index.lost["event_id"], ids)).to_pylist()}
+        known = index.orphans.filter(pc.is_in(index.orphans["event_id"], ids)).to_pylist()
+        details = {row["event_id"]: row for row in known}
         both = [child | details[child["event_id"]] for child in children if child["event_id"] in details]
-        lost = [child for child in both
-                if not _is_direct(child["execution_path"], deployment) and self._has_waited(child)]  # fmt: skip
-        if not lost:
+        orphans = [child for child in both
+                   if not _is_direct(child["execution_path"], deployment) and self._has_waited(child)]  # fmt: skip
+        if not orphans:
             return {}
-        traces = sorted({child["trace_id"] for child in lost})
-        where = _between(lost[0]["requested_at"] - LONGEST_CALL, lost[-1]["requested_at"] + CLOCKS_DIFFER)
+        traces = sorted({child["trace_id"] for child in orphans})
+        where = _between(orphans[0]["requested_at"] - LONGEST_CALL, orphans[-1]["requested_at"] + CLOCKS_DIFFER)
         where &= ds.field("trace_id").isin(traces)
         columns = ["trace_id", "span_id", "requested_at", "duration_ms", "execution_path"]
         rows = self._rows(columns, where, [deployment]).to_pylist()
-        # The tables may have been looked at before the rows of these calls were there.
+        # The tables may have been opened before the rows of these calls were there.
         made = {span: TracedCall(span[0], at) for span, at in calls.items()}
         made |= {(row["trace_id"], row["span_id"]): TracedCall.of(row) for row in rows}
-        return {span: lost[number] for number, span in owners([TracedCall.of(child) for child in lost], made)}
+        return {span: orphans[number] for number, span in parents_of([TracedCall.of(child) for child in orphans], made)}
 
     def _has_waited(self, child: Mapping[str, Any]) -> bool:
         written = child["ingested_at"]
-        return not self._wait or written is None or written <= self._looked_at - self._wait
+        return not self._wait or written is None or written <= self._opened_at - self._wait
 
-    def _lost(self, index: _Index) -> pa.Table:
-        """Give `_LOST_COLUMNS` of the children that name a parent, but whose parent span no call has."""
+    def _orphans(self, index: _Index) -> pa.Table:
+        """Give `_ORPHAN_COLUMNS` of the children that name a parent, but whose parent span no call has."""
         rows = index.rows.filter(pc.is_valid(index.rows["parent_deployment"]))
         window = _between(index.since - LONGEST_CALL, index.until + CLOCKS_DIFFER)
         spans = ds.field("span_id").isin(pc.unique(rows["parent_span_id"]))
         logged = self._rows(["trace_id", "span_id"], window & spans)
         is_logged = pc.is_in(_joined(rows, "parent_span_id"), _joined(logged, "span_id").combine_chunks())
-        lost = rows.filter(pc.invert(is_logged))
-        events = ds.field("event_id").isin(lost["event_id"].combine_chunks())
-        return self._rows(_LOST_COLUMNS, window & events, pc.unique(lost["deployment"]).to_pylist())
+        orphans = rows.filter(pc.invert(is_logged))
+        events = ds.field("event_id").isin(orphans["event_id"].combine_chunks())
+        return self._rows(_ORPHAN_COLUMNS, window & events, pc.unique(orphans["deployment"]).to_pylist())
 
     def _children(self, day: date, since: datetime, until: datetime) -> _Index:
         index = self._indexes.pop(day, None)
@@ -186,7 +187,7 @@ class ChildContexts:
         try:
             return pa.concat_tables(self._read_each(columns, where, deployments))
         except (OSError, TableError):
-            # A table was made anew or its files replaced since it was looked at: open all of them again.
+            # A table was removed and created again, or its files were replaced, since it was opened: open all again.
             self._tables.clear()
             self._datasets.clear()
             return pa.concat_tables(self._read_each(columns, where, deployments))
@@ -199,7 +200,7 @@ class ChildContexts:
                   for name in (*columns, "deployment")]  # fmt: skip
         yield pa.schema(fields).empty_table()
         if not self._datasets:
-            self._looked_at = self._clock()
+            self._opened_at = self._clock()
             self._datasets = {deployment: self._table(deployment).dataset() for deployment in self._lake.deployments()}
         for deployment, dataset in self._datasets.items():
             if deployments is None or deployment in deployments:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OTHER_CASES = "other_cases"
-"""Column of `ground_truth_frame`: the cases with the same question and documents that are less sure than its row."""
+"""Column of `ground_truth_frame`: the cases with the same question and documents whose confidence is lower."""
 
 _READ = (
     "event_id", "kind", "is_entry", "status", "error", "finish_reason", "response_id", "response_ids", "requested_at",
@@ -81,7 +81,7 @@ def ground_truth_frame(lake: Lake, deployment: str, status: Sequence[str] = USAB
       out: it would find them in every chunk.
     - `case_id`, and `source_response_id` of the answer that the case was made of.
     - `other_cases`: the same four of the question's other cases. The row is that of the best one, accepted before
-      proposed and then the surest. aidial-rag-eval breaks where a question has several rows.
+      proposed, then the highest confidence first. aidial-rag-eval breaks where a question has several rows.
     """
     cases = CaseBook.read(lake.table(GROUND_TRUTH, deployment), lake.table(PARSED_LOGS, deployment), status).cases
     groups: dict[tuple[str, frozenset[str]], list[Case]] = defaultdict(list)

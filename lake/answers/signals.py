@@ -24,7 +24,7 @@ Signals: TypeAlias = "pd.DataFrame | pa.Table | Iterable[Mapping[str, Any]]"
 
 
 @dataclass(frozen=True, slots=True)
-class _Opinion:
+class _Signal:
     signal_id: str
     at: tuple[bool, Any]
     signal: str
@@ -43,28 +43,28 @@ def fold_signals(signals: Signals) -> float | None:
 
     1. A signal without a value or a confidence above 0 says nothing and is left out.
     2. Of each person's explicit signals only the latest counts. All that give no user are one person.
-    3. Of each person's implicit signals the surest of each kind counts, and none that is not later than the
-       explicit one of the same person: who rates has said what they think.
+    3. Of each person's implicit signals the most confident of each kind counts, if it is later than the explicit
+       one of the same person: who rates has said what they think.
     4. With w = 3 for an explicit signal and 1 for an implicit one, c the confidence and v the value, the result is
        sum(w c v) / sum(w c), times the largest c.
 
     None where nothing is left. The order of the rows is of no importance.
     """
-    counted = _counted([opinion for row in _rows(signals) if (opinion := _opinion(row)) is not None])
+    counted = _counted([one for row in _rows(signals) if (one := _usable(row)) is not None])
     if not counted:
         return None
-    mean = sum(opinion.weight * opinion.value for opinion in counted) / sum(opinion.weight for opinion in counted)
-    return max(-1.0, min(1.0, mean * max(opinion.confidence for opinion in counted)))
+    mean = sum(one.weight * one.value for one in counted) / sum(one.weight for one in counted)
+    return max(-1.0, min(1.0, mean * max(one.confidence for one in counted)))
 
 
-def _counted(opinions: list[_Opinion]) -> list[_Opinion]:
-    ordered = sorted(opinions, key=lambda opinion: (opinion.at, opinion.signal_id))
-    ratings = {opinion.user_id: opinion for opinion in ordered if opinion.explicit}
-    by_surety = sorted(ordered, key=lambda opinion: (opinion.confidence, opinion.at, opinion.signal_id))
+def _counted(signals: list[_Signal]) -> list[_Signal]:
+    ordered = sorted(signals, key=lambda one: (one.at, one.signal_id))
+    ratings = {one.user_id: one for one in ordered if one.explicit}
+    by_confidence = sorted(ordered, key=lambda one: (one.confidence, one.at, one.signal_id))
     signs = {
-        (opinion.user_id, opinion.signal): opinion
-        for opinion in by_surety
-        if not opinion.explicit and (opinion.user_id not in ratings or opinion.at > ratings[opinion.user_id].at)
+        (one.user_id, one.signal): one
+        for one in by_confidence
+        if not one.explicit and (one.user_id not in ratings or one.at > ratings[one.user_id].at)
     }
     return [*ratings.values(), *signs.values()]
 
@@ -76,12 +76,12 @@ def _rows(signals: Signals) -> Iterable[Mapping[str, Any]]:
     return cast("Iterable[Mapping[str, Any]]", signals.to_pylist() if isinstance(signals, pa.Table) else signals)
 
 
-def _opinion(row: Mapping[str, Any]) -> _Opinion | None:
+def _usable(row: Mapping[str, Any]) -> _Signal | None:
     value, confidence = row["value"], row["confidence"]
     # Written so that NaN fails too.
     if value is None or confidence is None or not (-1 <= value <= 1 and 0 < confidence <= 1):
         return None
-    return _Opinion(
+    return _Signal(
         signal_id=row["signal_id"] or "",
         at=_time(row["signaled_at"]),
         signal=row["signal"] or "",

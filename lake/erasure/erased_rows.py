@@ -1,4 +1,4 @@
-"""Rules of an erasure by table: which rows go, and what is taken out of those that stay."""
+"""Rules of an erasure by table: rows that are erased, and texts that are taken out of rows that stay."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from lake.erasure.erasure_scope import ErasureScope, is_in
 from lake.root_tables import REJECTED, RELEASES, SILENCES
 from lake.schemas import ALERTS, ANCHORS, GROUND_TRUTH, REPLAYS, SCORES, USER_SIGNALS
 
-Mend = Callable[[str, ErasureScope, frozenset[str]], str | None]
+Rewrite = Callable[[str, ErasureScope, frozenset[str]], str | None]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Which rows of a table go, and what texts of the others become, by their columns."""
+    """Rows of a table that are erased, and by column how texts of the other rows are rewritten."""
 
     columns: tuple[str, ...]
-    """What must be read to decide, those to mend among them."""
-    goes: Callable[[pa.RecordBatch, ErasureScope, frozenset[str]], pa.Array]
-    mend: Mapping[str, Mend] = field(default_factory=dict)
+    """Columns that must be read to decide, with those to rewrite."""
+    is_erased: Callable[[pa.RecordBatch, ErasureScope, frozenset[str]], pa.Array]
+    rewrite: Mapping[str, Rewrite] = field(default_factory=dict)
 
 
 def _any(*masks: pa.Array) -> pa.Array:
@@ -34,40 +34,40 @@ def _any(*masks: pa.Array) -> pa.Array:
     return found
 
 
-def _signal_goes(batch: pa.RecordBatch, mine: ErasureScope, _: frozenset[str]) -> pa.Array:
-    own_chat = is_in(batch["chat_id"], mine.chats)
-    if mine.subject.response:
+def _is_erased_signal(batch: pa.RecordBatch, scope: ErasureScope, _: frozenset[str]) -> pa.Array:
+    own_chat = is_in(batch["chat_id"], scope.chats)
+    if scope.subject.response:
         own_chat = pc.and_(own_chat, False)
-    elif mine.subject.user:
+    elif scope.subject.user:
         own_chat = pc.and_(own_chat, pc.is_null(batch["user_id"]))
-    given = is_in(batch["user_id"], {mine.subject.user} if mine.subject.user else ())
-    about = is_in(batch["response_id"], mine.response_ids)
-    return _any(own_chat, given, about, is_in(batch["signal_id"], mine.event_ids))
+    given = is_in(batch["user_id"], {scope.subject.user} if scope.subject.user else ())
+    about = is_in(batch["response_id"], scope.response_ids)
+    return _any(own_chat, given, about, is_in(batch["signal_id"], scope.event_ids))
 
 
-def _score_goes(batch: pa.RecordBatch, mine: ErasureScope, _: frozenset[str]) -> pa.Array:
-    chat = is_in(batch["chat_id"], {mine.subject.chat} if mine.subject.chat else ())
-    return _any(is_in(batch["event_id"], mine.event_ids), is_in(batch["response_id"], mine.response_ids), chat)
+def _is_erased_score(batch: pa.RecordBatch, scope: ErasureScope, _: frozenset[str]) -> pa.Array:
+    chat = is_in(batch["chat_id"], {scope.subject.chat} if scope.subject.chat else ())
+    return _any(is_in(batch["event_id"], scope.event_ids), is_in(batch["response_id"], scope.response_ids), chat)
 
 
-def _mend_score(details: str, _: ErasureScope, cases: frozenset[str]) -> str | None:
+def _rewrite_score(details: str, _: ErasureScope, cases: frozenset[str]) -> str | None:
     # The value stays: it says how good an answer of somebody else was.
     members = _object(details)
     return None if members.get("case_id") in cases else details
 
 
-def _mend_alert(details: str, mine: ErasureScope, _: frozenset[str]) -> str | None:
+def _rewrite_alert(details: str, scope: ErasureScope, _: frozenset[str]) -> str | None:
     members = _object(details)
     worst = members.get("worst") or []
-    left = [one for one in worst if one.get("response_id") not in mine.response_ids]
+    left = [one for one in worst if one.get("response_id") not in scope.response_ids]
     return details if len(left) == len(worst) else json.dumps(members | {"worst": left})
 
 
-def _mend_words(text: str, mine: ErasureScope, _: frozenset[str]) -> str | None:
-    return None if mine.in_lines.occur_in(text.encode()) else text
+def _rewrite_comment(text: str, scope: ErasureScope, _: frozenset[str]) -> str | None:
+    return None if scope.in_lines.occur_in(text.encode()) else text
 
 
-def _none_goes(batch: pa.RecordBatch, _: ErasureScope, __: frozenset[str]) -> pa.Array:
+def _is_never_erased(batch: pa.RecordBatch, _: ErasureScope, __: frozenset[str]) -> pa.Array:
     return pa.array([False] * batch.num_rows, pa.bool_())
 
 
@@ -79,29 +79,31 @@ def _object(details: str) -> dict[str, Any]:
     return members if isinstance(members, dict) else {}
 
 
-def _rejected_goes(batch: pa.RecordBatch, mine: ErasureScope, _: frozenset[str]) -> pa.Array:
+def _is_erased_rejected(batch: pa.RecordBatch, scope: ErasureScope, _: frozenset[str]) -> pa.Array:
     rows = zip(batch["raw"].to_pylist(), batch["message"].to_pylist(), strict=True)
-    says = [mine.in_lines.occur_in(raw or b"") or mine.in_lines.occur_in((text or "").encode()) for raw, text in rows]
+    says = [scope.in_lines.occur_in(raw or b"") or scope.in_lines.occur_in((text or "").encode()) for raw, text in rows]
     return pa.array(says, pa.bool_())
 
 
 def of_calls(event_ids: frozenset[str]) -> Rule:
-    """Give the rule of `parsed_logs` by which just these calls go."""
+    """Give the rule of `parsed_logs` that erases just these calls."""
     return Rule(("event_id",), lambda batch, _, __: is_in(batch["event_id"], event_ids))
 
 
 RULES: dict[str, Rule] = {
-    USER_SIGNALS.name: Rule(("signal_id", "response_id", "chat_id", "user_id"), _signal_goes),
-    SCORES.name: Rule(("event_id", "response_id", "chat_id", "details"), _score_goes, {"details": _mend_score}),
-    ANCHORS.name: Rule(("event_id", "response_id", "chat_id"), _score_goes),
+    USER_SIGNALS.name: Rule(("signal_id", "response_id", "chat_id", "user_id"), _is_erased_signal),
+    SCORES.name: Rule(("event_id", "response_id", "chat_id", "details"), _is_erased_score, {"details": _rewrite_score}),
+    ANCHORS.name: Rule(("event_id", "response_id", "chat_id"), _is_erased_score),
     GROUND_TRUTH.name: Rule(("case_id",), lambda batch, _, cases: is_in(batch["case_id"], cases)),
     REPLAYS.name: Rule(
         ("case_id", "response_id"),
-        lambda batch, mine, cases: _any(is_in(batch["case_id"], cases), is_in(batch["response_id"], mine.response_ids)),
+        lambda batch, scope, cases: _any(
+            is_in(batch["case_id"], cases), is_in(batch["response_id"], scope.response_ids)
+        ),
     ),
-    ALERTS.name: Rule(("details", "reason"), _none_goes, {"details": _mend_alert, "reason": _mend_words}),
-    SILENCES.name: Rule(("comment",), _none_goes, {"comment": _mend_words}),
-    RELEASES.name: Rule(("comment",), _none_goes, {"comment": _mend_words}),
-    REJECTED.name: Rule(("raw", "message"), _rejected_goes),
+    ALERTS.name: Rule(("details", "reason"), _is_never_erased, {"details": _rewrite_alert, "reason": _rewrite_comment}),
+    SILENCES.name: Rule(("comment",), _is_never_erased, {"comment": _rewrite_comment}),
+    RELEASES.name: Rule(("comment",), _is_never_erased, {"comment": _rewrite_comment}),
+    REJECTED.name: Rule(("raw", "message"), _is_erased_rejected),
 }
 """Of every table but `parsed_logs`, by its name."""

@@ -20,7 +20,7 @@ from lake.tables.lake import Lake
 from lake.tables.pass_transaction import BACKFILLS, PASSES, PassTransaction
 from lake.tables.rewriting import batches, replace
 from lake.tables.table import LostRaceError, Table
-from lake.upkeep.cleaning import forget_history
+from lake.upkeep.cleaning import remove_history
 
 _ATTEMPTS = 20
 _MADE_OF_LOGS = (USER_SIGNALS, SCORES, ANCHORS, REPLAYS, GROUND_TRUTH, ALERTS)
@@ -44,7 +44,7 @@ _CANNOT_KNOW = (
 
 @dataclass(frozen=True)
 class TableReceipt:
-    """What was found in one table and what became of it; `files` counts those that are gone from the store.
+    """Counts of one table: rows erased, rows changed, and `files` that are gone from the store.
 
     `young_files` belong to no version and were written in the last minutes: by a writer that is at work, or was
     refused. Erase again in `WRITER_GRACE`, then these are gone too.
@@ -59,7 +59,7 @@ class TableReceipt:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What an erasure found and did, and what it cannot know."""
+    """Result of an erasure, and what it cannot know."""
 
     subject: Subject
     at: datetime
@@ -81,15 +81,15 @@ class Receipt:
 def erase(lake: Lake, subject: Subject, now: datetime, *, dry_run: bool = False) -> Receipt:
     """Erase every row that holds the subject's words, and all files and log entries that held such a row.
 
-    If this is cut off, run it again: it goes on where it was. The history of every table ends here: a reader that has
-    not read the last minutes finds what is new by `ingested_at`. Positions of sources stay. Raises LostRaceError where
-    a table is rewritten by others all the time.
+    If this is cut off, run it again: it goes on where it stopped. The history of every table ends here: a reader that
+    has not read the last minutes finds what is new by `ingested_at`. Positions of sources stay. Raises LostRaceError
+    where others rewrite a table all the time.
     """
     erasure = _Erasure(lake, find_erasure_scope(lake, subject), dry_run)
     erasure.run()
     done = []
     for deployment, table in _tables(lake, (*_MADE_OF_LOGS, PARSED_LOGS, REJECTED, SILENCES, RELEASES)):
-        gone, young = ([], []) if dry_run else forget_history(table, now)
+        gone, young = ([], []) if dry_run else remove_history(table, now)
         erased, changed = erasure.found.get(table.uri, (0, 0))
         done.append(TableReceipt(_title(deployment, table), erased, changed, len(gone), tuple(young)))
     return Receipt(subject, now, dry_run, tuple(sorted(done, key=lambda one: one.table)))
@@ -111,22 +111,22 @@ def _title(deployment: str | None, table: Table) -> str:
 class _Erasure:
     """Takes the rows out of the tables; `found` counts erased and changed rows by the table's address."""
 
-    def __init__(self, lake: Lake, mine: ErasureScope, dry_run: bool) -> None:
+    def __init__(self, lake: Lake, scope: ErasureScope, dry_run: bool) -> None:
         self.found: dict[str, tuple[int, int]] = {}
         self._lake = lake
-        self._mine = mine
+        self._scope = scope
         self._dry_run = dry_run
         self._cases: frozenset[str] = frozenset()
 
     def run(self) -> None:
-        """Erase what is found through other rows before those, so that the next try finds the rest."""
+        """Erase a row before the rows through which it was found, so that a run that is cut off can be repeated."""
         self._erase_made_of_logs()
         for _, table in _tables(self._lake, [REJECTED, SILENCES, RELEASES]):
             self._erase(table, RULES[table.spec.name])
         called = set()
-        for wave in reversed(self._mine.waves):
+        for event_ids in reversed(self._scope.rounds):
             for deployment, table in _tables(self._lake, [PARSED_LOGS]):
-                if self._erase(table, of_calls(wave)):
+                if self._erase(table, of_calls(event_ids)):
                     called.add(deployment)
         if not self._dry_run:
             # A pass that has read the calls is refused from now on, or has written already what is looked for here.
@@ -136,18 +136,18 @@ class _Erasure:
     def _erase_made_of_logs(self) -> None:
         for _, truth in _tables(self._lake, [GROUND_TRUTH]):
             rows = truth.read(["case_id", "source_response_id"])
-            made = rows.filter(is_in(rows["source_response_id"], self._mine.response_ids))
+            made = rows.filter(is_in(rows["source_response_id"], self._scope.response_ids))
             self._cases |= set(made["case_id"].to_pylist())
         for _, table in _tables(self._lake, _MADE_OF_LOGS):
             self._erase(table, RULES[table.spec.name])
 
     def _refuse_passes(self, called: set[str | None]) -> None:
-        """Move both; where there is no table yet, a pass may be about to make it for calls that are gone."""
+        """Advance both counters, also where there is no table yet: a pass may be about to make it for erased calls."""
         for spec in _MADE_BY_PASSES:
             for deployment in self._lake.deployments():
                 table = self._lake.table(spec, deployment)
                 if deployment in called or table.version() is not None:
-                    _move_passes(table)
+                    _advance_counters(table)
 
     def _erase(self, table: Table, rule: Rule) -> bool:
         """Erase the rows of one table; give whether there were any."""
@@ -155,7 +155,7 @@ class _Erasure:
             delta = table.snapshot()
             if delta is None:
                 return False
-            work = _Work(table, rule, self._mine, self._cases)
+            work = _Work(table, rule, self._scope, self._cases)
             touched = [file for file in live_files(delta) if work.touches(file)]
             if touched and not self._dry_run:
                 try:
@@ -168,7 +168,7 @@ class _Erasure:
         raise _lost(table)
 
 
-def _move_passes(table: Table) -> None:
+def _advance_counters(table: Table) -> None:
     for _ in range(_ATTEMPTS):
         try:
             return PassTransaction(table, counters=(PASSES, BACKFILLS)).append(table.spec.schema.empty_table())
@@ -185,7 +185,7 @@ def _lost(table: Table) -> LostRaceError:
 
 @dataclass
 class _Work:
-    """Looks at the files of one table and gives their rows without the subject's."""
+    """Reads the files of one table and gives their rows without the subject's."""
 
     table: Table
     rule: Rule
@@ -200,28 +200,28 @@ class _Work:
         for batch in scan(self.table.files(), [file], self.table.spec.schema).to_batches(
             columns=list(self.rule.columns)
         ):
-            goes = self._goes(batch)
-            self.erased += pc.sum(goes).as_py() or 0
-            stays = batch.filter(pc.invert(goes))
-            texts, left = self._texts(stays), self._texts(self._mended(stays))
+            is_erased = self._is_erased(batch)
+            self.erased += pc.sum(is_erased).as_py() or 0
+            stays = batch.filter(pc.invert(is_erased))
+            texts, left = self._texts(stays), self._texts(self._rewritten(stays))
             self.changed += sum(old != new for old, new in zip(texts, left, strict=True))
         return self.erased + self.changed > before
 
     def rest(self, files: list[DataFile]) -> Iterator[pa.RecordBatch]:
         """Give what stays."""
         for batch in batches(self.table, files):
-            stays = self._mended(batch.filter(pc.invert(self._goes(batch))))
+            stays = self._rewritten(batch.filter(pc.invert(self._is_erased(batch))))
             if stays.num_rows:
                 yield stays
 
-    def _goes(self, batch: pa.RecordBatch) -> pa.Array:
-        return self.rule.goes(batch, self.scope, self.cases)
+    def _is_erased(self, batch: pa.RecordBatch) -> pa.Array:
+        return self.rule.is_erased(batch, self.scope, self.cases)
 
     def _texts(self, batch: pa.RecordBatch) -> Iterator[tuple[str | None, ...]]:
-        return zip(*(batch[name].to_pylist() for name in self.rule.mend), strict=True)
+        return zip(*(batch[name].to_pylist() for name in self.rule.rewrite), strict=True)
 
-    def _mended(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        for name, mend in self.rule.mend.items():
-            texts = (None if old is None else mend(old, self.scope, self.cases) for old in batch[name].to_pylist())
+    def _rewritten(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        for name, rewrite in self.rule.rewrite.items():
+            texts = (None if old is None else rewrite(old, self.scope, self.cases) for old in batch[name].to_pylist())
             batch = batch.set_column(batch.schema.names.index(name), name, pa.array(texts, pa.string()))
         return batch

@@ -51,8 +51,8 @@ class ErasureScope:
     """Ids of the calls that hold the subject's words, and the words themselves."""
 
     subject: Subject
-    waves: list[frozenset[str]] = field(default_factory=list)
-    """Ids of the calls (`event_id`): first the subject's own, then such as were found through those before."""
+    rounds: list[frozenset[str]] = field(default_factory=list)
+    """Ids of the calls (`event_id`): first the subject's own, then those found through the round before."""
     event_ids: set[str] = field(default_factory=set)
     response_ids: set[str] = field(default_factory=set)
     trace_ids: set[str] = field(default_factory=set)
@@ -78,15 +78,15 @@ def find_erasure_scope(lake: Lake, subject: Subject) -> ErasureScope:
     applications made in these traces, under whatever name; and calls that continue one of these conversations
     elsewhere, if they repeat an answer of it and name nobody else; with them the calls that they made.
     """
-    return _Search(lake, subject).find()
+    return _ScopeSearch(lake, subject).find()
 
 
-class _Search:
+class _ScopeSearch:
     """Finds the scope of one subject's erasure: first by ids, then by texts."""
 
     def __init__(self, lake: Lake, subject: Subject) -> None:
         self._lake = lake
-        self._mine = ErasureScope(
+        self._scope = ErasureScope(
             subject,
             response_ids={subject.response} if subject.response else set(),
             chats={subject.chat} if subject.chat else set(),
@@ -99,36 +99,36 @@ class _Search:
     def find(self) -> ErasureScope:
         own = self._rows(self._is_own)
         self._note_own(own)
-        self._take(own)
-        while self._take(self._rows(self._is_related)):
+        self._add(own)
+        while self._add(self._rows(self._is_related)):
             pass
         self._read_texts()
-        self._take(self._repeating())
-        self._take(self._rows(self._is_of_trace))
-        return self._mine
+        self._add(self._repeating())
+        self._add(self._rows(self._is_of_trace))
+        return self._scope
 
     def _note_own(self, own: Iterable[Row]) -> None:
         for row in own:
             chat, at = row["chat_id"], row["requested_at"]
             self._people |= {row["user_id"]} - {None}
             if chat is not None and at is not None:
-                self._mine.chats.add(chat)
+                self._scope.chats.add(chat)
                 self._since[chat] = min(at, self._since.get(chat, at))
 
-    def _take(self, rows: Iterable[Row]) -> bool:
-        mine = self._mine
-        new = [row for row in rows if row["event_id"] not in mine.event_ids]
+    def _add(self, rows: Iterable[Row]) -> bool:
+        scope = self._scope
+        new = [row for row in rows if row["event_id"] not in scope.event_ids]
         for row in new:
-            mine.event_ids.add(row["event_id"])
-            mine.response_ids.update(one for one in (row["response_id"], *(row["response_ids"] or ())) if one)
-            mine.trace_ids |= {row["trace_id"]} - {None}
+            scope.event_ids.add(row["event_id"])
+            scope.response_ids.update(one for one in (row["response_id"], *(row["response_ids"] or ())) if one)
+            scope.trace_ids |= {row["trace_id"]} - {None}
             self._history_hashes |= {row["history_hash"]} - {None}
         if new:
-            mine.waves.append(frozenset(row["event_id"] for row in new))
+            scope.rounds.append(frozenset(row["event_id"] for row in new))
         return bool(new)
 
     def _is_own(self, batch: pa.RecordBatch) -> pa.Array:
-        subject = self._mine.subject
+        subject = self._scope.subject
         if subject.user:
             return is_in(batch["user_id"], {subject.user})
         if subject.chat:
@@ -137,8 +137,8 @@ class _Search:
                          for row in batch.select(["response_id", "response_ids"]).to_pylist()], pa.bool_())  # fmt: skip
 
     def _is_related(self, batch: pa.RecordBatch) -> pa.Array:
-        in_chat = is_in(batch["chat_id"], self._mine.chats)
-        if self._mine.subject.response:
+        in_chat = is_in(batch["chat_id"], self._scope.chats)
+        if self._scope.subject.response:
             rows = zip(batch["chat_id"].to_pylist(), batch["requested_at"].to_pylist(), strict=True)
             later = [chat in self._since and at is not None and at >= self._since[chat] for chat, at in rows]
             in_chat = pa.array(later, pa.bool_())
@@ -148,28 +148,28 @@ class _Search:
         return pc.and_(self._is_in_own_trace(batch), self._names_no_other(batch))
 
     def _is_in_own_trace(self, batch: pa.RecordBatch) -> pa.Array:
-        return is_in(batch["trace_id"], self._mine.trace_ids)
+        return is_in(batch["trace_id"], self._scope.trace_ids)
 
     def _names_no_other(self, batch: pa.RecordBatch) -> pa.Array:
         return pc.or_(pc.is_null(batch["user_id"]), is_in(batch["user_id"], self._people))
 
     def _read_texts(self) -> None:
-        for batch in self._batches(_TEXT_COLUMNS, _is_one_of(self._mine.event_ids)):
+        for batch in self._batches(_TEXT_COLUMNS, _is_one_of(self._scope.event_ids)):
             for name in _TEXT_COLUMNS:
                 texts = {text for text in batch[name].to_pylist() if text and text.strip()}
-                self._mine.texts |= texts
-                self._mine.answers |= texts if name == "answer" else set()
+                self._scope.texts |= texts
+                self._scope.answers |= texts if name == "answer" else set()
 
     def _repeating(self) -> list[Row]:
         """Give the calls that repeat a text: of the chats, made in the traces, or continuing a conversation."""
-        in_chats = self._rows(lambda batch: is_in(batch["chat_id"], self._mine.chats))
-        in_chats = [row for row in in_chats if row["event_id"] not in self._mine.event_ids]
+        in_chats = self._rows(lambda batch: is_in(batch["chat_id"], self._scope.chats))
+        in_chats = [row for row in in_chats if row["event_id"] not in self._scope.event_ids]
         traces = {row["trace_id"] for row in in_chats} - {None}
         near = in_chats + self._rows(lambda batch: is_in(batch["trace_id"], traces))
         near += [row for row in self._rows(self._is_in_own_trace) if row["is_entry"] is False]
         # The same first question is no sign of the same conversation: many open with it, and hashes say no more.
-        of_texts = self._saying(near, Quotations(self._mine.texts))
-        return of_texts + self._saying(self._continuing(), Quotations(self._mine.answers))
+        of_texts = self._quoting(near, Quotations(self._scope.texts))
+        return of_texts + self._quoting(self._continuing(), Quotations(self._scope.answers))
 
     def _continuing(self) -> list[Row]:
         found: list[Row] = []
@@ -183,9 +183,9 @@ class _Search:
     def _continues(self, batch: pa.RecordBatch, *, hashes: set[str]) -> pa.Array:
         return pc.and_(is_in(batch["parent_history_hash"], hashes), self._names_no_other(batch))
 
-    def _saying(self, rows: Iterable[Row], quotations: Quotations) -> list[Row]:
+    def _quoting(self, rows: Iterable[Row], quotations: Quotations) -> list[Row]:
         """Give those of the rows, none that is taken already, whose bodies hold one of the quotations."""
-        asked = {row["event_id"]: row for row in rows if row["event_id"] not in self._mine.event_ids}
+        asked = {row["event_id"]: row for row in rows if row["event_id"] not in self._scope.event_ids}
         found = set()
         for batch in self._batches(("event_id", *_BODIES), _is_one_of(asked)) if asked else ():
             for row in batch.to_pylist():

@@ -10,7 +10,7 @@ SKEW = timedelta(hours=1)
 """How far the clocks of machines that share a lake may be apart, the time of a commit included."""
 
 _LEAST = timedelta(seconds=1)
-"""Clocks that are corrected bit by bit differ by less for hours; what adds up to more is one step."""
+"""A smaller difference counts only once it has added up: clocks are corrected in small steps all the time."""
 
 
 def age_of(since: timedelta) -> float:
@@ -19,7 +19,7 @@ def age_of(since: timedelta) -> float:
 
 
 class ClockSteps:
-    """By how much the wall clock was set from call to call: it then goes otherwise than the monotonic one."""
+    """Steps of the wall clock: by how much it was set between two calls, as seen from the monotonic clock."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ HEARTBEAT_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """How one run of a part was at one moment: a row of `_services` (see there)."""
+    """State of one run of a part at one moment: a row of `_services` (see there)."""
 
     part: ServicePart
     host: str
@@ -27,7 +27,7 @@ class Heartbeat:
 
     @property
     def run(self) -> tuple[str, str, datetime]:
-        """What names the run: a part that begins again is another one."""
+        """Name of the run: a part that begins again is another run."""
         return self.part, self.host, self.since
 
     def row(self) -> dict[str, Any]:

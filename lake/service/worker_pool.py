@@ -28,7 +28,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 WAITING_EACH: Final = 2
-"""Items of each worker that are taken and whose results are not given yet: enough to keep it busy, few in memory."""
+"""Items of each worker whose results are not given yet: enough to keep it busy, few in memory."""
 
 
 class Engine(Protocol):
@@ -64,7 +64,7 @@ class SameProcess:
         return (task(state, item) for item in items)
 
     def close(self) -> None:
-        """Nothing is under way."""
+        """Do nothing: no work is in progress."""
 
 
 class WorkerPool:

@@ -34,7 +34,7 @@ def folder_name(deployment: str) -> str:
 
 
 def is_cut(folder: str) -> bool:
-    """Whether a folder's name is only a part of its deployment's, which then stands in the table itself."""
+    """Whether a folder's name is only a part of its deployment's name, which then stands in the table itself."""
     return _HASH_MARK in folder
 
 

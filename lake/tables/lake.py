@@ -54,7 +54,7 @@ class Lake:
         return [*sorted(names), *([None] if UNASSIGNED in folders else [])]
 
     def is_empty(self) -> bool:
-        """Whether there is no table at all: nothing was written yet, or what was is elsewhere, as of a lost mount."""
+        """Whether there is no table at all: nothing was written yet, or the lake is not mounted."""
         return not self._folders(self._path)
 
     def _name_of(self, folder: str) -> str | None:

@@ -18,7 +18,7 @@ _FETCHED_WHOLE_BYTES = 1 << 20
 
 
 def are_as_stored(columns: Mapping[str, ds.Expression]) -> bool:
-    """Whether these are columns of the table under their own names, and nothing has to be worked out."""
+    """Whether these are columns of the table under their own names, with nothing to compute."""
     return all(expression.equals(ds.field(name)) for name, expression in columns.items())
 
 

@@ -21,7 +21,7 @@ _S3FS_LIMITS = {"connect_timeout": _CONNECT_SECONDS, "read_timeout": 4, "retries
 
 @dataclass(frozen=True)
 class Storage:
-    """How to reach an S3-like store; what is None comes from the usual AWS_* environment variables.
+    """Access to an S3-like store; what is None comes from the usual AWS_* environment variables.
 
     `endpoint_url` names a store other than AWS, such as `http://minio:9000`.
     """

@@ -12,7 +12,7 @@ from deltalake import exceptions
 from deltalake.exceptions import DeltaError
 
 TableError = DeltaError
-"""What a table cannot do, or its store does not answer or refuses: the errors of deltalake."""
+"""The errors of deltalake: of a table, or of a store that does not answer or refuses."""
 
 _HEAD, _TAIL = 250, 150
 _OF_S3_CLIENTS = frozenset({"botocore", "aiobotocore", "aiohttp"})
@@ -22,7 +22,7 @@ _COLOURS = re.compile("\x1b\\[[0-9;]*m")
 
 
 def is_store_error(error: BaseException) -> bool:
-    """Whether the store, or the way to it, said so: an error of files and networks, of deltalake, of an S3 client."""
+    """Whether an error comes from the store or the way to it: from files, networks, deltalake or an S3 client."""
     if isinstance(error, OSError | TableError):
         return True
     return any(kind.__module__.partition(".")[0] in _OF_S3_CLIENTS for kind in type(error).__mro__)
@@ -37,7 +37,7 @@ def in_one_line(error: BaseException) -> str:
 
 
 def without_rows(error: BaseException) -> str:
-    """The same of a store's error; of any other, whose text may quote what is in rows, the kind alone."""
+    """Give kind and text of a store's error; of any other, whose text may quote rows, the kind alone."""
     return in_one_line(error) if is_store_error(error) else f"{type(error).__name__}; the log of this part says more"
 
 

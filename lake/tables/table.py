@@ -28,23 +28,23 @@ from lake.tables.writing import FAST, FileWriter, NewFile, remove_files, statist
 OVERLAP = SKEW
 """How far back a late reader begins again: as far as the clocks of writers may be apart."""
 
-_ARRIVED = "ingested_at"
+_INGESTED_AT = "ingested_at"
 _READ_ATTEMPTS = 5
 _COMMIT_ATTEMPTS = 3
-"""Of one append: what it met may be no other append for the same `app_id` but a column that the table gained."""
+"""Of one append: its conflict may be with a writer that added a column, and not with one of the same `app_id`."""
 _COMMITS_PER_CHECKPOINT = "20"
-"""A look and a commit read the log from the last checkpoint on; with deltalake's 100 both take twice as long."""
+"""A refresh and a commit read the log from the last checkpoint on; with deltalake's 100 both take twice as long."""
 _APPEND_MARK = "dialwatchAppend"
 _LOCAL_FILES_AT_ONCE, _REMOTE_FILES_AT_ONCE = 1, 16
-"""Of a read: threads wait for a store at the same time, but on a local disk for each other, and are no faster."""
+"""Of a read: threads help where a store is slow to answer; on a local disk they are no faster."""
 
 
 class LostRaceError(RuntimeError):
-    """Another writer has committed for the same `app_id` since this table was last looked at."""
+    """Another writer has committed for the same `app_id` since this handle last read the table."""
 
 
 class TableReplacedError(RuntimeError):
-    """The table was removed and made anew, so that a version of the old one means nothing: read it from None."""
+    """The table was removed and created again, so that a version of the old one means nothing: read it from None."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class Table:
         self._has_looked = False
         self._has_all_columns = False
         self._seen: dict[str, int | None] = {}
-        self._known: dict[str, int | None] = {}
-        self._known_at: int | None = None
+        self._app_versions: dict[str, int | None] = {}
+        self._app_versions_at: int | None = None
 
     def version(self) -> int | None:
         """Latest version of the table; None where there is no table yet."""
@@ -86,7 +86,7 @@ class Table:
         return None if delta is None else int(delta.version())
 
     def seen_version(self) -> int | None:
-        """Version that the last call looked at, without looking again."""
+        """Version that the last call saw, without asking the store again."""
         return None if self._delta is None else int(self._delta.version())
 
     def snapshot(self) -> DeltaTable | None:
@@ -106,21 +106,21 @@ class Table:
         What this gives is what the next `append` builds on: see there.
         """
         delta = self._refresh()
-        looked = {app_id: None if delta is None else self._committed(delta, app_id) for app_id in app_ids}
+        found = {app_id: None if delta is None else self._committed(delta, app_id) for app_id in app_ids}
         self._has_looked = delta is not None
-        self._seen.update(looked)
-        return {app_id: version for app_id, version in looked.items() if version is not None}
+        self._seen.update(found)
+        return {app_id: version for app_id, version in found.items() if version is not None}
 
     def append(self, rows: pa.Table | Iterable[pa.RecordBatch], progress: Mapping[str, int] | None = None) -> None:
         """Add rows of the table's schema in one commit, and make the table where it is missing.
 
         `progress` maps an `app_id` (a source, a service) to the version up to which it is done with these rows, and
-        makes the commit exactly-once: look at `progress()` first and leave out what it covers. Without rows it is
+        makes the commit exactly-once: read `progress()` first and leave out what it covers. Without rows it is
         worth a commit only with it.
 
         Raises LostRaceError, and adds nothing, where another writer has committed for one of the `app_id`s since
-        `progress()` looked, ValueError for a version that is not above the committed one, and FileNotFoundError where
-        the table was removed since this handle looked.
+        `progress()` was read, ValueError for a version that is not above the committed one, and FileNotFoundError where
+        the table was removed since this handle last read it.
         """
         self._open_for(progress or {})
         files = self.write([rows] if isinstance(rows, pa.Table) else rows)
@@ -139,7 +139,7 @@ class Table:
     def commit(self, files: Sequence[NewFile], progress: Mapping[str, int] | None = None) -> None:
         """Add written files, as `append` does; after a LostRaceError they can be committed again or discarded.
 
-        Raises FileNotFoundError where the table was removed since this handle looked.
+        Raises FileNotFoundError where the table was removed since this handle last read it.
         """
         for attempt in count(1):
             delta = self._open_for(progress or {})
@@ -173,7 +173,7 @@ class Table:
             )
         except CommitFailedError:
             # A store may have taken a commit whose answer was lost, and its repetition then meets itself.
-            if not self._holds(mark, since=int(delta.version())):
+            if not self._has_commit(mark, since=int(delta.version())):
                 raise
 
     def discard(self, files: Iterable[NewFile]) -> None:
@@ -181,7 +181,7 @@ class Table:
         remove_files(self.files(), files)
 
     def _open_for(self, progress: Mapping[str, int]) -> DeltaTable:
-        # Without a look since the last commit the log may have been cleaned, and nothing can be added to what was seen.
+        # Unless the table was read since the last commit, its log may have been cleaned: then it must be read again.
         seen = self._delta if self._has_looked else None
         delta = seen or self._refresh_or_open() or self._create()
         if not self._has_all_columns:
@@ -194,24 +194,24 @@ class Table:
         return delta
 
     def _committed(self, delta: DeltaTable, app_id: str) -> int | None:
-        """Ask the table for a version once: it takes milliseconds, longer where there is none."""
-        known = self._known_of(int(delta.version()))
+        """Version of an `app_id`, cached: deltalake takes milliseconds for it, longer where there is none."""
+        known = self._app_versions_of(int(delta.version()))
         if app_id not in known:
             known[app_id] = delta.transaction_version(app_id)
         return known[app_id]
 
-    def _known_of(self, version: int) -> dict[str, int | None]:
-        if version != self._known_at:
-            self._known, self._known_at = {}, version
-        return self._known
+    def _app_versions_of(self, version: int) -> dict[str, int | None]:
+        if version != self._app_versions_at:
+            self._app_versions, self._app_versions_at = {}, version
+        return self._app_versions
 
     def _note_commit(self, delta: DeltaTable, progress: Mapping[str, int]) -> None:
-        """What was known is still so if the commit turns out to be the very next version."""
+        """Keep the cached versions: they still hold if the commit is the next version of the table."""
         self._seen.update(progress)
-        self._known_of(int(delta.version())).update(progress)
-        self._known_at = int(delta.version()) + 1
+        self._app_versions_of(int(delta.version())).update(progress)
+        self._app_versions_at = int(delta.version()) + 1
 
-    def _holds(self, mark: str, since: int) -> bool:
+    def _has_commit(self, mark: str, since: int) -> bool:
         """Whether one of the commits after version `since` is the one with this mark."""
         self._delta = None
         delta = self._refresh()
@@ -240,7 +240,7 @@ class Table:
     def read(self, columns: Sequence[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
         """Read all rows, or those that `where` lets through; an empty table where there is none yet."""
         names = self._names(columns)
-        return self._undisturbed(lambda: self._conform(self.dataset().to_table(columns=names, filter=where), names))
+        return self._retry_read(lambda: self._cast(self.dataset().to_table(columns=names, filter=where), names))
 
     def dataset(self) -> ds.Dataset:
         """Give the rows as an Arrow dataset, for DuckDB, polars and the like; without rows where there is no table."""
@@ -256,16 +256,16 @@ class Table:
     ) -> Change:
         """Read the rows that were added after `version`, oldest commit first; a compaction adds none.
 
-        `columns` may be expressions by the names of what they give, for who needs to know something of a text and not
-        the text. `where` lets only some rows through; of days that it does not ask for no file is opened.
+        `columns` may map names to expressions, for a reader that needs something computed from a text and not the text
+        itself. `where` filters the rows; files of days that it excludes are not opened.
 
-        None is for a reader that knows nothing yet: it gets all rows, in no particular order. A reader that comes so
-        late that the log no longer says what is new, or that the files are gone, gets the rows with `ingested_at` from
-        `newest` (of its last `Change`) less `OVERLAP`, all rows without it, and `repeats` is then true. Raises
-        TableReplacedError for a `version` that the table has not reached: it is of a table that stood here before.
+        With `version` None all rows are given, in no particular order. A reader may come so late that the log no longer
+        says what is new, or that the files are gone. It then gets the rows with `ingested_at` from `newest` (of its
+        last `Change`) less `OVERLAP`, or all rows without `newest`, and `repeats` is true. Raises TableReplacedError
+        for a `version` that the table has not reached: it belongs to an earlier table at this place.
         """
         wanted = columns if isinstance(columns, Mapping) else {name: ds.field(name) for name in self._names(columns)}
-        return self._undisturbed(lambda: self._read_since(version, wanted, newest, where))
+        return self._retry_read(lambda: self._read_since(version, wanted, newest, where))
 
     def _read_since(
         self,
@@ -285,17 +285,19 @@ class Table:
             )
         if version == latest:
             return Change(self._empty(wanted), version, newest)
-        columns = {name: ds.field(name) for name in self._arrived()} | dict(wanted)
+        columns = {name: ds.field(name) for name in self._ingestion_columns()} | dict(wanted)
         if version is None:
             # The rows themselves, not their history: that may begin with files that are gone by now.
-            # Not deltalake's dataset: it looks at the statistics of each file, for a filter that there is not.
+            # Not deltalake's dataset: it looks at the statistics of each file, for a filter, and there is none.
             rows = self._rows_of(live_files(delta), columns, where)
             return self._change(rows, names, latest, None)
         try:
             rows = self._rows_of(added_files(self.files(), version + 1, latest), columns, where)
             return self._change(rows, names, latest, newest)
         except FileNotFoundError:
-            late = pc.field(_ARRIVED) >= newest - OVERLAP if newest is not None and self._arrived() else None
+            late = (
+                pc.field(_INGESTED_AT) >= newest - OVERLAP if newest is not None and self._ingestion_columns() else None
+            )
             only = where if late is None else late if where is None else late & where
             rows = self._dataset_of(delta).to_table(columns=columns, filter=only)
             return self._change(rows, names, latest, newest, repeats=True)
@@ -309,15 +311,15 @@ class Table:
     def _change(
         self, rows: pa.Table, names: list[str], version: int, newest: datetime | None, repeats: bool = False
     ) -> Change:
-        found = [pc.max(rows[column]).as_py() for column in self._arrived()]
+        found = [pc.max(rows[column]).as_py() for column in self._ingestion_columns()]
         newest = max((at for at in (newest, *found) if at is not None), default=None)
-        return Change(self._conform(rows, names), version, newest, repeats)
+        return Change(self._cast(rows, names), version, newest, repeats)
 
-    def _arrived(self) -> list[str]:
-        return [_ARRIVED] if _ARRIVED in self.spec.schema.names else []
+    def _ingestion_columns(self) -> list[str]:
+        return [_INGESTED_AT] if _INGESTED_AT in self.spec.schema.names else []
 
-    def _undisturbed(self, read: Callable[[], T]) -> T:
-        """Read again where files vanished because they were replaced since this handle looked."""
+    def _retry_read(self, read: Callable[[], T]) -> T:
+        """Read again where files vanished because they were replaced since this handle last read the table."""
         for _ in range(_READ_ATTEMPTS - 1):
             try:
                 return read()
@@ -339,9 +341,9 @@ class Table:
         # A service asks hundreds of tables every few seconds, and a scan of nothing takes a millisecond.
         if are_as_stored(wanted):
             return self.spec.schema.empty_table().select(list(wanted))
-        return self._conform(ds.dataset(self.spec.schema.empty_table()).to_table(columns=dict(wanted)), list(wanted))
+        return self._cast(ds.dataset(self.spec.schema.empty_table()).to_table(columns=dict(wanted)), list(wanted))
 
-    def _conform(self, rows: pa.Table, names: list[str]) -> pa.Table:
+    def _cast(self, rows: pa.Table, names: list[str]) -> pa.Table:
         kept = rows.select(names)
         known = set(self.spec.schema.names)
         return kept.cast(pa.schema([self.spec.schema.field(f.name) if f.name in known else f for f in kept.schema]))
@@ -350,7 +352,7 @@ class Table:
         if self._delta is not None:
             self._delta.update_incremental()
             return self._delta
-        self._known_at = None
+        self._app_versions_at = None
         try:
             self._delta = DeltaTable(self.uri, storage_options=self._storage_options)
         except TableNotFoundError:

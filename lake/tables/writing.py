@@ -28,8 +28,8 @@ _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 FAST, DENSE = 1, 3
 """Levels of zstd: what arrives is written fast; a compaction, which has time, makes it a seventh smaller."""
 _ZSTD_FROM_BYTES = 4 << 10
-"""Of a column in a row group. To begin with a page takes zstd some 20 microseconds, which is more than all the rest of
-reading a small one; snappy takes none."""
+"""Size of a column in a row group from which zstd is used. zstd takes some 20 microseconds to begin a page, which is
+more than all the rest of reading a small one; snappy takes none."""
 
 
 def statistics_columns(spec: TableSpec) -> list[str]:
@@ -57,7 +57,7 @@ class NewFile:
 class FileWriter:
     """Writes the rows of one append: a file for each date, each with row groups of about 8 MiB.
 
-    Where the rows go to and fro between very many dates, a date gets several files.
+    Where the rows switch between very many dates, a date gets several files.
     `filesystem` begins at the table's folder. On a `local` one a file gets its name when it is whole, so that a reader
     of the bare folder never meets half of one.
     """

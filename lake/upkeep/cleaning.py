@@ -26,7 +26,7 @@ _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 
 @dataclass(frozen=True)
 class LogClean:
-    """How many entries a table's log had, and how many of them were removed."""
+    """Counts of the entries of a table's log, and of those that were removed."""
 
     entries: int = 0
     removed: int = 0
@@ -48,14 +48,14 @@ def vacuum(table: Table, grace: timedelta, *, dry_run: bool = False) -> list[str
     found = _vacuum(delta, hours, dry_run=True)
     if found and not dry_run:
         found = _vacuum(delta, hours, dry_run=False)
-    halves = _old_halves(table.files(), datetime.now(UTC) - grace)
+    half_written = _half_written_files(table.files(), datetime.now(UTC) - grace)
     if not dry_run:
-        _delete(table.files(), halves)
-    return [*found, *halves]
+        _delete(table.files(), half_written)
+    return [*found, *half_written]
 
 
 def clean_log(table: Table, now: datetime, retention: timedelta = LOG_RETENTION, *, dry_run: bool = False) -> LogClean:
-    """Remove the log's entries that are older than `retention` and that a checkpoint makes needless.
+    """Remove the log's entries that are older than `retention` and that a checkpoint makes unneeded.
 
     What remains begins with a checkpoint of that age, so that each younger version can still be opened. Of the later
     checkpoints the first of each day and the newest two stay: each names every source that ever wrote, so they are most
@@ -64,13 +64,13 @@ def clean_log(table: Table, now: datetime, retention: timedelta = LOG_RETENTION,
     if table.snapshot() is None:
         return LogClean()
     entries = _entries(table.files())
-    old = [entry for entry in entries if _CHECKPOINT.fullmatch(entry.base_name) and _older(entry, now - retention)]
+    old = [entry for entry in entries if _CHECKPOINT.fullmatch(entry.base_name) and _is_older(entry, now - retention)]
     first = max((_version(entry) for entry in old), default=0)
-    needless = [entry for entry in entries if _version(entry) < first] + _superseded(entries, first)
-    return _remove(table.files(), needless, len(entries), dry_run)
+    unneeded = [entry for entry in entries if _version(entry) < first] + _superseded(entries, first)
+    return _remove(table.files(), unneeded, len(entries), dry_run)
 
 
-def forget_history(table: Table, now: datetime) -> tuple[list[str], list[str]]:
+def remove_history(table: Table, now: datetime) -> tuple[list[str], list[str]]:
     """Remove all files that no row is in now, and the log's entries before now; for what must not be left anywhere.
 
     Files and entries of the last `WRITER_GRACE` may be needed by a writer at work: of these only files that the log
@@ -85,10 +85,10 @@ def forget_history(table: Table, now: datetime) -> tuple[list[str], list[str]]:
     replaced = _removed_paths(filesystem, commits)
     live = {file.path for file in live_files(delta)}
     unused = [file for file in _data_files(filesystem) if file.path not in live]
-    gone = [file.path for file in unused if file.path in replaced or _older(file, now - WRITER_GRACE)]
+    gone = [file.path for file in unused if file.path in replaced or _is_older(file, now - WRITER_GRACE)]
     _delete(filesystem, gone)
     entries = _entries(filesystem)
-    old = [entry for entry in entries if _version(entry) < newest and _older(entry, now - WRITER_GRACE)]
+    old = [entry for entry in entries if _version(entry) < newest and _is_older(entry, now - WRITER_GRACE)]
     _remove(filesystem, old, len(entries), dry_run=False)
     return gone, sorted({file.path for file in unused} - set(gone))
 
@@ -107,10 +107,10 @@ def _vacuum(delta: DeltaTable, hours: int, dry_run: bool) -> list[str]:
     return list(delta.vacuum(retention_hours=hours, enforce_retention_duration=False, dry_run=dry_run, full=True))
 
 
-def _old_halves(filesystem: fs.FileSystem, before: datetime) -> list[str]:
+def _half_written_files(filesystem: fs.FileSystem, before: datetime) -> list[str]:
     """Paths of half-written files at the table's root, where deltalake passes over names with a leading dot."""
     infos = filesystem.get_file_info(fs.FileSelector(""))
-    return [info.path for info in infos if info.base_name.startswith(".part-") and _older(info, before)]
+    return [info.path for info in infos if info.base_name.startswith(".part-") and _is_older(info, before)]
 
 
 def _removed_paths(filesystem: fs.FileSystem, commits: Sequence[str]) -> set[str]:
@@ -150,5 +150,5 @@ def _version(entry: fs.FileInfo) -> int:
     return 0 if found is None else int(found[1] or found[2])
 
 
-def _older(entry: fs.FileInfo, moment: datetime) -> bool:
+def _is_older(entry: fs.FileInfo, moment: datetime) -> bool:
     return bool(entry.mtime is not None and entry.mtime.astimezone(UTC) < moment)

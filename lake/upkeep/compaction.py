@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Compaction:
-    """What became of a table's files: how many there were, how many there are, and the bytes that were rewritten.
+    """Result of a compaction: the number of files before and after it, and the bytes that were rewritten.
 
     `lost_race` says that another one replaced files meanwhile: what was not done is left to the next time.
     """

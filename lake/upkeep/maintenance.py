@@ -19,14 +19,14 @@ from lake.tables.store_errors import in_one_line, is_store_error, log_failure
 from lake.tables.table import Table
 from lake.upkeep.cleaning import clean_log, vacuum
 from lake.upkeep.compaction import compact
-from lake.upkeep.retention import forget_before
+from lake.upkeep.retention import drop_before
 
 logger = logging.getLogger(__name__)
 
 _DATED = tuple(name for name, spec in TABLES.items() if spec.by_date)
 _seconds = reads_seconds("smhd")
 _SERVICES_AGE = timedelta(days=28)
-"""A part that has not been heard of for as long is not missed any more."""
+"""A part without a heartbeat for as long is forgotten."""
 _SERVICES_FILES_AGE = timedelta(hours=2)
 """Its table gets a commit a minute from every process, and nobody reads old ones; more than clocks may be apart."""
 
@@ -35,12 +35,12 @@ Day = Annotated[float, BeforeValidator(_seconds), Field(ge=86400, allow_inf_nan=
 
 
 class LakeMaintenanceSettings(BaseModel):
-    """How the tables are looked after. Times are in seconds; `30m`, `24h` and `90d` are understood too.
+    """Settings of the tables' maintenance. Times are in seconds; `30m`, `24h` and `90d` are understood too.
 
     `every`: time between passes; None where another process does it. `vacuum_after`: how long a file stays after it was
     replaced, from 1 hour to 7 days: no reader may take longer. `log_retention`: how long a table's log says what was
     new; a reader that comes later reads by `ingested_at`. `retention`: age at which the rows of a table go, by the
-    table's name; what has none is kept for ever, but `_services`, which has four weeks. `deployments`: the same for
+    table's name; without one they are kept for ever, in `_services` for four weeks. `deployments`: the same for
     single deployments, by the deployment's name.
     """
 
@@ -72,17 +72,17 @@ class LakeMaintenanceSettings(BaseModel):
         return timedelta(seconds=seconds)
 
     def files_age(self, spec: TableSpec) -> timedelta:
-        """How long a file of this table stays after it was replaced."""
+        """Time for which a file of this table stays after it was replaced."""
         return _SERVICES_FILES_AGE if spec is SERVICES else timedelta(seconds=self.vacuum_after)
 
     def log_age(self, spec: TableSpec) -> timedelta:
-        """How long the log of this table says what was new."""
+        """Time for which the log of this table says what was new."""
         return _SERVICES_FILES_AGE if spec is SERVICES else timedelta(seconds=self.log_retention)
 
 
 @dataclass(frozen=True)
 class MaintenanceResult:
-    """What one pass did, over all tables; `failures` are tables that could not be looked after, with the error."""
+    """Result of one pass over all tables; `failures` are tables that could not be maintained, with the error."""
 
     tables: int = 0
     merged_files: int = 0
@@ -106,9 +106,9 @@ def all_tables(lake: Lake) -> Iterator[tuple[str | None, Table]]:
 def maintain(
     lake: Lake, settings: LakeMaintenanceSettings, now: datetime, is_stopping: Callable[[], bool] = lambda: False
 ) -> MaintenanceResult:
-    """Look after every table once; one that fails leaves the others alone.
+    """Maintain every table once; where one fails, the others are maintained all the same.
 
-    Ends after a table once `is_stopping` says so. All that the store refuses is one line of the log.
+    Ends after a table once `is_stopping` says so. All errors of the store are one line of the log.
     """
     tables, merged, dropped, removed, entries = 0, 0, 0, 0, 0
     failures: list[str] = []
@@ -118,7 +118,7 @@ def maintain(
             break
         try:
             limit = settings.age_limit(table.spec, deployment)
-            dropped += 0 if limit is None else forget_before(table, (now - limit).date()).files
+            dropped += 0 if limit is None else drop_before(table, (now - limit).date()).files
             merging = compact(table, is_stopping=is_stopping)
             merged += merging.files_before - merging.files_after
             removed += len(vacuum(table, settings.files_age(table.spec)))

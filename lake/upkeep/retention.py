@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RetentionResult:
-    """What a table lost: files, dates, and rows as far as their number is known. `lost_race`: try again later."""
+    """Files, dates and bytes that a table lost. `lost_race`: another one replaced files meanwhile; try again later."""
 
     files: int = 0
     dates: int = 0
@@ -29,7 +29,7 @@ class RetentionResult:
     lost_race: bool = False
 
 
-def forget_before(table: Table, first: date, *, dry_run: bool = False) -> RetentionResult:
+def drop_before(table: Table, first: date, *, dry_run: bool = False) -> RetentionResult:
     """Drop all rows of dates before `first`, in one commit; the files go with the next vacuum.
 
     `_batches` is how the collector knows where to go on, and what the counters are made from: its old rows are not
@@ -42,12 +42,12 @@ def forget_before(table: Table, first: date, *, dry_run: bool = False) -> Retent
     if delta is None:
         return RetentionResult()
     old = [file for file in live_files(delta) if file.date is not None and date.fromisoformat(file.date) < first]
-    if table.spec is BATCHES and not _can_fold(table, old):
+    if table.spec is BATCHES and not _saves_rows(table, old):
         return RetentionResult()
     found = RetentionResult(len(old), len({file.date for file in old}), sum(file.size for file in old))
     if not old or dry_run:
         return found
-    new = table.write([BATCHES.rows(_folded(table, old))]) if table.spec is BATCHES else []
+    new = table.write([BATCHES.rows(_sums_by_source(table, old))]) if table.spec is BATCHES else []
     try:
         replace(table, delta, old, new)
     except LostRaceError as error:
@@ -56,13 +56,13 @@ def forget_before(table: Table, first: date, *, dry_run: bool = False) -> Retent
     return found
 
 
-def _can_fold(table: Table, old: list[DataFile]) -> bool:
-    """Whether folding makes fewer rows: what was folded before comes by here each time."""
+def _saves_rows(table: Table, old: list[DataFile]) -> bool:
+    """Whether summing makes fewer rows: rows that are sums already are read again each time."""
     rows = sum(batch.num_rows for batch in batches(table, old))
-    return bool(rows > len(_folded(table, old)))
+    return bool(rows > len(_sums_by_source(table, old)))
 
 
-def _folded(table: Table, old: list[DataFile]) -> list[dict[str, Any]]:
+def _sums_by_source(table: Table, old: list[DataFile]) -> list[dict[str, Any]]:
     by_source: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
     for batch in batches(table, old):
         for row in batch.to_pylist():

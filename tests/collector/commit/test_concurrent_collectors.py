@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from collector import Collector, CollectorSettings
 from collector.commit.position import Partition, Piece
 from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, Table
-from lake.upkeep.cleaning import forget_history
+from lake.upkeep.cleaning import remove_history
 from tests.collector.lines import chat_line, rating_line
 
 COUNTS = ("lines", "stored", "signals", "duplicates", "rejected", "filtered")
@@ -149,7 +149,7 @@ def test_what_others_stored_before_the_window_is_not_read(lake: Lake, log_is_the
     recent.add(Piece(file("c"), chat_line(3), 1))
     recent.flush()
     if not log_is_there:
-        forget_history(lake.table(PARSED_LOGS, "rag-app"), now + timedelta(days=1))
+        remove_history(lake.table(PARSED_LOGS, "rag-app"), now + timedelta(days=1))
     for number in (1, 2, 3):
         other.add(Piece(file("b"), chat_line(number), number))
     counts = other.flush()

@@ -16,7 +16,7 @@ from evaluator import Evaluator, EvaluatorSettings
 from evaluator.judges import Spend
 from evaluator.metrics import Description, Metric, OddCases, Scores
 from evaluator.metrics.metric import Score, score_rows
-from lake import ANCHORS, PARSED_LOGS, Lake, Subject, Table, erase, forget_before
+from lake import ANCHORS, PARSED_LOGS, Lake, Subject, Table, drop_before, erase
 from tests.killing import KILLED, Moment, die, run
 
 NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)
@@ -171,7 +171,7 @@ def test_an_anchor_whose_answer_is_too_old_to_be_kept_is_replaced(lake: Lake, tr
     fill(traffic)
     evaluate(lake)
     fill(traffic, begin=24 * 60)
-    forget_before(lake.table(PARSED_LOGS, "rag"), (NOW).date())
+    drop_before(lake.table(PARSED_LOGS, "rag"), (NOW).date())
     evaluate(lake, NOW + DAY)
     rows = [row for row in anchors(lake) if row["scored_at"] == NOW + DAY]
     assert (len(rows), {row["date"] for row in rows}) == (8, {NOW.date()})

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lake import PARSED_LOGS, Change, Lake, Table, clean_log, compact
-from lake.upkeep.cleaning import forget_history
+from lake.upkeep.cleaning import remove_history
 from tests.servers import Bucket
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -71,7 +71,7 @@ def test_every_row_exactly_once(steps: list[str], skew: int) -> None:
                 compact(tables["one"])
             elif step == "clean" and tables["one"].version() is not None:
                 make_old(tables["one"].uri)
-                forget_history(tables["one"], datetime.now(UTC))
+                remove_history(tables["one"], datetime.now(UTC))
             elif step == "reopen":
                 reader.table = lake.table(PARSED_LOGS, "rag-app")
         assert sorted(reader.taken) == sorted(written)
@@ -88,7 +88,7 @@ def test_a_reader_that_is_a_month_behind(tmp_path: Path) -> None:
         table.append(rows_of(f"day {day}", START + timedelta(days=day + 1)))
     compact(table)
     make_old(table.uri)
-    forget_history(table, datetime.now(UTC))
+    remove_history(table, datetime.now(UTC))
     assert clean_log(table, datetime.now(UTC)).entries < 5
     reader.look()
     assert reader.fell_behind == 1
@@ -103,7 +103,7 @@ def test_a_reader_without_a_time_gets_all_rows(tmp_path: Path) -> None:
     seen = table.read_since(None)
     table.append(rows_of("b", START + MONTH))
     make_old(table.uri)
-    forget_history(table, datetime.now(UTC))
+    remove_history(table, datetime.now(UTC))
     late = table.read_since(0, ["event_id"])
     assert (sorted(late.rows["event_id"].to_pylist()), late.repeats) == (["a", "b"], True)
     assert seen.newest == START
@@ -126,7 +126,7 @@ def test_on_a_store_too(bucket: Bucket) -> None:
         table.files().delete_file(uri.removeprefix(f"{table.uri}/"))
     reader.look()
     assert (sorted(reader.taken), reader.fell_behind) == (["a", "b"], 1)
-    forget_history(table, datetime.now(UTC) + timedelta(hours=1))
+    remove_history(table, datetime.now(UTC) + timedelta(hours=1))
     late.look()
     assert (sorted(late.taken), late.fell_behind) == (["a", "b"], 1)
 

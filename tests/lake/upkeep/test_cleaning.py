@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from benchmarks.lake import build
 from lake import GROUND_TRUTH, SCORES, Lake, Table, TableSpec, clean_log, compact, vacuum
-from lake.upkeep.cleaning import forget_history
+from lake.upkeep.cleaning import remove_history
 from tests.servers import Bucket
 
 DAY = timedelta(days=1)
@@ -100,7 +100,7 @@ def test_two_that_clean_at_once(table: Table, monkeypatch: pytest.MonkeyPatch) -
     filesystem = FasterCleaner(table.files())
     with monkeypatch.context() as patch:
         patch.setattr(Table, "files", lambda _: filesystem)
-        gone, _ = forget_history(table, datetime.now(UTC))
+        gone, _ = remove_history(table, datetime.now(UTC))
     assert len(gone) == 2
     assert len(list(Path(table.uri).rglob("*.parquet"))) == 2
     assert table.read().num_rows == 2

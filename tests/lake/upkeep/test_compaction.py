@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable
 
 import lake.upkeep.compaction
-from lake import PARSED_LOGS, SCORES, Lake, LostRaceError, Table, compact, forget_before
+from lake import PARSED_LOGS, SCORES, Lake, LostRaceError, Table, compact, drop_before
 from lake.tables.delta_log import live_files
 from lake.tables.rewriting import batches, replace
 
@@ -126,7 +126,7 @@ def test_positions_survive(table: Table) -> None:
     table.append(PARSED_LOGS.rows([{"event_id": "a", "date": NOW.date()}]), progress={"file:1": 7})
     append(table, "b")
     compact(table)
-    forget_before(table, NOW.date() + timedelta(days=1))
+    drop_before(table, NOW.date() + timedelta(days=1))
     assert table.read().num_rows == 0
     assert table.committed("file:1") == 7
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lake import ALERTS, BATCHES, SCORES, Lake, Table, forget_before
+from lake import ALERTS, BATCHES, SCORES, Lake, Table, drop_before
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -18,17 +18,17 @@ def test_whole_dates_go(tmp_path: Path) -> None:
         table.append(SCORES.rows([{"score_id": str(days), "date": day}]))
     seen = table.read_since(None)
     first = NOW.date() - timedelta(days=1)
-    assert forget_before(table, first, dry_run=True).dates == 2
-    assert forget_before(table, first).files == 2
+    assert drop_before(table, first, dry_run=True).dates == 2
+    assert drop_before(table, first).files == 2
     assert sorted(table.read(["score_id"])["score_id"].to_pylist()) == ["0", "1"]
     assert table.read_since(seen.version).rows.num_rows == 0
-    assert forget_before(table, first).files == 0
+    assert drop_before(table, first).files == 0
 
 
 def test_a_table_without_dates_is_refused(tmp_path: Path) -> None:
     """Ground truth and alerts do not age by the day: asking for it is an error that names the table."""
     with pytest.raises(ValueError, match="alerts has no dates"):
-        forget_before(Lake(str(tmp_path)).table(ALERTS, "rag-app"), NOW.date())
+        drop_before(Lake(str(tmp_path)).table(ALERTS, "rag-app"), NOW.date())
 
 
 def batch(table: Table, name: str, offset: int, day: date, size: int | None = None) -> None:
@@ -47,10 +47,10 @@ def test_the_books_forget_no_position_and_no_count(tmp_path: Path) -> None:
         batch(table, "one", offset, old, size)
     batch(table, "two", 10, old)
     batch(table, "one", 30, NOW.date())
-    assert forget_before(table, NOW.date()).files == 4
+    assert drop_before(table, NOW.date()).files == 4
     rows = table.read().sort_by([("committed_at", "ascending")]).to_pylist()
     marks = {(row["source"]["name"], row["source"]["offset"], row["exhausted_size"], row["lines"]) for row in rows}
     assert marks == {("one", 20, 20, 9), ("two", 10, None, 3), ("one", 30, None, 3)}
     version = table.version()
-    assert forget_before(table, NOW.date()).files == 0
+    assert drop_before(table, NOW.date()).files == 0
     assert table.version() == version

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lake import ALERTS, SCORES, Lake, forget_before
+from lake import ALERTS, SCORES, Lake, drop_before
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.regression import Detector, Status
 
@@ -121,7 +121,7 @@ def test_an_alert_whose_scores_have_left_the_lake_ends_after_four_weeks(
     """A monitor that starts then knows no stream of it, and still ends it, once; not while it is young."""
     make_monitor().refresh()
     if gone == "retention":
-        forget_before(lake.table(SCORES, "rag"), clock().date() + DAY)
+        drop_before(lake.table(SCORES, "rag"), clock().date() + DAY)
     elif gone == "table":
         shutil.rmtree(lake.table(SCORES, "rag").uri)
     else:
