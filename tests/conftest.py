@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 import uuid
@@ -20,6 +21,10 @@ from tests.servers import Bucket, free_port, wait_for_url
 SERVERS = {"s3_endpoint": "s3", "kafka": "kafka", "broker": "kafka"}
 """Fixtures that start a server for the whole run, and the group of tests that share one worker, and so one server."""
 
+HAS_MODELS = importlib.util.find_spec("torch") is not None
+# Without torch none of these can be imported.
+collect_ignore = [] if HAS_MODELS else ["evaluator/models", "evaluator/metrics/form/test_toxicity.py"]
+
 # A busy machine is no reason to fail.
 settings.register_profile("dialwatch", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dialwatch")
@@ -28,6 +33,11 @@ settings.load_profile("dialwatch")
 def pytest_configure(config: pytest.Config) -> None:
     """Watch every test of this process."""
     config.pluginmanager.register(ProcessGuard())
+
+
+def pytest_report_header() -> str | None:
+    """Name the tests that cannot run here."""
+    return None if HAS_MODELS else f"torch is not installed: {', '.join(collect_ignore)} and others DO NOT RUN"
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -81,6 +91,7 @@ def lake_of_each_kind(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
     """Small models of the true architectures, made here."""
+    pytest.importorskip("torch", reason="install dialwatch[models]: THESE TESTS DID NOT RUN")
     # Whoever needs no model does not wait for torch.
     from tests.evaluator.models.small_models import save_all
 

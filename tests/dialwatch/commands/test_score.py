@@ -195,6 +195,7 @@ def test_a_webhook_that_refuses_is_said(folder: Path, receiver: tuple[str, type[
     assert (folder / "out.parquet").exists()
 
 
+@pytest.mark.usefixtures("models")
 def test_a_metric_without_its_model_is_reported_and_the_others_are_scored(folder: Path) -> None:
     """The exit code is 1 where it was asked for by its name, and 0 where all was asked for."""
     arguments = ("answers.parquet", "--ground-truth", "gt.parquet", "-o", "out.parquet", "--metrics")
@@ -207,6 +208,7 @@ def test_a_metric_without_its_model_is_reported_and_the_others_are_scored(folder
     assert score(folder, *arguments, "all", **missing).returncode == 0
 
 
+@pytest.mark.usefixtures("models")
 def test_a_model_is_given_by_an_environment_variable(folder: Path) -> None:
     """A folder is enough: no network, no configuration file."""
     model = {"DIALWATCH_EVALUATOR__MODELS__SENTENCE_ENCODER": real_encoder()}

@@ -125,6 +125,7 @@ def test_several_processes_write_the_same_table(tmp_path: Path) -> None:
     assert str(made[0][1:]) == str(made[1][1:])
 
 
+@pytest.mark.usefixtures("models")
 def test_a_metric_whose_model_is_missing_is_left_out_and_reported(tmp_path: Path) -> None:
     """All others are scored, whether it was asked for by its name or not."""
     answers, truth = table(tmp_path, "answers", ANSWER), table(tmp_path, "truth", TRUTH)

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from email.utils import formatdate
 from pathlib import Path
 from threading import Event
@@ -311,5 +312,6 @@ def test_workers_that_share_the_file_share_answers_and_budget(
 def test_what_is_kept_can_be_read_with_sqlite_alone(bench: Bench) -> None:
     """A row a call: judge, time, cost, and the reply as JSON."""
     bench.ask()
-    rows = sqlite3.connect(bench.path).execute("SELECT judge, cost, json_extract(reply, '$.content') FROM calls")
-    assert rows.fetchall() == [("strict", pytest.approx(COST), '{"verdict": "S"}')]
+    with closing(sqlite3.connect(bench.path)) as database:
+        rows = database.execute("SELECT judge, cost, json_extract(reply, '$.content') FROM calls").fetchall()
+    assert rows == [("strict", pytest.approx(COST), '{"verdict": "S"}')]
