@@ -1,4 +1,4 @@
-"""Does an alert name the right cause, and does a judge that has not changed stay unsuspected?
+"""Benchmark of verdicts: how often an alert names the right cause, and an unchanged judge is taken for changed.
 
     python -m benchmarks.judge_drift [--streams 50] [--years 50]
 

@@ -1,4 +1,4 @@
-"""The row that judges are asked about, and what a judge that answers every prompt says of it."""
+"""Row that judges are asked about, and the replies to every prompt about it."""
 
 from __future__ import annotations
 
