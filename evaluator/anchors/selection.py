@@ -64,20 +64,20 @@ class AnchorRows:
 
 
 def select_anchors(
-    scores: Table, metric: Metric, size: int, besides: Collection[ScoredAnswer], first: date | None
+    scores: Table, metric: Metric, size: int, excluded: Collection[ScoredAnswer], oldest: date | None
 ) -> list[ScoredAnswer]:
-    """Select up to `size` answers that this version has scored, of conversations other than those of `besides`.
+    """Select up to `size` answers that this version has scored, of conversations other than those of `excluded`.
 
-    `first` is the date of the oldest answer that is still there; None where there is none.
+    `oldest` is the date of the oldest answer that is still there; None where there is none.
     """
-    if first is None:
+    if oldest is None:
         return []
-    there = _of_version(metric.name, metric.version) & (ds.field("date") >= pa.scalar(first))
-    return _lowest(scores.read(_SCORED, there), size, besides)
+    there = _of_version(metric.name, metric.version) & (ds.field("date") >= pa.scalar(oldest))
+    return _lowest(scores.read(_SCORED, there), size, excluded)
 
 
 def select_of_last_day(
-    scores: Table, metric: str, version: str, size: int, besides: Collection[ScoredAnswer]
+    scores: Table, metric: str, version: str, size: int, excluded: Collection[ScoredAnswer]
 ) -> list[ScoredAnswer]:
     """Select up to `size` answers of the last day that a version has scored."""
     rows = scores.read(_SCORED, _of_version(metric, version))
@@ -85,16 +85,16 @@ def select_of_last_day(
     if newest is None:
         return []
     last = pc.greater(rows["requested_at"], pa.scalar(newest - _DAY, rows["requested_at"].type))
-    return _lowest(rows.filter(last), size, besides)
+    return _lowest(rows.filter(last), size, excluded)
 
 
 def _of_version(metric: str, version: str) -> ds.Expression:
     return (ds.field("metric") == metric) & (ds.field("metric_version") == version) & ds.field("value").is_valid()
 
 
-def _lowest(rows: pa.Table, size: int, besides: Iterable[ScoredAnswer]) -> list[ScoredAnswer]:
+def _lowest(rows: pa.Table, size: int, excluded: Iterable[ScoredAnswer]) -> list[ScoredAnswer]:
     scored = [ScoredAnswer(row["event_id"], row["date"], row["chat_id"]) for row in rows.to_pylist()]
-    taken, found = {one.conversation for one in besides}, []
+    taken, found = {one.conversation for one in excluded}, []
     for one in sorted(scored, key=lambda one: identity("anchor", one.event_id)):
         if one.conversation not in taken:
             taken.add(one.conversation)

@@ -2,7 +2,7 @@
 
 from evaluator.answers.answer import ANSWER_COLUMNS, AT_ONCE, LoggedAnswer, answers
 from evaluator.answers.identity import identity
-from evaluator.answers.late_contexts import Grace, wait_for_others, with_late_contexts
+from evaluator.answers.late_contexts import GracePeriod, wait_behind_interceptor, with_late_contexts
 from evaluator.answers.new import new_answers
 from evaluator.answers.old import BackfillPass, Period, answers_a_day, old_answers
 from evaluator.answers.tables import DeploymentTables
@@ -12,7 +12,7 @@ __all__ = [
     "AT_ONCE",
     "BackfillPass",
     "DeploymentTables",
-    "Grace",
+    "GracePeriod",
     "LoggedAnswer",
     "Period",
     "answers",
@@ -20,6 +20,6 @@ __all__ = [
     "identity",
     "new_answers",
     "old_answers",
-    "wait_for_others",
+    "wait_behind_interceptor",
     "with_late_contexts",
 ]

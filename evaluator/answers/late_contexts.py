@@ -31,18 +31,18 @@ _MAY_GET_CONTEXTS = (
 
 
 @dataclass(frozen=True)
-class Grace:
-    """The moment up to which answers have waited long enough, as microseconds since 1970.
+class GracePeriod:
+    """Grace period of a pass: rows written up to `until`, in microseconds since 1970, have waited long enough.
 
-    `before` is that of the last commit, None where there was none: an answer waits from one pass to another only if
-    its row was written after that moment, and is scored by the first pass whose moment is not before the row's.
+    `before` is the `until` of the last commit, None where there was none: an answer waits from one pass to another
+    only if its row was written after that moment, and is scored by the first pass whose moment is not before the row's.
     """
 
     until: int
     before: int | None
 
     @classmethod
-    def of(cls, now: datetime, seconds: float, before: int | None) -> Grace:
+    def of(cls, now: datetime, seconds: float, before: int | None) -> GracePeriod:
         """Give the moment of a pass; it never moves back, whatever the clock does."""
         until = int((now - timedelta(seconds=seconds)).timestamp() * 1_000_000)
         return cls(until if before is None else max(until, before), before)
@@ -61,15 +61,15 @@ class Grace:
     def ready(self, ended: pa.Table, new: pa.Table) -> pa.Table:
         """Give the rows to score: those new ones that need not wait, and of the others each that is not new."""
         others = ended.filter(pc.invert(pc.is_in(ended["event_id"], new["event_id"].combine_chunks())))
-        return pa.concat_tables([others, new.filter(~waits_after(self.until))])
+        return pa.concat_tables([others, new.filter(~may_get_contexts(self.until))])
 
 
-def wait_for_others(context_grace: float) -> timedelta:
+def wait_behind_interceptor(context_grace: float) -> timedelta:
     """Give how old the row of a model call behind an interceptor must be before it is joined with an answer."""
     return timedelta(seconds=context_grace / 2)
 
 
-def waits_after(until: int) -> ds.Expression:
+def may_get_contexts(until: int) -> ds.Expression:
     """Whether a row's contexts may still come, `until` being the moment up to which rows have waited long enough."""
     written = ds.field("ingested_at")
     return _MAY_GET_CONTEXTS & written.is_valid() & (written > _moment(until))

@@ -1,4 +1,4 @@
-"""Old answers: rows of `parsed_logs` that the service has been through, which a backfill may score."""
+"""Old answers: rows of `parsed_logs` that the service has read, which a backfill may score."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from evaluator.answers.answer import ANSWER_COLUMNS
-from evaluator.answers.late_contexts import waits_after
+from evaluator.answers.late_contexts import may_get_contexts
 from evaluator.answers.new import FROM_LOGS, POSITIONS, WAITED_UNTIL, new_answers
 from evaluator.answers.tables import DeploymentTables
 from lake import BACKFILLS, IS_ANSWER, PARSED_LOGS, PASSES, PassTransaction
@@ -58,13 +58,13 @@ class BackfillPass:
         transaction = PassTransaction(tables.scores, (*POSITIONS, WAITED_UNTIL), (BACKFILLS, PASSES))
         by_the_clock = int((now - timedelta(seconds=context_grace)).timestamp() * 1_000_000)
         begun = cls(transaction, transaction.committed.get(WAITED_UNTIL, by_the_clock))
-        if begun.is_served:
+        if begun.has_service_pass:
             transaction.beside(PASSES)
         return begun
 
     @property
-    def is_served(self) -> bool:
-        """Whether the service has been here: then it will score all that it has not read yet."""
+    def has_service_pass(self) -> bool:
+        """Whether the service has had a pass: then it will score all that it has not read yet."""
         return FROM_LOGS in self.transaction.committed
 
 
@@ -88,7 +88,11 @@ def answers_a_day(tables: DeploymentTables, period: Period) -> dict[date, int]:
 
 
 def old_answers(
-    tables: DeploymentTables, period: Period, day: date, begun: BackfillPass, columns: Sequence[str] = ANSWER_COLUMNS
+    tables: DeploymentTables,
+    period: Period,
+    day: date,
+    backfill_pass: BackfillPass,
+    columns: Sequence[str] = ANSWER_COLUMNS,
 ) -> Iterator[AnswerBatch]:
     """Read a day's answers without those that the service has still to score.
 
@@ -97,18 +101,18 @@ def old_answers(
     """
     logs = tables.logs.dataset()
     # After the look at the rows: each of them that is new to the service is then among these.
-    unread = _unread(tables, begun)
+    unread = _unread(tables, backfill_pass)
     for rows in _batches(_read(logs, period.answers(day), columns)):
-        ready = rows.filter(~waits_after(begun.waited_until))
+        ready = rows.filter(~may_get_contexts(backfill_pass.waited_until))
         if unread is not None:
             ready = ready.filter(pc.invert(pc.is_in(ready["event_id"], unread)))
         yield AnswerBatch(ready, rows.num_rows - ready.num_rows)
 
 
-def _unread(tables: DeploymentTables, begun: BackfillPass) -> pa.Array | None:
-    if not begun.is_served:
+def _unread(tables: DeploymentTables, backfill_pass: BackfillPass) -> pa.Array | None:
+    if not backfill_pass.has_service_pass:
         return None
-    rows: pa.Table = new_answers(tables, begun.transaction.committed, ["event_id"]).rows
+    rows: pa.Table = new_answers(tables, backfill_pass.transaction.committed, ["event_id"]).rows
     return rows["event_id"].combine_chunks()
 
 

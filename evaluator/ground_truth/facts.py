@@ -1,4 +1,4 @@
-"""Facts of a proposed case: the sentences of the contexts that carry the words of the answer."""
+"""Facts of a proposed case: the sentences of the contexts that have the words of the answer."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def supporting_sentences(answer: str, contexts: Sequence[str]) -> list[str]:
         _OUTER_PUNCTUATION.sub("", sentence): None
         for context in contexts
         for sentence in sentences(context)
-        if _carries(sentence, said)
+        if _supports(sentence, said)
     }
     ranks = fact_ranks(list(found), contexts)
     return [fact for fact, rank in zip(found, ranks, strict=True) if rank != ABSENT]
 
 
-def _carries(sentence: str, said: Sequence[frozenset[str]]) -> bool:
+def _supports(sentence: str, said: Sequence[frozenset[str]]) -> bool:
     words = _content_words(sentence)
     return any(len(words & of_sentence) >= _LEAST_SHARE * len(of_sentence) for of_sentence in said)
 

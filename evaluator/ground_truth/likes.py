@@ -15,14 +15,14 @@ from lake import FOLD_COLUMNS, IS_ANSWER, SignalOrigin, Table, fold_signals
 
 OPINION_COLUMNS = ("response_id", *FOLD_COLUMNS)
 IS_OPINION = ds.field("value").is_valid()
-CAN_MAKE_GOOD = IS_OPINION & ((ds.field("value") > 0) | (ds.field("origin") == SignalOrigin.EXPLICIT))
-"""Signals that may lift an answer: a good one, and one that replaces what a person said before."""
+MAY_MAKE_LIKED = IS_OPINION & ((ds.field("value") > 0) | (ds.field("origin") == SignalOrigin.EXPLICIT))
+"""Signals that may make an answer a liked one: a good one, and one that replaces what a person said before."""
 
 IDENTITY_COLUMNS = ("event_id", "response_ids", "date", "kind", "status", "is_entry", "origin")
 
 _JOINED = ["event_id", "date", "response_ids"]
 
-LEAST_GOOD = 0.8
+LEAST_CONFIDENCE = 0.8
 """What the signals of an answer must come to: a like, and nobody and nothing of weight against it."""
 
 
@@ -77,7 +77,7 @@ def liked_answers(identities: pa.Table, opinions: pa.Table) -> list[LikedAnswer]
     for event_id, day, response_ids in _with_any_id(identities, by_response):
         signals = [opinion for known in sorted(response_ids) for opinion in by_response[known]]
         folded = fold_signals(signals)
-        if folded is not None and folded >= LEAST_GOOD:
+        if folded is not None and folded >= LEAST_CONFIDENCE:
             best = max(signals, key=lambda signal: (signal["value"], signal["confidence"] or 0.0, signal["signal_id"]))
             found.append(LikedAnswer(event_id, day, best["response_id"], folded))
     return found

@@ -14,8 +14,8 @@ import pyarrow.dataset as ds
 from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, answers, identity, with_late_contexts
 from evaluator.ground_truth.facts import EXTRACTOR, supporting_sentences
 from evaluator.ground_truth.likes import (
-    CAN_MAKE_GOOD,
     IDENTITY_COLUMNS,
+    MAY_MAKE_LIKED,
     OPINION_COLUMNS,
     LikedAnswer,
     answers_with,
@@ -47,7 +47,7 @@ def propose_cases(tables: DeploymentTables, now: datetime) -> int:
     signals = read_new(tables.signals, seen.get(FROM_SIGNALS), OPINION_COLUMNS)
     read = {FROM_LOGS: logs.version, FROM_SIGNALS: signals.version}
     reached = {name: position for name, position in read.items() if position is not None}
-    liked = _newly_liked(tables, logs.rows.filter(IS_ANSWER), signals.rows.filter(CAN_MAKE_GOOD))
+    liked = _newly_liked(tables, logs.rows.filter(IS_ANSWER), signals.rows.filter(MAY_MAKE_LIKED))
     known = set(tables.truth.read(["case_id"])["case_id"].to_pylist()) if liked else set()
     cases = [case for like in _read_answers(tables, liked, known) for case in _cases(*like, now)]
     if not cases and not transaction.is_far(reached, [FROM_LOGS, FROM_SIGNALS]):

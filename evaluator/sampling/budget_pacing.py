@@ -11,9 +11,9 @@ LEAST_SHARE = 0.01
 """Below it hardly anything would stand for all; what the budget then refuses is asked again later."""
 
 _HOUR, _DAY = 3600.0, 86400.0
-_MEMORY = 0.9
+_DECAY = 0.9
 """What was learned counts for so much less after each further pass with answers."""
-_PASSES = 10
+_HALF_LIFE_PASSES = 10
 
 PROMPT_TOKENS = 2_000
 """A call's, as long as nothing was measured."""
@@ -63,7 +63,7 @@ class BudgetPacing:
     def __init__(self, cost_each: float, every: float) -> None:
         """`cost_each` is what an answer is taken to cost until that was measured; passes begin each `every` seconds."""
         self._first_cost = cost_each
-        self._half_life = max(_HOUR, _PASSES * every)
+        self._half_life = max(_HOUR, _HALF_LIFE_PASSES * every)
         self._demand: dict[str, _Demand] = {}
 
     def share(self, deployment: str, answers: int, rate: float, money: float, now: datetime) -> float:
@@ -80,7 +80,7 @@ class BudgetPacing:
         """Take in a pass: so many answers, of which `expected` make the whole sample, and `judged` did cost `cost`."""
         mine = self._demand.setdefault(deployment, _Demand())
         for name, number in (("answers", answers), ("expected", expected), ("judged", judged), ("cost", cost)):
-            setattr(mine, name, _MEMORY * getattr(mine, name) + number)
+            setattr(mine, name, _DECAY * getattr(mine, name) + number)
 
     def _cost_each(self, mine: _Demand) -> float:
         if not mine.judged or not mine.cost:

@@ -10,8 +10,8 @@ _RANGE = 2**64
 def is_sampled(conversation: str, probability: float, salt: str = "") -> bool:
     """Whether a conversation is in the sample; over all conversations that has the given probability, in [0, 1].
 
-    Its answers share their luck, so a conversation is taken as a whole. It is decided by the SHA-256 of salt and id
-    alone: twice asked it is the same, and a conversation that is in a sample is in every larger one of the same salt,
+    All answers of a conversation are in the sample, or none. It is decided by the SHA-256 of salt and id
+    alone, so it is the same each time, and a conversation that is in a sample is in every larger one of the same salt,
     so that a probability can be raised later and no score is lost. Samples of different salts are independent.
 
     Who scores a sample keeps the probability with each score: the mean of all is then estimated without bias by

@@ -23,7 +23,7 @@ Rate = Annotated[float, Field(gt=0, le=1)]
 
 
 class SamplingSettings(BaseModel):
-    """Share of conversations that a judge is asked about: `rate`, and `flagged_rate` where something is amiss.
+    """Share of conversations that a judge is asked about: `rate`, and `flagged_rate` of flagged answers.
 
     An answer is flagged where it is cut or its log line had an error, where somebody gave a signal in its conversation
     before it was scored, or where a metric that asks no judge finds it bad: in the worst quarter of its range.
@@ -35,8 +35,8 @@ class SamplingSettings(BaseModel):
     flagged_rate: Rate | None = None
 
     @property
-    def heeds_flags(self) -> bool:
-        """Whether it matters what is flagged."""
+    def uses_flags(self) -> bool:
+        """Whether flagged answers have another rate than the others."""
         return self.flagged_rate is not None and self.flagged_rate != self.rate
 
 
@@ -102,5 +102,5 @@ def _is_low(row: dict[str, Any]) -> bool:
     value, low, high, direction = row["value"], row["low"], row["high"], row["direction"]
     if value is None or direction == Direction.NONE or not abs(high - low) < float("inf"):
         return False
-    goodness = (value - low) / (high - low)
-    return bool((goodness if direction == Direction.UP else 1 - goodness) < LOW)
+    quality = (value - low) / (high - low)
+    return bool((quality if direction == Direction.UP else 1 - quality) < LOW)

@@ -186,8 +186,8 @@ class Scorer:
         self._add(batch, some, free)
         if judged:
             sampling = sampling or Sampling()
-            amiss = flagged(some, batch.rows, tables.signals) if sampling.settings.heeds_flags else set()
-            batch.count_sample(sampling, some, amiss)
+            suspicious = flagged(some, batch.rows, tables.signals) if sampling.settings.uses_flags else set()
+            batch.count_sample(sampling, some, suspicious)
             self._add(batch, [answer for answer in some if answer.event_id in batch.probabilities], judged)
         return SCORES.rows(batch.rows), batch.counts
 
@@ -273,13 +273,13 @@ class _RowsOfAnswers:
     counts: ScoreCounts = field(default_factory=ScoreCounts)
     still_pending: dict[str, str] = field(default_factory=dict)
 
-    def count_sample(self, sampling: Sampling, some: Sequence[LoggedAnswer], amiss: Collection[str]) -> None:
+    def count_sample(self, sampling: Sampling, some: Sequence[LoggedAnswer], suspicious: Collection[str]) -> None:
         """Draw the sample."""
-        self.probabilities = sampling.probabilities(some, amiss)
+        self.probabilities = sampling.probabilities(some, suspicious)
         self.counts.judged = len(self.probabilities)
         self.counts.not_sampled = len(some) - len(self.probabilities)
         whole = Sampling(sampling.settings)
-        self.counts.expected = sum(whole.probability(flagged=answer.event_id in amiss) for answer in some)
+        self.counts.expected = sum(whole.probability(flagged=answer.event_id in suspicious) for answer in some)
 
     def add(self, work: Work, scores: Scores) -> None:
         """Take the scores of a metric."""

@@ -16,7 +16,7 @@ from evaluator.answers import (
     answers,
     answers_a_day,
     old_answers,
-    wait_for_others,
+    wait_behind_interceptor,
     with_late_contexts,
 )
 from evaluator.metrics import Metric
@@ -110,7 +110,7 @@ class Backfill:
 
     def tasks(self) -> Iterator[DeploymentBackfill]:
         """Give what there is to do, deployment by deployment; nothing is written yet."""
-        children = ChildContexts(self._lake, wait_for_others(self._settings.context_grace), self._clock)
+        children = ChildContexts(self._lake, wait_behind_interceptor(self._settings.context_grace), self._clock)
         for deployment in self.deployments:
             tables = DeploymentTables.of(self._lake, deployment, children)
             metrics, grace = self._metrics_of(deployment), self._settings.context_grace
@@ -239,7 +239,7 @@ class DeploymentBackfill:
         return were_held, left
 
     def begin(self) -> BackfillPass:
-        """See how far the service has come; calls are looked at again too."""
+        """Begin a pass over the positions of now; the model calls that were read before are forgotten."""
         self.tables.children.forget()
         return BackfillPass.of(self.tables, self._clock(), self._context_grace)
 

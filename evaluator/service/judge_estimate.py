@@ -55,8 +55,8 @@ class JudgeEstimate:
 
     def _rate(self, work: Work) -> float:
         some = [answer for answer, _ in work.pairs]
-        amiss = flagged(some, [], self._signals) if self._sampling.settings.heeds_flags else set()
-        return sum(self._sampling.probability(flagged=answer.event_id in amiss) for answer in some) / len(some)
+        suspicious = flagged(some, [], self._signals) if self._sampling.settings.uses_flags else set()
+        return sum(self._sampling.probability(flagged=answer.event_id in suspicious) for answer in some) / len(some)
 
 
 class _CountedJudge:

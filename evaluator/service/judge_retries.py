@@ -66,8 +66,8 @@ class JudgeRetries:
         self._due: dict[str, datetime | None] = {}
         self._pending: dict[tuple[str, str, str], dict[str, PendingScore]] = {}
 
-    def expect(self, deployment: str, counts: ScoreCounts, now: datetime) -> None:
-        """Look again in ten minutes where a pass left pending scores, and log it."""
+    def plan(self, deployment: str, counts: ScoreCounts, now: datetime) -> None:
+        """Plan a retry in ten minutes where a pass left pending scores, and log it."""
         if counts.pending:
             reasons = ", ".join(f"{counts.unscored[one]} {one}" for one in sorted(TRANSIENT) if counts.unscored[one])
             log.warning(

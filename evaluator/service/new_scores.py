@@ -8,14 +8,14 @@ from time import monotonic
 
 import pyarrow as pa
 
-from evaluator.answers import DeploymentTables, Grace, answers, new_answers, with_late_contexts
+from evaluator.answers import DeploymentTables, GracePeriod, answers, new_answers, with_late_contexts
 from evaluator.answers.new import FROM_LOGS, POSITIONS, WAITED_UNTIL
 from evaluator.metrics import Metric
 from evaluator.sampling import Sampling
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
 from lake import IS_ANSWER, SCORES, CaseBook, PassTransaction
 
-CUT = "evaluate:cut"
+PARTIAL = "evaluate:cut"
 """Odd where the scores of a stretch of the log are there in part, because it took long or was cut off."""
 
 _COMMIT_SECONDS = 60.0
@@ -48,9 +48,9 @@ def score_new_answers(
     counts = ScoreCounts()
     if tables.logs.version() is None:
         return counts
-    transaction = PassTransaction(tables.scores, (*POSITIONS, WAITED_UNTIL, CUT), uncommitted=tables.uncommitted)
+    transaction = PassTransaction(tables.scores, (*POSITIONS, WAITED_UNTIL, PARTIAL), uncommitted=tables.uncommitted)
     seen = transaction.positions
-    grace = Grace.of(now, context_grace, seen.get(WAITED_UNTIL))
+    grace = GracePeriod.of(now, context_grace, seen.get(WAITED_UNTIL))
     ended = grace.ended(tables)
     new = new_answers(tables, seen)
     reached = {**new.reached, WAITED_UNTIL: grace.until}
@@ -61,13 +61,13 @@ def score_new_answers(
     cases = CaseBook.read(tables.truth, tables.logs)
     # A backfill that came before the first pass may have scored some of them.
     committed = transaction.committed
-    may_be_held = FROM_LOGS not in committed or new.repeats or committed.get(CUT, 0) % 2
+    may_be_held = FROM_LOGS not in committed or new.repeats or committed.get(PARTIAL, 0) % 2
     held = held_score_ids(tables.scores, metrics) if may_be_held else frozenset()
     commits = _Commits(transaction)
     sampling = sampling_of(ready)
     for found in answers(ready, answers_at_once(metrics)):
         if is_stopping():
-            commits.cut()
+            commits.commit_part()
             return counts
         some = with_late_contexts(tables, found)
         rows, of_some = scorer.rows(tables, some, metrics, cases, now, held=held, sampling=sampling)
@@ -89,24 +89,24 @@ class _Commits:
         """Take rows, and commit all that there are where the last commit was long ago."""
         self._rows.append(rows)
         if monotonic() - self._since >= _COMMIT_SECONDS:
-            self.cut()
+            self.commit_part()
 
-    def cut(self) -> None:
+    def commit_part(self) -> None:
         """Commit the rows, and that more of the same stretch are to come."""
         if sum(rows.num_rows for rows in self._rows):
-            self._commit({} if self._is_cut else {CUT: self._cut + 1})
+            self._commit({} if self._is_partial else {PARTIAL: self._partial_commits + 1})
 
     def end(self, reached: Mapping[str, int]) -> None:
         """Commit the rows, and how far the log was read with them."""
-        self._commit({**reached, **({CUT: self._cut + 1} if self._is_cut else {})})
+        self._commit({**reached, **({PARTIAL: self._partial_commits + 1} if self._is_partial else {})})
 
     @property
-    def _cut(self) -> int:
-        return self._transaction.committed.get(CUT, 0)
+    def _partial_commits(self) -> int:
+        return self._transaction.committed.get(PARTIAL, 0)
 
     @property
-    def _is_cut(self) -> bool:
-        return self._cut % 2 == 1
+    def _is_partial(self) -> bool:
+        return self._partial_commits % 2 == 1
 
     def _commit(self, reached: Mapping[str, int]) -> None:
         self._transaction.append(pa.concat_tables(self._rows), reached)

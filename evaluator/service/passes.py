@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from evaluator.anchors import Rescoring
-from evaluator.answers import DeploymentTables, wait_for_others
+from evaluator.answers import DeploymentTables, wait_behind_interceptor
 from evaluator.ground_truth import propose_cases
 from evaluator.metrics import Metric
 from evaluator.scoring import ScoreCounts, Scorer
@@ -92,7 +92,7 @@ class Evaluator:
         self._retries = JudgeRetries(self._scorer)
         self._rescoring = Rescoring(settings.anchors, self._scorer)
         self._warned_missing: set[str] = set()
-        self._children = ChildContexts(lake, wait_for_others(settings.context_grace), clock)
+        self._children = ChildContexts(lake, wait_behind_interceptor(settings.context_grace), clock)
         self._uncommitted = UncommittedPositions()
         self._clock = clock
         self._steps = ClockSteps(clock, monotonic or (lambda: clock().timestamp()))
@@ -104,10 +104,11 @@ class Evaluator:
         self._judges.close()
 
     def run_once(self, is_stopping: Callable[[], bool] = lambda: False) -> PassResult:
-        """Do all that is new, deployment by deployment, then what is asked again; one that fails stops no other.
+        """Score what is new, deployment by deployment, then retry pending scores and score anchors again.
 
-        Ends early once `is_stopping` says so; the next pass does the rest. A deployment that another evaluator has just
-        done is left to it. Raises only where the lake's deployments cannot be listed.
+        A deployment that fails stops no other, and one that another evaluator has just done is left to it. Ends early
+        once `is_stopping` says so; the next pass does the rest. Raises only where the lake's deployments cannot be
+        listed.
         """
         tally = _Tally()
         self._children.forget()
@@ -119,9 +120,9 @@ class Evaluator:
         reached = [
             name for name in deployments if not is_stopping() and self._try(self._score_new, name, tally, is_stopping)
         ]
-        # No deployment's new answers wait for what is asked again of another.
+        # No deployment's new answers wait for the retries and anchors of another.
         tally.deployments = sum(
-            is_stopping() or self._try(self._ask_again, name, tally, is_stopping) for name in reached
+            is_stopping() or self._try(self._retry_and_rescore, name, tally, is_stopping) for name in reached
         )
         return tally.result()
 
@@ -157,9 +158,9 @@ class Evaluator:
         )
         self._judges.learn(deployment, metrics, counts)
         tally.counts.add(counts)
-        self._retries.expect(deployment, counts, now)
+        self._retries.plan(deployment, counts, now)
 
-    def _ask_again(
+    def _retry_and_rescore(
         self, tables: DeploymentTables, metrics: Sequence[Metric], tally: _Tally, is_stopping: Callable[[], bool]
     ) -> None:
         tally.counts.add(self._retries.score(tables, metrics, self._clock(), is_stopping))

@@ -34,11 +34,12 @@ def end_of_obsolete(
     if reason is not None:
         return _end(alert, reason, latest, now)
     # Where the lake has no score of it any more, the alert itself says until when there were some.
-    heard = max(filter(None, (newest.get(alert.key), latest, recorded_at(alert))))
-    if now - heard < IDLE:
+    last_active = max(filter(None, (newest.get(alert.key), latest, recorded_at(alert))))
+    if now - last_active < IDLE:
         return None
-    reason = f"no score of this metric since {newest.get(alert.key) or latest or heard:%Y-%m-%d %H:%M} UTC"
-    return _end(alert, f"no longer watched: {reason}, so nothing can tell whether quality is back", latest, now, heard)
+    since = newest.get(alert.key) or latest or last_active
+    reason = f"no longer watched: no score of this metric since {since:%Y-%m-%d %H:%M} UTC, so nothing can tell whether"
+    return _end(alert, f"{reason} quality is back", latest, now, last_active)
 
 
 def refired(

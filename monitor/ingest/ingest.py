@@ -129,7 +129,7 @@ class Ingest:
             REGRESSIONS: partial(self.streams.add, now=now),
         }
         self._read(SCORES, deployment, SCORE_COLUMNS, scores, now)
-        anchors = self._stats(ANCHORS, name, DeploymentState.with_anchors) | {JUDGES: self.judges.feed}
+        anchors = self._stats(ANCHORS, name, DeploymentState.with_anchors) | {JUDGES: self.judges.add}
         self._read(ANCHORS, deployment, _ANCHOR_COLUMNS, anchors, now)
 
     def settle_ratings(self, now: datetime) -> None:

@@ -1,6 +1,6 @@
 """Reader of the rows that are new in each table: one read for several handlers, none of which delays another.
 
-A handler that fails becomes a `LaggingConsumer`: the rows that it lacks are read again for it alone.
+A handler that fails becomes a `LaggingHandler`: the rows that it lacks are read again for it alone.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Cursor:
 
 
 @dataclass
-class LaggingConsumer:
+class LaggingHandler:
     """A handler that has failed. It reads by itself until it has the rows that the others have.
 
     It is tried again at the next read, and where that fails too after `waits`.
@@ -107,7 +107,7 @@ class NewRows:
         self._lake = lake
         self._where = where
         self._cursors: dict[tuple[str, str | None], _Cursor] = {}
-        self._lagging: dict[tuple[str, str | None, str], LaggingConsumer] = {}
+        self._lagging: dict[tuple[str, str | None, str], LaggingHandler] = {}
         self._ahead: ReadAhead | None = None
 
     @contextmanager
@@ -143,13 +143,13 @@ class NewRows:
                 try:
                     handler(rows)
                 except Exception as error:
-                    consumer = LaggingConsumer(cursor.copy(), error, tried_at=now, due_at=now, waits=_waits(spec))
-                    self._lagging[spec.name, deployment, name] = consumer
+                    lagging_handler = LaggingHandler(cursor.copy(), error, tried_at=now, due_at=now, waits=_waits(spec))
+                    self._lagging[spec.name, deployment, name] = lagging_handler
 
         cursor.advance(columns, self._where, hand_to_each, self._ahead)
-        for name, consumer in lagging.items():
-            consumer.catch_up(columns, self._where, handlers[name], now)
-            if consumer.error is None and consumer.cursor.version == cursor.version:
+        for name, lagging_handler in lagging.items():
+            lagging_handler.catch_up(columns, self._where, handlers[name], now)
+            if lagging_handler.error is None and lagging_handler.cursor.version == cursor.version:
                 del self._lagging[spec.name, deployment, name]
         return {name: error for name in handlers if (error := self._error(spec, deployment, name))}
 
@@ -182,8 +182,8 @@ class NewRows:
         return None if cursor is None else cursor.version
 
     def _error(self, spec: TableSpec, deployment: str | None, handler: str) -> Exception | None:
-        consumer = self._lagging.get((spec.name, deployment, handler))
-        return consumer.error if consumer else None
+        lagging_handler = self._lagging.get((spec.name, deployment, handler))
+        return lagging_handler.error if lagging_handler else None
 
 
 def _waits(spec: TableSpec) -> Backoff:

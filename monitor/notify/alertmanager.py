@@ -19,7 +19,7 @@ from monitor.notify.formats.standard import Alert, alert_of
 from monitor.notify.settings import WebhookSettings
 
 RESEND_EVERY = timedelta(minutes=1)
-OUTLIVES = timedelta(hours=1)
+EXPIRES_AFTER = timedelta(hours=1)
 """How long Alertmanager takes an alert for firing that it is sent no more."""
 RESOLVED_FOR = timedelta(minutes=15)
 """How long it is sent that an alert is over, as Prometheus does."""
@@ -44,13 +44,15 @@ def post_alerts(
     pool: httpcore.ConnectionPool,
     external_url: str,
     now: datetime,
-    outlives: timedelta = OUTLIVES,
+    expires_after: timedelta = EXPIRES_AFTER,
 ) -> Attempt:
     """Say once of each alert, by its newest change, that it fires or that it is over.
 
-    A firing alert ends `outlives` from now unless it is sent again; one that is over ended when that was found.
+    A firing alert ends `expires_after` from now unless it is sent again; one that is over ended when that was found.
     """
-    body = msgspec.json.encode([one for change in changes for one in _posted(change, external_url, now + outlives)])
+    body = msgspec.json.encode(
+        [one for change in changes for one in _posted(change, external_url, now + expires_after)]
+    )
     return deliver(pool, str(settings.url).rstrip("/") + _PATH, body, {}, now)
 
 
@@ -100,24 +102,24 @@ class AlertmanagerSender:
         self._pool = pool
         self._external_url = external_url
         self._sent_at: datetime | None = None
-        self._rests_until: datetime | None = None
+        self._paused_until: datetime | None = None
 
     def clock_was_set(self, by: timedelta) -> None:
         """Wait no longer and no shorter than was planned, although the clock shows another time now."""
         self._sent_at = self._sent_at and self._sent_at + by
-        self._rests_until = self._rests_until and self._rests_until + by
+        self._paused_until = self._paused_until and self._paused_until + by
 
     def run_due(self, now: datetime) -> datetime | None:
         """Send what is due and record what is new in it; returns when to send again, None while nothing fires.
 
         Never raises. To be called by one thread at a time.
         """
-        if self._rests_until is not None and now < self._rests_until:
-            return self._rests_until
+        if self._paused_until is not None and now < self._paused_until:
+            return self._paused_until
         try:
             return self._run_due(now)
         except Exception as error:
-            return self._rest(str(error), now)
+            return self._pause(str(error), now)
 
     def _run_due(self, now: datetime) -> datetime | None:
         news = self._alerts.pending(self.settings.name, now)
@@ -132,7 +134,7 @@ class AlertmanagerSender:
         late = {c.key: c for c in news if c.change == AlertEvent.RESOLVED and c.key not in streams}
         attempt = post_alerts([*current, *late.values()], self.settings, self._pool, self._external_url, now)
         if attempt.outcome is not DeliveryOutcome.DELIVERED:
-            return self._rest(attempt.reason, now)
+            return self._pause(attempt.reason, now)
         self._sent_at = now
         self.problem = None
         for change in news:
@@ -144,9 +146,9 @@ class AlertmanagerSender:
         last = {c.key: c for c in self._alerts.changes() if c.change in ALERT_STATES}
         return [c for c in last.values() if c.change == AlertEvent.FIRING or now - recorded_at(c) < RESOLVED_FOR]
 
-    def _rest(self, reason: str, now: datetime) -> datetime:
+    def _pause(self, reason: str, now: datetime) -> datetime:
         self.failed_attempts += 1
         self.problem = f"Alertmanager {self.settings.name}: {reason}"
-        self._rests_until = now + _RETRY
+        self._paused_until = now + _RETRY
         logger.warning("Alertmanager %s is tried again in %s: %s", self.settings.name, _RETRY, reason)
-        return self._rests_until
+        return self._paused_until

@@ -59,7 +59,7 @@ def deliver(pool: httpcore.ConnectionPool, url: str, body: bytes, headers: Mappi
     try:
         with pool.stream("POST", url, headers=_headers(url, headers), content=body) as response:
             answered = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
-            return _judge(response.status, answered, b"" if response.status < 300 else _beginning(response), now)
+            return _attempt_of(response.status, answered, b"" if response.status < 300 else _beginning(response), now)
     except httpcore.TimeoutException as error:
         return Attempt(DeliveryOutcome.FAILED, f"no answer in time ({type(error).__name__})")
     except _NETWORK_ERRORS as error:
@@ -82,7 +82,7 @@ def _beginning(response: httpcore.Response) -> bytes:
         return b""  # the status is known, and says enough
 
 
-def _judge(status: int, headers: Mapping[str, str], beginning: bytes, now: datetime) -> Attempt:
+def _attempt_of(status: int, headers: Mapping[str, str], beginning: bytes, now: datetime) -> Attempt:
     if 200 <= status < 300:
         return Attempt(DeliveryOutcome.DELIVERED, f"answered {status}")
     if 300 <= status < 400:

@@ -19,7 +19,7 @@ from monitor.notify.settings import WebhookSettings
 from monitor.notify.webhook_sender import WebhookSender
 
 _LONGEST_SLEEP_SECONDS = 60.0
-_GOODBYE_SECONDS = 5.0
+_SHUTDOWN_SECONDS = 5.0
 
 
 class Notifier:
@@ -59,7 +59,7 @@ class Notifier:
                 if webhook.format == "alertmanager"
                 else WebhookSender(webhook, alerts, pool, external_url, silences, group, generator)
             )
-        self._news = [threading.Event() for _ in self._receivers]
+        self._wake_ups = [threading.Event() for _ in self._receivers]
         self._stopping = threading.Event()
 
     @property
@@ -92,7 +92,7 @@ class Notifier:
         """Serve the receivers while the block runs. Where it ends during an attempt, the next start makes it again."""
         threads = [
             threading.Thread(target=self._serve, args=pair, name=f"webhook {pair[0].settings.name}", daemon=True)
-            for pair in zip(self._receivers, self._news, strict=True)
+            for pair in zip(self._receivers, self._wake_ups, strict=True)
         ]
         for thread in threads:
             thread.start()
@@ -101,22 +101,22 @@ class Notifier:
         finally:
             self._stopping.set()
             self.wake()
-            until = time.monotonic() + _GOODBYE_SECONDS
+            until = time.monotonic() + _SHUTDOWN_SECONDS
             for thread in threads:
                 thread.join(max(0.0, until - time.monotonic()))
 
     def wake(self) -> None:
         """Have the receivers look for new changes; returns at once."""
-        for news in self._news:
-            news.set()
+        for wake_up in self._wake_ups:
+            wake_up.set()
 
-    def _serve(self, receiver: WebhookSender | AlertmanagerSender, news: threading.Event) -> None:
+    def _serve(self, receiver: WebhookSender | AlertmanagerSender, wake_up: threading.Event) -> None:
         steps = ClockSteps(self._clock, self._monotonic)
         while not self._stopping.is_set():
-            news.clear()
+            wake_up.clear()
             if step := steps.since_last():
                 receiver.clock_was_set(step)
             due = receiver.run_due(self._clock())
             wait = _LONGEST_SLEEP_SECONDS if due is None else (due - self._clock()).total_seconds()
             if not self._stopping.is_set():
-                news.wait(min(max(wait, 0.0), _LONGEST_SLEEP_SECONDS))
+                wake_up.wait(min(max(wait, 0.0), _LONGEST_SLEEP_SECONDS))

@@ -23,7 +23,7 @@ from monitor.notify.retry_delays import next_delay
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.sign import signed_headers
 
-LONGEST_REST = timedelta(minutes=1)
+LONGEST_PAUSE = timedelta(minutes=1)
 _LONGEST_RUN_SECONDS = 60.0
 logger = logging.getLogger(__name__)
 
@@ -45,9 +45,9 @@ class WebhookSender:
     """Delivers each pending change of alerts to one receiver at least once, under the same webhook-id.
 
     Changes go through stages: those that are silenced are held back, the others grouped into messages, and a message
-    is signed, sent and recorded. Changes of one alert go out in their order. After a failure the receiver has a rest
-    of up to a minute. What was tried is remembered until the process ends; a new process begins again with the first
-    attempt. What was delivered while the lake took no row is not sent again; only its rows are tried again.
+    is signed, sent and recorded. Changes of one alert go out in their order. After a failure nothing is sent to the
+    receiver for up to a minute. What was tried is remembered until the process ends; a new process begins again with
+    the first attempt. What was delivered while the lake took no row is not sent again; only its rows are tried again.
     """
 
     def __init__(
@@ -76,11 +76,11 @@ class WebhookSender:
         self._generator = generator or random.Random()  # noqa: S311 - only spreads retries
         self._retries: dict[str, _Retry] = {}
         self._unrecorded: dict[str, _Settled] = {}
-        self._rests_until: datetime | None = None
+        self._paused_until: datetime | None = None
 
     def clock_was_set(self, by: timedelta) -> None:
         """Wait no longer and no shorter than was planned, although the clock shows another time now."""
-        self._rests_until = self._rests_until and self._rests_until + by
+        self._paused_until = self._paused_until and self._paused_until + by
         for retry in self._retries.values():
             retry.due += by
 
@@ -93,34 +93,34 @@ class WebhookSender:
         if silences is None:
             return None
         try:
-            self._note_early_ends(silences, now)
+            self._record_early_ends(silences, now)
             return self._run_due(silences, now)
         except Exception as error:
             self._fail(str(error))
-            self._rests_until = now + LONGEST_REST
-            logger.warning("Webhook %s is tried again in %s: %s", self.settings.name, LONGEST_REST, error)
-            return self._rests_until
+            self._paused_until = now + LONGEST_PAUSE
+            logger.warning("Webhook %s is tried again in %s: %s", self.settings.name, LONGEST_PAUSE, error)
+            return self._paused_until
 
     def _run_due(self, silences: Sequence[Silence], now: datetime) -> datetime | None:
         waiting: dict[str, datetime] = {}
         began = time.monotonic()
         held = self._hold_back([silence for silence in silences if now < silence.until], now)
         for message in messages(self._to_send(held, now), self._group):
-            if self._rests_until is not None and now < self._rests_until:
-                return self._rests_until
+            if self._paused_until is not None and now < self._paused_until:
+                return self._paused_until
             if time.monotonic() - began > _LONGEST_RUN_SECONDS:
                 return now  # with a later time, that signatures are not too old
             alerts = {change.alert_id for change in message.changes}
             due = max((waiting[alert] for alert in alerts & waiting.keys()), default=None) or self._due(message, now)
             if due is not None:
                 waiting |= dict.fromkeys(alerts, due)
-        if self._rests_until is not None and now < self._rests_until and waiting:
-            return self._rests_until
+        if self._paused_until is not None and now < self._paused_until and waiting:
+            return self._paused_until
         if not waiting and not self.gone:
             self.problem = None
         return min([*waiting.values(), *(silence.until for silence in held.values())], default=None)
 
-    def _note_early_ends(self, silences: Sequence[Silence], now: datetime) -> None:
+    def _record_early_ends(self, silences: Sequence[Silence], now: datetime) -> None:
         """Write what silences ended before the time that their rows say, so that it counts also after a restart."""
         for change, row in held_back(self._alerts.changes(), self.settings.name):
             silence = silence_of(change, [one for one in silences if row.changed_at <= one.until])
@@ -189,7 +189,7 @@ class WebhookSender:
         if delay is None:
             return self._give_up(message, f"{attempts} attempts failed, the last one: {attempt.reason}", now)
         self._retries[message.message_id] = _Retry(attempts, now + delay)
-        self._rests_until = now + (delay if attempt.retry_after else min(delay, LONGEST_REST))
+        self._paused_until = now + (delay if attempt.retry_after else min(delay, LONGEST_PAUSE))
         name = self.settings.name
         logger.warning("Webhook %s for %s: %s; next attempt in %s", name, message.message_id, attempt.reason, delay)
         return now + delay
@@ -210,11 +210,11 @@ class WebhookSender:
             self._alerts.record_deliveries(message.changes, name, settled.outcome, settled.reason, settled.at)
         except Exception as error:  # one table that takes no row holds up no other alert
             self._fail(f"what was sent cannot be recorded: {error}")
-            due = now + LONGEST_REST
+            due = now + LONGEST_PAUSE
             self._retries[message.message_id] = _Retry(0, due)
             logger.warning(
                 "That %s was %s to webhook %s cannot be written to the lake and is tried again in %s: %s",
-                message.message_id, settled.outcome, name, LONGEST_REST, error,
+                message.message_id, settled.outcome, name, LONGEST_PAUSE, error,
             )  # fmt: skip
             return due
         del self._unrecorded[message.message_id]

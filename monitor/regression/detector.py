@@ -181,23 +181,23 @@ class Detector:
         return self.reading if pages or changed else None
 
     def _read(self, log_evidence: float, began: ChangePoint | None, mean_from: ChangePoint | None) -> Reading:
-        reference, window = self._baselines, _interval(self._window)
+        baselines, window = self._baselines, _interval(self._window)
         since = None if mean_from is None else self._window.since(mean_from.at)
         changed = _interval(since) if since else None
-        known = reference.interval if changed else None
+        known = baselines.interval if changed else None
         smallest_drop, delay = self._power()
         parts = self._split(since or self._window)
-        shown = parts if parts and len(reference.references) > 1 else Decomposition(())
+        shown = parts if parts and len(baselines.references) > 1 else Decomposition(())
         settings = self._settings
         return Reading(
             status=self.status,
             tier=self._tier,
-            reference_observations=reference.whole.observations,
+            reference_observations=baselines.whole.observations,
             reference_needed=self._settings.reference_observations,
             learning_left=self._learning_left(),
-            reference_mean=reference.mean,
-            baseline=reference.baseline,
-            can_fire=bool((reference.levels > 0.0).any()),
+            reference_mean=baselines.mean,
+            baseline=baselines.baseline,
+            can_fire=bool((baselines.levels > 0.0).any()),
             observations=len(self._window),
             mean=window.mean if window else None,
             mean_lower=window.lower if window else None,
@@ -213,7 +213,7 @@ class Detector:
             since_mean=changed.mean if changed else None,
             since_lower=changed.lower if changed else None,
             since_upper=changed.upper if changed else None,
-            drop=reference.mean - changed.mean if known and changed and reference.mean is not None else None,
+            drop=baselines.mean - changed.mean if known and changed and baselines.mean is not None else None,
             drop_lower=known.lower - changed.upper if known and changed else None,
             drop_upper=known.upper - changed.lower if known and changed else None,
             improved=self._better.is_on,
@@ -228,11 +228,11 @@ class Detector:
         )
 
     def _split(self, after: Observations) -> Decomposition | None:
-        reference = self._baselines
+        baselines = self._baselines
         if self.status is Status.LEARNING or not after:
             return None
-        found = shares_and_means(reference.numbers(after), after.values, after.weights, len(reference.references))
-        return decompose(reference.partition.names, (reference.shares, reference.means), found)
+        found = shares_and_means(baselines.numbers(after), after.values, after.weights, len(baselines.references))
+        return decompose(baselines.partition.names, (baselines.shares, baselines.means), found)
 
     def _named(self, parts: Decomposition) -> SegmentChange | None:
         """Give the segment that fired, or the one with the greatest part in a fall where all together did."""

@@ -33,7 +33,7 @@ class _Stream:
     """Earliest `requested_at`."""
     latest: datetime
     """Latest `requested_at`."""
-    fed_at: datetime
+    last_added_at: datetime
     """By the clock, when the last new row came."""
     releases: int = 0
     """Marked ones that it has passed."""
@@ -94,18 +94,18 @@ class Streams:
         An error leaves all streams as they were.
         """
         # What is far in the future would close every batch until then.
-        for news in list(self._grouper.group(scores, now + self._settings.grace)):
-            stream = self._streams.get((news.key, news.scale))
+        for stream_rows in list(self._grouper.group(scores, now + self._settings.grace)):
+            stream = self._streams.get((stream_rows.key, stream_rows.scale))
             if stream is None:
                 batches = Batches(self._settings.batch, self._settings.grace)
-                stream = _Stream(batches, Detector(self._settings), news.first, news.latest, now)
-                self._streams[news.key, news.scale] = stream
-            stream.first, stream.latest = min(stream.first, news.first), max(stream.latest, news.latest)
-            stream.fed_at = now
+                stream = _Stream(batches, Detector(self._settings), stream_rows.first, stream_rows.latest, now)
+                self._streams[stream_rows.key, stream_rows.scale] = stream
+            stream.first, stream.latest = min(stream.first, stream_rows.first), max(stream.latest, stream_rows.latest)
+            stream.last_added_at = now
             if stream.error is None:
-                stream.batches.add(news.rows)
+                stream.batches.add(stream_rows.rows)
             else:
-                self._grouper.skipped["stopped"] += len(news.rows)
+                self._grouper.skipped["stopped"] += len(stream_rows.rows)
 
     def advance(self, now: datetime) -> list[Transition]:
         """Close batches; returns what began or ended, in order of time.
@@ -128,7 +128,7 @@ class Streams:
         return [transition for transition, _ in sorted(found, key=lambda one: (one[0].at, one[0].key, one[1]))]
 
     def readings(self) -> Mapping[StreamKey, Reading]:
-        """Give what is known of every stream; a few milliseconds for each that has news."""
+        """Give what is known of every stream; a few milliseconds for each with new rows."""
         found: dict[StreamKey, Reading] = {}
         for key, (scale, stream) in self._newest().items():
             if stream.error is None:
@@ -226,7 +226,7 @@ class Streams:
         return np.array(sorted(map(microseconds, first.values())), dtype=np.int64)
 
     def _watermark(self, stream: _Stream, now: datetime) -> datetime:
-        idle = now - stream.fed_at >= self._settings.batch + self._settings.grace
+        idle = now - stream.last_added_at >= self._settings.batch + self._settings.grace
         return now if idle else stream.latest
 
 

@@ -89,10 +89,10 @@ class Batches:
     time or at most `grace` late.
 
     An observation is a conversation in a batch. Its value is the weighted mean of its scores there, and its segment
-    that of the first. Its weight is their mean weight, cut at a scale and divided by it, so that it is in (0, 1] and no
-    bet can lose more than it has. The scale is the largest weight of the batch before, at most ten times the smallest
-    one there: it must be known before the batch, as a scale taken from the batch itself would depend on the values that
-    are bet on. Only the first batch, which is always part of the reference, is its own scale.
+    that of the first. Its weight is their mean weight, cut at a cap and divided by it, so that it is in (0, 1] and no
+    bet can lose more than it has. The cap is the largest weight of the batch before, at most ten times the smallest
+    one there: it must be known before the batch, as a cap taken from the batch itself would depend on the values that
+    are bet on. Only the first batch, which is always part of the reference, is its own cap.
     """
 
     def __init__(self, length: timedelta, grace: timedelta) -> None:
@@ -102,7 +102,7 @@ class Batches:
         self._oldest: int | None = None
         self._first_open: int | None = None
         """Number of the first batch, counted from 1970, that is not closed."""
-        self._scale: float | None = None
+        self._cap: float | None = None
 
     def add(self, rows: ScoreColumns) -> None:
         """Put scores into their batches, or into the oldest open one if theirs is closed."""
@@ -148,16 +148,16 @@ class Batches:
         at = np.maximum(rows.at[order][begins], numbers * self._length)
         mean_weights = summed / sizes_of(begins, len(values))
         return Observations(
-            at, np.clip(means, 0.0, 1.0), self._scaled(mean_weights, batches), rows.segments[order][begins], batches,
+            at, np.clip(means, 0.0, 1.0), self._capped(mean_weights, batches), rows.segments[order][begins], batches,
             rows.kinds,
         )  # fmt: skip
 
-    def _scaled(self, weights: Floats, begins: Integers) -> Floats:
+    def _capped(self, weights: Floats, begins: Integers) -> Floats:
         most, least = np.maximum.reduceat(weights, begins), np.minimum.reduceat(weights, begins)
         following = np.minimum(most, _LARGEST_WEIGHT_RATIO * least)
-        scales = np.concatenate([following[:1] if self._scale is None else [self._scale], following[:-1]])
-        self._scale = float(following[-1])
-        of_each = np.repeat(scales, sizes_of(begins, len(weights)))
+        caps = np.concatenate([following[:1] if self._cap is None else [self._cap], following[:-1]])
+        self._cap = float(following[-1])
+        of_each = np.repeat(caps, sizes_of(begins, len(weights)))
         return np.asarray(np.minimum(weights, of_each) / of_each)
 
 

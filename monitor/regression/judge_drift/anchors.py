@@ -43,7 +43,7 @@ class JudgeReading:
 
 @dataclass
 class _Judge:
-    watch: JudgeDriftDetector
+    detector: JudgeDriftDetector
     scale: Scale
     begun_at: datetime
     scored_at: datetime
@@ -62,7 +62,7 @@ class JudgeDriftDetectors:
         self._judges: dict[StreamKey, _Judge] = {}
         self._known: Mapping[StreamKey, JudgeReading] | None = None
 
-    def feed(self, rows: pa.Table) -> None:
+    def add(self, rows: pa.Table) -> None:
         """Take in new rows, in any order; all rows of one scoring at once. An error leaves all judges as they were."""
         changed: dict[StreamKey, _Judge] = {}
         for at, draw, key, scale, qualities in sorted(_scorings(rows), key=lambda one: one[:3]):
@@ -73,7 +73,7 @@ class JudgeDriftDetectors:
             if draw == Draw.COMPARED:
                 judge.compared |= qualities
             else:
-                judge.watch.add(at, qualities)
+                judge.detector.add(at, qualities)
                 judge.scored_at = max(judge.scored_at, at)
         self._judges |= changed
         self._known = None
@@ -81,7 +81,7 @@ class JudgeDriftDetectors:
     def shift(self, key: StreamKey, since: datetime) -> Shift | None:
         """By how much a stream's judge scored its anchors higher from `since` on than at first; None if unknown."""
         judge = self._judges.get(key)
-        return None if judge is None else _in_values(judge.watch.shift(since), judge.scale)
+        return None if judge is None else _in_values(judge.detector.shift(since), judge.scale)
 
     def readings(self) -> Mapping[StreamKey, JudgeReading]:
         """Give what is known of every judge; some milliseconds for each after new rows."""
@@ -93,11 +93,11 @@ class JudgeDriftDetectors:
         before, difference = self._before(key, judge), None
         if before is not None:
             old = self._judges[before]
-            difference = offset((old.watch.latest, old.compared), (judge.watch.baseline, judge.compared))
+            difference = offset((old.detector.latest, old.compared), (judge.detector.baseline, judge.compared))
         return JudgeReading(
-            shift=_in_values(judge.watch.shift(judge.watch.since), judge.scale),
-            active=judge.watch.active,
-            since=judge.watch.since,
+            shift=_in_values(judge.detector.shift(judge.detector.since), judge.scale),
+            active=judge.detector.active,
+            since=judge.detector.since,
             last_scored_at=judge.scored_at,
             version_before=before.metric_version if before else None,
             offset=_in_values(difference, judge.scale),

@@ -19,7 +19,7 @@ from monitor.regression.judgement import Shift
 FEWEST = 50
 """Anchors, below which nothing is said."""
 
-_PASSES_PER_FALSE_ALARM = 365
+_SCORINGS_PER_FALSE_ALARM = 365
 _REMEMBERED = 30
 _RECENT = 7
 
@@ -47,8 +47,8 @@ class JudgeDriftDetector:
         self._tolerance = tolerance
         self._numbers: dict[str, int] = {}
         self._first = self._second = np.empty(0)
-        self._passes: deque[tuple[datetime, Floats]] = deque(maxlen=_REMEMBERED)
-        log_threshold = math.log(2 * _PASSES_PER_FALSE_ALARM)
+        self._scorings: deque[tuple[datetime, Floats]] = deque(maxlen=_REMEMBERED)
+        log_threshold = math.log(2 * _SCORINGS_PER_FALSE_ALARM)
         self._stricter, self._milder = Alarm(log_threshold), Alarm(log_threshold)
         self._history = BatchHistory()
         self._level: tuple[bytes, float] = (b"", 0.5)
@@ -70,8 +70,8 @@ class JudgeDriftDetector:
     def latest(self) -> Mapping[str, float]:
         """Newest value of each anchor, its baseline where there is none."""
         found = dict(self.baseline)
-        if self._passes:
-            values = self._wide(self._passes[-1][1])
+        if self._scorings:
+            values = self._padded(self._scorings[-1][1])
             found |= {event: float(values[n]) for event, n in self._numbers.items() if not np.isnan(values[n])}
         return found
 
@@ -79,12 +79,12 @@ class JudgeDriftDetector:
         """Take in one scoring: the values of anchors by their event_id; the first two of each are its baseline."""
         for event in qualities:
             self._numbers.setdefault(event, len(self._numbers))
-        values = self._wide(np.empty(0))
+        values = self._padded(np.empty(0))
         values[[self._numbers[event] for event in qualities]] = list(qualities.values())
-        self._first, values = _filled(self._wide(self._first), values)
-        self._second, values = _filled(self._wide(self._second), values)
+        self._first, values = _filled(self._padded(self._first), values)
+        self._second, values = _filled(self._padded(self._second), values)
         if not np.isnan(values).all():
-            self._passes.append((at, values))
+            self._scorings.append((at, values))
             self._watch(at, values)
 
     def shift(self, since: datetime | None) -> Shift | None:
@@ -93,11 +93,11 @@ class JudgeDriftDetector:
         An anchor counts once, with the mean of its differences, so that the interval holds however its scorings depend
         on each other. None where fewer than `FEWEST` anchors were scored since then.
         """
-        passes = [values for at, values in self._passes if since is None or at >= since]
-        if not passes:
+        scorings = [values for at, values in self._scorings if since is None or at >= since]
+        if not scorings:
             return None
         sums, counts = np.zeros(len(self._numbers)), np.zeros(len(self._numbers))
-        for values in passes[-_RECENT:] if since is None else passes:
+        for values in scorings[-_RECENT:] if since is None else scorings:
             known = np.flatnonzero(~np.isnan(values))
             sums[known] += values[known]
             counts[known] += 1
@@ -118,7 +118,7 @@ class JudgeDriftDetector:
         self._milder.take(_bets(1.0 - fallen, level))
         if self.active and not was:
             change = self._history.rise() if self._stricter.is_on else self._history.fall()
-            self.since = change.at if change else self._passes[0][0]
+            self.since = change.at if change else self._scorings[0][0]
         elif was and not self.active:
             self.since, self._history = None, BatchHistory()
 
@@ -129,7 +129,7 @@ class JudgeDriftDetector:
             self._level = key, min(0.5 + ((error.upper - error.lower) / 2 + self._tolerance) / 2, 1.0)
         return self._level[1]
 
-    def _wide(self, values: Floats) -> Floats:
+    def _padded(self, values: Floats) -> Floats:
         """Give the array with a place for each anchor; those without a value are NaN."""
         missing = len(self._numbers) - len(values)
         return np.concatenate([values, np.full(missing, np.nan)]) if missing else values

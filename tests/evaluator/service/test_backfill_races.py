@@ -142,14 +142,14 @@ def test_two_backfills_at_once_score_each_answer_once(
     assert len(traffic.scores()) == 40
 
 
-@pytest.mark.parametrize("is_served", [True, False], ids=["after a pass of the service", "before the first"])
+@pytest.mark.parametrize("has_service_pass", [True, False], ids=["after a pass of the service", "before the first"])
 @pytest.mark.parametrize("number", [1, 3])
 def test_what_was_erased_is_not_written_back(
-    lake: Lake, traffic: Any, monkeypatch: pytest.MonkeyPatch, number: int, is_served: bool
+    lake: Lake, traffic: Any, monkeypatch: pytest.MonkeyPatch, number: int, has_service_pass: bool
 ) -> None:
     """A backfill that has read a person's answers before they were erased looks again, and scores the others'."""
     fill(traffic, "gone", "stays")
-    if is_served:
+    if has_service_pass:
         Evaluator(lake, SETTINGS, clock=lambda: NOW).run_once()
     small_batches(monkeypatch)
     before_commit(monkeypatch, number, lambda: erase(lake, Subject(user="gone"), datetime.now(UTC)))

@@ -18,7 +18,7 @@ from lake import Lake
 from monitor.alerts.change import AlertChange
 from monitor.alerts.store import AlertStore
 from monitor.notify import Notifier, WebhookSettings
-from monitor.notify.alertmanager import OUTLIVES, RESEND_EVERY, RESOLVED_FOR, _posted
+from monitor.notify.alertmanager import EXPIRES_AFTER, RESEND_EVERY, RESOLVED_FOR, _posted
 from tests.monitor.notify.test_notifier import transition
 from tests.servers import free_port, needed, wait_for, wait_for_url
 
@@ -175,7 +175,7 @@ def test_what_fires_is_sent_each_minute_until_it_is_over_and_for_a_quarter_of_an
     sent = [json.loads(request.body) for request in receiver.requests]
     assert [request.path for request in receiver.requests] == ["/hook/api/v2/alerts"] * 3
     assert [datetime.fromisoformat(alert["endsAt"]) for (alert,) in sent] == [
-        START + n * RESEND_EVERY + OUTLIVES for n in range(3)
+        START + n * RESEND_EVERY + EXPIRES_AFTER for n in range(3)
     ]
     over = now
     alerts.record([transition("resolved", 2)], over)

@@ -24,7 +24,7 @@ def scoring(draw: int, value: float | None, **columns: Any) -> list[dict[str, An
 
 def fed(*rows: dict[str, Any]) -> JudgeDriftDetectors:
     anchors = JudgeDriftDetectors(0.02)
-    anchors.feed(ANCHORS.rows(list(rows)).select(ANCHOR_COLUMNS))
+    anchors.add(ANCHORS.rows(list(rows)).select(ANCHOR_COLUMNS))
     return anchors
 
 
@@ -54,7 +54,7 @@ def test_a_reading_is_renewed_by_new_rows() -> None:
     """What was said before a scoring is not said after it."""
     anchors = fed(*scoring(0, 5.0), *scoring(1, 5.0))
     assert anchors.readings()[KEY].last_scored_at == START + timedelta(days=1)
-    anchors.feed(ANCHORS.rows(scoring(2, 4.0)).select(ANCHOR_COLUMNS))
+    anchors.add(ANCHORS.rows(scoring(2, 4.0)).select(ANCHOR_COLUMNS))
     assert anchors.readings()[KEY].last_scored_at == START + timedelta(days=2)
 
 
@@ -71,8 +71,8 @@ def test_rows_that_fail_half_way_are_taken_as_a_whole_when_they_come_again(monke
     with monkeypatch.context() as failing:
         failing.setattr(JudgeDriftDetector, "add", add_but_the_last)
         with pytest.raises(ArithmeticError):
-            anchors.feed(ANCHORS.rows(rest).select(ANCHOR_COLUMNS))
+            anchors.add(ANCHORS.rows(rest).select(ANCHOR_COLUMNS))
     assert anchors.readings() == fed(*before).readings()
-    anchors.feed(ANCHORS.rows(rest).select(ANCHOR_COLUMNS))
+    anchors.add(ANCHORS.rows(rest).select(ANCHOR_COLUMNS))
     assert anchors.readings() == fed(*before, *rest).readings()
     assert anchors.shift(KEY, START) == fed(*before, *rest).shift(KEY, START)
