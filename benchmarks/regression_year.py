@@ -4,7 +4,8 @@
 
 `--answers` are those of a deployment and day, in chats of two, more by day than by night; each has a score of every
 metric. One parquet file a day, as after a compaction. FOLDER keeps the lake; one that is there is read as it is.
-The monitor runs in a process of its own, and has others read ahead; memory is that of all of them. Linux only.
+The monitor runs in a process of its own, once with others that read ahead and once without; memory is that of all of
+them. Linux only.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake import SCORES, Direction, JudgeKind, Lake
+from monitor.ingest import ingest
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
 
@@ -110,8 +112,10 @@ def _megabytes(process: str) -> float:
     return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
-def read(root: str) -> None:
-    """Start a monitor, wait for its first snapshot, print what that took."""
+def read(root: str, *, alone: bool) -> None:
+    """Start a monitor, wait for its first snapshot, print what that took; `alone` without processes that read ahead."""
+    if alone:
+        ingest._MANY_DEPLOYMENTS = sys.maxsize
     wall, memory = time.perf_counter(), Memory()
     monitor = Monitor(Lake(root), MonitorSettings(), lambda: _END + timedelta(hours=1))
     with memory:
@@ -138,9 +142,10 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=365)
     parser.add_argument("--lake", type=Path)
     parser.add_argument("--read", action="store_true", help="only read, in this process")
+    parser.add_argument("--alone", action="store_true", help="with --read: no processes read ahead")
     given = parser.parse_args()
     if given.read:
-        read(str(given.lake))
+        read(str(given.lake), alone=given.alone)
         return
     with tempfile.TemporaryDirectory() as folder:
         root = given.lake or Path(folder)
@@ -149,7 +154,9 @@ def main() -> None:
                 name = f"app-{number:03}"
                 rows = scores(name, number, given.days, given.answers, given.metrics)
                 Lake(str(root)).table(SCORES, name).append(rows)
-        subprocess.run([sys.executable, "-m", "benchmarks.regression_year", "--read", "--lake", str(root)], check=True)
+        command = [sys.executable, "-m", "benchmarks.regression_year", "--read", "--lake", str(root)]
+        for more in ([], ["--alone"]):
+            subprocess.run([*command, *more], check=True)
 
 
 if __name__ == "__main__":

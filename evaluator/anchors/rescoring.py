@@ -26,7 +26,7 @@ from lake import ANCHORS, FIRST_DRAWS, AlertEvent, AlertVerdict, CaseBook, Draw,
 _AT_ONCE = 50
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COPIED = tuple(name for name in ANCHORS.schema.names if name != "draw")
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class Rescoring:
@@ -114,7 +114,7 @@ class Rescoring:
         if rows.num_rows:
             transaction.append(rows)
             text = "scored anchors of metric %r of deployment %r again: %d rows"
-            log.info(
+            logger.info(
                 text,
                 metric.name,
                 tables.deployment,

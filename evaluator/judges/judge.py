@@ -24,7 +24,7 @@ from evaluator.judges.settings import JudgeSettings
 from evaluator.judges.shared_replies import SharedReplies
 from evaluator.judges.throttle import Clock, Sleep, Throttle
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _ATTEMPTS = 6
 _LONGEST_BACKOFF_SECONDS = 30.0
@@ -258,21 +258,21 @@ class Judge:
     def _warn_no_reply(self, why: str) -> None:
         if not self._closing and self._clock() >= self._next_warning:
             self._next_warning = self._clock() + _WARNING_SECONDS
-            log.warning("judge %r gives no answer: %s", self.name, why, extra={"judge": self.name})
+            logger.warning("judge %r gives no answer: %s", self.name, why, extra={"judge": self.name})
 
     def _warn_of_retries(self, error: EndpointError) -> None:
         """Warn at once of an endpoint that does not work: the tries that follow may take minutes."""
         if error.failure.down and not self._closing and self._clock() >= self._next_retry_warning:
             self._next_retry_warning = self._clock() + _WARNING_SECONDS
             text = "judge %r does not answer: %s; it is asked again"
-            log.warning(text, self.name, error.without_text, extra={"judge": self.name})
+            logger.warning(text, self.name, error.without_text, extra={"judge": self.name})
 
     def _log_circuit(self, why: str) -> None:
         if self.throttle.is_open and not self._circuit_was_open:
             text = "judge %r rests after failures in a row, the last: %s; now and then a call is tried, the others fail"
-            log.warning(text, self.name, why, extra={"judge": self.name})
+            logger.warning(text, self.name, why, extra={"judge": self.name})
         elif self._circuit_was_open and not self.throttle.is_open:
-            log.info("judge %r answers again", self.name, extra={"judge": self.name})
+            logger.info("judge %r answers again", self.name, extra={"judge": self.name})
         self._circuit_was_open = self.throttle.is_open
 
     def _raise_if_no_reply(self, completion: ChatCompletion, spend: Spend) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 from evaluator.judges.completion import ChatCompletion, completion_from_json
 from lake import Lake, Storage, is_remote
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 FOLDER = "_judge_replies"
 """Below the lake's root; no deployment's folder begins with `_`."""
@@ -72,7 +72,7 @@ class SharedReplies:
         except FileNotFoundError:
             return None
         except ValueError:  # whose message may quote it
-            log.warning("%s is no reply of a judge: it is not used, and replaced by the next one", path)
+            logger.warning("%s is no reply of a judge: it is not used, and replaced by the next one", path)
             return None
 
     def _write(self, key: str, reply: ChatCompletion) -> None:
@@ -121,7 +121,7 @@ class SharedReplies:
             self._quiet[done] = self._clock() + _QUIET_SECONDS
         if is_first:
             kind = type(error).__name__
-            log.warning("%s: shared replies of judges cannot be %s, %s: %s", self.folder, done, kind, error)
+            logger.warning("%s: shared replies of judges cannot be %s, %s: %s", self.folder, done, kind, error)
 
 
 def _forget_objects(filesystem: Any, folder: str, before: datetime | None) -> int:

@@ -25,7 +25,7 @@ from evaluator.sampling import Sampling, flagged
 from evaluator.scoring.segments import segment_of
 from lake import SCORES, Case, CaseBook, JudgeKind, Table, UnscoredReason
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _NAMED_AT_MOST = 5
 
@@ -227,13 +227,15 @@ class Scorer:
             return metric.score(work.frame)
         except ModelUnavailableError as error:
             self._off.add(metric.name)
-            log.warning("metric %r is off: %s. %s", metric.name, error, _RUN_BACKFILL.format(metric.name), extra=fields)
+            logger.warning(
+                "metric %r is off: %s. %s", metric.name, error, _RUN_BACKFILL.format(metric.name), extra=fields
+            )
         except Exception as error:  # what is wrong with one metric is not wrong with the others
             # Not its message and no trace: a metric's errors may quote what people wrote.
             place = traceback.extract_tb(error.__traceback__)[-1]
             at = f"{type(error).__name__} at {place.filename}:{place.lineno}"
             text = "metric %r failed on %d answers of deployment %r with %s. %s"
-            log.error(
+            logger.error(
                 text, metric.name, len(work.pairs), deployment, at, _RUN_BACKFILL.format(metric.name), extra=fields
             )
         return None
@@ -307,7 +309,7 @@ class _RowsOfAnswers:
         text = "metric %r: the judge gave no reply of use (judge_failed) about %d of %d answers of deployment %r: %s"
         fields = {"deployment": self.deployment, "metric": work.metric.name}
         where = f"event_id {some}{f' and {more} more' if more > 0 else ''}"
-        log.warning(text, work.metric.name, len(failed), len(work.pairs), self.deployment, where, extra=fields)
+        logger.warning(text, work.metric.name, len(failed), len(work.pairs), self.deployment, where, extra=fields)
 
 
 def _rows(work: Work, scores: Scores, now: datetime, probabilities: Mapping[str, float]) -> Iterator[dict[str, Any]]:

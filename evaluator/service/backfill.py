@@ -28,7 +28,7 @@ from evaluator.service.passes import Failure
 from evaluator.settings import EvaluatorSettings
 from lake import CaseBook, ChildContexts, Lake, LostRaceError, log_failure
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _ATTEMPTS = 20
 T = TypeVar("T")
@@ -139,7 +139,7 @@ class Backfill:
             return step()
         except Exception as error:  # what is wrong with one deployment's tables is not wrong with the others'
             failures.append(Failure(task.deployment, f"{type(error).__name__}: {error}"))
-            log_failure(log, error, "the backfill of deployment %r was cut off; run it again", task.deployment)
+            log_failure(logger, error, "the backfill of deployment %r was cut off; run it again", task.deployment)
             return None
 
 
@@ -195,7 +195,7 @@ class DeploymentBackfill:
             try:
                 held, left = self._try_day(day, written, on_progress)
             except (LostRaceError, FileNotFoundError) as error:
-                log.info("the answers of %r of %s are looked at again: %s", self.deployment, day, error)
+                logger.info("the answers of %r of %s are looked at again: %s", self.deployment, day, error)
                 # Those that a metric left out are then counted anew.
                 written.left_out.clear()
                 written.not_sampled = 0

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evaluator.judges.shared_replies import SharedReplies
     from lake import Lake
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 GRACE_SECONDS = 20.0
 """For calls under way when the service ends: orchestrators kill after 30."""
@@ -97,7 +97,9 @@ class JudgePool:
                 self._pacing[judge.name] = BudgetPacing(cost, self._settings.every)
         share = self._pacing[judge.name].share(deployment, answers, rate, money, now)
         if share < 1:
-            log.info("the budget of judge %r does for %.1f %% of the sample of %r", judge.name, 100 * share, deployment)
+            logger.info(
+                "the budget of judge %r does for %.1f %% of the sample of %r", judge.name, 100 * share, deployment
+            )
         return share
 
     def learn(self, deployment: str, metrics: Sequence[Metric], counts: ScoreCounts) -> None:
@@ -140,7 +142,7 @@ class JudgePool:
         except Exception as error:  # what the store refuses is no reason to score nothing
             from lake import log_failure
 
-            log_failure(log, error, "old replies of judges are still in %s, and tried again in a day", shared.folder)
+            log_failure(logger, error, "old replies of judges are still in %s, and tried again in a day", shared.folder)
 
     def _opened(self) -> JudgeClient:
         from evaluator.judges import JudgeClient

@@ -18,7 +18,7 @@ from evaluator.metrics import Metric
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
 from lake import IS_ANSWER, SCORES, CaseBook, PassTransaction, Table
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 AGE = timedelta(days=1)
 """Answers that are older are left to a backfill: their scores would be of the past."""
@@ -70,7 +70,7 @@ class JudgeRetries:
         """Plan a retry in ten minutes where a pass left pending scores, and log it."""
         if counts.pending:
             reasons = ", ".join(f"{counts.unscored[one]} {one}" for one in sorted(TRANSIENT) if counts.unscored[one])
-            log.warning(
+            logger.warning(
                 "scores of deployment %r are pending (%s): their judge is asked again for a day", deployment, reasons
             )
         if counts.pending and deployment in self._due:

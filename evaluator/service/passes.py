@@ -18,7 +18,7 @@ from evaluator.service.new_scores import score_new_answers
 from evaluator.settings import EvaluatorSettings
 from lake import ChildContexts, ClockSteps, Lake, LostRaceError, UncommittedPositions, log_failure
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _NOT_EVALUATED = (
     "deployment %r was not evaluated and will be tried again in the next pass; if this stays, look at the table that "
@@ -133,10 +133,10 @@ class Evaluator:
             metrics = self._judges.bound(self._settings.chosen_metrics(deployment), deployment)
             step(tables, metrics, tally, is_stopping)
         except LostRaceError:
-            log.info("another evaluator does deployment %r", deployment, extra={"deployment": deployment})
+            logger.info("another evaluator does deployment %r", deployment, extra={"deployment": deployment})
         except Exception as error:  # what is wrong with one deployment's tables is not wrong with the others'
             tally.failures.append(Failure(deployment, f"{type(error).__name__}: {error}"))
-            log_failure(log, error, _NOT_EVALUATED, deployment, extra={"deployment": deployment})
+            log_failure(logger, error, _NOT_EVALUATED, deployment, extra={"deployment": deployment})
         else:
             return True
         return False
@@ -169,5 +169,5 @@ class Evaluator:
     def _warn_missing(self, deployments: Collection[str]) -> None:
         missing = self._settings.deployments.keys() - set(deployments) - self._warned_missing
         for name in sorted(missing):
-            log.warning("evaluator.deployments names %r, of which the lake holds nothing yet", name)
+            logger.warning("evaluator.deployments names %r, of which the lake holds nothing yet", name)
         self._warned_missing |= missing
