@@ -73,7 +73,7 @@ def score_tables(
     if receiver is not None:
         attempt = send(report, receiver)
         if attempt.outcome is not DeliveryOutcome.DELIVERED:
-            typer.echo(f"the webhook was not told: {attempt.reason}", err=True)
+            typer.echo(f"the webhook was not delivered: {attempt.reason}", err=True)
             sys.exit(1)
     missing = list(_unscored(report))
     for why in missing:

@@ -66,7 +66,7 @@ def end(settings: Settings, written_id: str, now: datetime) -> None:
         typer.echo(f"silence {silence_id} was over already, at {format_time(silence.until)}")
         return
     end_silence(opened, silence_id, now)
-    typer.echo(f"silence {silence_id} of {_target(silence)} is over; what still fires is told")
+    typer.echo(f"silence {silence_id} of {_target(silence)} is over; what still fires is sent")
 
 
 def _notes(silence: Silence, settings: Settings, lake: Lake) -> Iterator[str]:

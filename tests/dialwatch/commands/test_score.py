@@ -191,7 +191,7 @@ def test_a_webhook_that_refuses_is_said(folder: Path, receiver: tuple[str, type[
     arguments = ["answers.parquet", "--metrics", "context_present", "-o", "out.parquet"]
     done = score(folder, *arguments, "--webhook", url, "--webhook-secret-file", "secret")
     assert done.returncode == 1
-    assert "the webhook was not told: answered 500" in done.stderr
+    assert "the webhook was not delivered: answered 500" in done.stderr
     assert (folder / "out.parquet").exists()
 
 

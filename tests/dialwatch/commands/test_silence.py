@@ -168,7 +168,7 @@ def test_the_end_of_a_silence_sends_at_once_what_still_fires(
         wait_for(lambda: rows(lake, "silenced"))
         assert receiver.bodies == []
         done = silence("end", "1")
-        assert (done.returncode, done.stdout) == (0, "silence 1 of everything is over; what still fires is told\n")
+        assert (done.returncode, done.stdout) == (0, "silence 1 of everything is over; what still fires is sent\n")
         clock.now = datetime.now(UTC)
         monitor.refresh()
         wait_for(lambda: rows(lake, "delivered"))
