@@ -45,7 +45,7 @@ def changes_of_transitions(
     return found
 
 
-def unknown(known: Sequence[AlertChange], changes: Sequence[AlertChange]) -> list[AlertChange]:
+def not_recorded(known: Sequence[AlertChange], changes: Sequence[AlertChange]) -> list[AlertChange]:
     """Give the changes whose ids are not known."""
     ids = {old.change_id for old in known}
     return [change for change in changes if change.change_id not in ids]

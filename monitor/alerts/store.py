@@ -14,7 +14,7 @@ from lake import ALERT_STATES, AlertEvent, Lake, in_one_line
 from monitor.alerts.change import AlertChange
 from monitor.alerts.deployment_alerts import DeploymentAlerts
 from monitor.alerts.floor_alerts import changes_of_floors
-from monitor.alerts.new_changes import change_of, changes_of_transitions, delivery_of, unknown, with_verdict
+from monitor.alerts.new_changes import change_of, changes_of_transitions, delivery_of, not_recorded, with_verdict
 from monitor.alerts.obsolete import IsWorse, end_of_obsolete, refired
 from monitor.alerts.pending import ended_in_silence, pending
 from monitor.floors import FloorChange
@@ -93,7 +93,7 @@ class AlertStore:
                 change = end_of_obsolete(alert, readings.get(alert.key), newest, now)
                 if change is not None:
                     with one(alert.key.deployment):
-                        resolved += self._of(alert.key.deployment).append(partial(unknown, changes=[change]))
+                        resolved += self._of(alert.key.deployment).append(partial(not_recorded, changes=[change]))
             return resolved
 
     def refire(
@@ -130,7 +130,7 @@ class AlertStore:
                 change = with_verdict(alert, judgement, readings[alert.key], now) if judgement else None
                 if change is not None:
                     with one(alert.key.deployment):
-                        decided += self._of(alert.key.deployment).append(partial(unknown, changes=[change]))
+                        decided += self._of(alert.key.deployment).append(partial(not_recorded, changes=[change]))
             return decided
 
     def record_deliveries(
@@ -147,7 +147,7 @@ class AlertStore:
         """
         rows = [delivery_of(change, receiver, outcome, reason, at) for change in changes]
         with self._lock:
-            self._of(changes[0].key.deployment).append(partial(unknown, changes=rows))
+            self._of(changes[0].key.deployment).append(partial(not_recorded, changes=rows))
 
     def record_silence(self, change: AlertChange, receiver: str, reason: str, at: datetime, until: datetime) -> None:
         """Record until when a silence keeps a change from `receiver`; no row where the last one says the same."""

@@ -16,7 +16,7 @@ Duration = Annotated[timedelta, BeforeValidator(reads_seconds("smhd"))]
 
 
 class RegressionSettings(BaseModel):
-    """When is a drop worth waking someone, and how often may it be a false alarm?"""
+    """Settings of when a drop raises an alert, and of how often that may be a false alarm."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -29,7 +29,7 @@ class RegressionSettings(BaseModel):
     page_every: Duration = timedelta(days=365)
     """Mean time to a false alarm of tier `page` is at least this, for all streams together."""
     tolerance: Annotated[float, Ge(0), Lt(1)] = 0.02
-    """Drop below the reference, as a share of the metric's range, that wakes nobody."""
+    """Drop below the reference, as a share of the metric's range, that raises no alert."""
     reference_observations: Annotated[int, Ge(2)] = 200
     """Conversations of the reference, which a stream learns before it is watched."""
     reference_time: Annotated[Duration, Ge(timedelta(0))] = timedelta(days=1)

@@ -37,7 +37,7 @@ class _Stream:
     """By the clock, when the last new row came."""
     releases: int = 0
     """Marked ones that it has passed."""
-    worst: WorstByBatch = field(default_factory=WorstByBatch.none)
+    worst: WorstByBatch = field(default_factory=WorstByBatch.empty)
     error: Exception | None = None
     """Why it has stopped."""
 
@@ -185,7 +185,7 @@ class Streams:
     def _advance(
         self, key: StreamKey, scale: Scale, stream: _Stream, closed: ClosedBatches, begun: Times
     ) -> Iterator[Transition]:
-        worst = stream.worst.then(closed.worst)
+        worst = stream.worst.followed_by(closed.worst)
         stream.worst = worst.of_latest()
         for place, reading in self._take(key, stream, closed, np.maximum(np.searchsorted(begun, closed.ends), 1)):
             change: AlertEvent = AlertEvent.FIRING if reading.status is Status.REGRESSED else AlertEvent.RESOLVED

@@ -26,7 +26,7 @@ class WorstByBatch:
     responses: pa.StringArray
 
     @classmethod
-    def none(cls) -> Self:
+    def empty(cls) -> Self:
         """Give no answers."""
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0), pa.array([], pa.string()))
 
@@ -35,7 +35,7 @@ class WorstByBatch:
         responses = self.responses.filter(pa.array(chosen))
         return type(self)(self.ends[chosen], self.at[chosen], self.values[chosen], responses)
 
-    def then(self, later: WorstByBatch) -> Self:
+    def followed_by(self, later: WorstByBatch) -> Self:
         """Give these and, behind them, those of later batches."""
         ends, at = np.concatenate([self.ends, later.ends]), np.concatenate([self.at, later.at])
         values = np.concatenate([self.values, later.values])

@@ -33,7 +33,7 @@ class Mixture:
         return _trajectories(self._parts, bets, {part: self._share(part) for part in self._parts})
 
     def advance_to(self, trajectories: Mapping[int, Trajectory], batch: int) -> None:
-        """Go on to after this batch."""
+        """Move to the state after this batch."""
         _advance_to(self._parts, trajectories, batch)
 
     @property
@@ -107,18 +107,18 @@ class Alarm:
         self._for.advance_to(trajectories, last)
         _advance_to(self._against, against, last)
         if last in others:
-            self._against |= {part: Evidence() for part in self._convinced() if part not in self._against}
+            self._against |= {part: Evidence() for part in self._parts_at_threshold() if part not in self._against}
         elif last == over:
             self._for, self.is_on = Mixture(), False
             return last + 1, "off"
         return last + 1, None
 
     def _begin(self) -> Literal["on"]:
-        self._against = {part: Evidence() for part in {*self._convinced(), self.leading}}
+        self._against = {part: Evidence() for part in {*self._parts_at_threshold(), self.leading}}
         self.is_on = True
         return "on"
 
-    def _convinced(self) -> list[int]:
+    def _parts_at_threshold(self) -> list[int]:
         return [part for part, log_value in self._for.log_parts.items() if log_value >= self._log_threshold]
 
 

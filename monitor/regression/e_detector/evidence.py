@@ -98,7 +98,7 @@ class Evidence:
         return Trajectory(sums, logs, steps, math.log(share))
 
     def advance_to(self, trajectory: Trajectory, batch: int) -> None:
-        """Go on to after this batch of the course."""
+        """Move to the state after this batch of the trajectory."""
         step = trajectory.steps[batch]
         self._sums, self._logs = trajectory.sums[:, step].copy(), trajectory.logs[:, step].copy()
         self._steps += int(step)
