@@ -15,14 +15,14 @@ from .answers.signals import FOLD_COLUMNS, fold_signals
 from .erasure.erasure import Receipt, TableReceipt, erase
 from .erasure.erasure_scope import Subject
 from .root_tables import BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
+from .runtime.accept_header import known_formats
+from .runtime.backoff import Backoff
+from .runtime.clocks import SKEW, ClockSteps, age_of
+from .runtime.durations import reads_seconds
+from .runtime.heartbeat import HEARTBEAT_SECONDS, Heartbeat
+from .runtime.host_names import reads_hosts
+from .runtime.worker_pool import Engine, WorkerDiedError, WorkerPool, engine_of
 from .schemas import ALERTS, ANCHORS, GROUND_TRUTH, PARSED_LOGS, REPLAYS, SCORES, TABLES, UNASSIGNED, USER_SIGNALS
-from .service.accept_header import known_formats
-from .service.backoff import Backoff
-from .service.clocks import SKEW, ClockSteps, age_of
-from .service.durations import reads_seconds
-from .service.heartbeats import HEARTBEAT_SECONDS, Heartbeat
-from .service.host_names import reads_hosts
-from .service.worker_pool import Engine, WorkerDiedError, WorkerPool, engine_of
 from .table_spec import TableSpec
 from .tables.folder_names import deployment_name, folder_name
 from .tables.lake import Lake, check_root

@@ -12,7 +12,7 @@ from lake import SERVICES, Heartbeat, Lake
 from monitor.alerts.store import AlertStore
 from monitor.health.failures import JUDGES, Failures
 from monitor.health.health import Health, health_of, staleness_of
-from monitor.health.parts import HeartbeatReader
+from monitor.health.heartbeat_reader import HeartbeatReader
 from monitor.ingest.ingest import Ingest
 from monitor.notify import Notifier
 from monitor.publishing import published_deployments

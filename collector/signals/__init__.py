@@ -1,6 +1,6 @@
 """Implicit signals: an answer is asked for again, a question is edited, or an answer is rejected in words."""
 
-from collector.signals.implicit import ImplicitResult, ImplicitSignals
+from collector.signals.implicit_pass import ImplicitResult, ImplicitSignals
 from collector.signals.lexicon import Lexicon, LexiconError
 from collector.signals.settings import SignalSettings
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
-from collector.signals.chats import Candidate
+from collector.signals.candidates import Candidate
 from collector.signals.lexicon import Lexicon
 from lake import Signal
 

@@ -22,7 +22,7 @@ from dialwatch.demo.receiver import WebhookReceiver
 from dialwatch.demo.traffic import Plan, make_plan, make_traffic
 from dialwatch.services import running
 from dialwatch.services.collecting import collecting
-from dialwatch.services.parts import ProcessParts
+from dialwatch.services.heartbeats import ProcessParts
 from dialwatch.serving.addresses import free_address, is_free
 from lake import Lake, ServicePart
 

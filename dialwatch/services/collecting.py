@@ -24,7 +24,7 @@ from collector import (
 )
 from collector.metrics.prometheus import KafkaReader, add_metrics, metrics_app, registry_of
 from dialwatch.config import Settings
-from dialwatch.services.parts import Part
+from dialwatch.services.heartbeats import Part
 from dialwatch.services.schedule import Schedule
 from dialwatch.serving.addresses import parse_address
 from dialwatch.serving.hosts import KnownHosts

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import monitor
 from dialwatch.config import Settings
 from dialwatch.services.collecting import collecting
-from dialwatch.services.parts import Part, ProcessParts
+from dialwatch.services.heartbeats import Part, ProcessParts
 from dialwatch.services.schedule import Schedule
 from dialwatch.services.upkeep import maintaining
 from dialwatch.serving.addresses import parse_address

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from dialwatch.services.parts import Part
+from dialwatch.services.heartbeats import Part
 from dialwatch.services.schedule import Schedule
 from lake import Lake, LakeMaintenanceSettings, ServicePart, maintain
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from lake.runtime.worker_pool import WorkerDiedError, WorkerPool
 from lake.schemas import TABLES
-from lake.service.worker_pool import WorkerDiedError, WorkerPool
 from lake.table_spec import TableSpec
 from lake.tables.lake import Lake
 from lake.tables.storage import Storage

@@ -17,7 +17,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from pyarrow import fs
 
-from lake.service.clocks import SKEW
+from lake.runtime.clocks import SKEW
 from lake.table_spec import TableSpec
 from lake.tables.delta_log import DataFile, added_files, live_files
 from lake.tables.reading import are_as_stored, read_files

@@ -11,8 +11,8 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from lake.root_tables import SERVICES
+from lake.runtime.durations import reads_seconds
 from lake.schemas import TABLES
-from lake.service.durations import reads_seconds
 from lake.table_spec import TableSpec
 from lake.tables.lake import Lake
 from lake.tables.store_errors import in_one_line, is_store_error, log_failure

@@ -9,7 +9,7 @@ from prometheus_client.core import Metric
 from lake import ServiceState
 from monitor.exporter.metric_families import counter, gauge
 from monitor.health.health import Health
-from monitor.health.parts import PartState
+from monitor.health.heartbeat_reader import PartState
 
 
 def health_metrics(health: Health) -> Iterator[Metric]:

@@ -9,7 +9,7 @@ from typing import Annotated, Self
 from annotated_types import Ge, Gt, Le
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from lake.service.durations import reads_seconds
+from lake.runtime.durations import reads_seconds
 
 Share = Annotated[float, Gt(0), Le(1)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from monitor.health.parts import PartState
+from monitor.health.heartbeat_reader import PartState
 
 _STALE_AFTER_REFRESHES = 5
 _STALE_AFTER_AT_LEAST = 60.0

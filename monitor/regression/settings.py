@@ -9,7 +9,7 @@ from typing import Annotated, Self
 from annotated_types import Ge, Gt, Lt
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
-from lake.service.durations import reads_seconds
+from lake.runtime.durations import reads_seconds
 
 Duration = Annotated[timedelta, BeforeValidator(reads_seconds("smhd"))]
 """`30s`, `15m`, `1h`, `7d`, a number of seconds, or what ISO 8601 has, `PT1H`."""

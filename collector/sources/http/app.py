@@ -14,7 +14,7 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from starlette.requests import ClientDisconnect
 
 from collector.pipeline.collector import Collector
-from collector.signals.words import Words
+from collector.signals.word_limit import WordLimit
 from collector.sources.http.bodies import BYTES_OF_AN_ITEM, read_body, split_lines
 from collector.sources.http.deliveries import Deliveries, Held, Item, OverloadedError
 from collector.sources.http.settings import HttpSettings
@@ -41,7 +41,7 @@ def create_app(
     token. 503, with `Retry-After`: the lake is slow or away; send the same again, what is stored already is not stored
     twice.
     """
-    words = Words(collector.settings.signals.words)
+    words = WordLimit(collector.settings.signals.words)
     deliveries = Deliveries(
         collector,
         max_bytes=settings.max_waiting_bytes,

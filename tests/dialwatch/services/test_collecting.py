@@ -12,7 +12,7 @@ import pytest
 import collector
 from dialwatch.config import Settings
 from dialwatch.services.collecting import collect_once, collecting
-from dialwatch.services.parts import Part
+from dialwatch.services.heartbeats import Part
 from lake import PARSED_LOGS, Lake, ServicePart, ServiceState, Table
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for

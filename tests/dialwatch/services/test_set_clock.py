@@ -21,7 +21,7 @@ CHILD = """
 import signal, sys
 from datetime import datetime, timedelta
 from apscheduler.schedulers import base
-import collector.pipeline, collector.signals.implicit, collector.sources.files, evaluator.service.passes
+import collector.pipeline, collector.signals.implicit_pass, collector.sources.files, evaluator.service.passes
 from dialwatch.services import running
 from dialwatch.cli import main
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import NoCredentialsError
 
-from dialwatch.services.parts import Part, ProcessParts
+from dialwatch.services.heartbeats import Part, ProcessParts
 from lake import SERVICES, Lake, ServicePart, ServiceState, Table
 from tests.servers import wait_for
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from lake import Engine, WorkerDiedError, WorkerPool, engine_of
-from lake.service.worker_pool import WAITING_EACH
-from tests.lake.service.worker_tasks import Touching, added, failing, hanging, noted, oddly_failing
+from lake.runtime.worker_pool import WAITING_EACH
+from tests.lake.runtime.worker_tasks import Touching, added, failing, hanging, noted, oddly_failing
 from tests.servers import wait_for
 
 pytestmark = pytest.mark.integration
@@ -110,7 +110,7 @@ def test_work_that_is_given_up_leaves_no_process(tmp_path: Path, end: Callable[[
 _PARENT = """
 import pathlib, sys
 from lake import WorkerPool
-from tests.lake.service.worker_tasks import hanging
+from tests.lake.runtime.worker_tasks import hanging
 if __name__ == "__main__":
     list(WorkerPool(2).map(hanging, pathlib.Path(sys.argv[1]), range(10)))
 """

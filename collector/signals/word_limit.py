@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 _OWN_WORDS: Final = frozenset(Signal)
 
 
-class Words:
+class WordLimit:
     """The built-in words, and a limited number of others: the first ones since the start. Threads may share one."""
 
     def __init__(self, most: int) -> None:

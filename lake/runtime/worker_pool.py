@@ -192,7 +192,7 @@ class _Worker:
         self._process.wait()
 
 
-_PROGRAM: Final = "import sys; from lake.service.worker_pool import work; work(int(sys.argv[1]))"
+_PROGRAM: Final = "import sys; from lake.runtime.worker_pool import work; work(int(sys.argv[1]))"
 _END: Final = b""
 _is_importing_program = False
 

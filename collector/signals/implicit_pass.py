@@ -14,7 +14,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from collector.signals.chats import Candidate, ChatRequest, candidates
+from collector.signals.candidates import Candidate, ChatRequest, candidates
 from collector.signals.lexicon import Lexicon
 from collector.signals.meaning import Asked, Meaning, meaning
 from collector.signals.settings import SignalSettings
