@@ -9,7 +9,7 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake.erasure.erased_rows import RULES, Rule, of_calls
+from lake.erasure.erasure_rules import RULES, Rule, of_calls
 from lake.erasure.erasure_scope import ErasureScope, Subject, find_erasure_scope, is_in
 from lake.erasure.quotations import SHORTEST_ID, SHORTEST_TEXT
 from lake.root_tables import REJECTED, RELEASES, SILENCES

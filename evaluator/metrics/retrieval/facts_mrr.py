@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from evaluator.metrics.description import Description
-from evaluator.metrics.matchers.matcher import FactsFound
+from evaluator.metrics.matchers.matcher import ABSENT, FactsFound
 from evaluator.metrics.metric import Metric
-from evaluator.metrics.retrieval import facts_formulas
 from evaluator.metrics.retrieval.facts_metric import PACKAGE, FactsMetric, odd_cases
+
+
+def mrr(ranks: Sequence[int]) -> float:
+    """Mean over the facts of 1 / rank from 1, 0 for an absent fact; NaN without facts."""
+    if not ranks:
+        return float("nan")
+    # numpy adds in another order than sum(), and so may end in another last digit.
+    return float(np.add.reduce([0.0 if rank == ABSENT else 1 / (rank + 1) for rank in ranks])) / len(ranks)
+
+
+def mrr_first(counts: Sequence[int]) -> float:
+    """1 / rank from 1 of the first context with a fact; 0 if none has one."""
+    return next((1 / rank for rank, count in enumerate(counts, 1) if count), 0.0)
 
 
 @dataclass(frozen=True)
@@ -33,7 +47,7 @@ class FactsMrr(FactsMetric):
 
     def value(self, found: FactsFound) -> float:
         """Give the mean reciprocal rank."""
-        return facts_formulas.mrr(found.first(self.k).ranks)
+        return mrr(found.first(self.k).ranks)
 
 
 @dataclass(frozen=True)
@@ -52,7 +66,7 @@ class FactsMrrFirst(FactsMetric):
 
     def value(self, found: FactsFound) -> float:
         """Give the reciprocal rank."""
-        return facts_formulas.mrr_first(found.first(self.k).counts)
+        return mrr_first(found.first(self.k).counts)
 
     def details(self, found: FactsFound) -> Mapping[str, Any]:
         """Give `context_relevance`."""

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from evaluator.metrics.description import Description
 from evaluator.metrics.matchers.matcher import FactsFound
 from evaluator.metrics.metric import Metric
 from evaluator.metrics.options import option
-from evaluator.metrics.retrieval import facts_formulas
+from evaluator.metrics.retrieval.dcg import dcg
 from evaluator.metrics.retrieval.facts_metric import FactsMetric, odd_cases
+
+Gain = Literal["linear", "exponential"]
+
+
+def ndcg(counts: Sequence[int], k: int | None = None, gain: Gain = "linear") -> float:
+    """DCG of the facts that each context holds / DCG of the same contexts in the best order; 0 if none holds one.
+
+    Cut at k, both sums stop there, and the ideal takes the best k of all contexts.
+    """
+    if not any(counts):
+        return 0.0
+    gains = _gains(counts, gain)
+    return dcg(gains[:k]) / dcg(sorted(gains, reverse=True)[:k])
+
+
+def _gains(counts: Sequence[int], gain: Gain) -> list[float]:
+    if gain == "linear":
+        return [float(count) for count in counts]
+    # 2^count - 1 overflows at 1,024 facts; the ratio is the same when all are divided by the greatest power.
+    most = max(counts)
+    return [2.0 ** (count - most) - 2.0**-most for count in counts]
 
 
 @dataclass(frozen=True)
@@ -22,7 +43,7 @@ class FactsNdcg(FactsMetric):
     holds a fact. `gain="exponential"` gives a context 2^facts - 1 instead of its number of facts.
     """
 
-    gain: facts_formulas.Gain = field(
+    gain: Gain = field(
         default="linear", metadata=option("`linear`: the number of facts; `exponential`: 2^number - 1 (Burges)")
     )
 
@@ -38,7 +59,7 @@ class FactsNdcg(FactsMetric):
 
     def value(self, found: FactsFound) -> float:
         """Give NDCG."""
-        return facts_formulas.ndcg(found.counts, self.k, self.gain)
+        return ndcg(found.counts, self.k, self.gain)
 
     def details(self, found: FactsFound) -> Mapping[str, Any]:
         """Give `context_relevance`, of all contexts, for the ideal is made of all."""

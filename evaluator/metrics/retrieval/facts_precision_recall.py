@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evaluator.metrics.description import Description
-from evaluator.metrics.matchers.matcher import FactsFound
+from evaluator.metrics.matchers.matcher import ABSENT, FactsFound
 from evaluator.metrics.metric import Metric
-from evaluator.metrics.retrieval import facts_formulas
 from evaluator.metrics.retrieval.facts_metric import PACKAGE, FactsMetric, odd_cases
 
 _NO_FACTS = (
     f"Without facts {PACKAGE} gives precision 0 and NaN for the others, so that its means are over different rows."
 )
+
+
+def recall(ranks: Sequence[int]) -> float:
+    """Facts found / facts; NaN without facts."""
+    return sum(rank != ABSENT for rank in ranks) / len(ranks) if ranks else float("nan")
+
+
+def precision(counts: Sequence[int]) -> float:
+    """Contexts with at least one fact / contexts; 0 without contexts."""
+    return sum(count > 0 for count in counts) / len(counts) if counts else 0.0
+
+
+def f1(precision: float, recall: float) -> float:
+    """Harmonic mean of precision and recall; 0 if both are 0."""
+    return 0.0 if precision == 0 and recall == 0 else 2.0 * (precision * recall) / (precision + recall)
 
 
 @dataclass(frozen=True)
@@ -37,7 +51,7 @@ class FactsRecall(FactsMetric):
 
     def value(self, found: FactsFound) -> float:
         """Give recall."""
-        return facts_formulas.recall(found.first(self.k).ranks)
+        return recall(found.first(self.k).ranks)
 
 
 @dataclass(frozen=True)
@@ -60,7 +74,7 @@ class FactsPrecision(FactsMetric):
 
     def value(self, found: FactsFound) -> float:
         """Give precision."""
-        return facts_formulas.precision(found.first(self.k).counts)
+        return precision(found.first(self.k).counts)
 
     def details(self, found: FactsFound) -> Mapping[str, Any]:
         """Give `context_relevance`."""
@@ -84,7 +98,7 @@ class FactsF1(FactsMetric):
     def value(self, found: FactsFound) -> float:
         """Give F1."""
         first = found.first(self.k)
-        return facts_formulas.f1(facts_formulas.precision(first.counts), facts_formulas.recall(first.ranks))
+        return f1(precision(first.counts), recall(first.ranks))
 
 
 METRICS: tuple[Metric, ...] = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from evaluator.metrics.matchers.citation import CITATION
 from evaluator.metrics.matchers.matcher import FactMatcher, FactsFound
-from evaluator.metrics.retrieval import facts_formulas
+from evaluator.metrics.retrieval import facts_mrr, facts_precision_recall
 from evaluator.metrics.retrieval.highlights import highlights_of
 
 
@@ -42,13 +42,14 @@ def retrieval_columns(
 
 def columns_of(found: FactsFound, context_highlight: Sequence[str]) -> RetrievalColumns:
     """Give the columns from what a matcher found."""
-    recall, precision = facts_formulas.recall(found.ranks), facts_formulas.precision(found.counts)
+    recall = facts_precision_recall.recall(found.ranks)
+    precision = facts_precision_recall.precision(found.counts)
     return RetrievalColumns(
         facts_ranks=list(found.ranks),
         context_relevance=list(found.counts),
         context_highlight=list(context_highlight),
         recall=recall,
         precision=precision,
-        mrr=facts_formulas.mrr(found.ranks),
-        f1=facts_formulas.f1(precision, recall),
+        mrr=facts_mrr.mrr(found.ranks),
+        f1=facts_precision_recall.f1(precision, recall),
     )

@@ -42,7 +42,7 @@ from evaluator.metrics import (
     retrieval_columns,
 )
 from evaluator.metrics.retrieval.context_relevance_perplexity import row_value
-from evaluator.metrics.retrieval.facts_formulas import ndcg
+from evaluator.metrics.retrieval.facts_ndcg import ndcg
 
 Record = Mapping[str, Any]
 
