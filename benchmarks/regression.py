@@ -148,7 +148,7 @@ def main() -> None:
     parser.add_argument("--pictures", type=Path, help="draw two there")
     given = parser.parse_args()
     rules, streams, hours = list(THRESHOLDS), given.streams, given.days * 24
-    change, page, pages = DROP_DAYS // 2 * 24, SETTINGS.log_page_threshold(streams), 0
+    change, page, pages = DROP_DAYS // 2 * 24, SETTINGS.log_page_threshold + math.log(streams), 0
     found: dict[str, dict[str, float]] = {}
     usual, equal = {}, {}
     for number, setting in enumerate(settings()):

@@ -53,7 +53,7 @@ class Detector:
         self._window = Observations.of([])
         self._batch_starts, self._batch_sizes = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.intp)
         self._worse, self._better = Alarm(settings.log_threshold), Alarm(settings.log_threshold)
-        self._log_page_threshold = settings.log_page_threshold(1)
+        self._log_page_threshold = settings.log_page_threshold
         self._history = BatchHistory()
         self._tier: Tier | None = None
         self._fallen = ALL
@@ -86,7 +86,7 @@ class Detector:
         Gives the place and the reading of each batch that has one, before later batches are taken in: an error in those
         does not lose it. In whatever portions they come, batches give the same to the last bit.
         """
-        log_page_thresholds = self._settings.log_page_threshold(1) + np.log(streams)
+        log_page_thresholds = self._settings.log_page_threshold + np.log(streams)
         mine = self._classes.numbered(found.ordered())
         begin = 0
         while begin < mine.batches:

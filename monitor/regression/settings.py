@@ -58,10 +58,11 @@ class RegressionSettings(BaseModel):
         """Natural logarithm of the evidence that fires: the number of batches in `false_alarm_every`."""
         return math.log(self.false_alarm_every / self.batch)
 
-    def log_page_threshold(self, streams: int) -> float:
-        """Natural logarithm of the evidence that pages: the number of batches in `page_every` times that of streams.
+    @property
+    def log_page_threshold(self) -> float:
+        """Natural logarithm of the evidence with which a fleet of one stream pages: the batches in `page_every`.
 
-        The mean of the streams' evidence is an e-detector of the whole fleet, however they depend on each other, and
-        is at least A where one stream alone has A times the number of streams.
+        The detector adds the logarithm of the number of streams: their mean evidence is an e-detector of the whole
+        fleet, however they depend on each other, and is at least A where one stream alone has A times their number.
         """
-        return math.log(self.page_every / self.batch) + math.log(streams)
+        return math.log(self.page_every / self.batch)
