@@ -67,8 +67,7 @@ test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto -m 'not integration and not slow' $(ARGS)
 
 test-all: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m 'not slow' $(ARGS)
-	$(BIN)/python -m pytest -m slow $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
 
 aidial: $(AIDIAL)/.installed
 
