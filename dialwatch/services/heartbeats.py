@@ -135,6 +135,7 @@ class ProcessParts:
         error that waiting does not fix: a client of the store without credentials. Where the block ends with an error,
         its parts have failed, and were not stopped.
         """
+        # No Schedule, whose end waits for what runs: a process must end although its store does not answer.
         thread = threading.Thread(target=self._run, name="heartbeats", daemon=True)
         thread.start()
         try:
