@@ -14,7 +14,7 @@ from .answers.frames import OTHER_CASES, answers_frame, ground_truth_frame
 from .answers.signals import FOLD_COLUMNS, fold_signals
 from .erasure.erasure import Receipt, TableReceipt, erase
 from .erasure.erasure_scope import Subject
-from .root_tables import BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
+from .root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
 from .runtime.accept_header import known_formats
 from .runtime.backoff import Backoff
 from .runtime.clocks import SKEW, ClockSteps, age_of
@@ -52,6 +52,7 @@ from .vocabulary import (
     USABLE_STATUS,
     AlertEvent,
     AlertVerdict,
+    AuditAction,
     CaseStatus,
     ContextsOrigin,
     Direction,
@@ -84,6 +85,7 @@ __all__ = [
     "ALERT_STATES",
     "ANCHORS",
     "ANSWERING_KINDS",
+    "AUDIT",
     "BACKFILLS",
     "BATCHES",
     "CASE_QUESTION_COLUMNS",
@@ -121,6 +123,7 @@ __all__ = [
     "USER_SIGNALS",
     "AlertEvent",
     "AlertVerdict",
+    "AuditAction",
     "Backoff",
     "Case",
     "CaseBook",

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from lake.table_spec import SOURCE, TIMESTAMP, TableSpec, described
 from lake.vocabulary import (
+    AuditAction,
     LineOutcome,
     RejectionReason,
     ReleaseEvent,
@@ -113,4 +114,20 @@ SERVICES = TableSpec(
         ("error", pa.string(), "What failed then: the store's own words, of any other error its kind alone."),
     ),
     per_deployment=False,
+)
+
+AUDIT = TableSpec(
+    "_audit",
+    "One row a read of a text on the pages, a change that somebody made there, or a sign-in; at least once.",
+    described(
+        ("date", pa.date32(), "UTC date of `at`. Partition."),
+        ("at", TIMESTAMP, "When it was asked for."),
+        ("who", pa.string(), "User that the proxy named; `token` for who has the token; null where nobody signs in."),
+        ("action", pa.string(), f"{one_of(AuditAction)}."),
+        ("deployment", pa.string(), "Deployment that it was about; null for all, or for none."),
+        ("event_id", pa.string(), "Answer that it was about, as in parsed_logs; null after that was erased."),
+        ("detail", pa.string(), "What else there is to say, without texts of people: a metric, an id, a period."),
+    ),
+    per_deployment=False,
+    long_text=("detail",),
 )

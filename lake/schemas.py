@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lake.root_tables import BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
+from lake.root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
 from lake.table_spec import CONTEXT, SOURCE, STRINGS, TIMESTAMP, TableSpec, described
 from lake.vocabulary import (
     FLOOR_VERSION,
@@ -300,6 +300,7 @@ TABLES = {
         SILENCES,
         RELEASES,
         SERVICES,
+        AUDIT,
     )
 }
 """Every table by its folder's name."""

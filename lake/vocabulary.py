@@ -352,3 +352,15 @@ class ServiceState(StrEnum):
     RUNNING = "running"
     FAILING = "failing"
     STOPPED = "stopped"
+
+
+class AuditAction(StrEnum):
+    """`_audit.action`: what somebody did on the pages."""
+
+    SIGN_IN = "sign_in"
+    SIGN_OUT = "sign_out"
+    READ_TEXTS = "read_texts"
+    LABEL = "label"
+    ACKNOWLEDGE = "acknowledge"
+    SILENCE = "silence"
+    RELEASE = "release"

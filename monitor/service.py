@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from lake import SERVICES, Heartbeat, Lake
 from monitor.alerts.store import AlertStore
+from monitor.audit import AuditLog
 from monitor.health.failures import JUDGES, Failures
 from monitor.health.health import Health, health_of, staleness_of
 from monitor.health.heartbeat_reader import HeartbeatReader
@@ -47,6 +48,7 @@ class Monitor:
         `own_parts` gives the heartbeats of the parts of this process, without the lake.
         """
         self.settings = settings
+        self.audit = AuditLog(lake, clock)
         self._monotonic = monotonic or (lambda: clock().timestamp())
         self._published_at: float | None = None
         self._own_parts = own_parts

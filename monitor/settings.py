@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from annotated_types import Ge, Gt
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from lake import reads_hosts, reads_seconds
+from monitor.access.settings import AccessSettings
 from monitor.controls.silences import Silence
 from monitor.floors import FloorSettings
 from monitor.notify import WebhookSettings
@@ -37,6 +38,8 @@ class MonitorSettings(BaseModel):
     group_seconds: Annotated[float, BeforeValidator(_seconds), Ge(0)] = 60.0
     """Changes of one deployment that are found within this time are one message, which waits until it is over."""
     silences: tuple[Silence, ...] = ()
+    access: AccessSettings | Literal["none"] | None = None
+    """Who may see the pages. None: everybody, and then the pages are for loopback alone; `none`: everybody."""
 
     @model_validator(mode="after")
     def _sends_nothing_in_the_clear(self) -> Self:

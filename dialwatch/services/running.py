@@ -13,11 +13,12 @@ from urllib.parse import urlsplit
 
 import monitor
 from dialwatch.config import Settings
+from dialwatch.errors import ConfigError
 from dialwatch.services.collecting import collecting
 from dialwatch.services.heartbeats import Part, ProcessParts
 from dialwatch.services.schedule import Schedule
 from dialwatch.services.upkeep import maintaining
-from dialwatch.serving.addresses import parse_address
+from dialwatch.serving.addresses import is_loopback, parse_address
 from dialwatch.serving.hosts import KnownHosts
 from dialwatch.serving.server import BackgroundServer
 from evaluator import Evaluator
@@ -33,6 +34,7 @@ def all_services(settings: Settings) -> Iterator[None]:
 
     When the block ends all are asked to stop at once, and what they are at is left to the next start.
     """
+    _refuse_open_pages(settings)
     lake, stop = settings.lake.open(), threading.Event()
     sources = settings.collector
     has_source = bool(sources.kafka or sources.files or sources.http)
@@ -75,10 +77,22 @@ def only_evaluator(settings: Settings) -> Iterator[None]:
 @contextmanager
 def only_monitor(settings: Settings) -> Iterator[None]:
     """Run the monitor in a process of its own."""
+    _refuse_open_pages(settings)
     lake = settings.lake.open()
     parts = ProcessParts(lake, _parts_of_monitor(settings))
     with parts.running(), monitoring(settings, lake, parts=parts):
         yield
+
+
+def _refuse_open_pages(settings: Settings) -> None:
+    """Raise ConfigError where others than this machine could open the pages, and nobody said who may."""
+    chosen = settings.monitor
+    if chosen.access is None and not is_loopback(chosen.listen):
+        raise ConfigError(
+            f"monitor.listen is {chosen.listen}, which other machines can reach, and nothing says who may see the "
+            "pages: give monitor.access.token_file or monitor.access.proxy; write `access: none` under `monitor:` if "
+            "everybody who can reach it may see everything (docs/access.md)"
+        )
 
 
 def _parts_of_monitor(settings: Settings) -> list[ServicePart]:
@@ -120,6 +134,7 @@ def monitoring(
     budgets = {name: judge.budget_per_day for name, judge in judges if judge.budget_per_day is not None}
     watch = Monitor(lake, settings.monitor, lambda: datetime.now(UTC), budgets, time.monotonic, parts.heartbeats)
     parts[ServicePart.MONITOR].watch("look", lambda: watch.problem)
+    parts[ServicePart.MONITOR].watch("audit", lambda: watch.audit.problem)
     if settings.monitor.webhooks:
         parts[ServicePart.WEBHOOKS].watch("send", lambda: watch.webhook_problem)
     chosen = settings.monitor
@@ -127,6 +142,7 @@ def monitoring(
     app = KnownHosts(monitor.create_app(watch, chosen), parse_address(chosen.listen)[0], hosts, "monitor.hosts")
     with (
         watch.sending_webhooks(),
+        watch.audit.running(),
         Schedule(lambda: watch.refresh(stop.is_set), settings.monitor.refresh_seconds, stop, of="the monitor"),
         BackgroundServer(app, settings.monitor.listen) as server,
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 
 from dialwatch.errors import AddressError
@@ -16,6 +17,15 @@ def parse_address(listen: str) -> tuple[str, int]:
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise AddressError(f"{listen!r} is no address to listen on: write host:port, such as 127.0.0.1:9464")
     return host.strip("[]"), int(port)
+
+
+def is_loopback(listen: str) -> bool:
+    """Whether this machine alone can reach what listens there; raises AddressError."""
+    host, _ = parse_address(listen)
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def free_address() -> str:

@@ -15,7 +15,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-OPEN_PATHS = frozenset({"/metrics", "/healthz"})
+OPEN_PATHS = frozenset({"/metrics", "/healthz", "/readyz"})
 """Paths without a text of anybody, which programs ask for under any name."""
 _OWN_ENDINGS = (".localhost", ".local", ".internal", ".svc", ".home.arpa", ".test", ".corp", ".home")
 """Names that nobody can buy: those of a machine, a network or a cluster of one's own.

@@ -34,6 +34,8 @@ class BackgroundServer:
             ws="none",
             log_level="warning",
             access_log=False,
+            # uvicorn would let a client on this machine write the peer's address, by X-Forwarded-For.
+            proxy_headers=False,
             timeout_graceful_shutdown=10,
         )
         self._server = uvicorn.Server(config)

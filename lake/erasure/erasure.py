@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from lake.erasure.erasure_rules import RULES, Rule, of_calls
 from lake.erasure.erasure_scope import ErasureScope, Subject, find_erasure_scope, is_in
 from lake.erasure.quotations import SHORTEST_ID, SHORTEST_TEXT
-from lake.root_tables import REJECTED, RELEASES, SILENCES
+from lake.root_tables import AUDIT, REJECTED, RELEASES, SILENCES
 from lake.schemas import ALERTS, ANCHORS, GROUND_TRUTH, PARSED_LOGS, REPLAYS, SCORES, USER_SIGNALS
 from lake.table_spec import TableSpec
 from lake.tables.delta_log import DataFile, live_files, scan
@@ -26,6 +26,7 @@ _ATTEMPTS = 20
 _MADE_OF_LOGS = (USER_SIGNALS, SCORES, ANCHORS, REPLAYS, GROUND_TRUTH, ALERTS)
 """Cases decide which replays and scores go, so they go after them."""
 _MADE_BY_PASSES = (SCORES, ANCHORS, GROUND_TRUTH, REPLAYS)
+_ROOT_TABLES = (REJECTED, SILENCES, RELEASES, AUDIT)
 _CANNOT_KNOW = (
     "Lines of this subject that arrive from now on, or are sent again, are stored again; so are signals that the "
     "collector read from its calls just before they went (ids, no text). Erase again later to remove them.",
@@ -88,7 +89,7 @@ def erase(lake: Lake, subject: Subject, now: datetime, *, dry_run: bool = False)
     erasure = _Erasure(lake, find_erasure_scope(lake, subject), dry_run)
     erasure.run()
     done = []
-    for deployment, table in _tables(lake, (*_MADE_OF_LOGS, PARSED_LOGS, REJECTED, SILENCES, RELEASES)):
+    for deployment, table in _tables(lake, (*_MADE_OF_LOGS, PARSED_LOGS, *_ROOT_TABLES)):
         gone, young = ([], []) if dry_run else remove_history(table, now)
         erased, changed = erasure.found.get(table.uri, (0, 0))
         done.append(TableReceipt(_title(deployment, table), erased, changed, len(gone), tuple(young)))
@@ -121,7 +122,7 @@ class _Erasure:
     def run(self) -> None:
         """Erase a row before the rows through which it was found, so that a run that is cut off can be repeated."""
         self._erase_made_of_logs()
-        for _, table in _tables(self._lake, [REJECTED, SILENCES, RELEASES]):
+        for _, table in _tables(self._lake, _ROOT_TABLES):
             self._erase(table, RULES[table.spec.name])
         called = set()
         for event_ids in reversed(self._scope.rounds):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.erasure.erasure_scope import ErasureScope, is_in
-from lake.root_tables import REJECTED, RELEASES, SILENCES
+from lake.root_tables import AUDIT, REJECTED, RELEASES, SILENCES
 from lake.schemas import ALERTS, ANCHORS, GROUND_TRUTH, REPLAYS, SCORES, USER_SIGNALS
 
 Rewrite = Callable[[str, ErasureScope, frozenset[str]], str | None]
@@ -67,6 +67,11 @@ def _rewrite_comment(text: str, scope: ErasureScope, _: frozenset[str]) -> str |
     return None if scope.in_lines.occur_in(text.encode()) else text
 
 
+def _rewrite_event_id(event_id: str, scope: ErasureScope, _: frozenset[str]) -> str | None:
+    # The row stays: somebody did read it.
+    return None if event_id in scope.event_ids else event_id
+
+
 def _is_never_erased(batch: pa.RecordBatch, _: ErasureScope, __: frozenset[str]) -> pa.Array:
     return pa.array([False] * batch.num_rows, pa.bool_())
 
@@ -104,6 +109,9 @@ RULES: dict[str, Rule] = {
     ALERTS.name: Rule(("details", "reason"), _is_never_erased, {"details": _rewrite_alert, "reason": _rewrite_comment}),
     SILENCES.name: Rule(("comment",), _is_never_erased, {"comment": _rewrite_comment}),
     RELEASES.name: Rule(("comment",), _is_never_erased, {"comment": _rewrite_comment}),
+    AUDIT.name: Rule(
+        ("event_id", "detail"), _is_never_erased, {"event_id": _rewrite_event_id, "detail": _rewrite_comment}
+    ),
     REJECTED.name: Rule(("raw", "message"), _is_erased_rejected),
 }
 """Of every table but `parsed_logs`, by its name."""

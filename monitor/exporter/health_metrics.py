@@ -1,4 +1,4 @@
-"""Metrics of the health of dialwatch's parts, of the age of the last refresh, and of the monitor's failures."""
+"""Metrics of the health of dialwatch's parts, of the last refresh's age, of the monitor's failures and audit log."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from prometheus_client.core import Metric
 
 from lake import ServiceState
+from monitor.audit import AuditLog
 from monitor.exporter.metric_families import counter, gauge
 from monitor.health.health import Health
 from monitor.health.heartbeat_reader import PartState
@@ -51,4 +52,14 @@ def failure_metrics(failures: Mapping[str, int]) -> Metric:
         "What went wrong in the monitor since it started, by the step that failed; its log says more.",
         (((reason,), number) for reason, number in sorted(failures.items())),
         "reason",
+    )
+
+
+def audit_metrics(audit: AuditLog) -> Iterator[Metric]:
+    """Give the rows of `_audit` that wait for the lake, and those that were lost."""
+    yield gauge("dialwatch_audit_waiting_rows", "Rows of _audit that are not in the lake yet.", [((), audit.waiting)])
+    yield counter(
+        "dialwatch_audit_lost_rows_total",
+        "Rows of _audit that were lost since the start, as too many waited for the lake.",
+        [((), audit.lost)],
     )

@@ -9,8 +9,9 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from monitor.audit import AuditLog
 from monitor.exporter.detector_metrics import detector_metrics
-from monitor.exporter.health_metrics import failure_metrics, health_metrics
+from monitor.exporter.health_metrics import audit_metrics, failure_metrics, health_metrics
 from monitor.exporter.label_bounds import LabelBound, LabelBounds
 from monitor.exporter.pipeline_metrics import pipeline_metrics
 from monitor.exporter.request_metrics import request_metrics
@@ -25,17 +26,18 @@ def registry_of(
     health: Callable[[], Health] | None = None,
     failures: Callable[[], Mapping[str, int]] | None = None,
     settings: MonitorSettings | None = None,
+    audit: AuditLog | None = None,
 ) -> CollectorRegistry:
-    """Give a registry of the newest snapshot, the health of all parts, and the monitor's own failures by reason.
+    """Give a registry of the newest snapshot, the health of all parts, the monitor's own failures, and its audit log.
 
-    Before the first snapshot it has the last two, which need no lake.
+    Before the first snapshot it has the last three, which need no lake.
     """
     settings = settings or MonitorSettings()
     values = LabelBound(settings.most_label_values, "monitor.most_label_values")
     deployments = LabelBound(settings.most_deployments, "monitor.most_deployments")
     bounds = LabelBounds({"deployment": deployments, "signal": values, "status": values})
     registry = CollectorRegistry()
-    registry.register(_MonitorCollector(snapshot, health, failures, bounds))
+    registry.register(_MonitorCollector(snapshot, health, failures, audit, bounds))
     return registry
 
 
@@ -45,11 +47,13 @@ class _MonitorCollector(Collector):
         snapshot: Callable[[], Snapshot | None],
         health: Callable[[], Health] | None,
         failures: Callable[[], Mapping[str, int]] | None,
+        audit: AuditLog | None,
         bounds: LabelBounds,
     ) -> None:
         self._snapshot = snapshot
         self._health = health
         self._failures = failures
+        self._audit = audit
         self._bounds = bounds
 
     def collect(self) -> Iterator[Metric]:
@@ -60,6 +64,8 @@ class _MonitorCollector(Collector):
             yield from health_metrics(self._health())
         if self._failures is not None:
             yield failure_metrics(self._failures())
+        if self._audit is not None:
+            yield from audit_metrics(self._audit)
         snapshot = self._snapshot()
         if snapshot is not None:
             yield from self._bounds.fold(_families(snapshot))

@@ -13,6 +13,7 @@ import pytest
 
 from lake import (
     ALERTS,
+    AUDIT,
     GROUND_TRUTH,
     PARSED_LOGS,
     PASSES,
@@ -164,6 +165,20 @@ def test_a_comment_that_names_the_subject_goes_and_the_release_stays_marked(lake
     left = lake.table(RELEASES).read(["release_id", "released_at", "comment"]).to_pylist()
     assert left == [{"release_id": 1, "released_at": NOW, "comment": None}]
     assert lake.table(RELEASES).committed("releases") == 1
+
+
+def test_who_read_an_answer_stays_and_which_answer_it_was_goes(lake: Lake) -> None:
+    """The rows of `_audit` about the subject's answers lose their ids, and a detail that names it; others stay."""
+    read = {"at": NOW, "date": NOW.date(), "who": "ann", "action": "read_texts", "deployment": "rag-app"}
+    cells = [("aa", "planted-user"), ("dd", "recall"), (None, None)]
+    rows = [read | {"event_id": event, "detail": detail} for event, detail in cells]
+    lake.table(AUDIT).append(AUDIT.rows(rows))
+    compact(lake.table(AUDIT))
+    receipt = erase(lake, Subject(user="planted-user"), NOW)
+    assert numbers(receipt)["_audit"] == (0, 1)
+    left = lake.table(AUDIT).read(["who", "event_id", "detail"]).to_pylist()
+    assert [tuple(row.values()) for row in left] == [("ann", None, None), ("ann", "dd", "recall"), ("ann", None, None)]
+    assert b"planted-user" not in everywhere(f"{lake.root}/_audit")
 
 
 def test_a_dry_run_finds_and_changes_nothing(lake: Lake) -> None:

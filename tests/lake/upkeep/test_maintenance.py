@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from lake import BATCHES, PARSED_LOGS, SCORES, SERVICES, Lake, LakeMaintenanceSettings, Table, maintain
+from lake import AUDIT, BATCHES, PARSED_LOGS, SCORES, SERVICES, Lake, LakeMaintenanceSettings, Table, maintain
 
 NOW = datetime.now(UTC)
 
@@ -47,6 +47,20 @@ def test_the_signs_of_life_stay_few_files_and_a_short_log(tmp_path: Path) -> Non
     assert len(list((tmp_path / "_services" / "_delta_log").glob("*.json"))) < 30
     maintain(lake, LakeMaintenanceSettings(retention={"_services": "1d"}), NOW)
     assert table.read().num_rows == 58
+
+
+def test_the_audit_log_is_looked_after(tmp_path: Path) -> None:
+    """Its small files are merged; its rows stay for ever, unless a retention is set."""
+    lake = Lake(str(tmp_path))
+    table = lake.table(AUDIT)
+    for days_ago in (400, 20, 0, 0, 0):
+        at = NOW - timedelta(days=days_ago)
+        table.append(AUDIT.rows([{"who": "ann", "action": "read_texts", "at": at, "date": at.date()}]))
+    maintain(lake, LakeMaintenanceSettings(), NOW)
+    assert table.read().num_rows == 5
+    assert len(table.snapshot().file_uris()) == 3
+    maintain(lake, LakeMaintenanceSettings(retention={"_audit": "365d"}), NOW)
+    assert table.read().num_rows == 4
 
 
 def test_a_broken_table_leaves_the_others_alone(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Access to the pages: who asks, and which deployments and rights they have."""

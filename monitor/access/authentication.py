@@ -1,0 +1,118 @@
+"""Authentication of a request: by the token, by its cookie, or by the headers of a proxy.
+
+Headers are believed by the peer's own address, never by `X-Forwarded-For`, which any client can write. A peer
+`::ffff:10.0.0.7`, on a socket for both families, is 10.0.0.7; a unix socket has no address. A proxy that adds to what a
+client sent, rather than to replace it, makes two headers or a list: two are refused, and so is a user with a comma.
+`X_Forwarded_User` is another header than `X-Forwarded-User`: ASGI keeps them apart, as WSGI does not.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from ipaddress import IPv6Address, ip_address
+from typing import Literal, Protocol
+
+from starlette.requests import HTTPConnection
+
+from monitor.access.reader import ALL_RIGHTS, Grant, Reader
+from monitor.access.sessions import FormTokens, Sessions, derived, same
+from monitor.access.settings import AccessSettings, ProxySettings
+
+USER_HEADER, GROUPS_HEADER = "X-Forwarded-User", "X-Forwarded-Groups"
+COOKIE = "dialwatch_session"
+TOKEN_USER = "token"  # noqa: S105 - a name
+"""Name of everybody who has the token."""
+_LONGEST_USER = 256
+
+
+class Authentication(Protocol):
+    """Way in which requests say who sends them; `forms` are the tokens of its sessions' forms."""
+
+    forms: FormTokens
+
+    def reader_of(self, request: HTTPConnection) -> Reader | None:
+        """Give who asks; None where that is not known, so that nothing may be shown."""
+
+
+class Open:
+    """Everybody has every right."""
+
+    def __init__(self) -> None:
+        self.forms = FormTokens(secrets.token_bytes(32))
+
+    def reader_of(self, request: HTTPConnection) -> Reader | None:  # noqa: ARG002
+        """Give a reader without a name."""
+        return Reader(None, ALL_RIGHTS, "")
+
+
+class ByToken:
+    """Who sends the token has every right, and who has the cookie that it was exchanged for."""
+
+    def __init__(self, token: str, clock: Callable[[], float] = time.time) -> None:
+        self._token = token
+        self.sessions = Sessions(token, clock)
+        self.forms = FormTokens(derived(token.encode(), "forms"))
+
+    def is_token(self, given: str) -> bool:
+        """Say whether this is the token."""
+        return same(given, self._token)
+
+    def reader_of(self, request: HTTPConnection) -> Reader | None:
+        """Give who sends the token (`Authorization: Bearer`) or a session's cookie."""
+        for sent in request.headers.getlist("authorization"):
+            scheme, _, token = sent.partition(" ")
+            if scheme.lower() == "bearer" and self.is_token(token.strip()):
+                return Reader(TOKEN_USER, ALL_RIGHTS)
+        session = self.sessions.find(request.cookies.get(COOKIE, ""))
+        return None if session is None else Reader(TOKEN_USER, ALL_RIGHTS, session)
+
+
+class ByProxy:
+    """Who a proxy of ours names has the rights of the groups that it names."""
+
+    def __init__(self, settings: ProxySettings) -> None:
+        self._addresses = settings.addresses
+        self._grants = {name: Grant.of(group) for name, group in settings.groups.items()}
+        self.forms = FormTokens(secrets.token_bytes(32))
+
+    def reader_of(self, request: HTTPConnection) -> Reader | None:
+        """Give whom the proxy names; None where another one sends this, or the headers are not plain."""
+        if not self._is_proxy(request.client.host if request.client else None):
+            return None
+        user, groups = _only(request, USER_HEADER), _only(request, GROUPS_HEADER)
+        if not user or groups is None or len(user) > _LONGEST_USER or "," in user or not user.isprintable():
+            return None
+        names = dict.fromkeys(name.strip() for name in groups.split(","))
+        return Reader(user, tuple(self._grants[name] for name in names if name in self._grants), user)
+
+    def _is_proxy(self, peer: str | None) -> bool:
+        try:
+            address = ip_address(peer or "")
+        except ValueError:
+            return False
+        if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+            address = address.ipv4_mapped
+        return any(address in network for network in self._addresses)
+
+
+def authentication_of(access: AccessSettings | Literal["none"] | None) -> Authentication:
+    """Give what the settings ask for; without them, as on loopback, everybody has every right."""
+    if isinstance(access, AccessSettings):
+        if access.token is not None:
+            return ByToken(access.token.get_secret_value())
+        if access.proxy is not None:
+            return ByProxy(access.proxy)
+    return Open()
+
+
+def _only(request: HTTPConnection, name: str) -> str | None:
+    """Give a header's value, empty where it is not sent; None for one that is sent twice, or is no UTF-8."""
+    values = request.headers.getlist(name)
+    if len(values) > 1:
+        return None
+    try:
+        return "".join(values).encode("latin-1").decode().strip()
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,65 @@
+"""Reader of the pages: who asks, and what they may see and do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from monitor.access.settings import GroupSettings, Right
+
+_EVERY = "*"
+
+
+@dataclass(frozen=True)
+class Grant:
+    """Rights to the deployments whose names fit one of the globs; scores and ids of these may be seen in any case."""
+
+    deployments: tuple[str, ...]
+    rights: frozenset[Right] = frozenset()
+
+    @classmethod
+    def of(cls, group: GroupSettings) -> Grant:
+        """Give what the settings of a group grant."""
+        return cls(group.deployments, frozenset(group.rights))
+
+    def covers(self, deployment: str | None) -> bool:
+        """Say whether it is about this deployment; None is all of them together."""
+        if deployment is None or _EVERY in self.deployments:
+            return _EVERY in self.deployments
+        return any(fnmatchcase(deployment, glob) for glob in self.deployments)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Somebody who asks for a page. The default is nobody, who may do nothing.
+
+    `who` is a name for the header and for `_audit`; None where nobody has to say who they are. `session` is what the
+    tokens of forms are bound to; None for a script, which needs none, as no browser sends its header by itself.
+    """
+
+    who: str | None = None
+    grants: tuple[Grant, ...] = ()
+    session: str | None = None
+
+    def may_see(self, deployment: str | None) -> bool:
+        """Say whether they may see scores and ids of a deployment; None is all deployments together."""
+        return any(grant.covers(deployment) for grant in self.grants)
+
+    def may_read_texts(self, deployment: str | None) -> bool:
+        """Say whether they may read its questions, answers and other texts."""
+        return self._has(Right.TEXTS, deployment)
+
+    def may_act(self, deployment: str | None) -> bool:
+        """Say whether they may change something: label an answer, silence, acknowledge, mark a release."""
+        return self._has(Right.ACT, deployment)
+
+    def visible(self, deployments: Iterable[str]) -> list[str]:
+        """Give those of the deployments that they may see."""
+        return [name for name in deployments if self.may_see(name)]
+
+    def _has(self, right: Right, deployment: str | None) -> bool:
+        return any(right in grant.rights and grant.covers(deployment) for grant in self.grants)
+
+
+ALL_RIGHTS = (Grant((_EVERY,), frozenset(Right)),)

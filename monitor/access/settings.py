@@ -1,0 +1,91 @@
+"""Settings of access to the pages: one token, or the headers of an authenticating proxy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Annotated, Any, Self
+
+from annotated_types import MinLen
+from pydantic import BaseModel, BeforeValidator, ConfigDict, SecretStr, field_validator, model_validator
+
+_SHORTEST_TOKEN = 16
+"""Characters: whoever has a cookie that is made from the token must not be able to guess it."""
+
+Network = IPv4Network | IPv6Network
+
+
+class Right(StrEnum):
+    """A right that goes beyond seeing scores and ids."""
+
+    TEXTS = "texts"
+    ACT = "act"
+
+
+def _network(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        network = ip_network(value.strip())
+    except ValueError:
+        raise ValueError(f"{value!r} is no address or network: write 10.0.0.7, 10.0.0.0/24 or fd00::/64") from None
+    if isinstance(network, IPv6Network) and network.network_address.ipv4_mapped is not None:
+        raise ValueError(f"{value!r} is an IPv4 address in the form of IPv6: write it as 10.0.0.7")
+    if network.prefixlen == 0:
+        raise ValueError(f"{value!r} is every address, so that everybody could write the headers: name the proxy's own")
+    return network
+
+
+class GroupSettings(BaseModel):
+    """What the people of a group may do: see the scores of `deployments` (globs), and the `rights` to more of these."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    deployments: Annotated[tuple[Annotated[str, MinLen(1)], ...], MinLen(1)]
+    rights: tuple[Right, ...] = ()
+
+
+class ProxySettings(BaseModel):
+    """A proxy that knows who asks: `X-Forwarded-User` and `X-Forwarded-Groups` are believed from `addresses` alone.
+
+    `groups` are by the name that the proxy gives; a person of several groups has what each of them gives.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    addresses: Annotated[tuple[Annotated[Network, BeforeValidator(_network)], ...], MinLen(1)]
+    groups: Annotated[Mapping[str, GroupSettings], MinLen(1)]
+
+    @field_validator("groups")
+    @classmethod
+    def _can_be_sent(cls, groups: Mapping[str, GroupSettings]) -> Mapping[str, GroupSettings]:
+        for name in groups:
+            if "," in name or name != name.strip() or not name:
+                raise ValueError(f"{name!r} is no name of a group: commas divide the names in X-Forwarded-Groups")
+        return groups
+
+
+class AccessSettings(BaseModel):
+    """Either a token, which gives every right, or a proxy."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    token: SecretStr | None = None
+    proxy: ProxySettings | None = None
+
+    @field_validator("token")
+    @classmethod
+    def _is_long_enough(cls, token: SecretStr | None) -> SecretStr | None:
+        if token is not None and len(token.get_secret_value()) < _SHORTEST_TOKEN:
+            raise ValueError(
+                f"the token is too easily guessed: it needs {_SHORTEST_TOKEN} characters or more, "
+                "such as those that `openssl rand -base64 32` prints"
+            )
+        return token
+
+    @model_validator(mode="after")
+    def _is_one_of_both(self) -> Self:
+        if (self.token is None) == (self.proxy is None):
+            raise ValueError("give either token_file or proxy; if everybody may see everything, write `access: none`")
+        return self

@@ -1,0 +1,73 @@
+"""Rendering of the templates: each page gets who reads it, and a policy for browsers that fits what is on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from lake import UNASSIGNED, AlertEvent, AlertVerdict, Signal, Tier
+from monitor.access.authentication import Authentication, ByToken
+from monitor.access.reader import Reader
+from monitor.notify.link import page_of
+from monitor.pages.filters import FILTERS
+
+# Names on the pages come from URLs that any client can write: nothing from elsewhere may load or run.
+POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_POLICY_WITH_FORM = POLICY.replace("form-action 'none'", "form-action 'self'")
+_FORM = "<form"
+
+
+def reader_of(request: Request) -> Reader:
+    """Give who asks; for what needs no access that may be nobody."""
+    reader: Reader | None = request.scope.get("dialwatch.reader")
+    return reader or Reader()
+
+
+class Renderer:
+    """Gives the HTML of a template to who asks."""
+
+    def __init__(self, authentication: Authentication) -> None:
+        self._authentication = authentication
+        self._templates = _templates()
+
+    def page(
+        self,
+        request: Request,
+        template: str,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        **values: Any,
+    ) -> HTMLResponse:
+        """Give a page. Templates have `reader` and, for hidden fields `form_token` of their forms, `form_token`."""
+        reader, authentication = reader_of(request), self._authentication
+        form_token = "" if reader.session is None else authentication.forms.token_of(reader.session)
+        may_sign_out = bool(form_token) and isinstance(authentication, ByToken)
+        text = self._templates.get_template(template).render(
+            reader=reader, form_token=form_token, may_sign_out=may_sign_out, **values
+        )
+        # What a client wrote is escaped, so that this stands in a page with a form of ours alone.
+        policy = _POLICY_WITH_FORM if _FORM in text else POLICY
+        # After a sign-out nobody must find the page in the browser's cache.
+        kept = {"Cache-Control": "no-store"} if reader.who is not None else {}
+        return HTMLResponse(text, status, {"Content-Security-Policy": policy} | kept | dict(headers or {}))
+
+
+def _templates() -> Environment:
+    templates = Environment(
+        loader=PackageLoader("monitor.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters.update(FILTERS | {"page_of": page_of})
+    words: Sequence[type[StrEnum]] = (AlertEvent, AlertVerdict, Signal, Tier)
+    templates.globals.update({one.__name__: one for one in words} | {"UNASSIGNED": UNASSIGNED})
+    return templates

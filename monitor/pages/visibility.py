@@ -1,0 +1,30 @@
+"""Visibility: what of a snapshot, and of the health of dialwatch, a reader may see."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from monitor.access.reader import Reader
+from monitor.health.health import Health
+from monitor.snapshot import Snapshot
+
+_PROBLEM = "Some of dialwatch does not work; who may see all deployments sees what it is."
+
+
+def snapshot_for(reader: Reader, snapshot: Snapshot | None) -> Snapshot | None:
+    """Give the snapshot without the deployments that the reader may not see: as if they did not exist."""
+    if snapshot is None or reader.may_see(None):
+        return snapshot
+    return replace(
+        snapshot,
+        deployments={name: state for name, state in snapshot.deployments.items() if reader.may_see(name)},
+        silences=tuple(one for one in snapshot.silences if one.deployment is None or reader.may_see(one.deployment)),
+    )
+
+
+def health_for(reader: Reader, health: Health) -> Health:
+    """Give the health; errors, which may name any deployment, to those alone who may see all."""
+    if reader.may_see(None):
+        return health
+    parts = tuple(replace(part, error=None, problem=part.problem and "it fails") for part in health.parts)
+    return replace(health, problems=(_PROBLEM,) if health.problems else (), parts=parts)

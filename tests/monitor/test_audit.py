@@ -1,0 +1,136 @@
+"""The audit log: what was noted is written, late if need be; what is lost is counted."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lake import AUDIT, AuditAction, Lake, Table
+from monitor import Monitor, create_app
+from monitor.audit import MOST_WAITING, AuditLog
+from tests.monitor.conftest import NOW
+from tests.servers import wait_for
+
+
+@pytest.fixture
+def audit(lake: Lake, clock: Any) -> AuditLog:
+    return AuditLog(lake, clock)
+
+
+def stored(lake: Lake) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = lake.table(AUDIT).read(AUDIT.schema.names).to_pylist()
+    return rows
+
+
+def broken(*_: object) -> None:
+    raise OSError("no space left on device")
+
+
+def test_a_row_says_who_did_what(audit: AuditLog, lake: Lake) -> None:
+    """With its time, the deployment, the answer, and what else there is."""
+    audit.note("ann", AuditAction.READ_TEXTS, "rag-search", "event-1", "one of the worst")
+    audit.note(None, AuditAction.SILENCE)
+    assert audit.write()
+    assert audit.waiting == 0
+    empty = {"deployment": None, "event_id": None, "detail": None}
+    at = {"date": NOW.date(), "at": NOW}
+    assert stored(lake) == [
+        at | {"who": "ann", "action": "read_texts", "deployment": "rag-search", "event_id": "event-1"}
+        | {"detail": "one of the worst"},
+        at | {"who": None, "action": "silence"} | empty,
+    ]  # fmt: skip
+
+
+def test_nothing_noted_is_no_commit(audit: AuditLog, lake: Lake) -> None:
+    """No table is made for nothing."""
+    assert audit.write()
+    assert lake.table(AUDIT).version() is None
+
+
+def test_a_lake_that_refuses_delays_and_loses_nothing(
+    audit: AuditLog, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows wait, the problem is said, and once the lake takes them they are there, each once."""
+    audit.note("ann", AuditAction.SIGN_IN)
+    with monkeypatch.context() as patch:
+        patch.setattr(Table, "append", broken)
+        assert not audit.write()
+        assert "no space left" in str(audit.problem)
+        audit.note("ann", AuditAction.SIGN_OUT)
+        assert "2 rows wait, 0 are lost" in str(audit.problem)
+    assert audit.write()
+    assert audit.problem is None
+    assert sorted(row["action"] for row in stored(lake)) == ["sign_in", "sign_out"]
+
+
+def test_what_finds_no_place_is_counted(
+    audit: AuditLog, monitor: Monitor, get: Callable[..., httpx.Response], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The memory is bounded; those that came first stay, and a metric and the problem say how many are lost."""
+    monkeypatch.setattr(Table, "append", broken)
+    monitor.audit.note("ann", AuditAction.SIGN_IN, detail="x" * 10**6)
+    for _ in range(MOST_WAITING + 6):
+        monitor.audit.note("ann", AuditAction.READ_TEXTS)
+    assert not monitor.audit.write()
+    assert f"{MOST_WAITING} rows wait, 7 are lost" in str(monitor.audit.problem)
+    metrics = get(create_app(monitor), "/metrics").text
+    assert "dialwatch_audit_lost_rows_total 7.0" in metrics
+    assert f"dialwatch_audit_waiting_rows {float(MOST_WAITING)}" in metrics
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=[]), max_size=30), min_size=5, max_size=5))
+def test_any_text_can_be_stored(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+    """One row that Arrow refused, such as a lone surrogate, would keep all others from the lake."""
+    lake = Lake(str(tmp_path_factory.mktemp("lake")))
+    audit = AuditLog(lake, lambda: NOW)
+    audit.note(texts[0], AuditAction.LABEL, texts[1], texts[2], texts[3])
+    audit.note(texts[4] * 1000, AuditAction.LABEL)
+    assert audit.write()
+    assert len(stored(lake)) == 2
+
+
+def test_a_thread_writes_what_is_noted(audit: AuditLog, lake: Lake) -> None:
+    """While it runs, and what is left at the end."""
+    with audit.running():
+        audit.note("ann", AuditAction.SIGN_IN)
+        wait_for(lambda: audit.waiting == 0)
+        audit.note("ann", AuditAction.SIGN_OUT)
+    assert sorted(row["action"] for row in stored(lake)) == ["sign_in", "sign_out"]
+
+
+def test_a_slow_lake_delays_nobody(audit: AuditLog, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A note returns while the lake has not answered yet; what came meanwhile is written next."""
+    began, go_on = threading.Event(), threading.Event()
+    append = Table.append
+
+    def slow(table: Table, rows: Any) -> None:
+        began.set()
+        assert go_on.wait(60)
+        append(table, rows)
+
+    monkeypatch.setattr(Table, "append", slow)
+    with audit.running():
+        audit.note("ann", AuditAction.SIGN_IN)
+        assert began.wait(60)
+        audit.note("ann", AuditAction.SIGN_OUT)
+        assert audit.waiting == 2
+        go_on.set()
+    assert sorted(row["action"] for row in stored(lake)) == ["sign_in", "sign_out"]
+
+
+def test_a_lake_that_was_moved_away_gets_no_new_table(audit: AuditLog, tmp_path: Path) -> None:
+    """Where the table is gone that was there before, the rows wait, as all writers of the lake do."""
+    audit.note("ann", AuditAction.SIGN_IN)
+    assert audit.write()
+    shutil.rmtree(tmp_path / "lake" / "_audit")
+    audit.note("ann", AuditAction.SIGN_OUT)
+    assert not audit.write()
+    assert audit.waiting == 1
