@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lake import AUDIT, AuditAction, Lake, Table
@@ -86,6 +86,7 @@ def test_what_finds_no_place_is_counted(
     assert f"dialwatch_audit_waiting_rows {float(MOST_WAITING)}" in metrics
 
 
+@example(["\ud800", "\udfff", "a\ud800", "\x00", "\U0010ffff"])
 @given(st.lists(st.text(st.characters(exclude_categories=[]), max_size=30), min_size=5, max_size=5))
 def test_any_text_can_be_stored(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     """One row that Arrow refused, such as a lone surrogate, would keep all others from the lake."""
