@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -53,10 +52,6 @@ class Reader:
     def may_act(self, deployment: str | None) -> bool:
         """Say whether they may change something: label an answer, silence, acknowledge, mark a release."""
         return self._has(Right.ACT, deployment)
-
-    def visible(self, deployments: Iterable[str]) -> list[str]:
-        """Give those of the deployments that they may see."""
-        return [name for name in deployments if self.may_see(name)]
 
     def _has(self, right: Right, deployment: str | None) -> bool:
         return any(right in grant.rights and grant.covers(deployment) for grant in self.grants)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
@@ -13,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor.pages.app import create_app
 from monitor.service import Monitor
+from monitor.settings import MonitorSettings
 from tests.browser import excess_on_phone, frame_of
 
 pytestmark = pytest.mark.integration
@@ -41,3 +43,22 @@ def test_a_page_fits_a_phone(monitor: Monitor, serve: Callable[[Any], str], tmp_
     monitor.refresh()
     address = serve(framed(create_app(monitor)))
     assert excess_on_phone(f"{address}/frame?path={quote(path, safe='')}", tmp_path) == (0, "")
+
+
+@pytest.mark.usefixtures("three_deployments")
+def test_the_sign_in_fits_a_phone(monitor: Monitor, serve: Callable[[Any], str], tmp_path: Path):
+    """So does the header with the longest name of a person."""
+    monitor.refresh()
+    by_token = MonitorSettings.model_validate({"access": {"token": "correct horse battery staple"}})
+    address = serve(framed(create_app(monitor, by_token)))
+    assert excess_on_phone(f"{address}/frame?path=/sign-in", tmp_path) == (0, "")
+    proxy = {"addresses": ["127.0.0.1"], "groups": {"all": {"deployments": ["*"]}}}
+    pages = create_app(monitor, MonitorSettings.model_validate({"access": {"proxy": proxy}}))
+    headers = [(b"x-forwarded-user", b"w" * 256), (b"x-forwarded-groups", b"all")]
+
+    async def named(scope: Scope, receive: Receive, send: Send) -> None:
+        await pages({**scope, "headers": [*scope.get("headers", ()), *headers]}, receive, send)
+
+    address = serve(framed(named))
+    assert f"<bdi>{'w' * 256}</bdi>" in httpx.get(address).text
+    assert excess_on_phone(f"{address}/frame?path=/", tmp_path) == (0, "")
