@@ -1,3 +1,6 @@
+from .answers.answer_calls import AnswerCall
+from .answers.answer_details import AnswerContext, AnswerDetails, AnswerScore, AnswerSignal, AnswerTurn, read_answer
+from .answers.answer_lookup import AnswerAddress, locate_response
 from .answers.answer_rows import (
     CASE_QUESTION_COLUMNS,
     IS_ANSWER,
@@ -8,9 +11,11 @@ from .answers.answer_rows import (
     is_whole,
     usable_texts,
 )
+from .answers.answer_search import AnswerFilter, AnswerPage, AnswerRow, AnswerStatus, find_answers
 from .answers.cases import Case, CaseBook
 from .answers.child_contexts import ChildContexts
 from .answers.frames import OTHER_CASES, answers_frame, ground_truth_frame
+from .answers.ratings import AnswerRating
 from .answers.signals import FOLD_COLUMNS, fold_signals
 from .erasure.erasure import Receipt, TableReceipt, erase
 from .erasure.erasure_scope import Subject
@@ -123,6 +128,18 @@ __all__ = [
     "USER_SIGNALS",
     "AlertEvent",
     "AlertVerdict",
+    "AnswerAddress",
+    "AnswerCall",
+    "AnswerContext",
+    "AnswerDetails",
+    "AnswerFilter",
+    "AnswerPage",
+    "AnswerRating",
+    "AnswerRow",
+    "AnswerScore",
+    "AnswerSignal",
+    "AnswerStatus",
+    "AnswerTurn",
     "AuditAction",
     "Backoff",
     "Case",
@@ -188,6 +205,7 @@ __all__ = [
     "drop_before",
     "engine_of",
     "erase",
+    "find_answers",
     "fold_signals",
     "folder_name",
     "ground_truth_frame",
@@ -198,9 +216,11 @@ __all__ = [
     "is_whole",
     "known_formats",
     "llms_of",
+    "locate_response",
     "log_failure",
     "maintain",
     "one_of",
+    "read_answer",
     "read_new",
     "reads_hosts",
     "reads_seconds",

@@ -13,7 +13,11 @@ from lake.vocabulary import ANSWERING_KINDS, NO_ERROR, TOOL_CALL_FINISH_REASONS,
 IS_PRODUCTION = ds.field("origin").is_null() | (ds.field("origin") == Origin.PRODUCTION)
 """Rows of parsed_logs that people's own use made; rows of older versions have no origin and count as such."""
 
-_IS_ANSWERED = ds.field("kind").isin(ANSWERING_KINDS) & ds.field("is_entry") & (ds.field("status") == 200)
+_IS_ASKED = ds.field("kind").isin(ANSWERING_KINDS) & ds.field("is_entry")
+_IS_ANSWERED = _IS_ASKED & (ds.field("status") == 200)
+
+IS_ENTRY = _IS_ASKED & IS_PRODUCTION
+"""Rows of answers that people asked for, also where the call failed."""
 
 IS_ANSWER = _IS_ANSWERED & IS_PRODUCTION
 """Rows whose answer a person saw; other kinds, calls between applications, failed calls and what evaluations, replays,

@@ -58,6 +58,11 @@ def parents_of(children: Sequence[TracedCall], calls: Mapping[Key, TracedCall]) 
             yield number, candidates[0][0]
 
 
+def is_direct(path: Sequence[str] | None, parent: str) -> bool:
+    """Whether no interceptor stands between a call and its parent, which then has its span, logged or not."""
+    return path is not None and list(path[-2:-1]) == [parent]
+
+
 def _can_have_made(call: TracedCall, child: TracedCall) -> bool:
     differ = CLOCKS_DIFFER if call.ended_at is None else SLACK
     if not -differ < child.requested_at - call.requested_at <= LONGEST_CALL:

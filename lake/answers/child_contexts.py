@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake.answers.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, TracedCall, parents_of
+from lake.answers.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, TracedCall, is_direct, parents_of
 from lake.schemas import PARSED_LOGS
 from lake.table_spec import TIMESTAMP
 from lake.tables.lake import Lake
@@ -55,7 +55,8 @@ class ChildContexts:
     It opens each table once and keeps the ids of the days that it was asked for, until `forget()`.
 
     With `wait`, a call to a model behind an interceptor gets a parent only once its row is that old by the `clock`:
-    until then the row of another possible parent may still come.
+    until then the row of another possible parent may still come. With `deployments` only their tables are read: they
+    must be all that have a call of the traces that are asked for.
     """
 
     def __init__(
@@ -63,8 +64,10 @@ class ChildContexts:
         lake: Lake,
         wait: timedelta = timedelta(),
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        deployments: Sequence[str | None] | None = None,
     ) -> None:
         self._lake = lake
+        self._deployments = deployments
         self._wait = wait
         self._clock = clock
         self._opened_at = clock()
@@ -135,7 +138,7 @@ class ChildContexts:
         details = {row["event_id"]: row for row in known}
         both = [child | details[child["event_id"]] for child in children if child["event_id"] in details]
         orphans = [child for child in both
-                   if not _is_direct(child["execution_path"], deployment) and self._has_waited(child)]  # fmt: skip
+                   if not is_direct(child["execution_path"], deployment) and self._has_waited(child)]  # fmt: skip
         if not orphans:
             return {}
         traces = sorted({child["trace_id"] for child in orphans})
@@ -201,7 +204,8 @@ class ChildContexts:
         yield pa.schema(fields).empty_table()
         if not self._datasets:
             self._opened_at = self._clock()
-            self._datasets = {deployment: self._table(deployment).dataset() for deployment in self._lake.deployments()}
+            known = self._lake.deployments() if self._deployments is None else self._deployments
+            self._datasets = {deployment: self._table(deployment).dataset() for deployment in known}
         for deployment, dataset in self._datasets.items():
             if deployments is None or deployment in deployments:
                 rows = dataset.to_table(list(columns), filter=where)
@@ -213,11 +217,6 @@ class ChildContexts:
         if deployment not in self._tables:
             self._tables[deployment] = self._lake.table(PARSED_LOGS, deployment)
         return self._tables[deployment]
-
-
-def _is_direct(path: Sequence[str] | None, deployment: str) -> bool:
-    """Whether no interceptor stands between a call and its parent, which then has its span, logged or not."""
-    return path is not None and list(path[-2:-1]) == [deployment]
 
 
 def _hour(at: datetime) -> datetime:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lake.answers.answer_rows import (
@@ -14,13 +14,13 @@ from lake.answers.answer_rows import (
     answers_to,
     case_question,
     context_texts,
-    usable_texts,
 )
 from lake.answers.cases import Case, CaseBook
-from lake.answers.child_contexts import ChildContexts, Span
+from lake.answers.child_contexts import ChildContexts
+from lake.answers.late_contexts import add_late_contexts
 from lake.schemas import GROUND_TRUTH, PARSED_LOGS
 from lake.tables.lake import Lake
-from lake.vocabulary import OUTRANKED_BY_CHILD, USABLE_STATUS, ContextsOrigin, Origin
+from lake.vocabulary import USABLE_STATUS, ContextsOrigin, Origin
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +67,7 @@ def answers_frame(
     another `origin`, such as `evaluation`, what that asked for.
     """
     rows = lake.table(PARSED_LOGS, deployment).read(_READ, answers_to(origin)).sort_by(_IN_ORDER).to_pylist()
-    _add_late_contexts(lake, deployment, rows)
+    add_late_contexts(ChildContexts(lake), deployment, rows)
     some = [_asked(row) for row in rows]
     cases = CaseBook.read(lake.table(GROUND_TRUTH, deployment), lake.table(PARSED_LOGS, deployment), status)
     compared = {id(answer): case.case_id for answer, case in cases.earlier(some)}
@@ -112,20 +112,6 @@ def _answer(asked: _Asked, case_id: str | None) -> dict[str, Any]:
     origin = ContextsOrigin.NONE if context is None else row["contexts_origin"]
     retrieved = {"documents": list(asked.documents), "context": context or [], "contexts_origin": origin}
     return known | retrieved | {"answer": answer_text(row), "case_id": case_id}
-
-
-def _add_late_contexts(lake: Lake, deployment: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Put in the contexts of child calls that the collector could not join with their parents, a day at a time."""
-    by_day: dict[date, dict[Span, dict[str, Any]]] = defaultdict(dict)
-    for row in rows:
-        if row["contexts_origin"] in OUTRANKED_BY_CHILD and row["trace_id"] and row["span_id"]:
-            by_day[row["requested_at"].date()][row["trace_id"], row["span_id"]] = row
-    children = ChildContexts(lake)
-    for calls in by_day.values():
-        asked = {span: row["requested_at"] for span, row in calls.items()}
-        for span, contexts in children.of(asked, deployment).items():
-            if usable_texts(contexts) is not None:
-                calls[span] |= {"contexts": contexts, "contexts_origin": ContextsOrigin.CHILD_CALL}
 
 
 def _frame(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> pd.DataFrame:

@@ -1,0 +1,143 @@
+"""Calls behind an answer: who called whom within its trace, in the order in which an indented list shows them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from lake.answers.behind_interceptors import LONGEST_CALL, TracedCall, is_direct, parents_of
+from lake.schemas import PARSED_LOGS
+from lake.table_spec import TIMESTAMP
+from lake.tables.day_reading import DayReader
+from lake.tables.lake import Lake
+
+MOST_CALLS = 500
+"""The most calls that are given of one answer; an agent may make thousands."""
+
+_COLUMNS = (
+    "event_id", "date", "requested_at", "ingested_at", "kind", "status", "error", "duration_ms", "model",
+    "prompt_tokens", "completion_tokens", "deployment_price", "price", "trace_id", "span_id", "parent_span_id",
+    "parent_deployment", "execution_path", "is_entry",
+)  # fmt: skip
+_SHOWN = (
+    "event_id", "date", "requested_at", "kind", "status", "error", "duration_ms", "model", "prompt_tokens",
+    "completion_tokens", "deployment_price", "price",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class AnswerCall:
+    """A call of the trace; `depth` counts the calls that it is within.
+
+    `has_known_caller` is False where Core did not log who made the call: it is of the trace, and stands at the end with
+    depth 1. `is_shown` marks the call whose answer was asked for. `deployment` is the table that the row is in.
+    """
+
+    deployment: str | None
+    date: date
+    event_id: str
+    requested_at: datetime
+    depth: int
+    has_known_caller: bool
+    is_shown: bool
+    kind: str | None
+    status: int | None
+    error: str | None
+    duration_ms: int | None
+    model: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    deployment_price: float | None
+    price: float | None
+
+
+def trace_rows(lake: Lake, row: Mapping[str, Any], deployments: Iterable[str | None]) -> list[dict[str, Any]]:
+    """Read the calls of the row's trace up to an hour before and after it, from the tables of these deployments.
+
+    Each has the deployment of its table as `deployment`. Nothing is read where tracing was off.
+    """
+    if not row["trace_id"]:
+        return []
+    since, until = row["requested_at"] - LONGEST_CALL, row["requested_at"] + LONGEST_CALL
+    asked = ds.field("requested_at")
+    where = (asked >= pa.scalar(since, TIMESTAMP)) & (asked <= pa.scalar(until, TIMESTAMP))
+    where &= ds.field("trace_id") == row["trace_id"]
+    found: dict[tuple[str | None, str], dict[str, Any]] = {}
+    for deployment in dict.fromkeys(deployments):
+        reader = DayReader(lake.table(PARSED_LOGS, deployment), since.date(), until.date())
+        rows = reader.read(_COLUMNS, where).to_pylist()
+        for one in sorted(rows, key=lambda one: (one["ingested_at"] is None, one["ingested_at"])):
+            found.setdefault((deployment, one["event_id"]), one | {"deployment": deployment})
+    return sorted(found.values(), key=lambda one: (one["requested_at"], one["event_id"]))
+
+
+def answer_calls(shown: Mapping[str, Any], rows: Sequence[dict[str, Any]]) -> tuple[AnswerCall, ...]:
+    """Put the calls of a trace (`trace_rows`) in order: each after the one that made it, children by their time.
+
+    The list begins with the call that nobody within the trace made and that `shown` is within: mostly `shown` itself.
+    Other answers that a person asked for within the same trace are left out, with all that they called.
+    """
+    made_by = _callers(rows)
+    children: dict[int, list[int]] = defaultdict(list)
+    for child, caller in made_by.items():
+        children[caller].append(child)
+    shown_number = next((number for number, row in enumerate(rows) if _is_same(row, shown)), None)
+    if shown_number is None:
+        return ()
+    root = _root(shown_number, made_by)
+    found: list[AnswerCall] = []
+    left, seen = [(root, 0)], set()
+    while left:
+        number, depth = left.pop()
+        if number not in seen:
+            seen.add(number)
+            found.append(_call(rows[number], depth, number == shown_number, has_known_caller=True))
+            left += [(child, depth + 1) for child in reversed(children[number])]
+    for number, row in enumerate(rows):
+        if number not in made_by and number != root and not row["is_entry"]:
+            found.append(_call(row, 1, is_shown=False, has_known_caller=False))
+    return tuple(found)
+
+
+def _callers(rows: Sequence[dict[str, Any]]) -> dict[int, int]:
+    """Give the number of the call that made each, of those where the log says it or only one can have."""
+    by_span = {row["span_id"]: number for number, row in reversed(list(enumerate(rows))) if row["span_id"]}
+    found = {}
+    behind: dict[str, list[int]] = defaultdict(list)
+    for number, row in enumerate(rows):
+        caller = by_span.get(row["parent_span_id"])
+        if caller is not None and caller != number:
+            found[number] = caller
+        elif row["parent_deployment"] and not is_direct(row["execution_path"], row["parent_deployment"]):
+            behind[row["parent_deployment"]].append(number)
+    for deployment, numbers in behind.items():
+        calls = {n: TracedCall.of(row) for n, row in enumerate(rows) if row["deployment"] == deployment}
+        for place, caller in parents_of([TracedCall.of(rows[number]) for number in numbers], calls):
+            if caller != numbers[place]:
+                found[numbers[place]] = caller
+    return found
+
+
+def _root(number: int, made_by: Mapping[int, int]) -> int:
+    seen = {number}
+    while number in made_by and made_by[number] not in seen:
+        number = made_by[number]
+        seen.add(number)
+    return number
+
+
+def _is_same(row: Mapping[str, Any], shown: Mapping[str, Any]) -> bool:
+    return bool(row["event_id"] == shown["event_id"] and row["deployment"] == shown["deployment"])
+
+
+def _call(row: Mapping[str, Any], depth: int, is_shown: bool, has_known_caller: bool) -> AnswerCall:
+    shown = {name: row[name] for name in _SHOWN}
+    return AnswerCall(
+        deployment=row["deployment"], depth=depth, is_shown=is_shown, has_known_caller=has_known_caller, **shown
+    )

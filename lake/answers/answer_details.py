@@ -1,0 +1,221 @@
+"""One answer with all that the lake knows of it: conversation, contexts, scores, signals, and the calls behind it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from lake.answers.answer_calls import AnswerCall, answer_calls, trace_rows
+from lake.answers.answer_rows import IS_ENTRY
+from lake.answers.answer_search import AnswerStatus, each_once, status_of
+from lake.answers.child_contexts import ChildContexts
+from lake.answers.late_contexts import add_late_contexts
+from lake.answers.latest_scores import latest_scores
+from lake.answers.ratings import IS_RATING, RATING_COLUMNS, AnswerRating, ratings_of
+from lake.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
+from lake.table_spec import TIMESTAMP
+from lake.tables.day_reading import DayReader
+from lake.tables.lake import Lake
+from lake.vocabulary import OUTRANKED_BY_CHILD
+
+CONVERSATION_DAYS = 7
+"""How many days before an answer its conversation is read."""
+MOST_TURNS = 20
+"""The most turns that are given of a conversation: the last before the answer."""
+_DAY = timedelta(days=1)
+_NO_CHUNK: Mapping[str, Any] = dict.fromkeys(("text", "title", "url", "page", "id"))
+_TURN_COLUMNS = ("event_id", "date", "requested_at", "ingested_at", "question", "answer")
+
+
+@dataclass(frozen=True)
+class AnswerContext:
+    """A retrieved chunk; `rank` counts from 1."""
+
+    rank: int
+    text: str
+    title: str | None
+    url: str | None
+    page: int | None
+    id: str | None
+
+
+@dataclass(frozen=True)
+class AnswerTurn:
+    """An earlier question of the conversation and its answer."""
+
+    date: date
+    event_id: str
+    requested_at: datetime
+    question: str | None
+    answer: str | None
+
+
+@dataclass(frozen=True)
+class AnswerScore:
+    """A score of the answer, as in `scores`; `details` are None where there are none or they are no JSON object.
+
+    `is_latest` is False for one that a later score of the same metric has replaced, such as one of an earlier version.
+    """
+
+    metric: str
+    metric_version: str | None
+    value: float | None
+    reason: str | None
+    judge: str | None
+    details: Mapping[str, Any] | None
+    direction: str | None
+    low: float | None
+    high: float | None
+    cost: float | None
+    scored_at: datetime | None
+    is_backfill: bool
+    is_latest: bool
+
+
+@dataclass(frozen=True)
+class AnswerSignal:
+    """A signal on the answer, as in `user_signals`; `comment` is what the person wrote to it."""
+
+    signal_id: str
+    signaled_at: datetime | None
+    signal: str | None
+    value: float | None
+    confidence: float | None
+    origin: str | None
+    user_id: str | None
+    comment: str | None
+    details: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class AnswerDetails:
+    """An answer and all that belongs to it.
+
+    `row` has every column of `parsed_logs`, null where an older version did not know it, with the raw request
+    (`request_body`) and response (`assembled_response`, `response_body`). `contexts` and `contexts_origin` are those
+    that were scored: also of the answer's own model call, if its line came late. `before` is the conversation before
+    it, the oldest turn first. `scores` are by metric, the latest first, `signals` by time. `calls` begin with the
+    outermost one; with tracing off there are none.
+    """
+
+    row: Mapping[str, Any]
+    status: AnswerStatus
+    rating: AnswerRating
+    contexts: tuple[AnswerContext, ...]
+    contexts_origin: str | None
+    before: tuple[AnswerTurn, ...]
+    scores: tuple[AnswerScore, ...]
+    signals: tuple[AnswerSignal, ...]
+    calls: tuple[AnswerCall, ...]
+
+
+def read_answer(
+    lake: Lake, deployment: str | None, day: date, event_id: str, callees: Sequence[str | None] = ()
+) -> AnswerDetails | None:
+    """Read one answer by its address, which may be any row of `parsed_logs`; None where there is none.
+
+    `callees` are the deployments whose tables are looked into for calls of the answer's trace, besides its own: late
+    contexts are found there too.
+    """
+    logs = DayReader(lake.table(PARSED_LOGS, deployment), day, day)
+    rows = each_once(logs.read_rows(["event_id"], [event_id], PARSED_LOGS.schema.names)).to_pylist()
+    if not rows:
+        return None
+    row = rows[0] | {"deployment": deployment}
+    trace = trace_rows(lake, row, (deployment, *callees))
+    _add_contexts(lake, row, trace)
+    signals = _read_signals(lake, row)
+    return AnswerDetails(
+        row=row,
+        status=status_of(row),
+        rating=_rating(row, signals),
+        contexts=_contexts(row["contexts"]),
+        contexts_origin=row["contexts_origin"],
+        before=_conversation(lake, row),
+        scores=_scores(lake, row),
+        signals=tuple(map(_signal, signals.to_pylist())),
+        calls=answer_calls(row, trace),
+    )
+
+
+def _add_contexts(lake: Lake, row: dict[str, Any], trace: Sequence[Mapping[str, Any]]) -> None:
+    if len(trace) > 1 and row["contexts_origin"] in OUTRANKED_BY_CHILD:
+        deployments = list(dict.fromkeys(call["deployment"] for call in trace))
+        add_late_contexts(ChildContexts(lake, deployments=deployments), row["deployment"], [row])
+
+
+def _contexts(contexts: Sequence[Mapping[str, Any] | None] | None) -> tuple[AnswerContext, ...]:
+    ranked = enumerate(contexts or (), 1)
+    return tuple(
+        AnswerContext(rank, one.get("text") or "", one["title"], one["url"], one["page"], one["id"])
+        for rank, one in ((rank, chunk or _NO_CHUNK) for rank, chunk in ranked)
+    )
+
+
+def _conversation(lake: Lake, row: Mapping[str, Any]) -> tuple[AnswerTurn, ...]:
+    """Read the last answers before this one that people asked for in the same conversation."""
+    if not row["chat_id"]:
+        return ()
+    logs = DayReader(lake.table(PARSED_LOGS, row["deployment"]), row["date"] - CONVERSATION_DAYS * _DAY, row["date"])
+    earlier = ds.field("requested_at") < pa.scalar(row["requested_at"], TIMESTAMP)
+    keys = ("event_id", "date", "requested_at", "ingested_at")
+    ids = each_once(logs.read(keys, IS_ENTRY & earlier & (ds.field("chat_id") == row["chat_id"])))
+    last = ids.sort_by([("requested_at", "descending"), ("event_id", "descending")])[:MOST_TURNS]
+    days = last["date"].unique().to_pylist()
+    turns = each_once(logs.read_rows(["event_id"], last["event_id"].to_pylist(), _TURN_COLUMNS, days)).to_pylist()
+    turns.sort(key=lambda turn: (turn["requested_at"], turn["event_id"]))
+    names = ("date", "event_id", "requested_at", "question", "answer")
+    return tuple(AnswerTurn(**{name: turn[name] for name in names}) for turn in turns)
+
+
+def _scores(lake: Lake, row: Mapping[str, Any]) -> tuple[AnswerScore, ...]:
+    table = DayReader(lake.table(SCORES, row["deployment"]), row["date"], row["date"])
+    scores = table.read_rows(["event_id"], [row["event_id"]], SCORES.schema.names)
+    latest = set(latest_scores(scores)["score_id"].to_pylist())
+    ordered = scores.sort_by([("scored_at", "descending"), ("score_id", "ascending")]).to_pylist()
+    once = {score["score_id"]: score for score in reversed(ordered)}
+    found = [_score(score, score["score_id"] in latest) for score in reversed(once.values())]
+    return tuple(sorted(found, key=lambda score: (score.metric, not score.is_latest)))
+
+
+def _score(row: Mapping[str, Any], is_latest: bool) -> AnswerScore:
+    names = ("metric", "metric_version", "value", "reason", "judge", "direction", "low", "high", "cost", "scored_at")
+    same = {name: row[name] for name in names}
+    return AnswerScore(
+        details=_object(row["details"]), is_backfill=bool(row["is_backfill"]), is_latest=is_latest, **same
+    )
+
+
+def _read_signals(lake: Lake, row: Mapping[str, Any]) -> pa.Table:
+    """Read the signals on an answer: none is older than a day before it, as clocks and zones of time may differ."""
+    table = DayReader(lake.table(USER_SIGNALS, row["deployment"]), row["date"] - _DAY, date.max)
+    ids = [one for one in (row["response_id"], *(row["response_ids"] or ())) if one]
+    signals = table.read_rows(["response_id"], ids, USER_SIGNALS.schema.names)
+    return signals.sort_by([("signaled_at", "ascending"), ("signal_id", "ascending")])
+
+
+def _rating(row: Mapping[str, Any], signals: pa.Table) -> AnswerRating:
+    answer = PARSED_LOGS.rows([{name: row[name] for name in ("response_id", "response_ids")}])
+    return ratings_of(answer, signals.filter(IS_RATING).select(RATING_COLUMNS))[0]
+
+
+def _signal(row: Mapping[str, Any]) -> AnswerSignal:
+    names = ("signal_id", "signaled_at", "signal", "value", "confidence", "origin", "user_id")
+    details = _object(row["details"])
+    comment = (details or {}).get("comment")
+    same = {name: row[name] for name in names}
+    return AnswerSignal(comment=comment if isinstance(comment, str) else None, details=details, **same)
+
+
+def _object(text: str | None) -> dict[str, Any] | None:
+    try:
+        members = json.loads(text) if text else None
+    except (ValueError, RecursionError):
+        return None
+    return members if isinstance(members, dict) else None

@@ -1,0 +1,47 @@
+"""Lookup of a response id: the calls whose answer carries it, in several deployments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from lake.schemas import PARSED_LOGS
+from lake.tables.day_reading import DayReader
+from lake.tables.lake import Lake
+
+_COLUMNS = ("event_id", "date", "requested_at", "is_entry")
+
+
+@dataclass(frozen=True)
+class AnswerAddress:
+    """Where the row of a call is; `is_entry` says that a person made it and saw its answer."""
+
+    deployment: str | None
+    date: date
+    event_id: str
+    requested_at: datetime
+    is_entry: bool
+
+
+def locate_response(
+    lake: Lake,
+    response_id: str,
+    deployments: Iterable[str | None],
+    first: date = date.min,
+    last: date = date.max,
+) -> list[AnswerAddress]:
+    """Find the calls from `first` to `last` whose answer carries an id, the latest first.
+
+    An application may hand on the answer of its model, so several deployments may have the same id. Only the ids of
+    the rows are read, but those of all of these days: name few deployments or days in a large lake.
+    """
+    found = {}
+    for deployment in dict.fromkeys(deployments):
+        reader = DayReader(lake.table(PARSED_LOGS, deployment), first, last)
+        for row in reader.read_rows(["response_id", "response_ids"], [response_id], _COLUMNS).to_pylist():
+            address = AnswerAddress(
+                deployment, row["date"], row["event_id"], row["requested_at"], bool(row["is_entry"])
+            )
+            found[deployment, row["event_id"]] = address
+    return sorted(found.values(), key=lambda one: (one.requested_at, one.deployment or "", one.event_id), reverse=True)
