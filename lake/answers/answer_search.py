@@ -140,7 +140,7 @@ class _Search:
         order = "ascending" if self._wanted.ascending else "descending"
         keys = ([("sort_value", order)] if self._wanted.sort else []) + [("requested_at", order), ("event_id", order)]
         begin = max(self._wanted.page - 1, 0) * self._wanted.page_size
-        places = pc.sort_indices(found, sort_keys=keys, null_placement="at_end")
+        places = pc.sort_indices(found, sort_keys=keys)
         return AnswerPage(
             self._wanted, self._rows(found.take(places[begin : begin + self._wanted.page_size])), found.num_rows
         )

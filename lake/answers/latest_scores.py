@@ -19,4 +19,4 @@ def latest_scores(scores: pa.Table) -> pa.Table:
 
 
 def _in_order(scores: pa.Table) -> pa.Array:
-    return pc.sort_indices(scores, sort_keys=_ORDER, null_placement="at_end")
+    return pc.sort_indices(scores, sort_keys=_ORDER)
