@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.dataset as ds
-
 from lake.answers.behind_interceptors import LONGEST_CALL, TracedCall, is_direct, parents_of
-from lake.schemas import PARSED_LOGS
-from lake.table_spec import TIMESTAMP
+from lake.answers.repeated_rows import each_once
 from lake.tables.day_reading import DayReader
-from lake.tables.lake import Lake
 
 MOST_CALLS = 500
 """The most calls that are given of one answer; an agent may make thousands."""
@@ -57,23 +52,21 @@ class AnswerCall:
     price: float | None
 
 
-def trace_rows(lake: Lake, row: Mapping[str, Any], deployments: Iterable[str | None]) -> list[dict[str, Any]]:
-    """Read the calls of the row's trace up to an hour before and after it, from the tables of these deployments.
+def trace_rows(row: Mapping[str, Any], logs: Mapping[str | None, DayReader]) -> list[dict[str, Any]]:
+    """Read the calls of the row's trace up to an hour before and after it from `parsed_logs` of some deployments.
 
     Each has the deployment of its table as `deployment`. Nothing is read where tracing was off.
     """
     if not row["trace_id"]:
         return []
     since, until = row["requested_at"] - LONGEST_CALL, row["requested_at"] + LONGEST_CALL
-    asked = ds.field("requested_at")
-    where = (asked >= pa.scalar(since, TIMESTAMP)) & (asked <= pa.scalar(until, TIMESTAMP))
-    where &= ds.field("trace_id") == row["trace_id"]
+    days = {since.date(), row["date"], until.date()}
     found: dict[tuple[str | None, str], dict[str, Any]] = {}
-    for deployment in dict.fromkeys(deployments):
-        reader = DayReader(lake.table(PARSED_LOGS, deployment), since.date(), until.date())
-        rows = reader.read(_COLUMNS, where).to_pylist()
-        for one in sorted(rows, key=lambda one: (one["ingested_at"] is None, one["ingested_at"])):
-            found.setdefault((deployment, one["event_id"]), one | {"deployment": deployment})
+    for deployment, reader in logs.items():
+        rows = each_once(reader.read_rows(["trace_id"], [row["trace_id"]], _COLUMNS, days)).to_pylist()
+        for one in rows:
+            if since <= one["requested_at"] <= until:
+                found[deployment, one["event_id"]] = one | {"deployment": deployment}
     return sorted(found.values(), key=lambda one: (one["requested_at"], one["event_id"]))
 
 

@@ -13,11 +13,13 @@ import pyarrow.dataset as ds
 
 from lake.answers.answer_calls import AnswerCall, answer_calls, trace_rows
 from lake.answers.answer_rows import IS_ENTRY
-from lake.answers.answer_search import AnswerStatus, each_once, status_of
+from lake.answers.answer_search import AnswerStatus, status_of
+from lake.answers.call_tables import CallTablesOfDays
 from lake.answers.child_contexts import ChildContexts
 from lake.answers.late_contexts import add_late_contexts
 from lake.answers.latest_scores import latest_scores
 from lake.answers.ratings import IS_RATING, RATING_COLUMNS, AnswerRating, ratings_of
+from lake.answers.repeated_rows import each_once
 from lake.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.table_spec import TIMESTAMP
 from lake.tables.day_reading import DayReader
@@ -30,7 +32,10 @@ MOST_TURNS = 20
 """The most turns that are given of a conversation: the last before the answer."""
 _DAY = timedelta(days=1)
 _NO_CHUNK: Mapping[str, Any] = dict.fromkeys(("text", "title", "url", "page", "id"))
-_TURN_COLUMNS = ("event_id", "date", "requested_at", "ingested_at", "question", "answer")
+_TURN_COLUMNS = (
+    "event_id", "date", "requested_at", "ingested_at", "kind", "is_entry", "origin", "question", "answer",
+)  # fmt: skip
+_IN_ORDER = [("requested_at", "ascending"), ("event_id", "ascending")]
 
 
 @dataclass(frozen=True)
@@ -123,13 +128,16 @@ def read_answer(
     `callees` are the deployments whose tables are looked into for calls of the answer's trace, besides its own: late
     contexts are found there too.
     """
-    logs = DayReader(lake.table(PARSED_LOGS, deployment), day, day)
-    rows = each_once(logs.read_rows(["event_id"], [event_id], PARSED_LOGS.schema.names)).to_pylist()
-    if not rows:
+    first, last = day - CONVERSATION_DAYS * _DAY, day + _DAY
+    logs = {name: DayReader(lake.table(PARSED_LOGS, name), first, last) for name in (deployment, *callees)}
+    rows = logs[deployment].read_rows(["event_id"], [event_id], PARSED_LOGS.schema.names, [day])
+    if not rows.num_rows:
         return None
-    row = rows[0] | {"deployment": deployment}
-    trace = trace_rows(lake, row, (deployment, *callees))
-    _add_contexts(lake, row, trace)
+    row = each_once(rows).to_pylist()[0] | {"deployment": deployment}
+    trace = trace_rows(row, logs)
+    if len(trace) > 1 and row["contexts_origin"] in OUTRANKED_BY_CHILD:
+        tables = CallTablesOfDays({call["deployment"]: logs[call["deployment"]] for call in trace})
+        add_late_contexts(ChildContexts(lake, tables=tables), deployment, [row])
     signals = _read_signals(lake, row)
     return AnswerDetails(
         row=row,
@@ -137,17 +145,11 @@ def read_answer(
         rating=_rating(row, signals),
         contexts=_contexts(row["contexts"]),
         contexts_origin=row["contexts_origin"],
-        before=_conversation(lake, row),
+        before=_conversation(logs[deployment], row),
         scores=_scores(lake, row),
         signals=tuple(map(_signal, signals.to_pylist())),
         calls=answer_calls(row, trace),
     )
-
-
-def _add_contexts(lake: Lake, row: dict[str, Any], trace: Sequence[Mapping[str, Any]]) -> None:
-    if len(trace) > 1 and row["contexts_origin"] in OUTRANKED_BY_CHILD:
-        deployments = list(dict.fromkeys(call["deployment"] for call in trace))
-        add_late_contexts(ChildContexts(lake, deployments=deployments), row["deployment"], [row])
 
 
 def _contexts(contexts: Sequence[Mapping[str, Any] | None] | None) -> tuple[AnswerContext, ...]:
@@ -158,20 +160,15 @@ def _contexts(contexts: Sequence[Mapping[str, Any] | None] | None) -> tuple[Answ
     )
 
 
-def _conversation(lake: Lake, row: Mapping[str, Any]) -> tuple[AnswerTurn, ...]:
+def _conversation(logs: DayReader, row: Mapping[str, Any]) -> tuple[AnswerTurn, ...]:
     """Read the last answers before this one that people asked for in the same conversation."""
     if not row["chat_id"]:
         return ()
-    logs = DayReader(lake.table(PARSED_LOGS, row["deployment"]), row["date"] - CONVERSATION_DAYS * _DAY, row["date"])
+    turns = logs.read_rows(["chat_id"], [row["chat_id"]], _TURN_COLUMNS)
     earlier = ds.field("requested_at") < pa.scalar(row["requested_at"], TIMESTAMP)
-    keys = ("event_id", "date", "requested_at", "ingested_at")
-    ids = each_once(logs.read(keys, IS_ENTRY & earlier & (ds.field("chat_id") == row["chat_id"])))
-    last = ids.sort_by([("requested_at", "descending"), ("event_id", "descending")])[:MOST_TURNS]
-    days = last["date"].unique().to_pylist()
-    turns = each_once(logs.read_rows(["event_id"], last["event_id"].to_pylist(), _TURN_COLUMNS, days)).to_pylist()
-    turns.sort(key=lambda turn: (turn["requested_at"], turn["event_id"]))
-    names = ("date", "event_id", "requested_at", "question", "answer")
-    return tuple(AnswerTurn(**{name: turn[name] for name in names}) for turn in turns)
+    ordered = each_once(turns.filter(IS_ENTRY & earlier)).sort_by(_IN_ORDER)
+    names = ["date", "event_id", "requested_at", "question", "answer"]
+    return tuple(AnswerTurn(**turn) for turn in ordered.select(names)[-MOST_TURNS:].to_pylist())
 
 
 def _scores(lake: Lake, row: Mapping[str, Any]) -> tuple[AnswerScore, ...]:

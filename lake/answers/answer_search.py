@@ -16,6 +16,7 @@ import pyarrow.dataset as ds
 from lake.answers.answer_rows import IS_ENTRY, is_whole
 from lake.answers.latest_scores import LATEST_COLUMNS, latest_scores
 from lake.answers.ratings import IS_RATING, RATING_COLUMNS, AnswerRating, ratings_of
+from lake.answers.repeated_rows import each_once
 from lake.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.table_spec import TIMESTAMP
 from lake.tables.day_reading import DayReader
@@ -219,16 +220,6 @@ class _Search:
         if self._ratings is None:
             self._ratings = self._signals.read(RATING_COLUMNS, IS_RATING)
         return self._ratings
-
-
-def each_once(rows: pa.Table) -> pa.Table:
-    """Keep of the rows with the same `event_id` the one that was written first."""
-    if pc.count_distinct(rows["event_id"]).as_py() == rows.num_rows:
-        return rows
-    places: dict[str, int] = {}
-    for place in pc.sort_indices(rows, sort_keys=[("ingested_at", "ascending")]).to_pylist():
-        places.setdefault(rows["event_id"][place].as_py(), place)
-    return rows.take(sorted(places.values()))
 
 
 def _has_id_part(rows: pa.Table, part: str) -> pa.Array:

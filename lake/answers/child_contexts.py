@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -13,11 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lake.answers.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, TracedCall, is_direct, parents_of
-from lake.schemas import PARSED_LOGS
+from lake.answers.call_tables import AllCallTables, CallTables
 from lake.table_spec import TIMESTAMP
 from lake.tables.lake import Lake
-from lake.tables.store_errors import TableError
-from lake.tables.table import Table
 from lake.vocabulary import ContextsOrigin
 
 Span = tuple[str, str]
@@ -26,7 +24,6 @@ Span = tuple[str, str]
 _HOUR = timedelta(hours=1)
 _MOST_ROWS = 1_000_000
 """The most children that are kept in memory, of the days that were asked for last; about 100 MB."""
-_NAMES = pa.dictionary(pa.int32(), pa.string())
 _INDEX_COLUMNS = ("event_id", "trace_id", "parent_span_id", "requested_at", "parent_deployment")
 _ORPHAN_COLUMNS = ("event_id", "execution_path", "duration_ms", "ingested_at")
 _IS_CHILD = (
@@ -55,8 +52,7 @@ class ChildContexts:
     It opens each table once and keeps the ids of the days that it was asked for, until `forget()`.
 
     With `wait`, a call to a model behind an interceptor gets a parent only once its row is that old by the `clock`:
-    until then the row of another possible parent may still come. With `deployments` only their tables are read: they
-    must be all that have a call of the traces that are asked for.
+    until then the row of another possible parent may still come. With `tables` only these are read.
     """
 
     def __init__(
@@ -64,20 +60,15 @@ class ChildContexts:
         lake: Lake,
         wait: timedelta = timedelta(),
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        deployments: Sequence[str | None] | None = None,
+        tables: CallTables | None = None,
     ) -> None:
-        self._lake = lake
-        self._deployments = deployments
         self._wait = wait
-        self._clock = clock
-        self._opened_at = clock()
-        self._tables: dict[str | None, Table] = {}
-        self._datasets: dict[str | None, ds.Dataset] = {}
+        self._tables: CallTables = AllCallTables(lake, clock) if tables is None else tables
         self._indexes: dict[date, _Index] = {}
 
     def forget(self) -> None:
         """Open the tables again when next asked, to see rows that came since."""
-        self._datasets.clear()
+        self._tables.forget()
         self._indexes.clear()
 
     def of(self, calls: Mapping[Span, datetime], deployment: str | None = None) -> dict[Span, list[dict[str, Any]]]:
@@ -98,11 +89,9 @@ class ChildContexts:
             wanted[child["deployment"]].append(child)
         found: dict[str, list[dict[str, Any]]] = {}
         for deployment, some in wanted.items():
-            days = sorted({child["requested_at"].date() for child in some})
-            ids = [child["event_id"] for child in some]
-            where = ds.field("date").isin(pa.array(days, pa.date32())) & ds.field("event_id").isin(ids)
-            for row in self._table(deployment).read(["event_id", "contexts"], where).to_pylist():
-                found[row["event_id"]] = row["contexts"] or []
+            days = {child["requested_at"].date() for child in some}
+            rows = self._tables.contexts(deployment, days, [child["event_id"] for child in some])
+            found |= {row["event_id"]: row["contexts"] or [] for row in rows.to_pylist()}
         return {span: found[child["event_id"]] for span, child in children.items() if child["event_id"] in found}
 
     def _last_children(
@@ -145,26 +134,26 @@ class ChildContexts:
         where = _between(orphans[0]["requested_at"] - LONGEST_CALL, orphans[-1]["requested_at"] + CLOCKS_DIFFER)
         where &= ds.field("trace_id").isin(traces)
         columns = ["trace_id", "span_id", "requested_at", "duration_ms", "execution_path"]
-        rows = self._rows(columns, where, [deployment]).to_pylist()
+        rows = self._tables.rows(columns, where, [deployment]).to_pylist()
         # The tables may have been opened before the rows of these calls were there.
         made = {span: TracedCall(span[0], at) for span, at in calls.items()}
         made |= {(row["trace_id"], row["span_id"]): TracedCall.of(row) for row in rows}
         return {span: orphans[number] for number, span in parents_of([TracedCall.of(child) for child in orphans], made)}
 
     def _has_waited(self, child: Mapping[str, Any]) -> bool:
-        written = child["ingested_at"]
-        return not self._wait or written is None or written <= self._opened_at - self._wait
+        written, opened_at = child["ingested_at"], self._tables.opened_at
+        return not self._wait or written is None or opened_at is None or written <= opened_at - self._wait
 
     def _orphans(self, index: _Index) -> pa.Table:
         """Give `_ORPHAN_COLUMNS` of the children that name a parent, but whose parent span no call has."""
         rows = index.rows.filter(pc.is_valid(index.rows["parent_deployment"]))
         window = _between(index.since - LONGEST_CALL, index.until + CLOCKS_DIFFER)
         spans = ds.field("span_id").isin(pc.unique(rows["parent_span_id"]))
-        logged = self._rows(["trace_id", "span_id"], window & spans)
+        logged = self._tables.rows(["trace_id", "span_id"], window & spans)
         is_logged = pc.is_in(_joined(rows, "parent_span_id"), _joined(logged, "span_id").combine_chunks())
         orphans = rows.filter(pc.invert(is_logged))
         events = ds.field("event_id").isin(orphans["event_id"].combine_chunks())
-        return self._rows(_ORPHAN_COLUMNS, window & events, pc.unique(orphans["deployment"]).to_pylist())
+        return self._tables.rows(_ORPHAN_COLUMNS, window & events, pc.unique(orphans["deployment"]).to_pylist())
 
     def _children(self, day: date, since: datetime, until: datetime) -> _Index:
         index = self._indexes.pop(day, None)
@@ -181,42 +170,7 @@ class ChildContexts:
         return index
 
     def _indexed(self, since: datetime, until: datetime) -> _Index:
-        return _Index(since, until, self._rows(_INDEX_COLUMNS, _between(since, until) & _IS_CHILD))
-
-    def _rows(
-        self, columns: Sequence[str], where: ds.Expression, deployments: Sequence[str | None] | None = None
-    ) -> pa.Table:
-        """Read rows of some deployments' tables, of all where none are named, with the table that they were in."""
-        try:
-            return pa.concat_tables(self._read_each(columns, where, deployments))
-        except (OSError, TableError):
-            # A table was removed and created again, or its files were replaced, since it was opened: open all again.
-            self._tables.clear()
-            self._datasets.clear()
-            return pa.concat_tables(self._read_each(columns, where, deployments))
-
-    def _read_each(
-        self, columns: Sequence[str], where: ds.Expression, deployments: Sequence[str | None] | None
-    ) -> Iterator[pa.Table]:
-        names = {"deployment", "parent_deployment"}
-        fields = [pa.field(name, _NAMES if name in names else PARSED_LOGS.schema.field(name).type)
-                  for name in (*columns, "deployment")]  # fmt: skip
-        yield pa.schema(fields).empty_table()
-        if not self._datasets:
-            self._opened_at = self._clock()
-            known = self._lake.deployments() if self._deployments is None else self._deployments
-            self._datasets = {deployment: self._table(deployment).dataset() for deployment in known}
-        for deployment, dataset in self._datasets.items():
-            if deployments is None or deployment in deployments:
-                rows = dataset.to_table(list(columns), filter=where)
-                # The table that was read, whatever its column says.
-                name = pa.array([deployment] * rows.num_rows, pa.string())
-                yield rows.append_column("deployment", name).cast(pa.schema(fields))
-
-    def _table(self, deployment: str | None) -> Table:
-        if deployment not in self._tables:
-            self._tables[deployment] = self._lake.table(PARSED_LOGS, deployment)
-        return self._tables[deployment]
+        return _Index(since, until, self._tables.rows(_INDEX_COLUMNS, _between(since, until) & _IS_CHILD))
 
 
 def _hour(at: datetime) -> datetime:

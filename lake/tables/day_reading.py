@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from pyarrow import fs
 
 from lake.tables.delta_log import DataFile, live_files, scan
-from lake.tables.table import Table
+from lake.tables.reading import conform, open_parquet
+from lake.tables.storage import is_remote
+from lake.tables.table import REMOTE_FILES_AT_ONCE, Table
 
 _ATTEMPTS = 5
 T = TypeVar("T")
@@ -58,21 +63,23 @@ class DayReader:
         wanted = None if days is None else {day.isoformat() for day in days}
         ids = pa.array(sorted(set(values)), pa.string())
 
-        def read() -> pa.Table:
-            dataset = scan(self._table.files(), self._of(wanted), self._table.spec.schema)
-            both = list(dict.fromkeys((*columns, *keys)))
-            parts = [self._table.spec.schema.empty_table().select(both)]
-            for fragment in dataset.get_fragments():
-                part = _groups_with_any(fragment, keys, ids)
-                if part is not None:
-                    rows = part.to_table(schema=dataset.schema, columns=both)
-                    parts.append(rows.filter(_have_any(rows, keys, ids)).cast(parts[0].schema))
-            return pa.concat_tables(parts)
+        both = dict.fromkeys((*columns, *keys))
+        schema = pa.schema([self._table.spec.schema.field(name).remove_metadata() for name in both])
 
-        return self._cast(self._retried(read).select(list(columns)), columns)
+        def read() -> pa.Table:
+            take = partial(_rows_with_any, self._table.files(), schema=schema, keys=keys, values=ids)
+            return pa.concat_tables([schema.empty_table(), *self._map(take, self._of(wanted))])
+
+        return self._cast(self._retried(read), columns)
+
+    def _map(self, read: Callable[[DataFile], pa.Table], files: Sequence[DataFile]) -> Iterable[pa.Table]:
+        if not is_remote(self._table.uri) or len(files) < 2:
+            return map(read, files)
+        with ThreadPoolExecutor(min(len(files), REMOTE_FILES_AT_ONCE)) as pool:
+            return list(pool.map(read, files))
 
     def _cast(self, rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-        return rows.cast(pa.schema([self._table.spec.schema.field(name) for name in columns]))
+        return rows.select(list(columns)).cast(pa.schema([self._table.spec.schema.field(name) for name in columns]))
 
     def _of(self, days: set[str] | None) -> list[DataFile]:
         opened = self._opened()
@@ -100,28 +107,31 @@ class DayReader:
         return read()
 
 
-def _groups_with_any(
-    fragment: ds.ParquetFileFragment, keys: Sequence[str], values: pa.Array
-) -> ds.ParquetFileFragment | None:
-    """Give the part of a file whose groups of rows hold any of the values; None where none does."""
-    with fragment.open() as opened:
-        file = pq.ParquetFile(opened)
-        known = [key for key in keys if key in file.schema_arrow.names]
-        if not known:
-            return None
-        rows = pc.indices_nonzero(_have_any(file.read(known), known, values)).to_numpy()
-        sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
-    groups = sorted(set(np.searchsorted(np.cumsum(sizes), rows, side="right").tolist()))
-    return fragment.subset(row_group_ids=groups) if groups else None
+def _rows_with_any(
+    filesystem: fs.FileSystem, file: DataFile, schema: pa.Schema, keys: Sequence[str], values: pa.Array
+) -> pa.Table:
+    """Read the rows of a file that have any of the values in one of the columns `keys`."""
+    with open_parquet(filesystem, file) as opened:
+        read = partial(opened.read_row_groups, use_threads=False)
+        ids = conform(
+            read(range(opened.num_row_groups), list(keys)), pa.schema([schema.field(key) for key in keys]), file
+        )
+        found = _have_any(ids, values)
+        ends = np.cumsum([opened.metadata.row_group(number).num_rows for number in range(opened.num_row_groups)])
+        groups = sorted(set(np.searchsorted(ends, np.flatnonzero(found), side="right").tolist()))
+        rows = read(groups, [name for name in schema.names if name != "date"]) if groups else schema.empty_table()
+    rows = conform(rows, schema, file)
+    return rows.filter(pa.array(_have_any(rows.select(list(keys)), values)))
 
 
-def _have_any(rows: pa.Table, keys: Sequence[str], values: pa.Array) -> pa.Array:
-    """Say of each row whether one of these columns, or a list in one, holds any of the values."""
-    found = np.zeros(rows.num_rows, bool)
-    for key in keys:
-        column = rows[key].combine_chunks()
+def _have_any(keys: pa.Table, values: pa.Array) -> NDArray[np.bool_]:
+    """Say of each row whether one of its columns, or of the lists in it, has any of the values."""
+    found = np.zeros(keys.num_rows, bool)
+    for column in keys.combine_chunks().columns:
+        column = column.combine_chunks()
         if pa.types.is_list(column.type):
-            found[pc.list_parent_indices(column).filter(pc.is_in(pc.list_flatten(column), values)).to_numpy()] = True
+            in_lists = pc.is_in(pc.list_flatten(column), values)
+            found[pc.list_parent_indices(column).filter(in_lists).to_numpy()] = True
         else:
             found |= pc.is_in(column, values).to_numpy(zero_copy_only=False)
-    return pa.array(found)
+    return found

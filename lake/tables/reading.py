@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 
 import pyarrow as pa
@@ -46,22 +47,34 @@ def read_files(
 
 
 def _read_file(filesystem: fs.FileSystem, file: DataFile, wanted: pa.Schema) -> pa.Table:
-    is_small = file.size <= _FETCHED_WHOLE_BYTES
+    with open_parquet(filesystem, file) as opened:
+        rows = opened.read([name for name in wanted.names if name != "date"], use_threads=not _is_small(file))
+    return conform(rows, wanted, file)
+
+
+@contextmanager
+def open_parquet(filesystem: fs.FileSystem, file: DataFile) -> Iterator[pq.ParquetFile]:
+    """Open a file, a small one with all its bytes; errors name its path, also those of reads within the block."""
     with filesystem.open_input_file(file.path) as opened:
-        source = pa.BufferReader(opened.read_buffer()) if is_small else opened
+        source = pa.BufferReader(opened.read_buffer()) if _is_small(file) else opened
         try:
-            rows = pq.ParquetFile(source, pre_buffer=not is_small).read(
-                [name for name in wanted.names if name != "date"], use_threads=not is_small
-            )
+            yield pq.ParquetFile(source, pre_buffer=not _is_small(file))
         except (OSError, pa.ArrowException) as error:
             raise type(error)(f"cannot read {file.path}: {error}") from error
+
+
+def conform(rows: pa.Table, wanted: pa.Schema, file: DataFile) -> pa.Table:
+    """Give the columns of the schema: the date is in the folder's name, and an older file may lack others."""
     if rows.schema.equals(wanted):
         return rows
     return pa.Table.from_arrays([_column(rows, field, file) for field in wanted], schema=wanted)
 
 
+def _is_small(file: DataFile) -> bool:
+    return file.size <= _FETCHED_WHOLE_BYTES
+
+
 def _column(rows: pa.Table, field: pa.Field, file: DataFile) -> pa.ChunkedArray | pa.Array:
-    """Give a column, also the date, which is in the folder's name, and one that a file of an older version lacks."""
     if field.name == "date":
         return pa.repeat(pa.scalar(day_of(file), field.type), rows.num_rows)
     place = rows.schema.get_field_index(field.name)

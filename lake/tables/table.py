@@ -35,7 +35,7 @@ _COMMIT_ATTEMPTS = 3
 _COMMITS_PER_CHECKPOINT = "20"
 """A refresh and a commit read the log from the last checkpoint on; with deltalake's 100 both take twice as long."""
 _APPEND_MARK = "dialwatchAppend"
-_LOCAL_FILES_AT_ONCE, _REMOTE_FILES_AT_ONCE = 1, 16
+_LOCAL_FILES_AT_ONCE, REMOTE_FILES_AT_ONCE = 1, 16
 """Of a read: threads help where a store is slow to answer; on a local disk they are no faster."""
 
 
@@ -305,7 +305,7 @@ class Table:
     def _rows_of(
         self, files: Sequence[DataFile], columns: Mapping[str, ds.Expression], where: ds.Expression | None
     ) -> pa.Table:
-        at_once = _REMOTE_FILES_AT_ONCE if is_remote(self.uri) else _LOCAL_FILES_AT_ONCE
+        at_once = REMOTE_FILES_AT_ONCE if is_remote(self.uri) else _LOCAL_FILES_AT_ONCE
         return read_files(self.files(), files, self.spec.schema, columns, where, at_once)
 
     def _change(

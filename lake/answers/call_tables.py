@@ -1,0 +1,115 @@
+"""Tables in which calls of a trace are looked for: those of all deployments, or a few days of some."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from lake.schemas import PARSED_LOGS
+from lake.tables.day_reading import DayReader
+from lake.tables.lake import Lake
+from lake.tables.store_errors import TableError
+from lake.tables.table import Table
+
+Deployments = Sequence[str | None]
+
+_NAMES = pa.dictionary(pa.int32(), pa.string())
+_NAME_COLUMNS = frozenset({"deployment", "parent_deployment"})
+
+
+class CallTables(Protocol):
+    """`parsed_logs` of several deployments."""
+
+    @property
+    def opened_at(self) -> datetime | None:
+        """When the tables were opened, None where that is of no importance: rows that came later are not seen."""
+
+    def forget(self) -> None:
+        """Open the tables again when next read, to see rows that came since."""
+
+    def rows(self, columns: Sequence[str], where: ds.Expression, deployments: Deployments | None = None) -> pa.Table:
+        """Read rows of some deployments' tables, of all where none are named, with the table that they were in."""
+
+    def contexts(self, deployment: str | None, days: Iterable[date], event_ids: Sequence[str]) -> pa.Table:
+        """Read `event_id` and `contexts` of these calls."""
+
+
+class AllCallTables:
+    """The tables of all deployments of a lake, each opened once until `forget()`."""
+
+    def __init__(self, lake: Lake, clock: Callable[[], datetime]) -> None:
+        self._lake = lake
+        self._clock = clock
+        self._tables: dict[str | None, Table] = {}
+        self._datasets: dict[str | None, ds.Dataset] = {}
+        self.opened_at: datetime | None = clock()
+
+    def forget(self) -> None:
+        """Open the tables again when next read."""
+        self._datasets.clear()
+
+    def rows(self, columns: Sequence[str], where: ds.Expression, deployments: Deployments | None = None) -> pa.Table:
+        """Read rows; see `CallTables`."""
+        try:
+            return _together(columns, self._read_each(columns, where, deployments))
+        except (OSError, TableError):
+            # A table was removed and created again, or its files were replaced, since it was opened: open all again.
+            self._tables.clear()
+            self._datasets.clear()
+            return _together(columns, self._read_each(columns, where, deployments))
+
+    def contexts(self, deployment: str | None, days: Iterable[date], event_ids: Sequence[str]) -> pa.Table:
+        """Read the contexts of some calls; see `CallTables`."""
+        where = ds.field("date").isin(pa.array(sorted(days), pa.date32())) & ds.field("event_id").isin(event_ids)
+        return self._table(deployment).read(["event_id", "contexts"], where)
+
+    def _read_each(
+        self, columns: Sequence[str], where: ds.Expression, deployments: Deployments | None
+    ) -> Iterator[tuple[str | None, pa.Table]]:
+        if not self._datasets:
+            self.opened_at = self._clock()
+            self._datasets = {deployment: self._table(deployment).dataset() for deployment in self._lake.deployments()}
+        for deployment, dataset in self._datasets.items():
+            if deployments is None or deployment in deployments:
+                yield deployment, dataset.to_table(list(columns), filter=where)
+
+    def _table(self, deployment: str | None) -> Table:
+        if deployment not in self._tables:
+            self._tables[deployment] = self._lake.table(PARSED_LOGS, deployment)
+        return self._tables[deployment]
+
+
+class CallTablesOfDays:
+    """A few days of the tables of some deployments: all that have a call of the traces that are looked for."""
+
+    opened_at = None
+
+    def __init__(self, logs: Mapping[str | None, DayReader]) -> None:
+        self._logs = logs
+
+    def forget(self) -> None:
+        """Do nothing: these are for one answer."""
+
+    def rows(self, columns: Sequence[str], where: ds.Expression, deployments: Deployments | None = None) -> pa.Table:
+        """Read rows; see `CallTables`."""
+        some = [name for name in self._logs if deployments is None or name in deployments]
+        return _together(columns, ((name, self._logs[name].read(columns, where)) for name in some))
+
+    def contexts(self, deployment: str | None, days: Iterable[date], event_ids: Sequence[str]) -> pa.Table:
+        """Read the contexts of some calls; see `CallTables`."""
+        return self._logs[deployment].read_rows(["event_id"], event_ids, ["event_id", "contexts"], days)
+
+
+def _together(columns: Sequence[str], tables: Iterable[tuple[str | None, pa.Table]]) -> pa.Table:
+    fields = [pa.field(name, _NAMES if name in _NAME_COLUMNS else PARSED_LOGS.schema.field(name).type)
+              for name in (*columns, "deployment")]  # fmt: skip
+    parts = [pa.schema(fields).empty_table()]
+    for deployment, rows in tables:
+        # The table that was read, whatever its column says.
+        name = pa.array([deployment] * rows.num_rows, pa.string())
+        parts.append(rows.append_column("deployment", name).cast(parts[0].schema))
+    return pa.concat_tables(parts)
