@@ -10,7 +10,7 @@ from typing import Any
 
 from lake.answers.behind_interceptors import LONGEST_CALL, TracedCall, is_direct, parents_of
 from lake.answers.repeated_rows import each_once
-from lake.tables.day_reading import DayReader
+from lake.tables.day_reading import DayReader, Period
 
 MOST_CALLS = 500
 """The most calls that are given of one answer; an agent may make thousands."""
@@ -60,10 +60,10 @@ def trace_rows(row: Mapping[str, Any], logs: Mapping[str | None, DayReader]) -> 
     if not row["trace_id"]:
         return []
     since, until = row["requested_at"] - LONGEST_CALL, row["requested_at"] + LONGEST_CALL
-    days = {since.date(), row["date"], until.date()}
+    days, period = {since.date(), row["date"], until.date()}, Period(since, until)
     found: dict[tuple[str | None, str], dict[str, Any]] = {}
     for deployment, reader in logs.items():
-        rows = each_once(reader.read_rows(["trace_id"], [row["trace_id"]], _COLUMNS, days)).to_pylist()
+        rows = each_once(reader.read_rows(["trace_id"], [row["trace_id"]], _COLUMNS, days, period)).to_pylist()
         for one in rows:
             if since <= one["requested_at"] <= until:
                 found[deployment, one["event_id"]] = one | {"deployment": deployment}

@@ -14,6 +14,7 @@ import pyarrow.dataset as ds
 from lake.answers.answer_calls import AnswerCall, answer_calls, trace_rows
 from lake.answers.answer_rows import IS_ENTRY
 from lake.answers.answer_search import AnswerStatus, status_of
+from lake.answers.behind_interceptors import LONGEST_CALL
 from lake.answers.call_tables import CallTablesOfDays
 from lake.answers.child_contexts import ChildContexts
 from lake.answers.late_contexts import add_late_contexts
@@ -22,7 +23,7 @@ from lake.answers.ratings import IS_RATING, RATING_COLUMNS, AnswerRating, rating
 from lake.answers.repeated_rows import each_once
 from lake.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.table_spec import TIMESTAMP
-from lake.tables.day_reading import DayReader
+from lake.tables.day_reading import DayReader, Period
 from lake.tables.lake import Lake
 from lake.vocabulary import OUTRANKED_BY_CHILD
 
@@ -136,7 +137,7 @@ def read_answer(
     row = each_once(rows).to_pylist()[0] | {"deployment": deployment}
     trace = trace_rows(row, logs)
     if len(trace) > 1 and row["contexts_origin"] in OUTRANKED_BY_CHILD:
-        tables = CallTablesOfDays({call["deployment"]: logs[call["deployment"]] for call in trace})
+        tables = CallTablesOfDays({call["deployment"]: logs[call["deployment"]] for call in trace}, _around(row))
         add_late_contexts(ChildContexts(lake, tables=tables), deployment, [row])
     signals = _read_signals(lake, row)
     return AnswerDetails(
@@ -160,20 +161,27 @@ def _contexts(contexts: Sequence[Mapping[str, Any] | None] | None) -> tuple[Answ
     )
 
 
+def _around(row: Mapping[str, Any]) -> Period:
+    """Give the period of the calls of the row's trace, and of those that may have made them, with a margin."""
+    return Period(row["requested_at"] - 3 * LONGEST_CALL, row["requested_at"] + 3 * LONGEST_CALL)
+
+
 def _conversation(logs: DayReader, row: Mapping[str, Any]) -> tuple[AnswerTurn, ...]:
     """Read the last answers before this one that people asked for in the same conversation."""
     if not row["chat_id"]:
         return ()
-    turns = logs.read_rows(["chat_id"], [row["chat_id"]], _TURN_COLUMNS)
-    earlier = ds.field("requested_at") < pa.scalar(row["requested_at"], TIMESTAMP)
+    until = row["requested_at"]
+    period = Period(until - CONVERSATION_DAYS * _DAY, until)
+    turns = logs.read_rows(["chat_id"], [row["chat_id"]], _TURN_COLUMNS, period=period)
+    earlier = ds.field("requested_at") < pa.scalar(until, TIMESTAMP)
     ordered = each_once(turns.filter(IS_ENTRY & earlier)).sort_by(_IN_ORDER)
     names = ["date", "event_id", "requested_at", "question", "answer"]
     return tuple(AnswerTurn(**turn) for turn in ordered.select(names)[-MOST_TURNS:].to_pylist())
 
 
 def _scores(lake: Lake, row: Mapping[str, Any]) -> tuple[AnswerScore, ...]:
-    table = DayReader(lake.table(SCORES, row["deployment"]), row["date"], row["date"])
-    scores = table.read_rows(["event_id"], [row["event_id"]], SCORES.schema.names)
+    table, at = DayReader(lake.table(SCORES, row["deployment"]), row["date"], row["date"]), row["requested_at"]
+    scores = table.read_rows(["event_id"], [row["event_id"]], SCORES.schema.names, period=Period(at, at))
     latest = set(latest_scores(scores)["score_id"].to_pylist())
     ordered = scores.sort_by([("scored_at", "descending"), ("score_id", "ascending")]).to_pylist()
     once = {score["score_id"]: score for score in reversed(ordered)}

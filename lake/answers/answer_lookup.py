@@ -10,6 +10,7 @@ from lake.schemas import PARSED_LOGS
 from lake.tables.day_reading import DayReader
 from lake.tables.lake import Lake
 
+_IDS = ("response_id", "response_ids", "event_id")
 _COLUMNS = ("event_id", "date", "requested_at", "is_entry")
 
 
@@ -31,7 +32,7 @@ def locate_response(
     first: date = date.min,
     last: date = date.max,
 ) -> list[AnswerAddress]:
-    """Find the calls from `first` to `last` whose answer carries an id, the latest first.
+    """Find the calls from `first` to `last` whose answer carries an id, or with this `event_id`, the latest first.
 
     An application may hand on the answer of its model, so several deployments may have the same id. Only the ids of
     the rows are read, but those of all of these days: name few deployments or days in a large lake.
@@ -39,7 +40,7 @@ def locate_response(
     found = {}
     for deployment in dict.fromkeys(deployments):
         reader = DayReader(lake.table(PARSED_LOGS, deployment), first, last)
-        for row in reader.read_rows(["response_id", "response_ids"], [response_id], _COLUMNS).to_pylist():
+        for row in reader.read_rows(_IDS, [response_id], _COLUMNS).to_pylist():
             address = AnswerAddress(
                 deployment, row["date"], row["event_id"], row["requested_at"], bool(row["is_entry"])
             )

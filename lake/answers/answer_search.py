@@ -19,7 +19,7 @@ from lake.answers.ratings import IS_RATING, RATING_COLUMNS, AnswerRating, rating
 from lake.answers.repeated_rows import each_once
 from lake.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.table_spec import TIMESTAMP
-from lake.tables.day_reading import DayReader
+from lake.tables.day_reading import DayReader, Period
 from lake.tables.lake import Lake
 
 EXCERPT_CHARACTERS = 200
@@ -150,7 +150,7 @@ class _Search:
         """Give the answers of a day that match, with what they are sorted by (columns `_FOUND`)."""
         wanted = self._wanted
         columns = [*_SEARCHED, *(("question", "answer") if wanted.words else ())]
-        rows = each_once(self._logs.read(columns, self._where(), [day]))
+        rows = each_once(self._logs.read(columns, self._where(), [day], Period(wanted.since, wanted.until)))
         if wanted.id_part:
             rows = rows.filter(_has_id_part(rows, wanted.id_part))
         if wanted.words:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from lake.schemas import PARSED_LOGS
-from lake.tables.day_reading import DayReader
+from lake.tables.day_reading import DayReader, Period
 from lake.tables.lake import Lake
 from lake.tables.store_errors import TableError
 from lake.tables.table import Table
@@ -84,12 +84,13 @@ class AllCallTables:
 
 
 class CallTablesOfDays:
-    """A few days of the tables of some deployments: all that have a call of the traces that are looked for."""
+    """A period of the tables of some deployments: all that have a call of the traces that are looked for."""
 
     opened_at = None
 
-    def __init__(self, logs: Mapping[str | None, DayReader]) -> None:
+    def __init__(self, logs: Mapping[str | None, DayReader], period: Period) -> None:
         self._logs = logs
+        self._period = period
 
     def forget(self) -> None:
         """Do nothing: these are for one answer."""
@@ -97,11 +98,11 @@ class CallTablesOfDays:
     def rows(self, columns: Sequence[str], where: ds.Expression, deployments: Deployments | None = None) -> pa.Table:
         """Read rows; see `CallTables`."""
         some = [name for name in self._logs if deployments is None or name in deployments]
-        return _together(columns, ((name, self._logs[name].read(columns, where)) for name in some))
+        return _together(columns, ((name, self._logs[name].read(columns, where, period=self._period)) for name in some))
 
     def contexts(self, deployment: str | None, days: Iterable[date], event_ids: Sequence[str]) -> pa.Table:
         """Read the contexts of some calls; see `CallTables`."""
-        return self._logs[deployment].read_rows(["event_id"], event_ids, ["event_id", "contexts"], days)
+        return self._logs[deployment].read_rows(["event_id"], event_ids, ["event_id", "contexts"], days, self._period)
 
 
 def _together(columns: Sequence[str], tables: Iterable[tuple[str | None, pa.Table]]) -> pa.Table:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
@@ -12,63 +13,85 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from deltalake import DeltaTable
 from numpy.typing import NDArray
 from pyarrow import fs
 
-from lake.tables.delta_log import DataFile, live_files, scan
+from lake.table_spec import TIMESTAMP
+from lake.tables.delta_log import DataFile, scan
 from lake.tables.reading import conform, open_parquet
 from lake.tables.storage import is_remote
 from lake.tables.table import REMOTE_FILES_AT_ONCE, Table
 
 _ATTEMPTS = 5
+_ROUNDED = timedelta(milliseconds=1)
+"""Other writers of Delta tables round the times in statistics down to a millisecond."""
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
+class Period:
+    """From `since` to `until`, both included: files that hold no row of this `requested_at` are not opened.
+
+    It chooses files, not rows: rows outside may be read too.
+    """
+
+    since: datetime
+    until: datetime
+
+
 class DayReader:
-    """Rows of one table from `first` to `last`, both included, as the table is when it is first read.
+    """Rows of a table with `date` from `first` to `last`, both included, as the table is when it is first read.
 
     Not safe for use by several threads at once.
     """
 
     def __init__(self, table: Table, first: date, last: date) -> None:
         self._table = table
-        self._first, self._last = first.isoformat(), last.isoformat()
+        self._first, self._last = first, last
         self._version: int | None = None
-        self._files: dict[str, list[DataFile]] | None = None
+        self._files: pa.Table | None = None
 
     def days(self) -> list[date]:
         """Give the days that have rows, the latest first."""
-        return [date.fromisoformat(day) for day in sorted(self._opened(), reverse=True)]
+        return sorted(self._opened()["date"].unique().to_pylist(), reverse=True)
 
     def read(
-        self, columns: Sequence[str], where: ds.Expression | None = None, days: Iterable[date] | None = None
+        self,
+        columns: Sequence[str],
+        where: ds.Expression | None = None,
+        days: Iterable[date] | None = None,
+        period: Period | None = None,
     ) -> pa.Table:
         """Read these columns of the rows that `where` lets through; columns that a file lacks are null."""
-        wanted = None if days is None else {day.isoformat() for day in days}
+        some = None if days is None else list(days)
 
         def read() -> pa.Table:
-            return scan(self._table.files(), self._of(wanted), self._table.spec.schema).to_table(
-                columns=list(columns), filter=where
-            )
+            files = self._chosen(some, period)
+            return scan(self._table.files(), files, self._table.spec.schema).to_table(list(columns), filter=where)
 
         return self._cast(self._retried(read), columns)
 
     def read_rows(
-        self, keys: Sequence[str], values: Iterable[str], columns: Sequence[str], days: Iterable[date] | None = None
+        self,
+        keys: Sequence[str],
+        values: Iterable[str],
+        columns: Sequence[str],
+        days: Iterable[date] | None = None,
+        period: Period | None = None,
     ) -> pa.Table:
         """Read these columns of the rows that have one of `values` in a column of `keys`, or in a list there.
 
         The keys are read first, then the groups of rows that hold one of them: a row of a log has long texts.
         """
-        wanted = None if days is None else {day.isoformat() for day in days}
+        some = None if days is None else list(days)
         ids = pa.array(sorted(set(values)), pa.string())
-
         both = dict.fromkeys((*columns, *keys))
         schema = pa.schema([self._table.spec.schema.field(name).remove_metadata() for name in both])
 
         def read() -> pa.Table:
             take = partial(_rows_with_any, self._table.files(), schema=schema, keys=keys, values=ids)
-            return pa.concat_tables([schema.empty_table(), *self._map(take, self._of(wanted))])
+            return pa.concat_tables([schema.empty_table(), *self._map(take, self._chosen(some, period))])
 
         return self._cast(self._retried(read), columns)
 
@@ -81,17 +104,22 @@ class DayReader:
     def _cast(self, rows: pa.Table, columns: Sequence[str]) -> pa.Table:
         return rows.select(list(columns)).cast(pa.schema([self._table.spec.schema.field(name) for name in columns]))
 
-    def _of(self, days: set[str] | None) -> list[DataFile]:
-        opened = self._opened()
-        return [file for day in sorted(opened) if days is None or day in days for file in opened[day]]
+    def _chosen(self, days: Sequence[date] | None, period: Period | None) -> list[DataFile]:
+        files = self._opened()
+        if days is not None:
+            files = files.filter(pc.is_in(files["date"], pa.array(days, pa.date32())))
+        if period is not None:
+            too_late = pc.greater(files["since"], pa.scalar(period.until, TIMESTAMP))
+            too_early = pc.less(files["until"], pa.scalar(period.since - _ROUNDED, TIMESTAMP))
+            files = files.filter(pc.invert(pc.fill_null(pc.or_kleene(too_late, too_early), False)))
+        columns = (files[name].to_pylist() for name in ("path", "date", "size"))
+        return [DataFile(path, day.isoformat(), size) for path, day, size in zip(*columns, strict=True)]
 
-    def _opened(self) -> dict[str, list[DataFile]]:
+    def _opened(self) -> pa.Table:
         if self._files is None:
-            delta, self._files = self._table.snapshot(), {}
+            delta = self._table.snapshot()
             self._version = None if delta is None else int(delta.version())
-            for file in [] if delta is None else live_files(delta):
-                if file.date is not None and self._first <= file.date <= self._last:
-                    self._files.setdefault(file.date, []).append(file)
+            self._files = _files_between(delta, self._first, self._last)
         return self._files
 
     def _retried(self, read: Callable[[], T]) -> T:
@@ -107,28 +135,51 @@ class DayReader:
         return read()
 
 
+def _files_between(delta: DeltaTable | None, first: date, last: date) -> pa.Table:
+    """Give the files of these days, the oldest first, with the first and last `requested_at` where that is known."""
+    schema = pa.schema([("path", pa.string()), ("date", pa.date32()), ("size", pa.int64()), ("since", TIMESTAMP),
+                        ("until", TIMESTAMP), ("written", pa.int64())])  # fmt: skip
+    if delta is None:
+        return schema.empty_table()
+    found = pa.table(delta.get_add_actions(flatten=True))
+    days = pc.cast(found["partition.date"], pa.date32())
+    # Rows without a time are in no statistics, so a file that has some is always read.
+    is_known = pc.equal(_column(found, "null_count.requested_at", pa.int64()), 0)
+    times = [
+        pc.if_else(pc.fill_null(is_known, False), _column(found, f"{end}.requested_at", TIMESTAMP), None)
+        for end in ("min", "max")
+    ]
+    files = pa.table([found["path"], days, found["size_bytes"], *times, found["modification_time"]], schema.names)
+    within = pc.and_(pc.greater_equal(days, pa.scalar(first)), pc.less_equal(days, pa.scalar(last)))
+    return files.filter(within).cast(schema).sort_by([("date", "ascending"), ("written", "ascending")])
+
+
+def _column(actions: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    return actions[name].cast(kind) if name in actions.column_names else pa.nulls(actions.num_rows, kind)
+
+
 def _rows_with_any(
     filesystem: fs.FileSystem, file: DataFile, schema: pa.Schema, keys: Sequence[str], values: pa.Array
 ) -> pa.Table:
     """Read the rows of a file that have any of the values in one of the columns `keys`."""
+    of_keys = pa.schema([schema.field(key) for key in keys])
     with open_parquet(filesystem, file) as opened:
-        read = partial(opened.read_row_groups, use_threads=False)
-        ids = conform(
-            read(range(opened.num_row_groups), list(keys)), pa.schema([schema.field(key) for key in keys]), file
-        )
-        found = _have_any(ids, values)
-        ends = np.cumsum([opened.metadata.row_group(number).num_rows for number in range(opened.num_row_groups)])
-        groups = sorted(set(np.searchsorted(ends, np.flatnonzero(found), side="right").tolist()))
-        rows = read(groups, [name for name in schema.names if name != "date"]) if groups else schema.empty_table()
-    rows = conform(rows, schema, file)
+        sizes = [opened.metadata.row_group(number).num_rows for number in range(opened.num_row_groups)]
+        ids = conform(opened.read(list(keys), use_threads=False), of_keys, file)
+        places = np.flatnonzero(_have_any(ids, values))
+        groups = sorted(set(np.searchsorted(np.cumsum(sizes), places, side="right").tolist()))
+        if not groups:
+            return schema.empty_table()
+        stored = [name for name in schema.names if name != "date"]
+        rows = conform(opened.read_row_groups(groups, stored, use_threads=False), schema, file)
     return rows.filter(pa.array(_have_any(rows.select(list(keys)), values)))
 
 
 def _have_any(keys: pa.Table, values: pa.Array) -> NDArray[np.bool_]:
     """Say of each row whether one of its columns, or of the lists in it, has any of the values."""
     found = np.zeros(keys.num_rows, bool)
-    for column in keys.combine_chunks().columns:
-        column = column.combine_chunks()
+    for chunks in keys.columns:
+        column = chunks.combine_chunks()
         if pa.types.is_list(column.type):
             in_lists = pc.is_in(pc.list_flatten(column), values)
             found[pc.list_parent_indices(column).filter(in_lists).to_numpy()] = True
