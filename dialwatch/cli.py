@@ -18,6 +18,7 @@ from dialwatch.commands import (
     monitor,
     release,
     score,
+    show,
     silence,
     up,
     webhook,
@@ -36,6 +37,7 @@ app.add_typer(release.app, name="release")
 app.add_typer(judge.app, name="judge")
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
+app.command("show")(show.show)
 
 
 def _print_version(asked: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import typer
 
@@ -22,6 +22,14 @@ def moment_of(text: str, option: str) -> datetime:
     except (ValueError, OverflowError):
         raise typer.BadParameter(f"{text!r} is no time: write it as {example}", param_hint=option) from None
     raise typer.BadParameter(f"{text!r} has no zone: write it as {example}", param_hint=option)
+
+
+def day_of(text: str, option: str) -> date:
+    """Give a date that was typed as ISO 8601; raises BadParameter."""
+    try:
+        return date.fromisoformat(text.strip())
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no date: write it as 2026-12-01", param_hint=option) from None
 
 
 def past_moment(text: str, option: str, now: datetime) -> datetime:

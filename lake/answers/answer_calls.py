@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -13,7 +13,7 @@ from lake.answers.repeated_rows import each_once
 from lake.tables.day_reading import DayReader, Period
 
 MOST_CALLS = 500
-"""The most calls that are given of one answer; an agent may make thousands."""
+"""The most calls that are given of one answer: an agent may make thousands."""
 
 _COLUMNS = (
     "event_id", "date", "requested_at", "ingested_at", "kind", "status", "error", "duration_ms", "model",
@@ -70,32 +70,34 @@ def trace_rows(row: Mapping[str, Any], logs: Mapping[str | None, DayReader]) -> 
     return sorted(found.values(), key=lambda one: (one["requested_at"], one["event_id"]))
 
 
-def answer_calls(shown: Mapping[str, Any], rows: Sequence[dict[str, Any]]) -> tuple[AnswerCall, ...]:
+def answer_calls(shown: Mapping[str, Any], rows: Sequence[dict[str, Any]]) -> list[AnswerCall]:
     """Put the calls of a trace (`trace_rows`) in order: each after the one that made it, children by their time.
 
     The list begins with the call that nobody within the trace made and that `shown` is within: mostly `shown` itself.
     Other answers that a person asked for within the same trace are left out, with all that they called.
     """
-    made_by = _callers(rows)
-    children: dict[int, list[int]] = defaultdict(list)
-    for child, caller in made_by.items():
-        children[caller].append(child)
     shown_number = next((number for number, row in enumerate(rows) if _is_same(row, shown)), None)
     if shown_number is None:
-        return ()
+        return []
+    made_by = _callers(rows)
     root = _root(shown_number, made_by)
-    found: list[AnswerCall] = []
+    found = [_call(rows[number], depth, number == shown_number) for number, depth in _tree(root, made_by)]
+    unknown = [row for number, row in enumerate(rows) if number not in made_by and number != root]
+    return [*found, *(_call(row, 1, is_shown=False, caller=False) for row in unknown if not row["is_entry"])]
+
+
+def _tree(root: int, made_by: Mapping[int, int]) -> Iterator[tuple[int, int]]:
+    """Give the number and depth of the root and of each call below it, children in the order of their numbers."""
+    children: dict[int, list[int]] = defaultdict(list)
+    for child in sorted(made_by):
+        children[made_by[child]].append(child)
     left, seen = [(root, 0)], set()
     while left:
         number, depth = left.pop()
         if number not in seen:
             seen.add(number)
-            found.append(_call(rows[number], depth, number == shown_number, has_known_caller=True))
+            yield number, depth
             left += [(child, depth + 1) for child in reversed(children[number])]
-    for number, row in enumerate(rows):
-        if number not in made_by and number != root and not row["is_entry"]:
-            found.append(_call(row, 1, is_shown=False, has_known_caller=False))
-    return tuple(found)
 
 
 def _callers(rows: Sequence[dict[str, Any]]) -> dict[int, int]:
@@ -129,8 +131,6 @@ def _is_same(row: Mapping[str, Any], shown: Mapping[str, Any]) -> bool:
     return bool(row["event_id"] == shown["event_id"] and row["deployment"] == shown["deployment"])
 
 
-def _call(row: Mapping[str, Any], depth: int, is_shown: bool, has_known_caller: bool) -> AnswerCall:
+def _call(row: Mapping[str, Any], depth: int, is_shown: bool, caller: bool = True) -> AnswerCall:
     shown = {name: row[name] for name in _SHOWN}
-    return AnswerCall(
-        deployment=row["deployment"], depth=depth, is_shown=is_shown, has_known_caller=has_known_caller, **shown
-    )
+    return AnswerCall(deployment=row["deployment"], depth=depth, is_shown=is_shown, has_known_caller=caller, **shown)

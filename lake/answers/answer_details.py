@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from lake.answers.answer_calls import AnswerCall, answer_calls, trace_rows
+from lake.answers.answer_calls import MOST_CALLS, AnswerCall, answer_calls, trace_rows
 from lake.answers.answer_rows import IS_ENTRY
 from lake.answers.answer_search import AnswerStatus, status_of
 from lake.answers.behind_interceptors import LONGEST_CALL
@@ -107,7 +107,7 @@ class AnswerDetails:
     (`request_body`) and response (`assembled_response`, `response_body`). `contexts` and `contexts_origin` are those
     that were scored: also of the answer's own model call, if its line came late. `before` is the conversation before
     it, the oldest turn first. `scores` are by metric, the latest first, `signals` by time. `calls` begin with the
-    outermost one; with tracing off there are none.
+    outermost one; with tracing off there are none, and of thousands `calls_left_out` are not given.
     """
 
     row: Mapping[str, Any]
@@ -119,6 +119,7 @@ class AnswerDetails:
     scores: tuple[AnswerScore, ...]
     signals: tuple[AnswerSignal, ...]
     calls: tuple[AnswerCall, ...]
+    calls_left_out: int = 0
 
 
 def read_answer(
@@ -139,7 +140,7 @@ def read_answer(
     if len(trace) > 1 and row["contexts_origin"] in OUTRANKED_BY_CHILD:
         tables = CallTablesOfDays({call["deployment"]: logs[call["deployment"]] for call in trace}, _around(row))
         add_late_contexts(ChildContexts(lake, tables=tables), deployment, [row])
-    signals = _read_signals(lake, row)
+    signals, calls = _read_signals(lake, row), answer_calls(row, trace)
     return AnswerDetails(
         row=row,
         status=status_of(row),
@@ -149,7 +150,8 @@ def read_answer(
         before=_conversation(logs[deployment], row),
         scores=_scores(lake, row),
         signals=tuple(map(_signal, signals.to_pylist())),
-        calls=answer_calls(row, trace),
+        calls=tuple(calls[:MOST_CALLS]),
+        calls_left_out=max(0, len(calls) - MOST_CALLS),
     )
 
 

@@ -126,7 +126,7 @@ class _Search:
     """One search, with the tables of the deployment as they were when it began."""
 
     def __init__(self, lake: Lake, wanted: AnswerFilter) -> None:
-        self._wanted = wanted
+        self._wanted, self._period = wanted, Period(wanted.since, wanted.until)
         first, last = wanted.since.astimezone(UTC).date(), (wanted.until - _INSTANT).astimezone(UTC).date()
         self._logs = DayReader(lake.table(PARSED_LOGS, wanted.deployment), first, last)
         self._scores = DayReader(lake.table(SCORES, wanted.deployment), first, last)
@@ -150,7 +150,7 @@ class _Search:
         """Give the answers of a day that match, with what they are sorted by (columns `_FOUND`)."""
         wanted = self._wanted
         columns = [*_SEARCHED, *(("question", "answer") if wanted.words else ())]
-        rows = each_once(self._logs.read(columns, self._where(), [day], Period(wanted.since, wanted.until)))
+        rows = each_once(self._logs.read(columns, self._where(), [day], self._period))
         if wanted.id_part:
             rows = rows.filter(_has_id_part(rows, wanted.id_part))
         if wanted.words:
@@ -176,7 +176,9 @@ class _Search:
         names = [name for name in {wanted.metric if bounded else None, wanted.sort} if name]
         values: dict[str, dict[str, float]] = {name: {} for name in names}
         if names and rows.num_rows:
-            scores = latest_scores(self._scores.read(LATEST_COLUMNS, ds.field("metric").isin(names), [day]))
+            scores = latest_scores(
+                self._scores.read(LATEST_COLUMNS, ds.field("metric").isin(names), [day], self._period)
+            )
             for event_id, name, value in zip(*(scores[column].to_pylist() for column in _VALUE_COLUMNS), strict=True):
                 if value is not None:
                     values[name][event_id] = value
@@ -191,9 +193,13 @@ class _Search:
 
     def _rows(self, found: pa.Table) -> tuple[AnswerRow, ...]:
         ids, days = found["event_id"].to_pylist(), sorted(set(found["date"].to_pylist()))
-        rows = each_once(self._logs.read_rows(["event_id"], ids, _SHOWN, days))
+        if not ids:
+            return ()
+        asked = pc.min_max(found["requested_at"]).as_py()
+        period = Period(asked["min"], asked["max"])
+        rows = each_once(self._logs.read_rows(["event_id"], ids, _SHOWN, days, period))
         values: dict[str, dict[str, float | None]] = defaultdict(dict)
-        for score in latest_scores(self._scores.read_rows(["event_id"], ids, LATEST_COLUMNS, days)).to_pylist():
+        for score in latest_scores(self._scores.read_rows(["event_id"], ids, LATEST_COLUMNS, days, period)).to_pylist():
             values[score["event_id"]][score["metric"]] = score["value"]
         ratings = ratings_of(rows, self._read_ratings())
         of_each = {row["event_id"]: (row, rating) for row, rating in zip(rows.to_pylist(), ratings, strict=True)}

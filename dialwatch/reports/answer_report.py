@@ -1,0 +1,141 @@
+"""One answer as text for a terminal: conversation, question, answer, contexts, scores, signals and calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from dialwatch.reports.terminal_text import in_lines, in_one_line
+from lake import AnswerCall, AnswerContext, AnswerDetails, AnswerScore, AnswerSignal, AnswerTurn
+
+_TURN_CHARACTERS = 300
+_DETAILS_CHARACTERS = 500
+
+
+def format_answer(details: AnswerDetails) -> str:
+    """Give what `dialwatch show` prints. Texts of people and models are made harmless and cut where they are long."""
+    return "\n\n".join("\n".join(lines) for lines in _sections(details) if lines)
+
+
+def _sections(details: AnswerDetails) -> Iterator[list[str]]:
+    row = details.row
+    yield list(_head(details))
+    if details.before:
+        yield ["Conversation before", *(line for turn in details.before for line in _turn(turn))]
+    yield ["Question", _text(row["question"])]
+    if row["standalone_question"] is not None:
+        yield ["Question as the application rewrote it", _text(row["standalone_question"])]
+    yield ["Answer", _text(row["answer"])]
+    origin = f" ({in_one_line(details.contexts_origin)})" if details.contexts_origin else ""
+    contexts = [line for context in details.contexts for line in _context(context)]
+    yield [f"Contexts{origin}", *(contexts or ["  (none)"])]
+    yield ["Scores", *([line for score in details.scores for line in _score(score)] or ["  (none)"])]
+    if details.signals:
+        yield ["Signals", *(line for signal in details.signals for line in _signal(signal))]
+    if details.calls:
+        left = [f"  ... and {details.calls_left_out:,} more"] if details.calls_left_out else []
+        yield ["Calls", *map(_call, details.calls), *left]
+
+
+def _head(details: AnswerDetails) -> Iterator[str]:
+    row = details.row
+    yield f"{in_one_line(row['deployment'] or '(no deployment)')}, {_time(row['requested_at'])}"
+    members = {
+        "response id": row["response_id"],
+        "event id": row["event_id"],
+        "conversation": row["chat_id"],
+        "model": row["model"],
+        "status": f"{details.status}, HTTP {row['status']}",
+        "error": row["error"],
+        "repairs": "; ".join(row["repairs"] or ()) or None,
+        "finish reason": row["finish_reason"],
+        "took": _took(row["duration_ms"]),
+        "tokens": _tokens(row["prompt_tokens"], row["completion_tokens"]),
+        "price": _number(row["price"]),
+        "rating": details.rating,
+        "documents": ", ".join(row["documents"] or ()) or None,
+    }
+    for name, value in members.items():
+        if value is not None:
+            yield f"  {name + ':':<15}{in_one_line(str(value), 1000)}"
+
+
+def _turn(turn: AnswerTurn) -> Iterator[str]:
+    yield f"  {_time(turn.requested_at)}, event id {in_one_line(turn.event_id)}"
+    for who, text in (("Q", turn.question), ("A", turn.answer)):
+        yield f"  {who}: {in_one_line(text or '', _TURN_CHARACTERS)}".rstrip()
+
+
+def _context(context: AnswerContext) -> Iterator[str]:
+    place = (context.title, context.url, None if context.page is None else f"page {context.page}")
+    named = ", ".join(in_one_line(one, 500) for one in place if one)
+    yield f"  {context.rank}. {named}".rstrip()
+    yield _text(context.text, indented=True)
+
+
+def _score(score: AnswerScore) -> Iterator[str]:
+    value = "no value" if score.value is None else _number(score.value)
+    notes = (
+        f"reason {score.reason}" if score.reason else None,
+        f"judge {score.judge}" if score.judge else None,
+        f"version {score.metric_version}",
+        None if score.is_latest else "replaced by a later score",
+    )
+    yield f"  {in_one_line(score.metric)}: {value} ({', '.join(in_one_line(one) for one in notes if one)})"
+    for name, member in (score.details or {}).items():
+        yield f"    {in_one_line(name)}: {in_one_line(_member(member), _DETAILS_CHARACTERS)}"
+
+
+def _member(member: Any) -> str:
+    return member if isinstance(member, str) else json.dumps(member, ensure_ascii=False)
+
+
+def _signal(signal: AnswerSignal) -> Iterator[str]:
+    value = "" if signal.value is None else f" ({_number(signal.value)})"
+    yield f"  {_time(signal.signaled_at)} {in_one_line(signal.signal or '')}{value}, {in_one_line(signal.origin or '')}"
+    if signal.comment:
+        yield _text(signal.comment, indented=True)
+
+
+def _call(call: AnswerCall) -> str:
+    facts = (
+        in_one_line(call.deployment or "(no deployment)"),
+        in_one_line(call.kind or ""),
+        in_one_line(call.model or ""),
+        "" if call.status == 200 else f"HTTP {call.status}",
+        _took(call.duration_ms),
+        _tokens(call.prompt_tokens, call.completion_tokens),
+        "" if call.deployment_price is None else f"price {_number(call.deployment_price)}",
+        "" if call.has_known_caller else "the log does not say who called",
+        "this answer" if call.is_shown else "",
+    )
+    return f"  {'  ' * min(call.depth, 20)}{', '.join(_filled(facts))}"
+
+
+def _filled(facts: Iterable[str | None]) -> list[str]:
+    return [fact for fact in facts if fact]
+
+
+def _text(text: str | None, indented: bool = False) -> str:
+    lines = in_lines(text) if text else "  (none)" if text is None else "  (empty)"
+    return "\n".join(f"  {line}".rstrip() for line in lines.split("\n")) if indented else lines
+
+
+def _time(at: datetime | None) -> str:
+    return "(no time)" if at is None else f"{at:%F %T} UTC"
+
+
+def _took(milliseconds: int | None) -> str | None:
+    return None if milliseconds is None else f"{milliseconds / 1000:,.1f} s"
+
+
+def _tokens(prompt: int | None, completion: int | None) -> str | None:
+    if prompt is None and completion is None:
+        return None
+    return " + ".join("?" if tokens is None else f"{tokens:,}" for tokens in (prompt, completion)) + " tokens"
+
+
+def _number(value: float | None) -> str | None:
+    return None if value is None else f"{value:.4g}"
