@@ -19,10 +19,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the lake that the page speaks of."""
     folder = tmp_path_factory.mktemp("lake")
     lake = Lake(str(folder / "lake-data"))
+    ids = {"response_id": "r-1", "event_id": "e-1"}
     seen = {"date": NOW.date(), "requested_at": NOW, "kind": "chat_completion", "is_entry": True}
-    text = {"question": "How long?", "answer": "Thirty days.", "contexts": [{"text": "Thirty days."}]}
-    row = {"response_id": "r-1", "documents": ["a.pdf"]} | seen | text
-    score = {"response_id": "r-1", "metric": "faithfulness_kprecision", "value": 0.25, "date": NOW.date()}
+    text = {"question": "How long?", "answer": "Thirty days.", "contexts": [{"text": "Thirty days.", "title": "a.pdf"}]}
+    row = ids | {"documents": ["a.pdf"]} | seen | text
+    score = ids | {"metric": "faithfulness_kprecision", "value": 0.25, "date": NOW.date()}
     case = {"question": "How long?", "facts": ["Thirty days."], "status": "proposed", "updated_at": NOW}
     lake.table(PARSED_LOGS, "support-rag").append(PARSED_LOGS.rows([row]))
     lake.table(SCORES, "support-rag").append(SCORES.rows([score]))
@@ -31,7 +32,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("number", "shows"), [(0, ["0.25", "How long?", "Thirty days."]), (1, ["2026-11-20", "1.0"]), (2, [])]
+    ("number", "shows"),
+    [
+        (0, ["0.25", "How long?", "Thirty days."]),
+        (1, ["2026-11-20", "1.0"]),
+        (2, []),
+        (3, ["2026-11-20 e-1 0.25 none How long?", "['a.pdf']"]),
+    ],
 )
 def test_each_example_runs_as_it_stands(
     number: int,
@@ -42,7 +49,7 @@ def test_each_example_runs_as_it_stands(
 ) -> None:
     """The page's Python, pasted, does what the page says."""
     examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(examples) == 3
+    assert len(examples) == 4
     monkeypatch.chdir(folder)
     exec(examples[number], {})
     printed = capsys.readouterr().out
