@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KANA = "\u3041-\u3096\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
@@ -10,6 +11,8 @@ _SOUTHEAST_ASIAN = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1050-\
 _LETTER = re.compile(f"[{_HAN}{_KANA}{_SOUTHEAST_ASIAN}]")
 _WORD = re.compile(r"\w+")
 _RUN = re.compile(f"[{_HAN}]|[{_KANA}]+|[{_SOUTHEAST_ASIAN}]+")
+_SPACED = re.compile(r"\S+")
+_SPACED_OR_RUN = re.compile(f"{_RUN.pattern}|[^\\s{_HAN}{_KANA}{_SOUTHEAST_ASIAN}]+")
 
 
 def has_unspaced(text: str) -> bool:
@@ -42,3 +45,12 @@ def split_unspaced(token: str) -> list[str]:
 
 def _pairs(run: str) -> list[str]:
     return [run] if len(run) < 3 else [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+def words_of(text: str, *, by_script: bool) -> Iterator[tuple[int, int]]:
+    """Give start and end of each word: what stands between spaces, with its marks.
+
+    `by_script` divides further where the script changes, and at each Chinese character.
+    """
+    for word in (_SPACED_OR_RUN if by_script else _SPACED).finditer(text):
+        yield word.span()

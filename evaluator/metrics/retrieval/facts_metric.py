@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -87,6 +87,10 @@ class FactsMetric(ABC):
         """Give what the value stands on: `facts_ranks`, from 0, -1 where absent."""
         return {"facts_ranks": list(found.first(self.k).ranks)}
 
+    def places(self, found: FactsFound, facts: Sequence[str], contexts: Sequence[str]) -> Mapping[str, Any]:  # noqa: ARG002
+        """Give where the facts stand, for the details; most metrics leave it to `facts_recall`."""
+        return {}
+
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row of `facts` and `contexts`; metrics that score the same frame share what is found."""
         find = finders_of(frame).of(self.matcher)
@@ -100,5 +104,6 @@ class FactsMetric(ABC):
         if contexts is None:
             return Score(None, UnscoredReason.NO_CONTEXTS)
         found = find(facts, contexts)
-        details = {**self.details(found), "ignored_facts": len(given) - len(facts)}
+        details = {**self.details(found), **self.places(found, facts, contexts)}
+        details["ignored_facts"] = len(given) - len(facts)
         return Score(self.value(found) if contexts else 0.0, None if contexts else UnscoredReason.NO_CONTEXTS, details)

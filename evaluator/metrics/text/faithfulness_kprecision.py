@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 
 from evaluator.metrics.cells import text, texts
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.language.token_overlap import Compared, overlaps
+from evaluator.metrics.language.absent_words import absent_words
+from evaluator.metrics.language.token_overlap import Compared, Overlap, overlaps
 from evaluator.metrics.language.tokens import Tokenisation
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_together
 from evaluator.metrics.options import TOKENISATION, option, tokenised_name
 from lake.vocabulary import UnscoredReason
+
+_MOST_PLACES = 200
+"""Places that the details of a score name."""
+_MOST_CHARACTERS = 1_000_000
+"""Characters of answer and contexts in which absent words are looked for."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,9 @@ class FaithfulnessKPrecision:
     An empty answer is 0.0 with `no_answer`. Nothing retrieved (an empty list) is 0.0 with `no_contexts`, or a dead
     retriever would lift the mean; with "max" there is no best context, and it is null. Contexts that are not known
     (a missing cell) are null with `no_contexts`, a missing answer is null with `no_answer`.
+
+    `unsupported` in the details has the words of the answer that stand in no context, as start and end in its
+    characters: the first 200 places, and in `more_unsupported` how many follow.
     """
 
     aggregation: Literal["join", "max"] = field(
@@ -81,9 +90,18 @@ class FaithfulnessKPrecision:
     def _score_all(self, rows: Sequence[Compared]) -> Iterator[Score]:
         for row, overlap in zip(rows, overlaps(rows, self.tokenisation), strict=True):
             if overlap.total:
-                yield Score(max(overlap.shared) / overlap.total)
+                yield Score(max(overlap.shared) / overlap.total, None, self._details(row, overlap))
             else:
                 yield Score(0.0, None if row.text.strip() else UnscoredReason.NO_ANSWER)
+
+    def _details(self, row: Compared, overlap: Overlap) -> dict[str, Any]:
+        is_covered = max(overlap.shared) == overlap.total
+        if is_covered or len(row.text) + sum(map(len, row.others)) > _MOST_CHARACTERS:
+            return {}
+        places = absent_words(row.text, row.others, self.tokenisation)
+        left = len(places) - _MOST_PLACES
+        found = {"unsupported": places[:_MOST_PLACES]} if places else {}
+        return found | ({"more_unsupported": left} if left > 0 else {})
 
 
 METRICS: tuple[Metric, ...] = (FaithfulnessKPrecision(),)

@@ -108,9 +108,30 @@ def test_an_empty_side_is_null_or_zero(
 def test_what_a_value_stands_on_is_in_its_details() -> None:
     """Ranks or counts, and how many facts could not be looked for."""
     row = ["sky", "---", "snow"], ["grass", "the sky, the sky"]
-    assert scored("facts_recall", *row)[2] == {"facts_ranks": [1, -1], "ignored_facts": 1}
-    assert scored("facts_recall@1", *row)[2] == {"facts_ranks": [-1, -1], "ignored_facts": 1}
+    found = {"facts_ranks": [1, -1], "facts_places": [(4, 7), None], "ignored_facts": 1}
+    assert scored("facts_recall", *row)[2] == found
+    nothing = {"facts_ranks": [-1, -1], "facts_places": [None, None], "ignored_facts": 1}
+    assert scored("facts_recall@1", *row)[2] == nothing
+    assert scored("facts_mrr", *row)[2] == {"facts_ranks": [1, -1], "ignored_facts": 1}
     assert scored("facts_precision", *row)[2] == {"context_relevance": [0, 1], "ignored_facts": 1}
+
+
+@given(FACTS, CONTEXTS)
+def test_the_place_of_a_fact_is_in_the_context_of_its_rank(facts: list[str], contexts: list[str]) -> None:
+    """Each fact has the place of `facts_ranks`, and none where it is absent."""
+    details = scored("facts_recall", facts, contexts)[2]
+    counted = [fact for fact in facts if any(map(str.isalnum, fact))]
+    for fact, rank, place in zip(
+        counted, details.get("facts_ranks", ()), details.get("facts_places", ()), strict=bool(details)
+    ):
+        assert (place is None) == (rank == -1)
+        assert place is None or contexts[rank][slice(*place)].strip() == fact
+
+
+def test_the_places_of_facts_are_bounded() -> None:
+    """A case with a thousand facts does not make a row of megabytes."""
+    details = scored("facts_recall", ["sky"] * 1000, ["the sky"])[2]
+    assert details["facts_places"] == [(4, 7)] * 100
 
 
 def test_a_fact_that_a_border_cuts_is_a_near_miss() -> None:

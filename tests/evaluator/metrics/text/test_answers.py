@@ -166,3 +166,18 @@ def test_the_order_of_references_does_not_matter(answer: str, references: list[s
         if not name.endswith(("_precision", "_recall")) or name.startswith("answer"):
             expected = pytest.approx(against(name, answer, *references), nan_ok=True)
             assert against(name, answer, *mixed) == expected
+
+
+def test_the_words_that_stand_in_no_context_are_in_the_details() -> None:
+    """As characters of the answer, of all contexts together, at most 200 places; nothing where all is covered."""
+
+    def details(answer: str, *contexts: str, **options: Any) -> dict[str, Any]:
+        cells = {"answer": answer, "contexts": list(contexts)}
+        frame = pd.DataFrame({name: pd.Series([cell], dtype=object) for name, cell in cells.items()})
+        return dict(FaithfulnessKPrecision(**options).score(frame).details.iloc[0])
+
+    assert details("Paris is big, very big.", "Paris", "is very") == {"unsupported": [(9, 13), (19, 23)]}
+    assert details("Paris is big", "Paris", "is big", aggregation="max") == {}
+    assert details("cat cat", "cat") == {}
+    many = details("cat dog " * 1000, "cat")
+    assert (len(many["unsupported"]), many["more_unsupported"]) == (200, 800)
