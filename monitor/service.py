@@ -74,6 +74,11 @@ class Monitor:
         self._begin()
 
     @property
+    def lake(self) -> Lake:
+        """The lake that is watched."""
+        return self._lake
+
+    @property
     def snapshot(self) -> Snapshot | None:
         """The newest snapshot; None before the first refresh."""
         return self._snapshot

@@ -11,6 +11,8 @@ from tests.servers import needed
 
 PHONE = 390
 """Pixels."""
+DESKTOP = 1280
+"""Pixels."""
 
 _FLAGS = (
     "--headless",
@@ -34,15 +36,21 @@ document.getElementById("page").onload = event => {{
 </script>"""
 
 
-def dump(url: str, folder: Path) -> str:
+def dump(url: str, folder: Path, *flags: str) -> str:
     """Chromium's own tree of a page, as HTML, after its scripts ran; `folder` is for the browser's files."""
-    command = [needed("chromium"), *_FLAGS, f"--user-data-dir={folder / 'chromium'}", "--virtual-time-budget=10000"]
+    command = [
+        needed("chromium"),
+        *_FLAGS,
+        *flags,
+        f"--user-data-dir={folder / 'chromium'}",
+        "--virtual-time-budget=10000",
+    ]
     return subprocess.run([*command, "--dump-dom", url], capture_output=True, timeout=240, check=True).stdout.decode()
 
 
-def frame_of(path: str) -> str:
+def frame_of(path: str, width: int = PHONE) -> str:
     """A page that shows another one of its server in a frame as wide as a phone, and measures it."""
-    return _FRAME.format(source=f'src="{html.escape(path)}"', width=PHONE)
+    return _FRAME.format(source=f'src="{html.escape(path)}"', width=width)
 
 
 def excess_on_phone(url: str, folder: Path) -> tuple[int, str]:

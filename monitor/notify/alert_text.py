@@ -8,7 +8,7 @@ from datetime import timedelta
 from lake import DISLIKES, AlertEvent, AlertVerdict, Tier
 from monitor.alerts.change import AlertChange, AlertDetails
 from monitor.notify.floor_text import floor_lines, floor_summary
-from monitor.notify.link import link_to
+from monitor.notify.link import link_to, link_to_response, worst_since
 from monitor.notify.plain_text import duration, one_line, time
 from monitor.regression import SegmentChange
 
@@ -47,8 +47,18 @@ def description(change: AlertChange, external_url: str) -> str:
         lines = floor_lines(change)
     else:
         lines = _resolved(change) if change.change == AlertEvent.RESOLVED else _firing(change)
+    if external_url and change.change == AlertEvent.FIRING and change.details.worst:
+        lines.append(f"The worst of them: {worst_links(change, external_url)[0]}")
     link = link_to(change.key.deployment, external_url)
     return "\n".join(map(one_line, [*lines, f"Look at: {link or 'the overview page of dialwatch'}"]))
+
+
+def worst_links(change: AlertChange, external_url: str) -> tuple[str, ...]:
+    """Give the addresses of the pages of the worst answers; none where nobody said where our pages are."""
+    if not external_url:
+        return ()
+    name, since = change.key.deployment, worst_since(change)
+    return tuple(link_to_response(name, one.response_id, external_url, since) for one in change.details.worst[:WORST])
 
 
 def _firing(change: AlertChange) -> list[str]:

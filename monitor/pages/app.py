@@ -17,6 +17,7 @@ from monitor.access.authentication import ByToken, authentication_of
 from monitor.exporter.registry import registry_of
 from monitor.notify.alert_text import summary
 from monitor.pages.access_control import AccessControl, refusal_of
+from monitor.pages.answers import add_answer_pages
 from monitor.pages.error_pages import add_error_pages
 from monitor.pages.overview import card_of, overview_of
 from monitor.pages.rendering import POLICY, Renderer, reader_of
@@ -36,7 +37,7 @@ _HEADERS = {
 
 
 def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> FastAPI:
-    """Give the application that shows a monitor's newest snapshot; it never reads the lake.
+    """Give the application that shows a monitor's newest snapshot; only the pages of answers read the lake.
 
     Without `monitor.access` in the settings everybody may see everything: serve it on loopback alone then.
     """
@@ -50,6 +51,7 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> Fas
     _add_headers(app)
     _add_routes_for_machines(app, monitor, settings)
     _add_pages(app, monitor, renderer)
+    add_answer_pages(app, monitor, renderer)
     if isinstance(authentication, ByToken):
         add_sign_in(
             app, renderer, authentication, monitor.audit, is_https=chosen.external_url.lower().startswith("https:")

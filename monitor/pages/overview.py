@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from lake import Floor, Signal, asks_llm
+from lake import AlertEvent, Floor, Signal, asks_llm
 from monitor.alerts.change import AlertChange
 from monitor.floors import REFUSAL, FloorReading
 from monitor.pages.charts import TimeAxis, axis_of, bars, height_of, line
-from monitor.regression import UNDECIDED, Judgement, JudgeReading, Reading, Scale, Status
+from monitor.regression import UNDECIDED, Judgement, JudgeReading, Reading, Scale, Status, StreamKey
 from monitor.snapshot import DeploymentState, Snapshot
 from monitor.stats.scores import MetricStats
 from monitor.stats.timeline import Timeline
@@ -72,6 +72,14 @@ class Card:
     def regressions(self) -> tuple[ActiveRegression, ...]:
         """Those that have not ended."""
         return tuple(_regressions(self.name, self.state))
+
+    @property
+    def worst(self) -> Sequence[AlertChange]:
+        """The newest change of each alert that fires and names answers."""
+        newest: dict[StreamKey, AlertChange] = {}
+        for change in self.state.changes:
+            newest.setdefault(change.key, change)
+        return [one for one in newest.values() if one.change == AlertEvent.FIRING and one.details.worst]
 
     @property
     def not_measured(self) -> Mapping[Floor, str]:

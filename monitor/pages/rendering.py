@@ -10,11 +10,12 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from lake import UNASSIGNED, AlertEvent, AlertVerdict, Signal, Tier
+from lake import UNASSIGNED, AlertEvent, AlertVerdict, AnswerRating, AnswerStatus, Signal, Tier
 from monitor.access.authentication import Authentication, ByToken
 from monitor.access.reader import Reader
-from monitor.notify.link import page_of
+from monitor.notify.link import answer_page, page_of, response_page, worst_since
 from monitor.pages.filters import FILTERS
+from monitor.pages.texts import shown, visible
 
 # Names on the pages come from URLs that any client can write: nothing from elsewhere may load or run.
 POLICY = (
@@ -67,7 +68,8 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters.update(FILTERS | {"page_of": page_of})
-    words: Sequence[type[StrEnum]] = (AlertEvent, AlertVerdict, Signal, Tier)
+    links = {"page_of": page_of, "response_page": response_page, "answer_page": answer_page, "worst_since": worst_since}
+    templates.filters.update(FILTERS | links | {"shown": shown, "visible": visible})
+    words: Sequence[type[StrEnum]] = (AlertEvent, AlertVerdict, AnswerRating, AnswerStatus, Signal, Tier)
     templates.globals.update({one.__name__: one for one in words} | {"UNASSIGNED": UNASSIGNED})
     return templates

@@ -10,7 +10,7 @@ import msgspec
 from lake import AlertEvent, AlertVerdict, Tier
 from monitor.alerts.change import AlertChange, WorstAnswer
 from monitor.floors import FloorDetails
-from monitor.notify.alert_text import WORST, description, summary
+from monitor.notify.alert_text import WORST, description, summary, worst_links
 from monitor.notify.link import link_to
 from monitor.notify.plain_text import one_line
 from monitor.regression import SegmentChange
@@ -65,6 +65,8 @@ class WebhookData(msgspec.Struct, frozen=True):
     """Where the deployment's page is."""
     floor: FloorDetails | None
     """Of an alert of a floor: its numbers."""
+    worst_links: tuple[str, ...]
+    """Where the pages of the `worst` answers are, in their order; empty where nobody said where our pages are."""
 
 
 class WebhookBody(msgspec.Struct, frozen=True, rename="camel"):
@@ -165,6 +167,7 @@ def _data(change: AlertChange, external_url: str) -> WebhookData:
         worst=details.worst[:WORST],
         link=link_to(change.key.deployment, external_url) or None,
         floor=details.floor,
+        worst_links=worst_links(change, external_url),
     )
 
 

@@ -19,6 +19,7 @@ def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(f
         "How sure: steady quality raises an alert like this at most once in 30 days on average.",
         "Cause: undecided; the judge has not scored enough of its anchors since, so it may be what changed.",
         "Worst answers since then, by response_id in parsed_logs: chatcmpl-1 (0.00), chatcmpl-2 (0.10)",
+        "The worst of them: https://watch.example/answer?deployment=apps/rag&response_id=chatcmpl-1&since=2026-11-19",
         "Look at: https://watch.example/deployment?name=apps/rag",
     ]
 

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from monitor.pages.app import create_app
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
-from tests.browser import excess_on_phone, frame_of
+from tests.browser import PHONE, excess_on_phone, frame_of
 
 pytestmark = pytest.mark.integration
 
@@ -31,7 +31,8 @@ def framed(pages: ASGIApp) -> Starlette:
         await pages(scope, receive, pass_on)
 
     async def frame(request: Any) -> HTMLResponse:
-        return HTMLResponse(frame_of(request.query_params["path"]))
+        width = int(request.query_params.get("width", PHONE))
+        return HTMLResponse(frame_of(request.query_params["path"], width))
 
     return Starlette(routes=[Route("/frame", frame), Mount("/", without_policy)])
 

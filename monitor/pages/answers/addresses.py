@@ -1,0 +1,130 @@
+"""Addresses of answers: what the query of a page says, and the deployments that its reader may see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Protocol
+
+from fastapi import Request
+from starlette.exceptions import HTTPException
+
+from lake import UNASSIGNED
+from monitor.access.reader import Reader
+from monitor.notify.link import answer_page
+from monitor.pages.answers.query import AnswerQuery, BadQueryError
+from monitor.pages.rendering import reader_of
+from monitor.pages.visibility import snapshot_for
+from monitor.snapshot import DeploymentState, Snapshot
+
+_NOT_FOUND, _UNPROCESSABLE = 404, 422
+_MOST_CALLEES = 30
+"""Deployments whose tables are looked into for the calls behind an answer: those with the most requests."""
+
+
+class _Addressed(Protocol):
+    @property
+    def deployment(self) -> str | None: ...
+    @property
+    def date(self) -> date: ...
+    @property
+    def event_id(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Visible:
+    """What the reader of a page may see of the newest snapshot."""
+
+    reader: Reader
+    snapshot: Snapshot | None
+
+    @classmethod
+    def to(cls, request: Request, snapshot: Snapshot | None) -> Visible:
+        """Give it for who asks."""
+        reader = reader_of(request)
+        return cls(reader, snapshot_for(reader, snapshot))
+
+    @property
+    def states(self) -> Mapping[str, DeploymentState]:
+        """The deployments by name."""
+        return self.snapshot.deployments if self.snapshot else {}
+
+    @property
+    def now(self) -> datetime:
+        """The time that the pages are of."""
+        return self.snapshot.taken_at.astimezone(UTC) if self.snapshot else datetime.now(UTC)
+
+    @property
+    def callees(self) -> list[str | None]:
+        """The deployments that may have been called by any answer."""
+        busiest = sorted(self.states.items(), key=lambda one: one[1].requests.total, reverse=True)
+        return [deployment_of(name) for name, _ in busiest[:_MOST_CALLEES]]
+
+    def may_read_texts(self, name: str) -> bool:
+        """Whether the reader may read texts of a deployment."""
+        return self.reader.may_read_texts(name)
+
+    def metrics(self, query: AnswerQuery | None) -> list[str]:
+        """Give the metrics to choose from: those of the deployment that is searched, or of all."""
+        chosen = [self.states[query.deployment]] if query and query.deployment in self.states else self.states.values()
+        known = {metric for state in chosen for metric in state.scores.metrics}
+        asked = {query.metric, query.sort} - {"", "time"} if query else set()
+        return sorted(known | asked)
+
+    def query(self, given: Mapping[str, str]) -> AnswerQuery:
+        """Read the form; raises BadQueryError, also where the reader may not see or search what it names."""
+        query = AnswerQuery.read(given, self.now)
+        if query.deployment and query.deployment not in self.states:
+            raise BadQueryError("There is no such deployment")
+        if query.words and not self.may_read_texts(query.deployment):
+            raise BadQueryError("Words can be searched by who may read the texts of the deployment")
+        return query
+
+
+@dataclass(frozen=True)
+class AnswerPlace:
+    """The address of one answer; `name` is the deployment's as the pages show it."""
+
+    name: str
+    date: date
+    event_id: str
+
+    @classmethod
+    def read(cls, given: Mapping[str, str], seen: Visible) -> AnswerPlace:
+        """Read it from a query; raises HTTPException where it is incomplete, or not to be seen."""
+        for field in ("deployment", "date", "event_id"):
+            if not given.get(field):
+                message = f"The address of an answer has a deployment, a date and an event_id: {field} is missing"
+                raise HTTPException(_UNPROCESSABLE, message)
+        place = cls(given["deployment"], day_of(given["date"], "date"), given["event_id"])
+        if place.name not in seen.states:
+            raise no_answer()
+        return place
+
+    def address(self, path: str) -> str:
+        """Give the path with the query of this answer."""
+        return answer_page(self.name, self.date, self.event_id, path)
+
+
+def address_of(answer: _Addressed) -> str:
+    """Give the path of the page of an answer, or of a call."""
+    return answer_page(answer.deployment or UNASSIGNED, answer.date, answer.event_id)
+
+
+def deployment_of(name: str) -> str | None:
+    """Give the deployment as the lake knows it."""
+    return None if name == UNASSIGNED else name
+
+
+def day_of(text: str, field: str) -> date:
+    """Read a day; raises HTTPException."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise HTTPException(_UNPROCESSABLE, f"A {field} is written as 2026-11-20") from None
+
+
+def no_answer() -> HTTPException:
+    """Give what says that there is no such answer: the same for one that may not be seen."""
+    return HTTPException(_NOT_FOUND, "no answer")

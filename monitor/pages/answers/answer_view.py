@@ -1,0 +1,98 @@
+"""Contents of the page of one answer: what was read of it, with the places that are marked in its texts."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import pyarrow.dataset as ds
+from markupsafe import Markup
+
+from lake import GROUND_TRUTH, AnswerContext, AnswerDetails, Lake, read_answer
+from monitor.pages.answers import findings
+from monitor.pages.answers.conversation import Message, messages_before
+from monitor.pages.answers.findings import Case, Claims, Facts, Unsupported
+from monitor.pages.answers.without_texts import answer_without_texts
+from monitor.pages.texts import Mark, marked
+
+
+@dataclass(frozen=True)
+class AnswerView:
+    """An answer and what the evaluator found in it. `answer` and `contexts` are HTML with the marks."""
+
+    details: AnswerDetails
+    with_texts: bool
+    """Whether the reader may read texts; else there are none."""
+    answer: Markup | None
+    contexts: Sequence[tuple[AnswerContext, Markup]]
+    before: Sequence[Message]
+    """The conversation as the request has it, where the log of the conversation does not."""
+    unsupported: Unsupported | None
+    facts: Facts | None
+    claims: Sequence[Claims]
+
+    def chunk(self, rank: int) -> AnswerContext | None:
+        """Give a context by its rank from 1."""
+        return next((context for context, _ in self.contexts if context.rank == rank), None)
+
+
+def read_view(
+    lake: Lake, deployment: str | None, day: date, event_id: str, callees: Sequence[str | None], *, with_texts: bool
+) -> AnswerView | None:
+    """Read an answer, and the case whose facts were looked for; None where there is no such answer."""
+    details = read_answer(lake, deployment, day, event_id, callees)
+    if details is None:
+        return None
+    details = details if with_texts else answer_without_texts(details)
+    unsupported, facts = findings.unsupported_in(details), findings.facts_in(details, _read_case(lake, details))
+    text = details.row["answer"]
+    return AnswerView(
+        details=details,
+        with_texts=with_texts,
+        answer=None if text is None else marked(text, _marks_of_answer(unsupported)),
+        contexts=[(one, marked(one.text, marks)) for one, marks in _marked_contexts(details.contexts, facts)],
+        before=() if details.before else messages_before(details.row["request_body"]),
+        unsupported=unsupported,
+        facts=facts,
+        claims=findings.claims_in(details),
+    )
+
+
+def _marks_of_answer(unsupported: Unsupported | None) -> list[Mark]:
+    return [Mark("absent", unsupported.places, "stands in no context")] if unsupported else []
+
+
+def _marked_contexts(
+    contexts: Sequence[AnswerContext], facts: Facts | None
+) -> list[tuple[AnswerContext, Sequence[Mark]]]:
+    by_rank: dict[int, list[Mark]] = defaultdict(list)
+    for number, fact in enumerate(facts.facts if facts else (), 1):
+        if fact.rank is not None and fact.place is not None:
+            by_rank[fact.rank].append(Mark("fact", [fact.place], f"fact {number}"))
+    return [(one, by_rank[one.rank]) for one in contexts]
+
+
+def _read_case(lake: Lake, details: AnswerDetails) -> Case | None:
+    score, case_id = findings.scored_facts(details), findings.case_id_of(details)
+    if score is None or case_id is None:
+        return None
+    table = lake.table(GROUND_TRUTH, details.row["deployment"])
+    rows = table.read(["case_id", "facts", "updated_at"], ds.field("case_id") == case_id).to_pylist()
+    if not rows:
+        return None
+    # As the metric counts them: one without a letter or digit cannot be looked for.
+    facts = [fact for fact in rows[0]["facts"] or () if any(map(str.isalnum, fact or ""))]
+    changed, scored = rows[0]["updated_at"], score.scored_at
+    return Case(case_id, facts, is_unchanged=changed is None or scored is None or changed <= scored)
+
+
+def as_json_text(members: Mapping[str, Any]) -> str:
+    """Give members as indented JSON, to be read by people."""
+    try:
+        return json.dumps(members, indent=2, ensure_ascii=False)
+    except RecursionError:
+        return "nested too deeply to be shown"

@@ -1,0 +1,188 @@
+"""Findings of the evaluator about one answer, read from `scores.details`: unsupported words, facts, claims.
+
+Details may be of any version or writer: what does not have the expected form counts as absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lake import AnswerDetails, AnswerScore
+from monitor.pages.texts import Span
+
+_VERDICTS = {"S": "supported", "C": "contradicted", "N": "not in the contexts"}
+_NO_VERDICT = "no verdict"
+
+
+@dataclass(frozen=True)
+class Unsupported:
+    """Places of the answer whose words stand in no context, and how many more there are that are not named."""
+
+    score: AnswerScore
+    places: tuple[Span, ...]
+    more: int
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A fact of the case; `rank` (from 1) and `place` are of the first context that holds it, None where none does.
+
+    `text` is None where the case has been changed or erased since the score was made.
+    """
+
+    text: str | None
+    rank: int | None
+    place: Span | None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts of the case that the answer is compared with."""
+
+    score: AnswerScore
+    case_id: str | None
+    facts: tuple[Fact, ...]
+
+    @property
+    def found(self) -> int:
+        """How many stand in some context."""
+        return sum(fact.rank is not None for fact in self.facts)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim with the verdict in words; `ranks` (from 1) are of the contexts that the judge names."""
+
+    text: str
+    verdict: str
+    is_bad: bool
+    ranks: tuple[int, ...]
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Claims of the answer, or of the reference answer, as one judge found them."""
+
+    score: AnswerScore
+    judge: str | None
+    of_reference: bool
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """The case as it is now: its id, facts that were looked for, and whether it is as it was when it was compared."""
+
+    case_id: str
+    facts: Sequence[str]
+    is_unchanged: bool
+
+
+def case_id_of(answer: AnswerDetails) -> str | None:
+    """Give the id of the case whose facts were looked for."""
+    score = next((one for one in _latest(answer) if _has_facts(one)), None)
+    return _text((score.details or {}).get("case_id")) if score else None
+
+
+def scored_facts(answer: AnswerDetails) -> AnswerScore | None:
+    """Give the score that says where the facts stand; None where there is none."""
+    return next((one for one in _latest(answer) if _has_facts(one)), None)
+
+
+def unsupported_in(answer: AnswerDetails) -> Unsupported | None:
+    """Give the words that stand in no context; None where no metric looked for them, or all are there."""
+    for score in _latest(answer):
+        details = score.details or {}
+        if places := tuple(filter(None, map(_span, _list(details.get("unsupported"))))):
+            return Unsupported(score, places, _count(details.get("more_unsupported")) or 0)
+    return None
+
+
+def facts_in(answer: AnswerDetails, case: Case | None) -> Facts | None:
+    """Give the facts with their places."""
+    score = scored_facts(answer)
+    if score is None:
+        return None
+    details = score.details or {}
+    ranks, places = _list(details.get("facts_ranks")), _list(details.get("facts_places"))
+    is_known = case is not None and case.is_unchanged and len(case.facts) == len(ranks)
+    facts = []
+    for index, rank in enumerate(ranks):
+        from_0 = _count(rank)
+        text = case.facts[index] if case is not None and is_known else None
+        place = _span(places[index]) if from_0 is not None and index < len(places) else None
+        facts.append(Fact(text, None if from_0 is None else from_0 + 1, place))
+    return Facts(score, _text(details.get("case_id")), tuple(facts))
+
+
+def claims_in(answer: AnswerDetails) -> list[Claims]:
+    """Give the claims that judges found; those that several metrics share once."""
+    found: list[Claims] = []
+    for score in _latest(answer):
+        for judge, details in _by_judge(score):
+            for name, of_reference in (("facts", False), ("reference_facts", True)):
+                claims = tuple(_claims(_list(details.get(name)), of_reference=of_reference))
+                if claims and not any((one.judge, one.claims) == (judge, claims) for one in found):
+                    found.append(Claims(score, judge, of_reference, claims))
+    return found
+
+
+def _by_judge(score: AnswerScore) -> Iterator[tuple[str | None, Mapping[str, Any]]]:
+    details = score.details or {}
+    yield score.judge, details
+    judges = details.get("judges")
+    for name, one in judges.items() if isinstance(judges, Mapping) else ():
+        if isinstance(one, Mapping):
+            yield str(name), one
+
+
+def _claims(given: Sequence[Any], *, of_reference: bool) -> Iterator[Claim]:
+    for one in given:
+        text = _text(one.get("fact")) if isinstance(one, Mapping) else None
+        if text is None:
+            continue
+        ranks = tuple(rank + 1 for each in _list(one.get("contexts")) if (rank := _count(each)) is not None)
+        if of_reference:
+            stated = one.get("stated")
+            verdict = "stated by the answer" if stated is True else "not stated by the answer"
+            yield Claim(
+                text, verdict if isinstance(stated, bool) else _NO_VERDICT, stated is False, ranks, _reason(one)
+            )
+        else:
+            verdict = _VERDICTS.get(_text(one.get("verdict")) or "", _NO_VERDICT)
+            yield Claim(text, verdict, verdict in (_VERDICTS["C"], _VERDICTS["N"]), ranks, _reason(one))
+
+
+def _reason(claim: Mapping[str, Any]) -> str | None:
+    return _text(claim.get("reason"))
+
+
+def _latest(answer: AnswerDetails) -> Iterator[AnswerScore]:
+    return (score for score in answer.scores if score.is_latest)
+
+
+def _has_facts(score: AnswerScore) -> bool:
+    details = score.details or {}
+    return bool(_list(details.get("facts_ranks"))) and "facts_places" in details
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _list(value: object) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _span(value: object) -> Span | None:
+    if not (isinstance(value, list) and len(value) == 2):
+        return None
+    start, end = map(_count, value)
+    return (start, end) if start is not None and end is not None and start < end else None

@@ -1,0 +1,163 @@
+"""Query of the list of answers: what the form's fields say, as the filter that the lake is searched by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
+from typing import TypeVar
+from urllib.parse import urlencode
+
+from lake import UNASSIGNED, AnswerFilter, AnswerRating, AnswerStatus
+
+WordT = TypeVar("WordT", bound=StrEnum)
+
+MOST_DAYS = 92
+"""Days of a period that one search reads."""
+PAGE_SIZE = 25
+_USUAL_DAYS = 7
+_DAY = timedelta(days=1)
+
+
+class BadQueryError(ValueError):
+    """A field of the form that cannot be used; the message says what it takes."""
+
+
+@dataclass(frozen=True)
+class AnswerQuery:
+    """The fields of the form. `since` and `until` are days (UTC), both included; `sort` is `time` or a metric."""
+
+    deployment: str
+    since: date
+    until: date
+    metric: str = ""
+    below: float | None = None
+    rating: AnswerRating | None = None
+    status: AnswerStatus | None = None
+    id: str = ""
+    words: str = ""
+    sort: str = "time"
+    order: str = "desc"
+    page: int = 1
+
+    @classmethod
+    def read(cls, given: Mapping[str, str], now: datetime) -> AnswerQuery:
+        """Read the fields of an address; one that is absent or empty has its usual value.
+
+        Without days it is the last week. With a limit of a metric, and no order, the lowest score comes first.
+
+        Raises BadQueryError.
+        """
+        fields = {name: value for name, value in given.items() if value.strip()}
+        until = _day(fields, "until", now.date())
+        since = _day(fields, "since", min(until, now.date()) - (_USUAL_DAYS - 1) * _DAY)
+        if since > until:
+            raise BadQueryError("The first day must not be after the last day")
+        if until - since >= MOST_DAYS * _DAY:
+            raise BadQueryError(
+                f"A period has at most {MOST_DAYS} days: choose a later first day or an earlier last day"
+            )
+        metric, below = fields.get("metric", ""), _number(fields, "below")
+        if below is not None and not metric:
+            raise BadQueryError("A score below a number needs a metric: choose one")
+        return cls(
+            deployment=fields.get("deployment", ""),
+            since=since,
+            until=until,
+            metric=metric,
+            below=below,
+            rating=_one_of(fields, "rating", AnswerRating),
+            status=_one_of(fields, "status", AnswerStatus),
+            id=fields.get("id", "").strip(),
+            words=fields.get("words", ""),
+            sort=fields.get("sort", metric if below is not None else "time"),
+            order=_order(fields, "asc" if below is not None else "desc"),
+            page=_page(fields),
+        )
+
+    def filter(self, page_size: int = PAGE_SIZE) -> AnswerFilter:
+        """Give what to search the lake by."""
+        return AnswerFilter(
+            deployment=None if self.deployment == UNASSIGNED else self.deployment,
+            since=datetime.combine(self.since, time(), UTC),
+            until=datetime.combine(self.until, time(), UTC) + _DAY,
+            metric=self.metric or None,
+            below=self.below,
+            rating=self.rating,
+            status=self.status,
+            id_part=self.id,
+            words=self.words,
+            sort=None if self.sort == "time" else self.sort,
+            ascending=self.order == "asc",
+            page=self.page,
+            page_size=page_size,
+        )
+
+    def with_page(self, page: int) -> AnswerQuery:
+        """Give the query of another page of the same list."""
+        return replace(self, page=page)
+
+    def address(self, path: str = "/answers") -> str:
+        """Give the path with this query; the same query always has the same."""
+        fields = {
+            "deployment": self.deployment,
+            "since": self.since.isoformat(),
+            "until": self.until.isoformat(),
+            "metric": self.metric,
+            "below": "" if self.below is None else f"{self.below:g}",
+            "rating": self.rating or "",
+            "status": self.status or "",
+            "id": self.id,
+            "words": self.words,
+            "sort": self.sort,
+            "order": self.order,
+            "page": "" if self.page == 1 else str(self.page),
+        }
+        return f"{path}?{urlencode({name: value for name, value in fields.items() if value}, errors='replace')}"
+
+
+def _day(fields: Mapping[str, str], name: str, usual: date) -> date:
+    if name not in fields:
+        return usual
+    try:
+        day = date.fromisoformat(fields[name].strip())
+    except ValueError:
+        raise BadQueryError("A day is written as 2026-11-20") from None
+    if not 1970 <= day.year < 9999:
+        raise BadQueryError("A day is one since 1970")
+    return day
+
+
+def _number(fields: Mapping[str, str], name: str) -> float | None:
+    if name not in fields:
+        return None
+    try:
+        number = float(fields[name].replace(",", "."))
+    except ValueError:
+        raise BadQueryError("The limit of a score is a number, such as 0.5") from None
+    if not math.isfinite(number):
+        raise BadQueryError("The limit of a score is a number, such as 0.5")
+    return number
+
+
+def _one_of(fields: Mapping[str, str], name: str, words: type[WordT]) -> WordT | None:
+    try:
+        return words(fields[name]) if name in fields else None
+    except ValueError:
+        raise BadQueryError(f"A {name} is one of {', '.join(words)}") from None
+
+
+def _order(fields: Mapping[str, str], usual: str) -> str:
+    order = fields.get("order", usual)
+    if order not in ("asc", "desc"):
+        raise BadQueryError("An order is asc or desc")
+    return order
+
+
+def _page(fields: Mapping[str, str]) -> int:
+    page = fields.get("page", "1")
+    if not (page.isdecimal() and page.isascii() and len(page) < 8 and int(page) >= 1):
+        raise BadQueryError("A page is a whole number from 1")
+    return int(page)

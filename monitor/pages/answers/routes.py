@@ -1,0 +1,179 @@
+"""Routes of the pages of answers: `/answers`, `/answer`, and the same as JSON and CSV."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import date, timedelta
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import RedirectResponse
+from starlette.exceptions import HTTPException
+
+from lake import AnswerPage, AuditAction, find_answers, locate_response
+from monitor.notify.link import response_page
+from monitor.pages.answers.addresses import AnswerPlace, Visible, address_of, day_of, deployment_of, no_answer
+from monitor.pages.answers.answer_view import AnswerView, as_json_text, read_view
+from monitor.pages.answers.csv_file import csv_of
+from monitor.pages.answers.query import MOST_DAYS, AnswerQuery, BadQueryError
+from monitor.pages.answers.reading import LakeReads
+from monitor.pages.answers.without_texts import page_without_texts
+from monitor.pages.rendering import Renderer
+from monitor.service import Monitor
+
+_MOST_IN_CSV = 10_000
+_NOT_FOUND, _UNPROCESSABLE, _SEE_OTHER = 404, 422, 303
+_BEGINNING = date(1970, 1, 1)
+
+
+def add_answer_pages(app: FastAPI, monitor: Monitor, renderer: Renderer) -> None:
+    """Serve the pages of answers; they read the lake, in threads of their own and few at a time."""
+    pages = _AnswerPages(monitor, renderer)
+    router = APIRouter()
+    # Functions that are no coroutines: FastAPI runs each in a thread, and the others are answered meanwhile.
+    router.add_api_route("/answers", pages.search)
+    router.add_api_route("/answers.json", pages.search_json)
+    router.add_api_route("/answers.csv", pages.search_csv)
+    router.add_api_route("/answer", pages.show)
+    router.add_api_route("/answer.json", pages.show_json)
+    app.include_router(router)
+
+
+class _AnswerPages:
+    def __init__(self, monitor: Monitor, renderer: Renderer) -> None:
+        self._monitor = monitor
+        self._renderer = renderer
+        self._reads = LakeReads()
+
+    def search(self, request: Request) -> Response:
+        seen, query, found, problem = self._seen(request), None, None, ""
+        try:
+            query = seen.query(request.query_params)
+            found = self._found(seen, query) if query.deployment else None
+        except BadQueryError as error:
+            problem = str(error)
+        return self._renderer.page(
+            request,
+            "answers.html",
+            _UNPROCESSABLE if problem else 200,
+            names=list(seen.states),
+            metrics=seen.metrics(query),
+            query=query,
+            found=found,
+            problem=problem,
+            chosen=_chosen_metric(query),
+            first=1 + (found.filter.page - 1) * found.filter.page_size if found else 0,
+            everything=AnswerQuery(query.deployment, query.since, query.until).address() if query else "",
+            most_in_csv=_MOST_IN_CSV,
+            may_read_texts=bool(query) and seen.may_read_texts(query.deployment if query else ""),
+            address_of=address_of,
+        )
+
+    def search_json(self, request: Request) -> Response:
+        query, found = self._searched(request)
+        return _json({"total": found.total, "page": query.page, "has_more": found.has_more, "rows": found.rows})
+
+    def search_csv(self, request: Request) -> Response:
+        _, found = self._searched(request, _MOST_IN_CSV)
+        headers = {"Content-Disposition": 'attachment; filename="answers.csv"'}
+        return Response(csv_of(found.rows), media_type="text/csv; charset=utf-8", headers=headers)
+
+    def show(self, request: Request) -> Response:
+        if "response_id" in request.query_params and "event_id" not in request.query_params:
+            return self._show_located(request)
+        place, view = self._read(request)
+        return self._renderer.page(
+            request, "answer.html", view=view, place=place, address_of=address_of, as_json_text=as_json_text
+        )
+
+    def show_json(self, request: Request) -> Response:
+        return _json(self._read(request)[1].details)
+
+    def _show_located(self, request: Request) -> Response:
+        seen, given = self._seen(request), request.query_params
+        response_id, name = given["response_id"], given.get("deployment", "")
+        since = day_of(given["since"], "since") if given.get("since") else None
+        first = since or seen.now.date() - timedelta(days=MOST_DAYS)
+        known = [deployment_of(one) for one in seen.states if name in ("", one)]
+        found = self._reads.run(lambda: locate_response(self._monitor.lake, response_id, known, first))
+        if len(found) == 1:
+            return RedirectResponse(address_of(found[0]), _SEE_OTHER)
+        return self._renderer.page(
+            request,
+            "located.html",
+            200 if found else _NOT_FOUND,
+            response_id=response_id,
+            found=found,
+            first=first,
+            further=response_page(name, response_id, _BEGINNING) if first > _BEGINNING else "",
+            address_of=address_of,
+        )
+
+    def _read(self, request: Request) -> tuple[AnswerPlace, AnswerView]:
+        seen = self._seen(request)
+        place = AnswerPlace.read(request.query_params, seen)
+        may_read, callees = seen.may_read_texts(place.name), seen.callees
+        view = self._reads.run(
+            lambda: read_view(
+                self._monitor.lake,
+                deployment_of(place.name),
+                place.date,
+                place.event_id,
+                callees,
+                with_texts=may_read,
+            )
+        )
+        if view is None:
+            raise no_answer()
+        if may_read:
+            self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, place.name, place.event_id)
+        return place, view
+
+    def _searched(self, request: Request, page_size: int | None = None) -> tuple[AnswerQuery, AnswerPage]:
+        seen = self._seen(request)
+        try:
+            query = seen.query(request.query_params)
+            if not query.deployment:
+                raise BadQueryError("A search needs a deployment")
+        except BadQueryError as error:
+            raise HTTPException(_UNPROCESSABLE, str(error)) from None
+        return query, self._found(seen, query, page_size)
+
+    def _found(self, seen: Visible, query: AnswerQuery, page_size: int | None = None) -> AnswerPage:
+        wanted = query.filter() if page_size is None else query.with_page(1).filter(page_size)
+        found = self._reads.run(lambda: find_answers(self._monitor.lake, wanted))
+        if not seen.may_read_texts(query.deployment):
+            return page_without_texts(found)
+        detail = f"list of {len(found.rows)} answers from {query.since} to {query.until}"
+        self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, query.deployment, detail=detail)
+        return found
+
+    def _seen(self, request: Request) -> Visible:
+        return Visible.to(request, self._monitor.snapshot)
+
+
+def _chosen_metric(query: AnswerQuery | None) -> str:
+    """The one metric whose value the list shows."""
+    if query is None:
+        return ""
+    return query.metric or ("" if query.sort == "time" else query.sort)
+
+
+def _json(body: object) -> Response:
+    try:
+        # Details may hold what the faster encoders refuse: large numbers, half characters.
+        text = json.dumps(_finite(msgspec.to_builtins(body, enc_hook=str)))
+    except RecursionError:
+        raise HTTPException(_UNPROCESSABLE, "Details of this answer are nested too deeply to be given") from None
+    return Response(text, media_type="application/json")
+
+
+def _finite(value: Any) -> Any:
+    """Give null for NaN and the infinities, which JSON does not have."""
+    if isinstance(value, dict):
+        return {name: _finite(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,34 @@
+"""Answers for a reader who may see scores and ids of a deployment, and none of its texts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lake import AnswerDetails, AnswerPage
+
+_SHOWN = frozenset((
+    "event_id", "response_id", "response_ids", "deployment", "date", "requested_at", "duration_ms", "kind", "status",
+    "origin", "trace_id", "span_id", "parent_span_id", "is_entry", "model", "stream", "prompt_tokens",
+    "completion_tokens", "total_tokens", "deployment_price", "price", "contexts_origin", "finish_reason",
+    "message_count", "ingested_at",
+))  # fmt: skip
+"""Columns of `parsed_logs` that hold no text and do not say who asked."""
+
+
+def page_without_texts(page: AnswerPage) -> AnswerPage:
+    """Give the page without questions, answers, errors and conversations."""
+    rows = (replace(row, question=None, answer=None, error=None, chat_id=None) for row in page.rows)
+    return replace(page, rows=tuple(rows))
+
+
+def answer_without_texts(answer: AnswerDetails) -> AnswerDetails:
+    """Give the answer with its scores, signals and calls; details and comments quote texts and are left out."""
+    return replace(
+        answer,
+        row={name: value if name in _SHOWN else None for name, value in answer.row.items()},
+        contexts=(),
+        before=(),
+        scores=tuple(replace(score, details=None) for score in answer.scores),
+        signals=tuple(replace(signal, comment=None, details=None, user_id=None) for signal in answer.signals),
+        calls=tuple(replace(call, error=None) for call in answer.calls),
+    )

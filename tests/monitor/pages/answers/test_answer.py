@@ -1,0 +1,163 @@
+"""The page of one answer: what it shows, where it is looked up, and what it says where something is missing."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from lake import GROUND_TRUTH, Lake
+from monitor import Monitor, create_app
+from tests.monitor.conftest import NOW, ScoreColumns
+
+TODAY = NOW.date()
+
+
+def text_of(page: str) -> str:
+    """The page's words, without tags."""
+    apart = re.sub(r"</?(?:p|li|br|d[tdl]|div|h\d|blockquote|t[dhr]|summary|title)\b[^>]*>", " ", page)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", "", apart)).split())
+
+
+def test_all_that_is_known_of_an_answer_is_shown(one_answer: str, client: TestClient) -> None:
+    """Conversation, question, answer, contexts with document and page, scores, signals, calls, and what was logged."""
+    response = client.get(one_answer)
+    assert response.status_code == 200
+    page, words = response.text, text_of(response.text)
+    for expected in (
+        "How can I help?", "How long is the leave?", "The allowance is 30 days.", "Handbook.pdf, page 4",
+        "files/other.pdf", "faithfulness_claims", "strict", "no answer", "Gold? Really?", "disliked", "1.2 s", "0.25",
+        "gpt-4o", '{"id": "r1"}',
+    ):  # fmt: skip
+        assert expected in words, expected
+    assert words.index("Hello") < words.index("How can I help?") < words.index("Handbook.pdf")
+    assert 'class="depth-0"' in page
+    assert 'class="depth-1"' in page
+    assert page.index("context-1") < page.index("context-2")
+
+
+def test_words_without_support_and_facts_are_marked(one_answer: str, client: TestClient) -> None:
+    """The marks stand in the answer and in the context; a missed fact is named with its words."""
+    page = client.get(one_answer).text
+    assert '<mark class="absent" title="stands in no context">is paid in gold</mark>' in page
+    assert '<mark class="fact" title="fact 1">allowance is 30 days</mark>' in page
+    words = text_of(page)
+    assert "1 of 2 found" in words
+    assert "! missed: Carry over is 5 days" in words
+    assert "✓ found in context 1: allowance is 30 days" in words
+
+
+def test_claims_have_their_verdict_and_the_chunks_that_are_quoted(one_answer: str, client: TestClient) -> None:
+    """A claim's chunk is quoted with a link to its context, and the judge's reason stands beside the verdict."""
+    words = text_of(client.get(one_answer).text)
+    assert "supported: The leave is 30 days. Context 1: The allowance is 30 days a year." in words
+    assert "not in the contexts: It is paid in gold. no chunk says so" in words
+
+
+def test_a_case_that_changed_since_is_not_quoted(rows: ScoreColumns, monitor: Monitor, lake: Lake) -> None:
+    """Places stay, as they are of the answer's own contexts; the case's words now may be other ones."""
+    rows.logs("rag", {"event_id": "e1", "contexts": [{"text": "a chunk"}], "contexts_origin": "retrieval_response"})
+    details = {"facts_ranks": [0], "facts_places": [[2, 7]], "case_id": "case-1"}
+    rows.scores("rag", {"event_id": "e1", "score_id": "s", "metric": "facts_recall", "details": json.dumps(details)})
+    case = {
+        "case_id": "case-1",
+        "deployment": "rag",
+        "facts": ["something else"],
+        "updated_at": NOW + timedelta(days=1),
+    }
+    lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows([case]))
+    monitor.refresh()
+    page = TestClient(create_app(monitor)).get(f"/answer?deployment=rag&date={TODAY}&event_id=e1")
+    assert "something else" not in page.text
+    assert "the case has changed or is gone" in page.text
+    assert '<mark class="fact" title="fact 1">chunk</mark>' in page.text
+
+
+def test_the_same_is_given_as_json(one_answer: str, client: TestClient) -> None:
+    """All columns, contexts, scores with details, signals and calls, for scripts."""
+    body = client.get(one_answer.replace("/answer?", "/answer.json?")).json()
+    assert body["row"]["question"] == "How long is the leave?"
+    assert [context["rank"] for context in body["contexts"]] == [1, 2]
+    assert {score["metric"] for score in body["scores"]} >= {"facts_recall", "toxicity"}
+    assert body["signals"][0]["comment"] == "Gold? Really?"
+    assert [call["deployment"] for call in body["calls"]] == ["rag", "gpt-4o"]
+
+
+def test_an_answer_without_anything_says_what_to_do(rows: ScoreColumns, monitor: Monitor) -> None:
+    """No question, answer, contexts, scores, signals or trace: each place says so in words."""
+    rows.logs("rag", {"event_id": "bare", "answer": None, "status": 500})
+    monitor.refresh()
+    page = TestClient(create_app(monitor)).get(f"/answer?deployment=rag&date={TODAY}&event_id=bare")
+    assert page.status_code == 200
+    words = text_of(page.text)
+    for expected in ("None was logged.", "The log names none.", "--backfill", "Nobody rated it.", "no trace", "failed"):
+        assert expected in words
+
+
+def test_a_response_id_leads_to_its_answer(one_answer: str, client: TestClient) -> None:
+    """One answer of the deployment: its page; several deployments: a list; any id of the chunks counts."""
+    found = client.get("/answer?response_id=r1b&deployment=rag")
+    assert (found.status_code, found.headers["location"]) == (303, one_answer)
+    several = client.get("/answer?response_id=r1")
+    assert several.status_code == 200
+    assert html.escape(one_answer) in several.text
+    assert "a call of another application" in several.text
+
+
+def test_an_id_that_is_not_there_says_where_else_to_look(one_answer: str, client: TestClient) -> None:
+    """404, and a link to a search in all days; a day before which nothing is looked for is kept to."""
+    page = client.get("/answer?response_id=absent&deployment=rag")
+    assert page.status_code == 404
+    assert "since=1970-01-01" in page.text
+    assert client.get("/answer?response_id=r1&deployment=rag&since=2026-11-21").status_code == 404
+    last = client.get("/answer?response_id=absent&since=1970-01-01")
+    assert "since=1970-01-01" not in last.text
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("deployment=rag&date=2026-11-20", 422),
+        ("deployment=rag&date=yesterday&event_id=e1", 422),
+        ("deployment=rag&date=2026-11-20&event_id=absent", 404),
+        ("deployment=rag&date=2026-11-19&event_id=e1", 404),
+        ("deployment=absent&date=2026-11-20&event_id=e1", 404),
+        ("deployment=../rag&date=2026-11-20&event_id=e1", 404),
+        ("response_id=r1&deployment=absent", 404),
+        ("response_id=r1&since=x", 422),
+        ("", 422),
+    ],
+)
+def test_an_address_of_nothing_is_answered_in_words(
+    one_answer: str, client: TestClient, query: str, status: int
+) -> None:
+    """A page for people, and no row of anything else; the same status as JSON."""
+    page = client.get(f"/answer?{query}")
+    assert (page.status_code, "<main" in page.text, "How long" in page.text) == (status, True, False)
+
+
+DETAILS: list[Any] = [
+    {"unsupported": 1, "facts_ranks": {"a": 1}, "facts": "x", "judges": []},
+    {"unsupported": [[1], [2, 1], ["a", "b"], [True, 5], [-4, 2], [10**30, 10**31], [0, 10**9]]},
+    {"facts_ranks": [0, "x", 99, None, True], "facts_places": [[0, 10**9]], "case_id": 5},
+    {"facts": [1, {"fact": 2}, {"fact": "a claim", "contexts": [99, "x", -1], "verdict": []}], "judges": {"j": 1}},
+    {"facts": [{"fact": "half \ud800 a character"}], "number": float("nan"), "low": float("-inf"), "x\ud800": 1},
+    {"reference_facts": [{"fact": "one", "stated": "?", "contexts": "x"}], "judges": {"j": {"facts": [{"fact": "z"}]}}},
+]
+
+
+@pytest.mark.parametrize("details", [*DETAILS, [], "x", 1])
+def test_details_of_any_form_do_not_break_the_page(rows: ScoreColumns, monitor: Monitor, details: Any) -> None:
+    """What another writer or version wrote counts as absent, or is shown as it is."""
+    rows.logs("rag", {"event_id": "e1", "answer": "Some words", "contexts": [{"text": "chunk"}]})
+    rows.scores("rag", {"event_id": "e1", "score_id": "s", "details": json.dumps(details), "value": 0.5})
+    monitor.refresh()
+    client = TestClient(create_app(monitor))
+    assert client.get(f"/answer?deployment=rag&date={TODAY}&event_id=e1").status_code == 200
+    body = client.get(f"/answer.json?deployment=rag&date={TODAY}&event_id=e1").text
+    json.loads(body, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))

@@ -1,0 +1,180 @@
+"""The list of answers: what its form finds, its pages, its CSV and JSON, and its limits."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import re
+import threading
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from lake import USER_SIGNALS
+from monitor import Monitor, create_app
+from monitor.pages.answers import routes
+from tests.monitor.conftest import NOW, ScoreColumns
+
+DAYS = "since=2026-11-19&until=2026-11-20"
+
+
+def found_in(page: str) -> list[str]:
+    """The response ids of a page, in its order."""
+    return re.findall(r'<span class="quiet ids">([^<]*)</span>', page)
+
+
+@pytest.mark.usefixtures("many_answers")
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("metric=faithfulness_kprecision&below=0.03", [0, 1, 2]),
+        ("metric=faithfulness_kprecision&below=0,03&order=desc", [2, 1, 0]),
+        ("status=failed&sort=time&order=asc", [59, 49, 39, 29, 19, 9]),
+        ("id=swer-07", [7]),
+        ("id=e07", [7]),
+        ("words=question+42", [42]),
+        ("words=" + "x" * 5000, []),
+        ("rating=disliked", [3]),
+        ("words=question+1&metric=faithfulness_kprecision&below=0.12&order=desc", [11, 10, 1]),
+    ],
+)
+def test_the_form_finds(client: TestClient, rows: ScoreColumns, query: str, expected: list[int]) -> None:
+    """Each field by itself and together, in the order that is asked for."""
+    rows.signals("rag", "like", "regenerate")
+    rated = {"signal_id": "d", "response_id": "answer-03", "signal": "dislike", "origin": "explicit"}
+    rated |= {"deployment": "rag", "date": NOW.date(), "signaled_at": NOW}
+    rows.lake.table(USER_SIGNALS, "rag").append(USER_SIGNALS.rows([rated]))
+    page = client.get(f"/answers?deployment=rag&{DAYS}&{query}")
+    assert page.status_code == 200
+    assert found_in(page.text) == [f"answer-{number:02}" for number in expected]
+    body = client.get(f"/answers.json?deployment=rag&{DAYS}&{query}").json()
+    assert [row["response_id"] for row in body["rows"]] == found_in(page.text)
+    assert body["total"] == len(expected)
+
+
+@pytest.mark.usefixtures("many_answers")
+def test_pages_follow_each_other_and_keep_what_was_asked(client: TestClient) -> None:
+    """60 answers are three pages: each link leads on, and every answer is on one of them."""
+    seen, address = [], f"/answers?deployment=rag&{DAYS}&sort=faithfulness_kprecision&order=asc"
+    for _ in range(5):
+        page = client.get(address).text
+        seen += found_in(page)
+        following = re.search(r'rel="next" href="([^"]*)"', page)
+        if following is None:
+            break
+        address = html.unescape(following[1])
+    assert seen == [f"answer-{number:02}" for number in range(60)]
+    assert "60 answers, 2026-11-19 to 2026-11-20 (UTC)" in page
+    assert "51 to 60 are shown" in page
+    assert 'rel="prev"' in page
+    assert client.get(f"/answers?deployment=rag&{DAYS}&page=99").status_code == 200
+
+
+@pytest.mark.usefixtures("many_answers")
+def test_an_empty_list_says_what_to_do(client: TestClient, monitor: Monitor) -> None:
+    """Before a deployment is chosen, where nothing matches, and where no row has arrived."""
+    assert "Choose a deployment" in client.get("/answers").text
+    nothing = client.get(f"/answers?deployment=rag&{DAYS}&words=absent").text
+    assert "No answer matches" in nothing
+    assert "all answers of this period" in nothing
+    assert "No answer matches" in client.get("/answers?deployment=empty").text
+
+
+def test_a_lake_without_rows_says_what_to_do(client: TestClient) -> None:
+    """The form is there, and what fills it."""
+    assert "Nothing has arrived yet" in client.get("/answers").text
+
+
+@pytest.mark.usefixtures("many_answers")
+@pytest.mark.parametrize(
+    "query",
+    [
+        "since=yesterday", "since=2026-11-20&until=2026-11-19", "since=2020-01-01&until=2026-01-01", "below=x&metric=m",
+        "below=nan&metric=m", "below=0.5", "rating=good", "status=1", "order=up", "page=0", "page=-1", "page=x",
+        "page=99999999999999999999", "page=²", "since=0001-01-01&until=0001-01-02", "until=9999-12-31", "deployment=..",
+    ],
+)  # fmt: skip
+def test_a_field_that_cannot_be_used_is_named(client: TestClient, query: str) -> None:
+    """422 with a sentence, and the form stays; never an error page of the program."""
+    page = client.get(f"/answers?deployment=rag&{query}")
+    assert page.status_code == 422
+    assert "<form" in page.text
+    assert 'class="notice trouble"' in page.text
+    assert client.get(f"/answers.json?deployment=rag&{query}").status_code == 422
+
+
+def test_a_cell_that_begins_like_a_formula_is_quoted(client: TestClient, rows: ScoreColumns, monitor: Monitor) -> None:
+    """A spreadsheet that opens the CSV runs nothing of what people wrote; numbers stay numbers."""
+    texts = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "two\nlines", '"quoted", and', "plain"]
+    rows.logs(
+        "rag",
+        *(
+            {"event_id": f"{number}=e", "response_id": text, "question": text, "answer": text, "model": text}
+            | {"error": text, "chat_id": text}
+            for number, text in enumerate(texts)
+        ),
+    )
+    rows.scores("rag", {"event_id": "0=e", "score_id": "s", "value": -0.5, "metric": "=cmd|' /C calc'!A0"})
+    monitor.refresh()
+    response = client.get("/answers.csv?deployment=rag")
+    assert response.headers["content-type"] == "text/csv; charset=utf-8"
+    assert response.headers["content-disposition"] == 'attachment; filename="answers.csv"'
+    lines = list(csv.reader(io.StringIO(response.text, newline="")))
+    assert len(lines) == 1 + len(texts)
+    cells = [cell for line in lines for cell in line]
+    assert {"'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\t=1", "'\r=1", "two\nlines", '"quoted", and', "plain"} <= set(cells)
+    assert "'=cmd|' /C calc'!A0" in lines[0]
+    risky = [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
+    assert risky == ["-0.5"]
+
+
+@pytest.mark.usefixtures("many_answers")
+def test_a_search_that_is_one_too_many_is_refused_and_metrics_are_not(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While three searches run a fourth gets 503 with a time to try again; `/metrics` answers meanwhile."""
+    running, go_on = threading.Semaphore(0), threading.Event()
+
+    def slow(*_: Any) -> Any:
+        running.release()
+        assert go_on.wait(30)
+        raise OSError("the lake is away: a secret text")
+
+    monitor.refresh()
+    monkeypatch.setattr(routes, "find_answers", slow)
+    with TestClient(create_app(monitor)) as client:
+        statuses: list[int] = []
+        ask = lambda: statuses.append(client.get("/answers?deployment=rag").status_code)  # noqa: E731
+        threads = [threading.Thread(target=ask) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for _ in threads:
+            assert running.acquire(timeout=30)
+        refused = client.get("/answers?deployment=rag")
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+        assert client.get("/metrics").status_code == 200
+        go_on.set()
+        for thread in threads:
+            thread.join(30)
+        assert statuses == [503] * 3
+        failed = client.get("/answers?deployment=rag")
+        assert failed.status_code == 503
+        assert "secret" not in failed.text
+
+
+@pytest.mark.usefixtures("many_answers")
+def test_pages_that_are_read_do_not_reload(client: TestClient, one_answer: str) -> None:
+    """The overview renews itself, the pages of answers do not; their forms may go to this server alone."""
+    assert 'http-equiv="refresh"' in client.get("/").text
+    for path, target in (
+        ("/answers?deployment=rag", "'self'"),
+        (one_answer, "'none'"),
+        ("/answer?response_id=no", "'none'"),
+    ):
+        page = client.get(path)
+        assert 'http-equiv="refresh"' not in page.text
+        assert "renews itself" not in page.text
+        assert f"form-action {target}" in page.headers["content-security-policy"]
+    assert NOW.date().isoformat() in client.get("/answers?deployment=rag").text

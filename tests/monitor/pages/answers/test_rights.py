@@ -1,0 +1,97 @@
+"""Pages of answers for readers with and without the right to read texts, and the audit log of their reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from fastapi.testclient import TestClient
+
+from lake import AUDIT, Lake
+from monitor import Monitor, MonitorSettings, create_app
+from tests.monitor.conftest import ScoreColumns
+
+GROUPS = {
+    "readers": {"deployments": ["rag"], "rights": ["texts"]},
+    "watchers": {"deployments": ["rag", "gpt-*"]},
+    "others": {"deployments": ["other-*"], "rights": ["texts"]},
+}
+ACCESS = {"proxy": {"addresses": ["10.0.0.7"], "groups": GROUPS}}
+TEXTS = (
+    "How long", "allowance", "gold", "How can I help", "Handbook", "handbook.pdf", "Ask your manager", "Carry over",
+    "Gold? Really?", "no chunk says so", "u-77",
+)  # fmt: skip
+LISTS = ("/answers?deployment=rag", "/answers.json?deployment=rag", "/answers.csv?deployment=rag")
+
+
+@pytest.fixture
+def client(monitor: Monitor, one_answer: str) -> Iterator[TestClient]:
+    monitor.refresh()
+    app = create_app(monitor, MonitorSettings.model_validate({"access": ACCESS}))
+    with TestClient(app, client=("10.0.0.7", 5000), follow_redirects=False) as client:
+        yield client
+
+
+def of(*groups: str) -> dict[str, str]:
+    return {"X-Forwarded-User": "ann", "X-Forwarded-Groups": ",".join(groups)}
+
+
+def test_without_the_right_one_sees_scores_and_ids(client: TestClient, one_answer: str) -> None:
+    """No question, answer, context, claim, comment or raw log, on no page and in no file; scores and calls stay."""
+    for path in (*LISTS, one_answer, one_answer.replace("/answer?", "/answer.json?")):
+        answer = client.get(path, headers=of("watchers"))
+        assert answer.status_code == 200
+        assert [text for text in TEXTS if text in answer.text] == []
+    page = client.get(one_answer, headers=of("watchers")).text
+    assert "Texts are not shown" in page
+    for kept in ("faithfulness_kprecision", "0.70", "disliked", "gpt-4o", "r1", "depth-1"):
+        assert kept in page
+    assert "shown to who may read the texts" in client.get(LISTS[0], headers=of("watchers")).text
+
+
+def test_without_the_right_words_cannot_be_searched(client: TestClient) -> None:
+    """Whether an answer has a word is a part of its text."""
+    for path in LISTS:
+        refused = client.get(f"{path}&words=gold", headers=of("watchers"))
+        assert refused.status_code == 422
+        assert "r1" not in refused.text
+        assert client.get(f"{path}&words=gold", headers=of("readers")).status_code == 200
+
+
+def test_a_deployment_that_one_may_not_see_does_not_exist(client: TestClient, one_answer: str) -> None:
+    """Its answers, their ids and its name are nowhere: the answer is that of a name that nobody has."""
+    for path in (*LISTS, one_answer, "/answer?response_id=r1&deployment=rag", "/answer?response_id=r1"):
+        other = client.get(path.replace("deployment=rag", "deployment=nobody"), headers=of("others"))
+        hidden = client.get(path, headers=of("others"))
+        assert hidden.status_code == other.status_code
+        assert hidden.status_code in (404, 422)
+        assert hidden.text.replace("rag", "nobody") == other.text.replace("rag", "nobody")
+        assert client.get(path, headers={}).status_code == 401
+
+
+def test_calls_of_deployments_that_one_may_not_see_are_not_listed(client: TestClient, one_answer: str) -> None:
+    """The model behind an answer is shown to who may see the model."""
+    assert "depth-1" not in client.get(one_answer, headers=of("readers")).text
+    assert "depth-1" in client.get(one_answer, headers=of("readers", "watchers")).text
+
+
+def test_reads_of_texts_are_noted(client: TestClient, one_answer: str, monitor: Monitor, lake: Lake) -> None:
+    """Who read which answer or list; nothing of the words that were searched, and nothing where no text was shown."""
+    client.get(one_answer, headers=of("watchers"))
+    client.get(one_answer, headers=of("readers"))
+    client.get("/answers.csv?deployment=rag&words=secret", headers=of("readers"))
+    client.get("/answer?deployment=rag&date=2026-11-20&event_id=absent", headers=of("readers"))
+    monitor.audit.write()
+    noted = lake.table(AUDIT).read().to_pylist()
+    assert [(row["who"], row["action"], row["deployment"], row["event_id"], row["detail"]) for row in noted] == [
+        ("ann", "read_texts", "rag", "e1", None),
+        ("ann", "read_texts", "rag", None, "list of 0 answers from 2026-11-14 to 2026-11-20"),
+    ]
+
+
+def test_ids_are_looked_up_where_one_may_look(client: TestClient, one_answer: str, rows: ScoreColumns) -> None:
+    """Of two deployments with the id only that is found which the reader may see."""
+    found = client.get("/answer?response_id=r1", headers=of("readers"))
+    assert (found.status_code, found.headers["location"]) == (303, one_answer)
+    both = client.get("/answer?response_id=r1", headers=of("watchers"))
+    assert (both.status_code, both.text.count("<li>")) == (200, 2)
