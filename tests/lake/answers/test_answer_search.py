@@ -212,6 +212,21 @@ def test_a_row_says_what_a_list_needs(lake: Lake) -> None:
     assert (row.model, row.chat_id, row.duration_ms, row.price, row.requested_at) == ("gpt", "c", 5, 0.5, START)
 
 
+def test_answers_of_one_moment_have_an_order(lake: Lake) -> None:
+    """By their ids, so that no page repeats or leaves out one; the reverse order is just that."""
+    write(lake, [log_row(f"e{number}") for number in (2, 0, 3, 1)])
+    assert found(lake, ascending=True) == ["e0", "e1", "e2", "e3"]
+    assert found(lake) == found(lake, sort="f") == ["e3", "e2", "e1", "e0"]
+
+
+def test_a_rating_counts_whenever_it_came(lake: Lake) -> None:
+    """Weeks later, and where clocks differ on the day before."""
+    write(lake, [log_row("e"), log_row("f")], [], [rating_row("r-e", "like", START - HOUR)])
+    write(lake, [], [], [rating_row("r-f", "dislike", START + 1000 * HOUR)])
+    assert found(lake, rating=AnswerRating.LIKED) == ["e"]
+    assert found(lake, rating=AnswerRating.DISLIKED) == ["f"]
+
+
 def test_missing_tables_are_empty_ones(lake: Lake) -> None:
     """Before anything was logged, scored or rated."""
     assert found(lake) == []
