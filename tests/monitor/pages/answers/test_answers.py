@@ -154,6 +154,7 @@ def test_a_search_that_is_one_too_many_is_refused_and_metrics_are_not(
             assert running.acquire(timeout=30)
         refused = client.get("/answers?deployment=rag")
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+        assert "searches are running" in refused.text
         assert client.get("/metrics").status_code == 200
         go_on.set()
         for thread in threads:
