@@ -65,8 +65,8 @@ def _cells(address: AnswerAddress) -> tuple[str, ...]:
 
 
 def _as_json(details: AnswerDetails) -> str:
-    text = json.dumps(_finite(msgspec.to_builtins(details, enc_hook=str)), indent=2)
-    return text.replace("\x7f", "\\u007f")  # JSON leaves this one control character as it is.
+    # In ASCII: no character of a text reaches the terminal as it is.
+    return json.dumps(_finite(msgspec.to_builtins(details, enc_hook=str)), indent=2, ensure_ascii=True)
 
 
 def _finite(value: Any) -> Any:
