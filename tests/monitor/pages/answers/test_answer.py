@@ -12,6 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from lake import GROUND_TRUTH, Lake
+from lake.answers import answer_details
 from monitor import Monitor, create_app
 from tests.monitor.conftest import NOW, ScoreColumns
 
@@ -39,6 +40,17 @@ def test_all_that_is_known_of_an_answer_is_shown(one_answer: str, client: TestCl
     assert 'class="depth-0"' in page
     assert 'class="depth-1"' in page
     assert page.index("context-1") < page.index("context-2")
+
+
+def test_calls_that_are_left_out_are_counted(
+    one_answer: str, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent may make thousands: the page says how many it does not list."""
+    assert "more calls" not in client.get(one_answer).text
+    monkeypatch.setattr(answer_details, "MOST_CALLS", 1)
+    page = client.get(one_answer).text
+    assert "1 more calls are not shown" in page
+    assert 'class="depth-1"' not in page
 
 
 def test_words_without_support_and_facts_are_marked(one_answer: str, client: TestClient) -> None:
