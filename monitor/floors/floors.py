@@ -17,7 +17,7 @@ from monitor.floors.no_data import LEAST_HISTORY, NoDataDetector, RequestTimes
 from monitor.floors.results import FloorChange, FloorReading
 from monitor.floors.settings import FloorSettings
 from monitor.floors.shares import ShareFloor
-from monitor.stats.requests import failed, production
+from monitor.stats.requests import failed, failure_reasons, production
 from monitor.stats.sums import floats
 
 _ANSWER_COLUMNS = ("requested_at", "status", "error", "is_entry", "finish_reason", "origin")
@@ -71,9 +71,7 @@ class Floors:
         counts.request_times.add(rows["requested_at"], now)
         recent = pc.greater_equal(rows["requested_at"], pa.scalar(now - KEPT, rows["requested_at"].type))
         rows, bad = rows.filter(recent), bad[np.asarray(recent)]
-        status = rows["status"].cast(pa.string())
-        why = pc.if_else(pc.fill_null(pc.greater_equal(rows["status"], 400), False), status, "no whole answer")
-        counts.minutes[Floor.ERRORS].add(rows["requested_at"], bad, why, now)
+        counts.minutes[Floor.ERRORS].add(rows["requested_at"], bad, failure_reasons(rows), now)
 
     def add_answers(self, deployment: str, rows: pa.Table, now: datetime) -> None:
         """Count rows of `parsed_logs` (columns ANSWER_COLUMNS) that are whole answers to a person."""

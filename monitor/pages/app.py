@@ -19,10 +19,11 @@ from monitor.notify.alert_text import summary
 from monitor.pages.access_control import AccessControl, refusal_of
 from monitor.pages.answers import add_answer_pages
 from monitor.pages.error_pages import add_error_pages
-from monitor.pages.overview import card_of, overview_of
+from monitor.pages.fleet import add_overview
+from monitor.pages.overview import card_of
 from monitor.pages.rendering import POLICY, Renderer, reader_of
 from monitor.pages.sign_in import add_sign_in
-from monitor.pages.visibility import health_for, snapshot_for
+from monitor.pages.visibility import snapshot_for
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
 
@@ -50,6 +51,7 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> Fas
     app.add_middleware(AccessControl, authentication=authentication, refuse=refusal_of(authentication, renderer))
     _add_headers(app)
     _add_routes_for_machines(app, monitor, settings)
+    add_overview(app, monitor, renderer)
     _add_pages(app, monitor, renderer)
     add_answer_pages(app, monitor, renderer)
     if isinstance(authentication, ByToken):
@@ -89,20 +91,6 @@ def _add_routes_for_machines(app: FastAPI, monitor: Monitor, settings: MonitorSe
 
 
 def _add_pages(app: FastAPI, monitor: Monitor, renderer: Renderer) -> None:
-    @app.get("/")
-    def overview(request: Request) -> Response:
-        reader = reader_of(request)
-        snapshot = snapshot_for(reader, monitor.snapshot)
-        return renderer.page(
-            request,
-            "overview.html",
-            page=overview_of(snapshot) if snapshot else None,
-            collector_stats=snapshot.collector_stats if snapshot else None,
-            silences=snapshot.silences if snapshot else (),
-            health=health_for(reader, monitor.health()),
-            summary=summary,
-        )
-
     @app.get("/deployment")
     def deployment(request: Request, name: str) -> Response:
         snapshot = snapshot_for(reader_of(request), monitor.snapshot)

@@ -1,4 +1,4 @@
-"""Contents of the overview page and of a deployment's page, made from a snapshot."""
+"""Contents of a deployment's page, and what got worse in all deployments, made from a snapshot."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from monitor.regression import UNDECIDED, Judgement, JudgeReading, Reading, Scal
 from monitor.snapshot import DeploymentState, Snapshot
 from monitor.stats.scores import MetricStats
 from monitor.stats.timeline import Timeline
-
-_MOST_CARDS = 100
 
 
 @dataclass(frozen=True)
@@ -139,13 +137,9 @@ class ActiveRegression:
 
 
 @dataclass(frozen=True)
-class Overview:
-    """The page: regressed deployments first, then by traffic."""
+class News:
+    """What got worse, and how many metrics are watched; deployments with the most requests first."""
 
-    taken_at: datetime
-    axis: TimeAxis | None
-    cards: tuple[Card, ...]
-    left_out: int
     regressions: tuple[ActiveRegression, ...]
     passed: tuple[tuple[AlertChange, FloorReading | None], ...]
     """Limits that are passed, and how they stand now."""
@@ -154,21 +148,16 @@ class Overview:
     stopped: int
 
 
-def overview_of(snapshot: Snapshot) -> Overview:
-    """Work out the page."""
-    axis = axis_of(_timelines(snapshot.deployments))
-    ordered = sorted(snapshot.deployments.items(), key=lambda item: _urgency(*item))
-    readings = [(name, metric, reading) for name, state in ordered for metric, reading in state.readings.items()]
-    return Overview(
-        taken_at=snapshot.taken_at,
-        axis=axis,
-        cards=tuple(_card(name, state, axis) for name, state in ordered[:_MOST_CARDS]),
-        left_out=max(0, len(ordered) - _MOST_CARDS),
+def news_of(snapshot: Snapshot) -> News:
+    """Give what got worse in the deployments of a snapshot."""
+    ordered = sorted(snapshot.deployments.items(), key=lambda item: (-item[1].requests.total, item[0]))
+    readings = [reading for _, state in ordered for reading in state.readings.values()]
+    return News(
         regressions=tuple(one for name, state in ordered for one in _regressions(name, state)),
         passed=tuple((c, _floor_of(c, state)) for _, state in ordered for c in state.passed),
-        watching=sum(reading.status is Status.WATCHING for _, _, reading in readings),
-        learning=sum(reading.status is Status.LEARNING for _, _, reading in readings),
-        stopped=sum(len(state.stopped) for state in snapshot.deployments.values()),
+        watching=sum(reading.status is Status.WATCHING for reading in readings),
+        learning=sum(reading.status is Status.LEARNING for reading in readings),
+        stopped=sum(len(state.stopped) for _, state in ordered),
     )
 
 
@@ -193,11 +182,6 @@ def _timelines(deployments: Mapping[str, DeploymentState]) -> Iterator[Timeline]
         yield state.requests.answers_over_time
         for scores in state.watched.values():
             yield scores.values_over_time
-
-
-def _urgency(name: str, state: DeploymentState) -> tuple[bool, bool, int, str]:
-    is_calm = not (any(_regressions(name, state)) or state.passed)
-    return is_calm, not state.scores.metrics, -state.requests.total, name
 
 
 def _card(name: str, state: DeploymentState, axis: TimeAxis | None) -> Card:

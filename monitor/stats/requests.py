@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -9,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lake import IS_PRODUCTION, NO_ERROR, Origin
+from lake import IS_PRODUCTION, NO_ERROR, Origin, Signal
+from monitor.stats.hourly import HourlySums
 from monitor.stats.sums import PER_UNIT, add_counts, exact_sum, floats, value_counts
 from monitor.stats.timeline import Timeline
 
@@ -25,6 +27,12 @@ LOG_COLUMNS = (
     "origin",
 )
 
+NO_WHOLE_ANSWER = "no whole answer"
+"""Reason of a failed request that has no status of 400 or more."""
+_OTHER_STATUS = "other status"
+_LAST_STATUS = 599
+"""Any number may stand in a log line: statuses beyond those of HTTP are one reason."""
+
 
 @dataclass(frozen=True)
 class RequestStats:
@@ -32,6 +40,9 @@ class RequestStats:
 
     `responses` counts every request by HTTP status, `failed` those with a status of 400 or more or without a whole
     answer, and `answers` the whole answers to people. Tokens and costs are those that DIAL logged for these requests.
+
+    Sums by hour are of the last 30 days: `by_hour` of all requests and of answers, `failed_by_hour` of failed ones, by
+    reason (a status, or NO_WHOLE_ANSWER), `rated_by_hour` of likes and of dislikes.
     """
 
     responses: dict[str, int] = field(default_factory=dict)
@@ -43,6 +54,9 @@ class RequestStats:
     entry_amount: int = 0
     signals: dict[str, int] = field(default_factory=dict)
     answers_over_time: Timeline = field(default_factory=Timeline)
+    by_hour: HourlySums = field(default_factory=HourlySums)
+    failed_by_hour: Mapping[str, HourlySums] = field(default_factory=dict)
+    rated_by_hour: HourlySums = field(default_factory=HourlySums)
 
     @property
     def total(self) -> int:
@@ -75,6 +89,8 @@ class RequestStats:
         # A call that led to no other may have its own price alone.
         prices = pc.coalesce(rows["price"], rows["deployment_price"]).filter(is_entry)
         ones = np.ones(len(answered_at))
+        is_timed = np.asarray(pc.is_valid(rows["requested_at"]))
+        requested_at = rows["requested_at"].drop_null()
         return replace(
             self,
             responses=add_counts(self.responses, value_counts(rows["status"], "unknown")),
@@ -85,11 +101,29 @@ class RequestStats:
             own_amount=self.own_amount + exact_sum(floats(rows["deployment_price"])),
             entry_amount=self.entry_amount + exact_sum(floats(prices)),
             answers_over_time=self.answers_over_time.with_values(answered_at, ones, ones),
+            by_hour=self.by_hour.with_values(
+                requested_at, np.ones(len(requested_at)), is_answer[is_timed].astype(np.float64)
+            ),
+            failed_by_hour=self._failed_by_hour(rows.filter(pa.array(is_timed & has_failed))),
         )
 
     def with_signals(self, rows: pa.Table) -> RequestStats:
-        """Add rows of `user_signals` (column `signal`)."""
-        return replace(self, signals=add_counts(self.signals, value_counts(rows["signal"], "unknown")))
+        """Add rows of `user_signals` (columns `signal`, `signaled_at`)."""
+        signals = add_counts(self.signals, value_counts(rows["signal"], "unknown"))
+        rated = rows.filter(pc.is_in(rows["signal"], pa.array([Signal.LIKE.value, Signal.DISLIKE.value])))
+        rated = rated.filter(pc.is_valid(rated["signaled_at"]))
+        liked = np.asarray(pc.equal(rated["signal"], Signal.LIKE.value)).astype(np.float64)
+        rated_by_hour = self.rated_by_hour.with_values(rated["signaled_at"], liked, 1 - liked)
+        return replace(self, signals=signals, rated_by_hour=rated_by_hour)
+
+    def _failed_by_hour(self, rows: pa.Table) -> Mapping[str, HourlySums]:
+        reasons = failure_reasons(rows)
+        reasons = pc.if_else(pc.fill_null(pc.greater(rows["status"], _LAST_STATUS), False), _OTHER_STATUS, reasons)
+        by_hour = dict(self.failed_by_hour)
+        for reason in pc.unique(reasons).to_pylist():
+            at = rows["requested_at"].filter(pc.equal(reasons, reason))
+            by_hour[reason] = by_hour.get(reason, HourlySums()).with_values(at, np.ones(len(at)))
+        return by_hour
 
 
 def production(rows: pa.Table) -> pa.Table:
@@ -106,3 +140,9 @@ def failed(rows: pa.Table) -> NDArray[np.bool_]:
     errors = rows["error"]
     has_error = pc.fill_null(pc.invert(pc.match_substring_regex(errors, NO_ERROR)), False)
     return (floats(rows["status"]) >= 400) | np.asarray(has_error, np.bool_)
+
+
+def failure_reasons(rows: pa.Table) -> pa.ChunkedArray:
+    """Why each row of `parsed_logs` (status) that failed did: its status, or NO_WHOLE_ANSWER."""
+    is_refused = pc.fill_null(pc.greater_equal(rows["status"], 400), False)
+    return pc.if_else(is_refused, rows["status"].cast(pa.string()), NO_WHOLE_ANSWER)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from monitor.regression import Scale
 from monitor.regression.arrays import groups_of
+from monitor.stats.hourly import HourlySums
 from monitor.stats.sums import PER_UNIT, add_counts, exact_sum, floats, value_counts
 from monitor.stats.timeline import Timeline
 
@@ -117,6 +118,9 @@ class MetricStats:
     """One metric of one deployment. `version` and `judge` are those of the newest score.
 
     That is the newest one of the service; a backfill's only where the service has made none.
+
+    Sums by hour are of the last 30 days: `means_by_hour` of weights and of weighted values of the scores of `version`,
+    `scored_by_hour` of the answers that the service scored, by any version.
     """
 
     version: str
@@ -127,6 +131,8 @@ class MetricStats:
     """None where it has no better end, or no two ends, and so is not watched for regressions."""
     histogram: Histogram = field(default_factory=Histogram)
     values_over_time: Timeline = field(default_factory=Timeline)
+    means_by_hour: HourlySums = field(default_factory=HourlySums)
+    scored_by_hour: HourlySums = field(default_factory=HourlySums)
 
     def is_idle(self, now: datetime) -> bool:
         """Whether the newest score was made `IDLE` ago or longer."""
@@ -134,15 +140,33 @@ class MetricStats:
 
     def with_scores(self, rows: pa.Table) -> MetricStats:
         """Add rows that have a value."""
+        is_new, values = ~_is_backfill(rows), floats(rows["value"])
         late = np.asarray(pc.subtract(rows["scored_at"], rows["requested_at"]).cast(pa.int64()).to_numpy())
-        fresh = _where(rows, (late < OLD / timedelta(microseconds=1)) & ~_is_backfill(rows))
+        fresh = _where(rows, (late < OLD / timedelta(microseconds=1)) & is_new)
         probabilities = floats(rows["sampling_probability"])
         usable = (probabilities > 0) & (probabilities <= 1)
         weights = 1 / np.where(usable, probabilities, 1.0)
+        own = np.asarray(pc.equal(pc.fill_null(rows["metric_version"], ""), self.version)) & np.isfinite(values)
+        scored_at = _where(rows, is_new)["requested_at"]
         return replace(
             self,
             histogram=self.histogram.with_scores(fresh),
-            values_over_time=self.values_over_time.with_values(rows["requested_at"], weights, floats(rows["value"])),
+            values_over_time=self.values_over_time.with_values(rows["requested_at"], weights, values),
+            means_by_hour=self.means_by_hour.with_values(
+                _where(rows, own)["requested_at"], weights[own], (weights * values)[own]
+            ),
+            scored_by_hour=self.scored_by_hour.with_values(scored_at, np.ones(len(scored_at))),
+        )
+
+    def renewed(self, newest: MetricStats) -> MetricStats:
+        """Give `newest` with the sums of this one; means are kept where the version is the same."""
+        means = self.means_by_hour if newest.version == self.version else newest.means_by_hour
+        return replace(
+            newest,
+            histogram=self.histogram,
+            values_over_time=self.values_over_time,
+            means_by_hour=means,
+            scored_by_hour=self.scored_by_hour,
         )
 
 
@@ -189,7 +213,7 @@ class ScoreStats:
             if held is None:
                 held = newest
             elif (not newest.is_backfill, newest.scored_at) >= (not held.is_backfill, held.scored_at):
-                held = replace(newest, histogram=held.histogram, values_over_time=held.values_over_time)
+                held = held.renewed(newest)
             metrics[name] = held.with_scores(of_metric)
         return {name: metrics[name] for name in sorted(metrics)}
 

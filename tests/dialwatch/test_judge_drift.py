@@ -134,7 +134,7 @@ def test_an_alert_says_what_changed_once_the_anchors_were_scored_again(
     assert f"dialwatch_judge_drift_active{{{labels}}} {drifts}.0" in metrics
     assert f'dialwatch_regression_verdict{{{labels},verdict="{verdict}"}} 1.0' in metrics
     assert f'dialwatch_regressions_total{{{labels},verdict="{verdict}"}} 1.0' in metrics
-    page = TestClient(create_app(story.monitor)).get("/").text
+    page = TestClient(create_app(story.monitor)).get("/deployment?name=rag").text
     assert PAGE[verdict] in page
     assert ("judge drifted" in page) is bool(drifts)
     snapshot = story.monitor.snapshot
@@ -166,7 +166,10 @@ def test_a_stricter_version_is_no_alert_and_its_offset_is_known(story: Story) ->
     assert judge.offset is not None
     assert (judge.version_before, judge.offset.answers, judge.active) == ("1", 240, False)
     assert judge.offset.lower < -0.3 < judge.offset.upper < -0.25
-    assert "otherwise than version 1 (240 answers)" in TestClient(create_app(story.monitor)).get("/").text
+    assert (
+        "otherwise than version 1 (240 answers)"
+        in TestClient(create_app(story.monitor)).get("/deployment?name=rag").text
+    )
     assert 'dialwatch_judge_offset{deployment="rag",metric="judged"} -0.' in story.metrics()
 
 

@@ -217,14 +217,16 @@ def test_what_is_no_form_of_ours_is_refused(client: Client, content: bytes, kind
 
 def test_forms_open_the_policy_for_themselves_alone(client: Client, rows: Any, monitor: Monitor) -> None:
     """A page with a form of ours may send it to us; a name that looks like one opens nothing."""
-    rows.logs("<form action=https://evil.example.com>", {})
+    name = "<form action=https://evil.example.com>"
+    rows.logs(name, {})
     monitor.refresh()
     asked = client(BY_TOKEN)
     script = {"Authorization": f"Bearer {TOKEN}"}
-    assert "form-action 'none'" in asked.get("/", headers=script).headers["content-security-policy"]
+    page = f"/deployment?{urlencode({'name': name})}"
+    assert "form-action 'none'" in asked.get(page, headers=script).headers["content-security-policy"]
     assert "form-action 'self'" in asked.get("/sign-in").headers["content-security-policy"]
     sign_in(asked)
-    assert "form-action 'self'" in asked.get("/").headers["content-security-policy"]
+    assert "form-action 'self'" in asked.get(page).headers["content-security-policy"]
     assert "form-action 'none'" in asked.get("/healthz").headers["content-security-policy"]
 
 

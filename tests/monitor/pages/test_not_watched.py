@@ -40,6 +40,7 @@ def test_what_would_be_seen_and_how_soon_is_shown(monitor: Monitor, rows: Any, g
     rows.hours("steady", 60, lambda left: 0.7, "m")
     rows.hours("better", 60, lambda left: 0.5 if left > 20 else 0.9, "m")
     monitor.refresh()
-    page = " ".join(get(create_app(monitor), "/").text.split())
+    app = create_app(monitor)
+    page = " ".join(get(app, "/deployment?name=steady").text.split())
     assert re.search(r"a drop of 0\.10 would be seen in about \d+ \w+, one of 0\.0\d within a week", page)
-    assert "improved" in page
+    assert "improved" in get(app, "/deployment?name=better").text

@@ -1,0 +1,54 @@
+"""Period of the overview: its last days, whole hours of event time up to the snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import IntEnum
+from functools import cached_property
+
+from monitor.stats.hourly import HOUR_SECONDS
+
+
+class Days(IntEnum):
+    """Lengths that a reader may choose."""
+
+    DAY = 1
+    WEEK = 7
+    MONTH = 30
+
+    @property
+    def words(self) -> str:
+        """As the page writes it."""
+        return "1 day" if self == 1 else f"{self.value} days"
+
+
+_SLOT_HOURS = {Days.DAY: 1, Days.WEEK: 6, Days.MONTH: 24}
+
+
+@dataclass(frozen=True)
+class Period:
+    """The last days up to `end`."""
+
+    days: Days
+    end: datetime
+
+    @cached_property
+    def first(self) -> int:
+        """Its first hour since 1970: the one in which it begins."""
+        return self.last - self.days * 24
+
+    @cached_property
+    def last(self) -> int:
+        """Its last hour since 1970: the one in which it ends."""
+        return int(self.end.timestamp()) // HOUR_SECONDS
+
+    @property
+    def begin(self) -> datetime:
+        """When its first hour begins."""
+        return datetime.fromtimestamp(self.first * HOUR_SECONDS, UTC)
+
+    @property
+    def slot_hours(self) -> int:
+        """Hours of one slot of a chart."""
+        return _SLOT_HOURS[self.days]

@@ -1,0 +1,143 @@
+"""Routes of the overview: `/`, and the same as `/overview.json`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
+
+from fastapi import Depends, FastAPI, Request, Response
+from fastapi import Query as Parameter
+from fastapi.encoders import jsonable_encoder
+from fastapi.responses import JSONResponse
+from pydantic import BeforeValidator
+
+from lake import UNASSIGNED
+from monitor.access.reader import Reader
+from monitor.notify.alert_text import summary
+from monitor.pages.fleet.period import Days, Period
+from monitor.pages.fleet.query import Column, Query
+from monitor.pages.fleet.rows import Row, State, row_of
+from monitor.pages.fleet.strip import Strip, strip_of
+from monitor.pages.overview import news_of
+from monitor.pages.rendering import Renderer, reader_of
+from monitor.pages.visibility import health_for, snapshot_for
+from monitor.service import Monitor
+from monitor.snapshot import Snapshot
+
+MOST_ROWS = 500
+"""On one page; the JSON has all."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The table: the rows that fit the query, and sums over all that the reader may see."""
+
+    period: Period
+    rows: Sequence[Row]
+    deployments: int
+    requests: int
+    states: dict[State, int]
+
+
+def add_overview(app: FastAPI, monitor: Monitor, renderer: Renderer) -> None:
+    """Serve the overview from the monitor's newest snapshot."""
+
+    @app.get("/")
+    def overview(request: Request, query: Annotated[Query, Depends(_query)]) -> Response:
+        reader = reader_of(request)
+        snapshot = snapshot_for(reader, monitor.snapshot)
+        health = health_for(reader, monitor.health())
+        return renderer.page(
+            request,
+            "overview.html",
+            query=query,
+            table=_table(snapshot, query) if snapshot else None,
+            strip=_strip(monitor, reader, snapshot),
+            news=news_of(snapshot) if snapshot else None,
+            snapshot=snapshot,
+            health=health,
+            summary=summary,
+            sees_all=reader.may_see(None),
+            most_rows=MOST_ROWS,
+            State=State,
+            Days=Days,
+            Column=Column,
+        )
+
+    @app.get("/overview.json")
+    def overview_json(request: Request, query: Annotated[Query, Depends(_query)]) -> Response:
+        reader = reader_of(request)
+        snapshot = snapshot_for(reader, monitor.snapshot)
+        table = _table(snapshot, query) if snapshot else None
+        return JSONResponse(_as_json(table, _strip(monitor, reader, snapshot)))
+
+
+def _query(
+    q: Annotated[str, Parameter(max_length=400)] = "",
+    state: Annotated[State | None, BeforeValidator(lambda word: word or None)] = None,
+    sort: Column = Column.STATE,
+    days: Literal["1", "7", "30"] = "7",
+    *,
+    reverse: bool = False,
+) -> Query:
+    return Query(q, state, sort, reverse, Days(int(days)))
+
+
+def _strip(monitor: Monitor, reader: Reader, snapshot: Snapshot | None) -> Strip:
+    health = health_for(reader, monitor.health())
+    return strip_of(snapshot, health, sees_all=reader.may_see(None))
+
+
+def _table(snapshot: Snapshot, query: Query) -> Table:
+    period = Period(query.days, snapshot.taken_at)
+    rows = [row_of(name, state, period) for name, state in snapshot.deployments.items()]
+    return Table(
+        period=period,
+        rows=query.chosen(rows),
+        deployments=sum(row.has_name for row in rows),
+        requests=sum(row.requests for row in rows),
+        states=dict(Counter(row.state for row in rows)),
+    )
+
+
+def _as_json(table: Table | None, strip: Strip) -> dict[str, Any]:
+    """Give the overview as JSON; before the first look at the lake without a table."""
+    found: dict[str, Any] = {"dialwatch": asdict(strip)}
+    if table is not None:
+        period = table.period
+        found |= {
+            "days": int(period.days),
+            "since": period.begin,
+            "until": period.end,
+            "deployments": table.deployments,
+            "requests": table.requests,
+            "states": table.states,
+            "rows": [_row_as_json(row) for row in table.rows],
+        }
+    return dict(jsonable_encoder(found))
+
+
+def _row_as_json(row: Row) -> dict[str, Any]:
+    worst = row.worst and {
+        "metric": row.worst.metric,
+        "mean": row.worst.mean,
+        "reference": row.worst.reference,
+        "change": row.worst.change,
+        "regressed": row.worst.is_regressed,
+    }
+    return {
+        "deployment": None if row.name == UNASSIGNED else row.name,
+        "state": row.state,
+        "why": row.why,
+        "worst": worst,
+        "requests": row.requests,
+        "answers": row.answers,
+        "failed": row.failed,
+        "failures": row.failures,
+        "likes": row.likes,
+        "dislikes": row.dislikes,
+        "coverage": row.coverage,
+        "last_scored": row.last_scored,
+    }

@@ -1,0 +1,232 @@
+"""Rows of the overview: of each deployment its state, worst metric, traffic, failures, dislikes and coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from lake import UNASSIGNED, AlertVerdict, Tier
+from monitor.pages.fleet.period import Period
+from monitor.pages.fleet.trend import Trend, trend_of
+from monitor.regression import UNDECIDED, Reading, Status
+from monitor.snapshot import DeploymentState
+from monitor.stats.scores import MetricStats
+
+_MOST_REASONS = 3
+"""In a row."""
+
+
+class State(StrEnum):
+    """How a deployment stands; the order is that of the table, problems first."""
+
+    PAGE = "page"
+    WARNING = "warning"
+    LEARNING = "learning"
+    IMPROVED = "improved"
+    FINE = "fine"
+    NOT_WATCHED = "not watched"
+    NO_DATA = "no data"
+
+
+@dataclass(frozen=True)
+class WorstMetric:
+    """The metric that stands worst against its reference; `mean` and `trend` are of the period, None without a score.
+
+    `worse_by` is the part of the metric's range by which the mean is worse than the reference, below 0 where better.
+    """
+
+    metric: str
+    reference: float
+    mean: float | None
+    worse_by: float
+    is_regressed: bool
+    is_learning: bool
+    trend: Trend | None
+
+    @property
+    def change(self) -> float | None:
+        """Mean of the period less the reference."""
+        return None if self.mean is None else self.mean - self.reference
+
+    @property
+    def change_words(self) -> str:
+        """The change with its sign, and without one where it is nothing."""
+        words = f"{self.change or 0:+.2f}"
+        return words[1:] if words in ("+0.00", "-0.00") else words
+
+
+@dataclass(frozen=True)
+class Row:
+    """One deployment. Counts are of the period; `failures` is by reason, most first.
+
+    `coverage` is the share of the period's answers that the evaluator has scored by the metric that has most scores;
+    None where there was no answer.
+    """
+
+    name: str
+    state: State
+    why: str
+    worst: WorstMetric | None
+    requests: int
+    answers: int
+    failures: Mapping[str, int]
+    likes: int
+    dislikes: int
+    coverage: float | None
+    last_scored: datetime | None
+
+    @property
+    def failed(self) -> int:
+        """All that failed."""
+        return sum(self.failures.values())
+
+    @property
+    def reasons(self) -> list[tuple[str, int]]:
+        """The most frequent reasons, and all others as one."""
+        every = list(self.failures.items())
+        if len(every) <= _MOST_REASONS:
+            return every
+        shown = every[: _MOST_REASONS - 1]
+        return [*shown, ("others", self.failed - sum(number for _, number in shown))]
+
+    @property
+    def coverage_words(self) -> str:
+        """The coverage in per cent; 100 only where it is all, and 0 only where it is none."""
+        if self.coverage is None:
+            return "–"
+        percent = 100 * self.coverage
+        if 0 < percent < 1:
+            return "< 1 %"
+        return f"{int(percent)} %"
+
+    @property
+    def has_name(self) -> bool:
+        """Whether it is a deployment: calls that name none have a row, too."""
+        return self.name != UNASSIGNED
+
+
+def row_of(name: str, deployment: DeploymentState, period: Period) -> Row:
+    """Work out the row of one deployment."""
+    requests, first, last = deployment.requests, period.first, period.last
+    every, answers = _counts(requests.by_hour.total(first, last))
+    likes, dislikes = _counts(requests.rated_by_hour.total(first, last))
+    failures = {
+        reason: int(number)
+        for reason, sums in requests.failed_by_hour.items()
+        for number in sums.total(first, last)
+        if number
+    }
+    state, why = _state_of(deployment, period, has_requests=every > 0)
+    return Row(
+        name=name,
+        state=state,
+        why=why,
+        worst=_worst_of(deployment, period),
+        requests=every,
+        answers=answers,
+        failures=dict(sorted(failures.items(), key=lambda one: (-one[1], one[0]))),
+        likes=likes,
+        dislikes=dislikes,
+        coverage=_coverage(deployment, period, answers),
+        last_scored=deployment.scores.last_scored_at,
+    )
+
+
+def _counts(totals: tuple[float, ...]) -> tuple[int, int]:
+    first, second = totals or (0.0, 0.0)
+    return int(first), int(second)
+
+
+def _coverage(deployment: DeploymentState, period: Period, answers: int) -> float | None:
+    if not answers:
+        return None
+    scored = (
+        number
+        for metric in deployment.scores.metrics.values()
+        for number in metric.scored_by_hour.total(period.first, period.last)
+    )
+    return min(1.0, max(scored, default=0.0) / answers)
+
+
+def _state_of(deployment: DeploymentState, period: Period, *, has_requests: bool) -> tuple[State, str]:
+    """Give the state and its reason, in words for the page."""
+    pages, warnings = list(_pages(deployment)), list(_warnings(deployment))
+    if pages or warnings:
+        return (State.PAGE if pages else State.WARNING), "; ".join([*pages, *warnings])
+    readings = deployment.readings.values()
+    watching = [one for one in readings if one.status is Status.WATCHING and one.can_fire]
+    learning = [one for one in readings if one.status is Status.LEARNING]
+    better = [metric for metric, one in deployment.readings.items() if one in watching and one.improved]
+    if better:
+        return State.IMPROVED, ", ".join(better)
+    if watching:
+        more = f", {len(learning)} learning" if learning else ""
+        return State.FINE, f"{len(watching)} watched{more}"
+    if learning:
+        furthest = max(learning, key=_learned)
+        return State.LEARNING, f"{furthest.reference_observations:,} of {furthest.reference_needed:,} conversations"
+    if deployment.watched:
+        return State.NOT_WATCHED, "no metric that can get worse has scores of the last 4 weeks"
+    return State.NO_DATA, "no score yet" if has_requests else f"no request in {period.days.words}"
+
+
+def _learned(reading: Reading) -> float:
+    return reading.reference_observations / max(1, reading.reference_needed)
+
+
+def _is_page(metric: str, reading: Reading, deployment: DeploymentState) -> bool:
+    verdict = deployment.judgements.get(metric, UNDECIDED).verdict
+    return reading.tier == Tier.PAGE and verdict != AlertVerdict.JUDGE
+
+
+def _regressed(deployment: DeploymentState, *, paging: bool) -> Iterator[str]:
+    for metric, reading in deployment.readings.items():
+        if reading.status is Status.REGRESSED and _is_page(metric, reading, deployment) is paging:
+            yield f"{metric} since {reading.since:%-d %b, %H:%M} UTC" if reading.since else metric
+
+
+def _pages(deployment: DeploymentState) -> Iterator[str]:
+    yield from _regressed(deployment, paging=True)
+    yield from (_limit(change.key.metric) for change in deployment.passed if change.pages)
+
+
+def _warnings(deployment: DeploymentState) -> Iterator[str]:
+    yield from _regressed(deployment, paging=False)
+    yield from (_limit(change.key.metric) for change in deployment.passed if not change.pages)
+    yield from (f"{metric} stopped by an error" for metric in deployment.stopped)
+    yield from (f"the judge of {metric} drifted" for metric, judge in deployment.judges.items() if judge.active)
+
+
+def _limit(floor: str) -> str:
+    return f"limit passed: {floor.replace('_', ' ')}"
+
+
+def _worst_of(deployment: DeploymentState, period: Period) -> WorstMetric | None:
+    """Give the regressed metric that fell most, or of those without a regression the one that stands worst."""
+    watched = deployment.watched
+    found = [
+        one
+        for metric, reading in deployment.readings.items()
+        if (one := _standing(metric, reading, watched[metric], period)) is not None
+    ]
+    worst = max(found, key=lambda one: (one.is_regressed, one.mean is not None, one.worse_by), default=None)
+    return worst and _with_trend(worst, watched[worst.metric], period)
+
+
+def _standing(metric: str, reading: Reading, scores: MetricStats, period: Period) -> WorstMetric | None:
+    reference, scale = reading.reference_mean, scores.scale
+    if reference is None or scale is None:
+        return None
+    weight, total = scores.means_by_hour.total(period.first, period.last) or (0.0, 0.0)
+    mean = total / weight if weight else None
+    worse_by = 0.0 if mean is None else float(scale.quality(reference) - scale.quality(mean))
+    is_regressed, is_learning = reading.status is Status.REGRESSED, reading.status is Status.LEARNING
+    return WorstMetric(metric, reference, mean, worse_by, is_regressed, is_learning, None)
+
+
+def _with_trend(worst: WorstMetric, scores: MetricStats, period: Period) -> WorstMetric:
+    if scores.scale is None:
+        return worst
+    return replace(worst, trend=trend_of(scores.means_by_hour, worst.reference, scores.scale, period))
