@@ -15,8 +15,10 @@ and Prometheus takes a smaller counter for one that began again at zero.
 
 
 def exact_sum(values: NDArray[np.float64]) -> int:
-    """Sum of all finite values, in 10^-12 units; what is not finite counts as nothing."""
-    return sum(map(int, np.rint(values[np.isfinite(values)] * PER_UNIT).tolist()))
+    """Sum of all values whose number of 10^-12 units is finite, in these units; others count as nothing."""
+    with np.errstate(over="ignore"):
+        units = np.rint(values * PER_UNIT)
+    return sum(map(int, units[np.isfinite(units)].tolist()))
 
 
 def floats(column: pa.ChunkedArray) -> NDArray[np.float64]:

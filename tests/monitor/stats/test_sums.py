@@ -26,3 +26,8 @@ def test_small_prices_are_not_lost():
 def test_what_is_not_a_number_counts_as_nothing():
     """Missing and infinite prices leave the sum alone."""
     assert exact_sum(np.array([np.nan, np.inf, -np.inf, 2.0])) == 2 * PER_UNIT
+
+
+def test_an_amount_beyond_all_units_counts_as_nothing():
+    """One absurd price of a deployment does not keep its other rows out of the sums."""
+    assert exact_sum(np.array([1e300, -1e300, 2.0])) == 2 * PER_UNIT
