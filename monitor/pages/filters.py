@@ -29,7 +29,7 @@ def short(number: float) -> str:
 
 def money(amount: float) -> str:
     """An amount with two decimals, small ones with two digits that say something: 12.34, 0.0031."""
-    if amount == 0 or abs(amount) >= 0.1:
+    if amount == 0 or not abs(amount) < 0.1:
         return f"{amount:,.2f}"
     return f"{amount:.{1 - math.floor(math.log10(abs(amount)))}f}"
 

@@ -19,6 +19,7 @@ from monitor.pages.visibility import snapshot_for
 from monitor.snapshot import DeploymentState, Snapshot
 
 _NOT_FOUND, _UNPROCESSABLE = 404, 422
+_FIRST_YEAR, _LAST_YEAR = 1970, 2999
 _MOST_CALLEES = 30
 """Deployments whose tables are looked into for the calls behind an answer: those with the most requests."""
 
@@ -120,9 +121,12 @@ def deployment_of(name: str) -> str | None:
 def day_of(text: str, field: str) -> date:
     """Read a day; raises HTTPException."""
     try:
-        return date.fromisoformat(text)
+        day = date.fromisoformat(text)
     except ValueError:
         raise HTTPException(_UNPROCESSABLE, f"A {field} is written as 2026-11-20") from None
+    if not _FIRST_YEAR <= day.year <= _LAST_YEAR:
+        raise HTTPException(_UNPROCESSABLE, f"A {field} has a year from {_FIRST_YEAR} to {_LAST_YEAR}")
+    return day
 
 
 def no_answer() -> HTTPException:

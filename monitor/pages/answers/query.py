@@ -18,6 +18,7 @@ MOST_DAYS = 92
 """Days of a period that one search reads."""
 PAGE_SIZE = 25
 _USUAL_DAYS = 7
+_MOST_CHARACTERS = 10_000
 _DAY = timedelta(days=1)
 
 
@@ -71,7 +72,7 @@ class AnswerQuery:
             rating=_one_of(fields, "rating", AnswerRating),
             status=_one_of(fields, "status", AnswerStatus),
             id=fields.get("id", "").strip(),
-            words=fields.get("words", ""),
+            words=_words(fields),
             sort=fields.get("sort", metric if below is not None else "time"),
             order=_order(fields, "asc" if below is not None else "desc"),
             page=_page(fields),
@@ -140,6 +141,13 @@ def _number(fields: Mapping[str, str], name: str) -> float | None:
     if not math.isfinite(number):
         raise BadQueryError("The limit of a score is a number, such as 0.5")
     return number
+
+
+def _words(fields: Mapping[str, str]) -> str:
+    words = fields.get("words", "")
+    if len(words) > _MOST_CHARACTERS:
+        raise BadQueryError(f"The words to search have at most {_MOST_CHARACTERS} characters")
+    return words
 
 
 def _one_of(fields: Mapping[str, str], name: str, words: type[WordT]) -> WordT | None:

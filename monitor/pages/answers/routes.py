@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -19,13 +20,16 @@ from monitor.pages.answers.answer_view import AnswerView, as_json_text, read_vie
 from monitor.pages.answers.csv_file import csv_of
 from monitor.pages.answers.query import MOST_DAYS, AnswerQuery, BadQueryError
 from monitor.pages.answers.reading import LakeReads
-from monitor.pages.answers.without_texts import page_without_texts
+from monitor.pages.answers.without_texts import page_without_texts, without_others_errors
 from monitor.pages.rendering import Renderer
 from monitor.service import Monitor
 
 _MOST_IN_CSV = 10_000
 _NOT_FOUND, _UNPROCESSABLE, _SEE_OTHER = 404, 422, 303
 _BEGINNING = date(1970, 1, 1)
+_NOT_KEPT = {"Cache-Control": "no-store"}
+"""Texts are not left in a browser's cache."""
+FoundT = TypeVar("FoundT")
 
 
 def add_answer_pages(app: FastAPI, monitor: Monitor, renderer: Renderer) -> None:
@@ -77,7 +81,7 @@ class _AnswerPages:
 
     def search_csv(self, request: Request) -> Response:
         _, found = self._searched(request, _MOST_IN_CSV)
-        headers = {"Content-Disposition": 'attachment; filename="answers.csv"'}
+        headers = _NOT_KEPT | {"Content-Disposition": 'attachment; filename="answers.csv"'}
         return Response(csv_of(found.rows), media_type="text/csv; charset=utf-8", headers=headers)
 
     def show(self, request: Request) -> Response:
@@ -97,7 +101,7 @@ class _AnswerPages:
         since = day_of(given["since"], "since") if given.get("since") else None
         first = since or seen.now.date() - timedelta(days=MOST_DAYS)
         known = [deployment_of(one) for one in seen.states if name in ("", one)]
-        found = self._reads.run(lambda: locate_response(self._monitor.lake, response_id, known, first))
+        found = self._reads.run(lambda: self._known(locate_response(self._monitor.lake, response_id, known, first)))
         if len(found) == 1:
             return RedirectResponse(address_of(found[0]), _SEE_OTHER)
         return self._renderer.page(
@@ -116,20 +120,22 @@ class _AnswerPages:
         place = AnswerPlace.read(request.query_params, seen)
         may_read, callees = seen.may_read_texts(place.name), seen.callees
         view = self._reads.run(
-            lambda: read_view(
-                self._monitor.lake,
-                deployment_of(place.name),
-                place.date,
-                place.event_id,
-                callees,
-                with_texts=may_read,
+            lambda: self._known(
+                read_view(
+                    self._monitor.lake,
+                    deployment_of(place.name),
+                    place.date,
+                    place.event_id,
+                    callees,
+                    with_texts=may_read,
+                )
             )
         )
         if view is None:
             raise no_answer()
         if may_read:
             self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, place.name, place.event_id)
-        return place, view
+        return place, replace(view, details=without_others_errors(view.details, seen.may_read_texts))
 
     def _searched(self, request: Request, page_size: int | None = None) -> tuple[AnswerQuery, AnswerPage]:
         seen = self._seen(request)
@@ -143,11 +149,19 @@ class _AnswerPages:
 
     def _found(self, seen: Visible, query: AnswerQuery, page_size: int | None = None) -> AnswerPage:
         wanted = query.filter() if page_size is None else query.with_page(1).filter(page_size)
-        found = self._reads.run(lambda: find_answers(self._monitor.lake, wanted))
+        found = self._reads.run(lambda: self._known(find_answers(self._monitor.lake, wanted)))
         if not seen.may_read_texts(query.deployment):
             return page_without_texts(found)
         detail = f"list of {len(found.rows)} answers from {query.since} to {query.until}"
         self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, query.deployment, detail=detail)
+        return found
+
+    def _known(self, found: FoundT) -> FoundT:
+        """Give what was found; raises FileNotFoundError where nothing was, as the lake was moved away."""
+        is_empty = found.total == 0 if isinstance(found, AnswerPage) else not found
+        snapshot = self._monitor.snapshot
+        if is_empty and snapshot and snapshot.deployments and not self._monitor.lake.deployments():
+            raise FileNotFoundError(f"no deployment is left in {self._monitor.lake.root}")
         return found
 
     def _seen(self, request: Request) -> Visible:
@@ -167,7 +181,7 @@ def _json(body: object) -> Response:
         text = json.dumps(_finite(msgspec.to_builtins(body, enc_hook=str)))
     except RecursionError:
         raise HTTPException(_UNPROCESSABLE, "Details of this answer are nested too deeply to be given") from None
-    return Response(text, media_type="application/json")
+    return Response(text, media_type="application/json", headers=_NOT_KEPT)
 
 
 def _finite(value: Any) -> Any:

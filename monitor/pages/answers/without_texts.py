@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from lake import AnswerDetails, AnswerPage
+from lake import UNASSIGNED, AnswerDetails, AnswerPage
 
 _SHOWN = frozenset((
     "event_id", "response_id", "response_ids", "deployment", "date", "requested_at", "duration_ms", "kind", "status",
@@ -19,6 +20,14 @@ def page_without_texts(page: AnswerPage) -> AnswerPage:
     """Give the page without questions, answers, errors and conversations."""
     rows = (replace(row, question=None, answer=None, error=None, chat_id=None) for row in page.rows)
     return replace(page, rows=tuple(rows))
+
+
+def without_others_errors(answer: AnswerDetails, may_read_texts: Callable[[str], bool]) -> AnswerDetails:
+    """Give the answer without errors of calls to deployments whose texts the reader may not read: they are texts."""
+    calls = (
+        call if may_read_texts(call.deployment or UNASSIGNED) else replace(call, error=None) for call in answer.calls
+    )
+    return replace(answer, calls=tuple(calls))
 
 
 def answer_without_texts(answer: AnswerDetails) -> AnswerDetails:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
@@ -15,6 +16,7 @@ GROUPS = {
     "readers": {"deployments": ["rag"], "rights": ["texts"]},
     "watchers": {"deployments": ["rag", "gpt-*"]},
     "others": {"deployments": ["other-*"], "rights": ["texts"]},
+    "model": {"deployments": ["gpt-*"], "rights": ["texts"]},
 }
 ACCESS = {"proxy": {"addresses": ["10.0.0.7"], "groups": GROUPS}}
 TEXTS = (
@@ -95,3 +97,45 @@ def test_ids_are_looked_up_where_one_may_look(client: TestClient, one_answer: st
     assert (found.status_code, found.headers["location"]) == (303, one_answer)
     both = client.get("/answer?response_id=r1", headers=of("watchers"))
     assert (both.status_code, both.text.count("<li>")) == (200, 2)
+
+
+def test_errors_of_calls_are_texts_of_the_called_deployment(
+    client: TestClient, one_answer: str, rows: ScoreColumns
+) -> None:
+    """An error may quote the prompt: so it is shown to who may read the texts of the model that failed."""
+    failed = {"event_id": "e3", "trace_id": "a" * 32, "parent_span_id": "1" * 16, "span_id": "3" * 16}
+    rows.logs("gpt-4o", failed | {"parent_deployment": "rag", "is_entry": False, "error": "cannot say: gold"})
+    path = one_answer.replace("/answer?", "/answer.json?")
+    for groups, error in ((("readers", "watchers"), None), (("readers", "model"), "cannot say: gold")):
+        calls = client.get(path, headers=of(*groups)).json()["calls"]
+        assert [call["error"] for call in calls if call["event_id"] == "e3"] == [error]
+
+
+def test_texts_are_not_kept_by_a_browser(client: TestClient, one_answer: str) -> None:
+    """Who comes after a reader who has signed out finds nothing in its cache."""
+    for path in (*LISTS, one_answer, one_answer.replace("/answer?", "/answer.json?")):
+        assert client.get(path, headers=of("readers")).headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    "path", [*LISTS, "/answer?deployment=rag&date=2026-11-20&event_id=e1", "/answer?response_id=r1"]
+)
+def test_a_lake_that_was_moved_away_is_not_an_empty_one(
+    client: TestClient, one_answer: str, tmp_path: Path, path: str
+) -> None:
+    """The pages say that they cannot read, where an empty list would say that nobody asked."""
+    (tmp_path / "lake").rename(tmp_path / "moved")
+    assert client.get(path, headers=of("readers")).status_code == 503
+
+
+@pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31"])
+def test_a_day_of_no_answer_is_an_error_of_the_address(client: TestClient, one_answer: str, day: str) -> None:
+    """Days at both ends of the calendar cannot be computed with."""
+    for path in (f"/answer?deployment=rag&event_id=e1&date={day}", f"/answer?response_id=r1&since={day}"):
+        assert client.get(path, headers=of("readers")).status_code == 422
+
+
+def test_words_to_search_are_bounded(client: TestClient) -> None:
+    """A text of 60,000 characters would be looked for in every answer."""
+    refused = client.get("/answers.json", params={"deployment": "rag", "words": "x" * 10_001}, headers=of("readers"))
+    assert refused.status_code == 422
