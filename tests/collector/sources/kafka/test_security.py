@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gc
 import json
+import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -98,9 +99,12 @@ def refused(settings: KafkaSettings, path: Path, caplog: pytest.LogCaptureFixtur
 def collect_sockets(caplog: pytest.LogCaptureFixture) -> None:
     """Close the sockets of refused connections, which kafka-python leaves to the garbage collector, in this test.
 
-    Tracebacks of the log hold some of them.
+    Tracebacks of the log hold them, in the records of caplog and in those of pytest's report.
     """
     caplog.clear()
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, type(caplog.handler)):
+            handler.reset()
     gc.collect()
 
 
