@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 import uuid
@@ -27,7 +28,9 @@ collect_ignore = [] if HAS_MODELS else ["evaluator/models", "evaluator/metrics/f
 
 # A busy machine is no reason to fail.
 settings.register_profile("dialwatch", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("dialwatch")
+settings.register_profile("quick", settings.get_profile("dialwatch"), max_examples=50)
+# A person waits for `make test`; CI looks at twice as many examples.
+settings.load_profile("dialwatch" if os.environ.get("CI") else "quick")
 
 
 def pytest_configure(config: pytest.Config) -> None:
