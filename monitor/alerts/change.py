@@ -113,11 +113,16 @@ class AlertChange:
 
     @property
     def pages(self) -> bool:
-        """Whether it is a page: not where only the judge changed."""
-        return self.tier == Tier.PAGE and self.verdict != AlertVerdict.JUDGE
+        """Whether it is a page."""
+        return is_page(self.tier, self.verdict)
 
 
 _SAME_COLUMNS = [column.name for column in fields(AlertChange) if column.name not in ("key", "details")]
+
+
+def is_page(tier: Tier | None, verdict: AlertVerdict | None) -> bool:
+    """Whether what fell should wake somebody: not where only the judge changed."""
+    return tier == Tier.PAGE and verdict != AlertVerdict.JUDGE
 
 
 def digest(*parts: str) -> str:

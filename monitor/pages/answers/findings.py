@@ -83,7 +83,7 @@ class Case:
 
 def case_id_of(answer: AnswerDetails) -> str | None:
     """Give the id of the case whose facts were looked for."""
-    score = next((one for one in _latest(answer) if _has_facts(one)), None)
+    score = scored_facts(answer)
     return _text((score.details or {}).get("case_id")) if score else None
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from lake import UNASSIGNED, AlertVerdict, Tier
+from lake import UNASSIGNED
+from monitor.alerts.change import is_page
 from monitor.pages.fleet.period import Period
 from monitor.pages.fleet.trend import Trend, trend_of
 from monitor.regression import UNDECIDED, Reading, Status
@@ -176,14 +177,10 @@ def _learned(reading: Reading) -> float:
     return reading.reference_observations / max(1, reading.reference_needed)
 
 
-def _is_page(metric: str, reading: Reading, deployment: DeploymentState) -> bool:
-    verdict = deployment.judgements.get(metric, UNDECIDED).verdict
-    return reading.tier == Tier.PAGE and verdict != AlertVerdict.JUDGE
-
-
 def _regressed(deployment: DeploymentState, *, paging: bool) -> Iterator[str]:
     for metric, reading in deployment.readings.items():
-        if reading.status is Status.REGRESSED and _is_page(metric, reading, deployment) is paging:
+        verdict = deployment.judgements.get(metric, UNDECIDED).verdict
+        if reading.status is Status.REGRESSED and is_page(reading.tier, verdict) is paging:
             yield f"{metric} since {reading.since:%-d %b, %H:%M} UTC" if reading.since else metric
 
 
