@@ -14,7 +14,6 @@ from fastapi.responses import JSONResponse
 from pydantic import BeforeValidator
 
 from lake import UNASSIGNED
-from monitor.access.reader import Reader
 from monitor.notify.alert_text import summary
 from monitor.pages.fleet.period import Days, Period
 from monitor.pages.fleet.query import Column, Query
@@ -54,7 +53,7 @@ def add_overview(app: FastAPI, monitor: Monitor, renderer: Renderer) -> None:
             "overview.html",
             query=query,
             table=_table(snapshot, query) if snapshot else None,
-            strip=_strip(monitor, reader, snapshot),
+            strip=strip_of(snapshot, health, sees_all=reader.may_see(None)),
             news=news_of(snapshot) if snapshot else None,
             snapshot=snapshot,
             health=health,
@@ -71,7 +70,8 @@ def add_overview(app: FastAPI, monitor: Monitor, renderer: Renderer) -> None:
         reader = reader_of(request)
         snapshot = snapshot_for(reader, monitor.snapshot)
         table = _table(snapshot, query) if snapshot else None
-        return JSONResponse(_as_json(table, _strip(monitor, reader, snapshot)))
+        strip = strip_of(snapshot, health_for(reader, monitor.health()), sees_all=reader.may_see(None))
+        return JSONResponse(_as_json(table, strip))
 
 
 def _query(
@@ -83,11 +83,6 @@ def _query(
     reverse: bool = False,
 ) -> Query:
     return Query(q, state, sort, reverse, Days(int(days)))
-
-
-def _strip(monitor: Monitor, reader: Reader, snapshot: Snapshot | None) -> Strip:
-    health = health_for(reader, monitor.health())
-    return strip_of(snapshot, health, sees_all=reader.may_see(None))
 
 
 def _table(snapshot: Snapshot, query: Query) -> Table:
