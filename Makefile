@@ -16,7 +16,7 @@ AIDIAL := .venv-aidial
 OTHER := .venv-$(notdir $(PYTHON))
 PACKAGES := dialwatch collector evaluator monitor lake
 
-.PHONY: demo test test-all test-python aidial mutants lint format docs bench package lock clean
+.PHONY: demo test test-all test-python screenshots aidial mutants lint format docs bench package lock clean
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -25,6 +25,7 @@ help:
 	@echo "make test        the tests that start no process, in a few minutes"
 	@echo "make test-all    all tests: with processes, servers, brokers and browsers, and those that take minutes"
 	@echo "make test-python PYTHON=python3.13   make test with another version of Python, without models"
+	@echo "make screenshots the pictures of the pages in docs/images, of the demo"
 	@echo "make aidial      the environment of the test in which aidial-rag-eval reads our tables"
 	@echo "make mutants     how many of 100 planted defects the tests find"
 	@echo "make lint        formatting, lint, types and import rules"
@@ -66,7 +67,16 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto -m 'not integration and not slow' $(ARGS)
 
-test-all: $(VENV)/.installed-dev
+AXE := tests/dialwatch/browser/axe/node_modules
+
+$(AXE)/.installed: tests/dialwatch/browser/axe/package-lock.json
+	cd $(dir $(AXE)) && npm ci --silent --no-audit --no-fund --ignore-scripts
+	@touch $@
+
+screenshots: $(VENV)/.installed-dev
+	DIALWATCH_SCREENSHOTS=1 $(BIN)/python -m pytest tests/dialwatch/browser/test_screenshots.py $(ARGS)
+
+test-all: $(VENV)/.installed-dev $(AXE)/.installed
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
 
 aidial: $(AIDIAL)/.installed

@@ -47,6 +47,8 @@ class Query:
     sort: Column = Column.STATE
     reverse: bool = False
     days: Days = Days.WEEK
+    renew: bool = True
+    """Whether the page renews itself."""
 
     def chosen(self, rows: Iterable[Row]) -> list[Row]:
         """Give the rows that fit, in their order; rows without a value in the column are last either way."""
@@ -66,6 +68,7 @@ class Query:
             "sort": "" if self.sort is Column.STATE else self.sort.value,
             "reverse": "true" if self.reverse else "",
             "days": "" if self.days is Days.WEEK else str(self.days.value),
+            "renew": "" if self.renew else "false",
         }
         parameters = urlencode({name: value for name, value in given.items() if value})
         return f"{path}?{parameters}" if parameters else path
@@ -77,6 +80,10 @@ class Query:
     def over(self, days: Days) -> str:
         """Give the address of another period."""
         return replace(self, days=days).address()
+
+    def renewing(self, renew: bool) -> str:
+        """Give the address of the page that renews itself, or does not."""
+        return replace(self, renew=renew).address()
 
     def order_of(self, column: Column) -> str | None:
         """Say for `aria-sort` whether the table is sorted by a column."""

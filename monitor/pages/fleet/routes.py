@@ -81,8 +81,9 @@ def _query(
     days: Literal["1", "7", "30"] = "7",
     *,
     reverse: bool = False,
+    renew: bool = True,
 ) -> Query:
-    return Query(q, state, sort, reverse, Days(int(days)))
+    return Query(q, state, sort, reverse, Days(int(days)), renew)
 
 
 def _table(snapshot: Snapshot, query: Query) -> Table:

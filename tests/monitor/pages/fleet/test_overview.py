@@ -156,6 +156,19 @@ def test_the_address_holds_search_order_and_period(monitor: Monitor, ask: Ask) -
 
 
 @pytest.mark.usefixtures("three_deployments")
+def test_a_reader_can_stop_the_renewal(monitor: Monitor, ask: Ask) -> None:
+    """The link keeps the search, and every link of the page that stands still keeps it standing still."""
+    monitor.refresh()
+    (stop,) = re.findall(r'<a href="([^"]*)">Stop that</a>', ask("/?q=gpt"))
+    page = ask(html.unescape(stop))
+    assert order(page) == ["gpt-4o"]
+    assert 'http-equiv="refresh"' not in page
+    links = [html.unescape(link) for link in re.findall(r'href="(/\?.*?)"', page)]
+    assert [link for link in links if "renew=false" not in link] == ["/?q=gpt"]
+    assert 'type="hidden" name="renew" value="false"' in page
+
+
+@pytest.mark.usefixtures("three_deployments")
 def test_an_address_with_another_value_is_refused(monitor: Monitor) -> None:
     """An unknown state, column or period is 422, with the parameter's name, and not the table of something else."""
     monitor.refresh()

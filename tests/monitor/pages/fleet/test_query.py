@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
@@ -49,6 +50,7 @@ QUERIES = st.builds(
     sort=st.sampled_from(Column),
     reverse=st.booleans(),
     days=st.sampled_from(Days),
+    renew=st.booleans(),
 )
 
 
@@ -102,11 +104,12 @@ def test_the_address_says_all_of_the_query(query: Query, column: Column, days: D
             Column(given.get("sort", Column.STATE)),
             given.get("reverse") == "true",
             Days(int(given.get("days", 7))),
+            given.get("renew") != "false",
         )
 
     assert read(query.address()) == query
-    assert read(query.over(days)) == Query(query.q, query.state, query.sort, query.reverse, days)
+    assert read(query.over(days)) == replace(query, days=days)
     other = read(query.sorted_by(column))
     assert (other.q, other.state, other.sort, other.days) == (query.q, query.state, column, query.days)
     assert other.reverse is (query.sort is column and not query.reverse)
-    assert read(query.everything) == Query("", None, query.sort, query.reverse, query.days)
+    assert read(query.everything) == replace(query, q="", state=None)
