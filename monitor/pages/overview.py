@@ -9,7 +9,7 @@ from datetime import datetime
 from lake import AlertEvent, Floor, Signal, asks_llm
 from monitor.alerts.change import AlertChange
 from monitor.floors import REFUSAL, FloorReading
-from monitor.pages.charts import TimeAxis, axis_of, bars, height_of, line
+from monitor.pages.charts.small import TimeAxis, axis_of, bars, height_of, line
 from monitor.regression import UNDECIDED, Judgement, JudgeReading, Reading, Scale, Status, StreamKey
 from monitor.snapshot import DeploymentState, Snapshot
 from monitor.stats.scores import MetricStats

@@ -36,7 +36,7 @@ class Renderer:
 
     def __init__(self, authentication: Authentication) -> None:
         self._authentication = authentication
-        self._templates = _templates()
+        self._templates = templates()
 
     def page(
         self,
@@ -60,8 +60,9 @@ class Renderer:
         return HTMLResponse(text, status, {"Content-Security-Policy": policy} | kept | dict(headers or {}))
 
 
-def _templates() -> Environment:
-    templates = Environment(
+def templates() -> Environment:
+    """Give the environment of all templates, with the filters of the pages."""
+    made = Environment(
         loader=PackageLoader("monitor.pages"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -69,7 +70,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     links = {"page_of": page_of, "response_page": response_page, "answer_page": answer_page, "worst_since": worst_since}
-    templates.filters.update(FILTERS | links | {"shown": shown, "visible": visible})
+    made.filters.update(FILTERS | links | {"shown": shown, "visible": visible})
     words: Sequence[type[StrEnum]] = (AlertEvent, AlertVerdict, AnswerRating, AnswerStatus, Signal, Tier)
-    templates.globals.update({one.__name__: one for one in words} | {"UNASSIGNED": UNASSIGNED})
-    return templates
+    made.globals.update({one.__name__: one for one in words} | {"UNASSIGNED": UNASSIGNED})
+    return made

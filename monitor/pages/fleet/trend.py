@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from monitor.pages.charts import height_of, line
+from monitor.pages.charts.small import height_of, line
 from monitor.pages.fleet.period import Period
 from monitor.regression import Scale
 from monitor.stats.hourly import HourlySums

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lake import PARSED_LOGS
-from monitor.pages.charts import HEIGHT, WIDTH, axis_of, bars, line
+from monitor.pages.charts.small import HEIGHT, WIDTH, axis_of, bars, line
 from monitor.stats.timeline import KEPT_QUARTERS, Timeline
 
 QUARTERS = st.lists(st.integers(1_900_000, 1_900_000 + 4 * KEPT_QUARTERS), min_size=1, max_size=40)
