@@ -27,7 +27,18 @@ from .runtime.durations import reads_seconds
 from .runtime.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from .runtime.host_names import reads_hosts
 from .runtime.worker_pool import Engine, WorkerDiedError, WorkerPool, engine_of
-from .schemas import ALERTS, ANCHORS, GROUND_TRUTH, PARSED_LOGS, REPLAYS, SCORES, TABLES, UNASSIGNED, USER_SIGNALS
+from .schemas import (
+    ALERTS,
+    ANCHORS,
+    GROUND_TRUTH,
+    INCIDENTS,
+    PARSED_LOGS,
+    REPLAYS,
+    SCORES,
+    TABLES,
+    UNASSIGNED,
+    USER_SIGNALS,
+)
 from .table_spec import TableSpec
 from .tables.folder_names import deployment_name, folder_name
 from .tables.lake import Lake, check_root
@@ -64,6 +75,7 @@ from .vocabulary import (
     Draw,
     FinishReason,
     Floor,
+    IncidentEvent,
     JudgeKind,
     Kind,
     LineOutcome,
@@ -102,6 +114,7 @@ __all__ = [
     "FOLD_COLUMNS",
     "GROUND_TRUTH",
     "HEARTBEAT_SECONDS",
+    "INCIDENTS",
     "IS_ANSWER",
     "IS_PRODUCTION",
     "JUDGE_KINDS",
@@ -156,6 +169,7 @@ __all__ = [
     "FinishReason",
     "Floor",
     "Heartbeat",
+    "IncidentEvent",
     "JudgeKind",
     "Kind",
     "Lake",

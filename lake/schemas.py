@@ -16,12 +16,14 @@ from lake.vocabulary import (
     Draw,
     FinishReason,
     Floor,
+    IncidentEvent,
     JudgeKind,
     Kind,
     Origin,
     Signal,
     SignalOrigin,
     SourceKind,
+    Tier,
     UnscoredReason,
     one_of,
 )
@@ -280,9 +282,43 @@ ALERTS = TableSpec(
         ),
         ("reason", pa.string(), "Why it was sent, or why not, in words."),
         ("details", pa.string(), "JSON object: the worst answers' ids, counts, the receiver."),
+        ("incident_id", pa.string(), "Incident that the alert belongs to; null in rows of earlier versions."),
     ),
     by_date=False,
     long_text=("details", "reason"),
+)
+
+INCIDENTS = TableSpec(
+    "incidents",
+    "One row a change of an incident, the alerts of a deployment that overlap in time. All but those that people make "
+    "follow from `alerts`.",
+    described(
+        ("change_id", pa.string(), "Unique."),
+        ("incident_id", pa.string(), "As in alerts."),
+        ("deployment", pa.string(), "As in parsed_logs."),
+        ("change", pa.string(), f"{one_of(IncidentEvent)}."),
+        ("changed_at", TIMESTAMP, "When this change happened; of an alert's change as in alerts."),
+        (
+            "alert_id",
+            pa.string(),
+            f"Alert whose change it was; null for {IncidentEvent.ACKNOWLEDGED}.",
+        ),
+        (
+            "tier",
+            pa.string(),
+            f"{one_of(Tier)}, after this change: {Tier.PAGE} if one of the incident's alerts is a page.",
+        ),
+        (
+            "verdict",
+            pa.string(),
+            f"What changed, by all alerts of the incident: {one_of(AlertVerdict)}; null where only floors were passed.",
+        ),
+        ("who", pa.string(), f"For {IncidentEvent.ACKNOWLEDGED}: the person, as in _audit."),
+        ("comment", pa.string(), f"For {IncidentEvent.ACKNOWLEDGED}: the person's words."),
+        ("details", pa.string(), "JSON object: the alert's metric, when the row was made."),
+    ),
+    by_date=False,
+    long_text=("comment", "details"),
 )
 
 TABLES = {
@@ -295,6 +331,7 @@ TABLES = {
         GROUND_TRUTH,
         REPLAYS,
         ALERTS,
+        INCIDENTS,
         REJECTED,
         BATCHES,
         SILENCES,

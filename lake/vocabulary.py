@@ -289,6 +289,17 @@ DELIVERY_EVENTS = (AlertEvent.DELIVERED, AlertEvent.UNDELIVERABLE, AlertEvent.SI
 """Events that say what became of another event on its way to a receiver."""
 
 
+class IncidentEvent(StrEnum):
+    """`incidents.change`: what became of an incident, or that a person took note of it."""
+
+    OPENED = "opened"
+    JOINED = "joined"
+    RAISED = "raised"
+    VERDICT_CHANGED = "verdict_changed"
+    ACKNOWLEDGED = "acknowledged"
+    ENDED = "ended"
+
+
 class Tier(StrEnum):
     """`tier` in `alerts.details`: `warn` bounds the false alarms of each stream, `page` those of all together."""
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 from lake import ALERT_STATES, Floor
 from monitor.alerts.change import AlertChange
 from monitor.floors import FloorReading
+from monitor.incidents.incident import Incident
 from monitor.ingest.ingest import Ingest
 from monitor.recorder import StreamStates
 from monitor.regression import JudgeReading, StreamKey
@@ -24,6 +25,7 @@ def published_deployments(
     judges: Mapping[StreamKey, JudgeReading],
     floors: Mapping[str, Mapping[Floor, FloorReading]],
     changes: Sequence[AlertChange],
+    incidents: Mapping[str, tuple[Incident, ...]],
     now: datetime,
 ) -> dict[str, DeploymentState]:
     """Give the state of each deployment to publish, by name; `changes` are those of all alerts, oldest first."""
@@ -40,6 +42,7 @@ def published_deployments(
             readings=readings.get(name, {}),
             floors=floors.get(name, {}),
             changes=tuple(of_deployment.get(name, ())),
+            incidents=incidents.get(name, ()),
             judges=judge_readings.get(name, {}),
             judgements=judgements.get(name, {}),
             stopped=stopped.get(name, {}),

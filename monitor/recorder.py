@@ -12,7 +12,8 @@ from monitor.alerts.floor_alerts import last_changes
 from monitor.alerts.open_alerts import recorded_verdicts, with_open_alerts
 from monitor.alerts.store import AlertStore
 from monitor.floors import FloorChange, FloorReading
-from monitor.health.failures import ALERTS_RECORDED, FLOORS, JUDGES, REGRESSIONS, Failures
+from monitor.health.failures import ALERTS_RECORDED, FLOORS, INCIDENTS_RECORDED, JUDGES, REGRESSIONS, Failures
+from monitor.incidents.incident import Incident
 from monitor.ingest.ingest import Ingest
 from monitor.regression import (
     MEASURED,
@@ -75,6 +76,14 @@ class AlertRecorder:
         for deployment, mine in found.items():
             record = partial(self._alerts.record_floors, deployment, mine, now)
             self._failures.attempt(ALERTS_RECORDED, record, f"alerts of {deployment!r}")
+
+    def record_incidents(self) -> Mapping[str, tuple[Incident, ...]]:
+        """Write what follows for incidents from the alerts that are recorded; give them by deployment."""
+        incidents = self._ingest.incidents.incidents(self._alerts.changes())
+        for deployment, mine in incidents.items():
+            record = partial(self._ingest.incidents.record, deployment, mine)
+            self._failures.attempt(INCIDENTS_RECORDED, record, f"incidents of {deployment!r}")
+        return incidents
 
     def _record(self, found: Sequence[Transition], streams: StreamStates, now: datetime) -> None:
         readings, judgements = streams.readings, streams.judgements

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from lake import SERVICES, Heartbeat, Lake
@@ -14,6 +15,7 @@ from monitor.audit import AuditLog
 from monitor.health.failures import JUDGES, Failures
 from monitor.health.health import Health, health_of, staleness_of
 from monitor.health.heartbeat_reader import HeartbeatReader
+from monitor.incidents.incident import Incident
 from monitor.ingest.ingest import Ingest
 from monitor.notify import Notifier
 from monitor.publishing import published_deployments
@@ -123,6 +125,19 @@ class Monitor:
         """Why the last attempts at webhooks failed; None where they did not."""
         return self._notifier.problem
 
+    def acknowledge(self, incident: Incident, who: str | None, comment: str) -> None:
+        """Record that somebody took note of an incident; the snapshot says so at once.
+
+        Raises what the lake raises where the row cannot be written.
+        """
+        self._ingest.incidents.acknowledge(incident, who, comment, self._clock())
+        snapshot = self._snapshot
+        state = snapshot.deployments.get(incident.deployment) if snapshot else None
+        if snapshot and state:
+            found = self._ingest.incidents.incidents(self._alerts.changes()).get(incident.deployment, ())
+            states = {**snapshot.deployments, incident.deployment: replace(state, incidents=found)}
+            self._snapshot = replace(snapshot, deployments=states)
+
     def _age(self) -> float | None:
         return None if self._published_at is None else self._monotonic() - self._published_at
 
@@ -156,7 +171,9 @@ class Monitor:
         streams = self._recorder.record_regressions(now)
         self._recorder.record_floors(now)
         self._ingest.read_alerts(deployments, now)
-        self._failures.attempt("publish", lambda: self._publish(streams, now, began))
+        self._ingest.read_incidents(deployments, now)
+        incidents = self._recorder.record_incidents()
+        self._failures.attempt("publish", lambda: self._publish(streams, incidents, now, began))
         self._notifier.wake()
 
     def _deployments(self) -> list[str | None]:
@@ -179,12 +196,14 @@ class Monitor:
             self._ingest.read_releases(now)
         self._known = set(deployments)
 
-    def _publish(self, streams: StreamStates, now: datetime, began: float) -> None:
+    def _publish(
+        self, streams: StreamStates, incidents: Mapping[str, tuple[Incident, ...]], now: datetime, began: float
+    ) -> None:
         judges = self._failures.attempt(JUDGES, self._ingest.judges.readings) or {}
         floors, changes = self._recorder.floor_readings, self._alerts.changes()
         snapshot = Snapshot(
             taken_at=now,
-            deployments=published_deployments(self._ingest, streams, judges, floors, changes, now),
+            deployments=published_deployments(self._ingest, streams, judges, floors, changes, incidents, now),
             collector_stats=self._ingest.collector_stats,
             failed_deliveries=self._notifier.failed_attempts,
             disabled_webhooks=self._notifier.disabled,

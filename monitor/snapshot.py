@@ -14,6 +14,7 @@ from monitor.alerts.alert_stats import AlertStats
 from monitor.alerts.change import AlertChange
 from monitor.controls.silences import Silence
 from monitor.floors import FloorReading
+from monitor.incidents.incident import Incident
 from monitor.regression import Judgement, JudgeReading, Reading
 from monitor.stats.collector_stats import CollectorStats
 from monitor.stats.judge_costs import JudgeCosts
@@ -31,8 +32,8 @@ class DeploymentState:
     `readings`, `judges` and `judgements` are of each metric's version that was scored last: `judges` has the metrics
     with anchors, `judgements` those with an active regression. A metric that is not watched is in `stopped` with the
     error in words, or in `idle` with when its last score was made, `IDLE` ago or longer. `ratings` are people's likes
-    and dislikes as scores. `changes` are those of its alerts that fired or are over, newest first. `judge_costs`
-    include those of anchors.
+    and dislikes as scores. `changes` are those of its alerts that fired or are over, newest first, and `incidents`
+    are what these alerts belong to, newest first. `judge_costs` include those of anchors.
     """
 
     requests: RequestStats = field(default_factory=RequestStats)
@@ -48,6 +49,7 @@ class DeploymentState:
     ratings: ScoreStats = field(default_factory=ScoreStats)
     floors: Mapping[Floor, FloorReading] = field(default_factory=dict)
     changes: tuple[AlertChange, ...] = ()
+    incidents: tuple[Incident, ...] = ()
 
     def with_logs(self, rows: pa.Table) -> DeploymentState:
         """Add rows of `parsed_logs` (columns LOG_COLUMNS)."""

@@ -13,7 +13,7 @@ from lake.erasure.erasure_rules import RULES, Rule, of_calls
 from lake.erasure.erasure_scope import ErasureScope, Subject, find_erasure_scope, is_in
 from lake.erasure.quotations import SHORTEST_ID, SHORTEST_TEXT
 from lake.root_tables import AUDIT, REJECTED, RELEASES, SILENCES
-from lake.schemas import ALERTS, ANCHORS, GROUND_TRUTH, PARSED_LOGS, REPLAYS, SCORES, USER_SIGNALS
+from lake.schemas import ALERTS, ANCHORS, GROUND_TRUTH, INCIDENTS, PARSED_LOGS, REPLAYS, SCORES, USER_SIGNALS
 from lake.table_spec import TableSpec
 from lake.tables.delta_log import DataFile, live_files, scan
 from lake.tables.lake import Lake
@@ -23,7 +23,7 @@ from lake.tables.table import LostRaceError, Table
 from lake.upkeep.cleaning import remove_history
 
 _ATTEMPTS = 20
-_MADE_OF_LOGS = (USER_SIGNALS, SCORES, ANCHORS, REPLAYS, GROUND_TRUTH, ALERTS)
+_MADE_OF_LOGS = (USER_SIGNALS, SCORES, ANCHORS, REPLAYS, GROUND_TRUTH, ALERTS, INCIDENTS)
 """Cases decide which replays and scores go, so they go after them."""
 _MADE_BY_PASSES = (SCORES, ANCHORS, GROUND_TRUTH, REPLAYS)
 _ROOT_TABLES = (REJECTED, SILENCES, RELEASES, AUDIT)
@@ -34,9 +34,9 @@ _CANNOT_KNOW = (
     "what a judge, a webhook or a reader of the tables has received are not touched.",
     "Words of the subject that another person repeats in another chat, and ground truth that was typed in, cannot be "
     "distinguished from that person's own.",
-    f"In calls of other people in a shared chat, in lines that could not be read and in comments of silences, texts "
-    f"under {SHORTEST_TEXT} characters and ids under {SHORTEST_ID} were not looked for; a text counts as repeated only "
-    "where all of it is.",
+    "In calls of other people in a shared chat, in lines that could not be read and in comments of silences and "
+    f"incidents, texts under {SHORTEST_TEXT} characters and ids under {SHORTEST_ID} were not looked for; a text counts "
+    "as repeated only where all of it is.",
     "Lines that could not be read do not say whose they are: one of another person with the same text or id went too.",
     "If an earlier erasure of this subject was cut off while the evaluator was at work: whether that made a case of "
     "ground truth in between. Look for it there.",

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from lake.erasure.erasure_scope import ErasureScope, is_in
 from lake.root_tables import AUDIT, REJECTED, RELEASES, SILENCES
-from lake.schemas import ALERTS, ANCHORS, GROUND_TRUTH, REPLAYS, SCORES, USER_SIGNALS
+from lake.schemas import ALERTS, ANCHORS, GROUND_TRUTH, INCIDENTS, REPLAYS, SCORES, USER_SIGNALS
 
 Rewrite = Callable[[str, ErasureScope, frozenset[str]], str | None]
 
@@ -107,6 +107,7 @@ RULES: dict[str, Rule] = {
         ),
     ),
     ALERTS.name: Rule(("details", "reason"), _is_never_erased, {"details": _rewrite_alert, "reason": _rewrite_comment}),
+    INCIDENTS.name: Rule(("comment",), _is_never_erased, {"comment": _rewrite_comment}),
     SILENCES.name: Rule(("comment",), _is_never_erased, {"comment": _rewrite_comment}),
     RELEASES.name: Rule(("comment",), _is_never_erased, {"comment": _rewrite_comment}),
     AUDIT.name: Rule(

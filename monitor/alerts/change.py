@@ -90,6 +90,8 @@ class AlertChange:
     verdict: AlertVerdict | None = None
     """What has changed; None for a delivery."""
     delivery_of: str | None = None
+    incident_id: str | None = None
+    """Incident of its alert; None for a change that is not recorded yet."""
 
     @property
     def fired_at(self) -> datetime:

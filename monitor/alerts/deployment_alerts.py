@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from lake import ALERTS, Lake, LostRaceError, PassTransaction
 from monitor.alerts.change import AlertChange, from_row, to_row
+from monitor.alerts.incident_ids import with_incident_ids
 
 NewChanges = Callable[[Sequence[AlertChange]], list[AlertChange]]
 """Gives the changes to record, from those that are known."""
@@ -33,7 +34,7 @@ class DeploymentAlerts:
         """
         for _ in range(_ATTEMPTS):
             transaction = self._load()
-            changes = new_changes(self.changes)
+            changes = with_incident_ids(self.changes, new_changes(self.changes))
             if not changes:
                 return []
             try:
@@ -50,6 +51,7 @@ class DeploymentAlerts:
             # Begun before the rows are read: what it appends knows all of them, or is refused.
             transaction = PassTransaction(self._table, counters=[_COUNTER])
             rows = self._table.read().to_pylist()
-            self.changes = sorted((from_row(row) for row in rows), key=lambda change: change.changed_at)
+            changes = with_incident_ids([], [from_row(row) for row in rows])
+            self.changes = sorted(changes, key=lambda change: change.changed_at)
             self._transaction = transaction
         return self._transaction

@@ -73,6 +73,7 @@ def delivery_of(
         details=AlertDetails(receiver=receiver, fired_at=change.details.fired_at, until=until),
         reason=reason,
         delivery_of=change.change_id,
+        incident_id=change.incident_id,
     )
 
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 from lake import Backoff, LostRaceError, TableReplacedError, in_one_line, is_store_error
 
 FLOORS, REGRESSIONS, JUDGES, ALERTS_RECORDED = "find_floors", "find_regressions", "judge_regressions", "record_alerts"
+INCIDENTS_RECORDED = "record_incidents"
 """Reasons; that a table could not be read is `read_` and its name."""
 
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 5.0, 3600.0

@@ -15,6 +15,7 @@ from lake import (
     ALERTS,
     ANCHORS,
     BATCHES,
+    INCIDENTS,
     PARSED_LOGS,
     REJECTED,
     RELEASES,
@@ -31,6 +32,8 @@ from monitor.alerts.alert_stats import ALERT_COLUMNS
 from monitor.controls.silences import SILENCE_COLUMNS, Silences
 from monitor.floors import ANSWER_COLUMNS, KEPT, Floors
 from monitor.health.failures import FLOORS, JUDGES, REGRESSIONS, Failures
+from monitor.incidents.change import INCIDENT_COLUMNS
+from monitor.incidents.log import IncidentLog
 from monitor.ingest.new_rows import Columns, NewRows, RowHandler
 from monitor.regression import ANCHOR_COLUMNS, RELEASE_COLUMNS, JudgeDriftDetectors, Releases, Streams
 from monitor.settings import MonitorSettings
@@ -68,6 +71,7 @@ class Ingest:
         self.floors = Floors(settings.floors)
         self.judges = JudgeDriftDetectors(settings.regression.tolerance)
         self.silences = Silences(settings.silences)
+        self.incidents = IncidentLog(lake)
         self.collector_stats = CollectorStats()
         self.deployments: dict[str, DeploymentState] = {}
         self.table_was_replaced = self.has_new_releases = False
@@ -148,6 +152,13 @@ class Ingest:
             name = UNASSIGNED if deployment is None else deployment
             handlers = self._stats(ALERTS, name, DeploymentState.with_alerts)
             self._read(ALERTS, deployment, ALERT_COLUMNS, handlers, now)
+
+    def read_incidents(self, deployments: Sequence[str | None], now: datetime) -> None:
+        """Read what was written of incidents: what follows from alerts, and what people took note of."""
+        for deployment in deployments:
+            if deployment is not None:
+                handlers = {_reason(INCIDENTS): partial(self.incidents.add, deployment)}
+                self._read(INCIDENTS, deployment, INCIDENT_COLUMNS, handlers, now)
 
     def is_complete(self, deployment: str) -> bool:
         """Whether stats and detectors of a deployment lack no rows: else they know too little to end an alert."""

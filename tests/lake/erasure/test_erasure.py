@@ -15,6 +15,7 @@ from lake import (
     ALERTS,
     AUDIT,
     GROUND_TRUTH,
+    INCIDENTS,
     PARSED_LOGS,
     PASSES,
     REJECTED,
@@ -165,6 +166,16 @@ def test_a_comment_that_names_the_subject_goes_and_the_release_stays_marked(lake
     left = lake.table(RELEASES).read(["release_id", "released_at", "comment"]).to_pylist()
     assert left == [{"release_id": 1, "released_at": NOW, "comment": None}]
     assert lake.table(RELEASES).committed("releases") == 1
+
+
+def test_a_comment_that_names_the_subject_goes_and_the_acknowledgement_stays(lake: Lake) -> None:
+    row = {"change_id": "i1", "incident_id": "i", "change": "acknowledged", "changed_at": NOW, "who": "ann"}
+    put(lake, INCIDENTS, row | {"comment": "planted-user complains"})
+    receipt = erase(lake, Subject(user="planted-user"), NOW)
+    assert numbers(receipt)["rag-app incidents"] == (0, 1)
+    assert b"complains" not in everywhere(lake.root)
+    left = lake.table(INCIDENTS, "rag-app").read(["change", "who", "comment"]).to_pylist()
+    assert left == [{"change": "acknowledged", "who": "ann", "comment": None}]
 
 
 def test_who_read_an_answer_stays_and_which_answer_it_was_goes(lake: Lake) -> None:

@@ -1,0 +1,94 @@
+"""Rows of the tables `incidents`: what follows from alerts, each once, and what people take note of."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+import pyarrow as pa
+
+from lake import INCIDENTS, IncidentEvent, Lake, LostRaceError, PassTransaction
+from monitor.alerts.change import AlertChange, digest
+from monitor.incidents.change import IncidentChange, from_row, to_row
+from monitor.incidents.incident import Incident, incidents_of
+
+_COUNTER = "incidents"
+_ATTEMPTS = 10
+
+
+class IncidentLog:
+    """The incidents of all deployments, and their rows.
+
+    The rows of `alerts` are the truth. Rows of `incidents` are written after them and have ids that are made of them:
+    what a process that was killed, or a lake that was away, left out is written by the next `record`, and nothing is
+    written twice, also with several monitors on one lake. Safe for use by several threads.
+    """
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._lock = threading.Lock()
+        self._written: dict[str, set[str]] = {}
+        self._acknowledged: dict[str, dict[str, IncidentChange]] = {}
+
+    def add(self, deployment: str, rows: pa.Table) -> None:
+        """Take in rows of a deployment's table (columns INCIDENT_COLUMNS), in any order and more than once."""
+        changes = [from_row(row) for row in rows.to_pylist()]
+        with self._lock:
+            self._add(deployment, changes)
+
+    def incidents(self, changes: Iterable[AlertChange]) -> Mapping[str, tuple[Incident, ...]]:
+        """Give by deployment the incidents that these changes of alerts make, the newest first."""
+        of_deployment: dict[str, list[AlertChange]] = {}
+        for change in changes:
+            of_deployment.setdefault(change.key.deployment, []).append(change)
+        with self._lock:
+            noted = {name: tuple(self._acknowledged.get(name, {}).values()) for name in of_deployment}
+        return {name: incidents_of(mine, noted[name]) for name, mine in of_deployment.items()}
+
+    def record(self, deployment: str, incidents: Iterable[Incident]) -> None:
+        """Write the changes of a deployment's incidents that its table lacks."""
+        with self._lock:
+            written = self._written.get(deployment, set())
+            rows = [row for one in incidents for row in one.changes if row.change_id not in written]
+            if rows:
+                self._append(deployment, rows)
+
+    def acknowledge(self, incident: Incident, who: str | None, comment: str, now: datetime) -> IncidentChange:
+        """Write that somebody took note of an incident, and give the row."""
+        row = IncidentChange(
+            change_id=digest(incident.incident_id, IncidentEvent.ACKNOWLEDGED, who or "", now.isoformat()),
+            incident_id=incident.incident_id,
+            deployment=incident.deployment,
+            change=IncidentEvent.ACKNOWLEDGED,
+            changed_at=now,
+            tier=incident.tier,
+            verdict=incident.verdict,
+            who=who,
+            comment=comment,
+        )
+        with self._lock:
+            self._append(incident.deployment, [row])
+        return row
+
+    def _append(self, deployment: str, rows: Sequence[IncidentChange]) -> None:
+        table = self._lake.table(INCIDENTS, deployment)
+        for _ in range(_ATTEMPTS):
+            # Begun before the ids are read: what it appends knows all of them, or is refused.
+            transaction = PassTransaction(table, counters=[_COUNTER])
+            there = set(table.read(["change_id"])["change_id"].to_pylist())
+            missing = [row for row in rows if row.change_id not in there]
+            try:
+                if missing:
+                    transaction.append(INCIDENTS.rows([to_row(row) for row in missing]))
+            except LostRaceError:
+                continue
+            self._add(deployment, rows)
+            return
+        raise LostRaceError(f"{table.uri} was changed by others {_ATTEMPTS} times in a row; run fewer monitors")
+
+    def _add(self, deployment: str, changes: Iterable[IncidentChange]) -> None:
+        for change in changes:
+            self._written.setdefault(deployment, set()).add(change.change_id)
+            if change.change == IncidentEvent.ACKNOWLEDGED:
+                self._acknowledged.setdefault(deployment, {})[change.change_id] = change
