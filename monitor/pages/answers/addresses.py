@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Protocol
+from urllib.parse import urlencode
 
 from fastapi import Request
 from starlette.exceptions import HTTPException
@@ -62,6 +63,11 @@ class Visible:
         busiest = sorted(self.states.items(), key=lambda one: one[1].requests.total, reverse=True)
         return [deployment_of(name) for name, _ in busiest[:_MOST_CALLEES]]
 
+    def references(self, name: str) -> dict[str, float]:
+        """Give what is usual in a deployment: the reference mean of each metric that has one."""
+        readings = self.states[name].readings if name in self.states else {}
+        return {metric: one.reference_mean for metric, one in readings.items() if one.reference_mean is not None}
+
     def may_read_texts(self, name: str) -> bool:
         """Whether the reader may read texts of a deployment."""
         return self.reader.may_read_texts(name)
@@ -111,6 +117,17 @@ class AnswerPlace:
 def address_of(answer: _Addressed) -> str:
     """Give the path of the page of an answer, or of a call."""
     return answer_page(answer.deployment or UNASSIGNED, answer.date, answer.event_id)
+
+
+def in_list(answer: _Addressed, query: AnswerQuery) -> str:
+    """Give the path of the page of an answer that is opened from a list, and so knows the one before and after it."""
+    return address_with_list(address_of(answer), query)
+
+
+def address_with_list(path: str, query: AnswerQuery, **fields: str) -> str:
+    """Give a path with the query of a list in its field `list`."""
+    text = urlencode(fields | {"list": query.address("")[1:]}, errors="replace")
+    return f"{path}{'&' if '?' in path else '?'}{text}"
 
 
 def deployment_of(name: str) -> str | None:

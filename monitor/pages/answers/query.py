@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import TypeVar
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from lake import UNASSIGNED, AnswerFilter, AnswerRating, AnswerStatus
 
@@ -42,6 +42,8 @@ class AnswerQuery:
     sort: str = "time"
     order: str = "desc"
     page: int = 1
+    entries_only: bool = True
+    """Whether calls between applications, and what evaluations and tests asked, are left out."""
 
     @classmethod
     def read(cls, given: Mapping[str, str], now: datetime) -> AnswerQuery:
@@ -76,7 +78,17 @@ class AnswerQuery:
             sort=fields.get("sort", metric if below is not None else "time"),
             order=_order(fields, "asc" if below is not None else "desc"),
             page=_page(fields),
+            entries_only=_flag(fields, "entries_only"),
         )
+
+    @classmethod
+    def in_address(cls, text: str, now: datetime) -> AnswerQuery | None:
+        """Read the query of a list from the part of its address behind the question mark; None where it is none."""
+        try:
+            query = cls.read(dict(parse_qsl(text)), now)
+        except ValueError:
+            return None
+        return query if query.deployment else None
 
     def filter(self, page_size: int = PAGE_SIZE) -> AnswerFilter:
         """Give what to search the lake by."""
@@ -94,13 +106,18 @@ class AnswerQuery:
             ascending=self.order == "asc",
             page=self.page,
             page_size=page_size,
+            entries_only=self.entries_only,
         )
 
     def with_page(self, page: int) -> AnswerQuery:
         """Give the query of another page of the same list."""
         return replace(self, page=page)
 
-    def address(self, path: str = "/answers") -> str:
+    def with_calls(self) -> AnswerQuery:
+        """Give the query that finds calls between applications, too."""
+        return replace(self, entries_only=False, page=1)
+
+    def address(self, path: str = "/answers", **further: str) -> str:
         """Give the path with this query; the same query always has the same."""
         fields = {
             "deployment": self.deployment,
@@ -115,7 +132,8 @@ class AnswerQuery:
             "sort": self.sort,
             "order": self.order,
             "page": "" if self.page == 1 else str(self.page),
-        }
+            "entries_only": "" if self.entries_only else "false",
+        } | further
         return f"{path}?{urlencode({name: value for name, value in fields.items() if value}, errors='replace')}"
 
 
@@ -162,6 +180,13 @@ def _order(fields: Mapping[str, str], usual: str) -> str:
     if order not in ("asc", "desc"):
         raise BadQueryError("An order is asc or desc")
     return order
+
+
+def _flag(fields: Mapping[str, str], name: str) -> bool:
+    flag = fields.get(name, "true")
+    if flag not in ("true", "false"):
+        raise BadQueryError(f"{name} is true or false")
+    return flag == "true"
 
 
 def _page(fields: Mapping[str, str]) -> int:

@@ -15,9 +15,19 @@ from starlette.exceptions import HTTPException
 
 from lake import AnswerPage, AuditAction, find_answers, locate_response
 from monitor.notify.link import response_page
-from monitor.pages.answers.addresses import AnswerPlace, Visible, address_of, day_of, deployment_of, no_answer
+from monitor.pages.answers.addresses import (
+    AnswerPlace,
+    Visible,
+    address_of,
+    address_with_list,
+    day_of,
+    deployment_of,
+    in_list,
+    no_answer,
+)
 from monitor.pages.answers.answer_view import AnswerView, as_json_text, read_view
 from monitor.pages.answers.csv_file import csv_of
+from monitor.pages.answers.neighbours import Step, neighbour
 from monitor.pages.answers.query import MOST_DAYS, AnswerQuery, BadQueryError
 from monitor.pages.answers.reading import LakeReads
 from monitor.pages.answers.without_texts import page_without_texts, without_others_errors
@@ -40,6 +50,7 @@ def add_answer_pages(app: FastAPI, monitor: Monitor, renderer: Renderer) -> None
     router.add_api_route("/answers", pages.search)
     router.add_api_route("/answers.json", pages.search_json)
     router.add_api_route("/answers.csv", pages.search_csv)
+    router.add_api_route("/answers/neighbour", pages.go_to_neighbour)
     router.add_api_route("/answer", pages.show)
     router.add_api_route("/answer.json", pages.show_json)
     app.include_router(router)
@@ -72,7 +83,7 @@ class _AnswerPages:
             everything=AnswerQuery(query.deployment, query.since, query.until).address() if query else "",
             most_in_csv=_MOST_IN_CSV,
             may_read_texts=bool(query) and seen.may_read_texts(query.deployment if query else ""),
-            address_of=address_of,
+            in_list=in_list,
         )
 
     def search_json(self, request: Request) -> Response:
@@ -88,9 +99,34 @@ class _AnswerPages:
         if "response_id" in request.query_params and "event_id" not in request.query_params:
             return self._show_located(request)
         place, view = self._read(request)
+        opened_from = self._list_of(request)
         return self._renderer.page(
-            request, "answer.html", view=view, place=place, address_of=address_of, as_json_text=as_json_text
+            request,
+            "answer.html",
+            view=view,
+            place=place,
+            references=self._seen(request).references(place.name),
+            opened_from=opened_from,
+            neighbours=_neighbours(opened_from, place.event_id),
+            address_of=address_of,
+            as_json_text=as_json_text,
         )
+
+    def go_to_neighbour(self, request: Request, event_id: str, step: Step) -> Response:
+        seen, query = self._seen(request), self._list_of(request)
+        if query is None:
+            raise HTTPException(_UNPROCESSABLE, "A neighbour is one of a list: the query of the list is missing")
+        found = neighbour(lambda page: self._found(seen, page), query, event_id, step)
+        if found is None:
+            return RedirectResponse(query.address(), _SEE_OTHER)
+        row, page = found
+        return RedirectResponse(in_list(row, page), _SEE_OTHER)
+
+    def _list_of(self, request: Request) -> AnswerQuery | None:
+        """Give the list from which the answer was opened; None where the address names none that may be seen."""
+        seen = self._seen(request)
+        query = AnswerQuery.in_address(request.query_params.get("list", ""), seen.now)
+        return query if query and query.deployment in seen.states else None
 
     def show_json(self, request: Request) -> Response:
         return _json(self._read(request)[1].details)
@@ -166,6 +202,13 @@ class _AnswerPages:
 
     def _seen(self, request: Request) -> Visible:
         return Visible.to(request, self._monitor.snapshot)
+
+
+def _neighbours(query: AnswerQuery | None, event_id: str) -> dict[Step, str]:
+    """Give the addresses that lead to the answers before and after one in its list."""
+    if query is None:
+        return {}
+    return {one: address_with_list("/answers/neighbour", query, event_id=event_id, step=one) for one in Step}
 
 
 def _chosen_metric(query: AnswerQuery | None) -> str:

@@ -15,6 +15,7 @@ from pydantic import BeforeValidator
 
 from lake import UNASSIGNED
 from monitor.notify.alert_text import summary
+from monitor.pages.fleet import links
 from monitor.pages.fleet.period import Days, Period
 from monitor.pages.fleet.query import Column, Query
 from monitor.pages.fleet.rows import Row, State, row_of
@@ -59,6 +60,7 @@ def add_overview(app: FastAPI, monitor: Monitor, renderer: Renderer) -> None:
             health=health,
             summary=summary,
             sees_all=reader.may_see(None),
+            links=links,
             most_rows=MOST_ROWS,
             State=State,
             Days=Days,

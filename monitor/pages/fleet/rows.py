@@ -46,6 +46,7 @@ class WorstMetric:
     is_regressed: bool
     is_learning: bool
     trend: Trend | None
+    lower_is_better: bool = False
 
     @property
     def change(self) -> float | None:
@@ -228,7 +229,7 @@ def _standing(metric: str, reading: Reading, scores: MetricStats, period: Period
     mean = total / weight if weight else None
     worse_by = 0.0 if mean is None else float(scale.quality(reference) - scale.quality(mean))
     is_regressed, is_learning = reading.status is Status.REGRESSED, reading.status is Status.LEARNING
-    return WorstMetric(metric, reference, mean, worse_by, is_regressed, is_learning, None)
+    return WorstMetric(metric, reference, mean, worse_by, is_regressed, is_learning, None, reading.lower_is_better)
 
 
 def _with_trend(worst: WorstMetric, scores: MetricStats, period: Period) -> WorstMetric:

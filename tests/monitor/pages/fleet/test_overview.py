@@ -155,6 +155,34 @@ def test_the_address_holds_search_order_and_period(monitor: Monitor, ask: Ask) -
     assert page.count('aria-sort="ascending"') == 1
 
 
+def test_figures_lead_to_the_answers_that_they_count(monitor: Monitor, rows: ScoreColumns) -> None:
+    """As many failed and disliked answers are found as the table says, and the worst one first."""
+    times = [NOW - timedelta(minutes=20 * n) for n in range(150)]
+    each = [
+        {"event_id": f"answer-{n}", "response_id": f"answer-{n}", "requested_at": at, "date": at.date()}
+        for n, at in enumerate(times)
+    ]
+    rows.logs("rag-search", *each)
+    rows.scores("rag-search", *(one | {"score_id": one["event_id"], "value": n / 150} for n, one in enumerate(each)))
+    rows.signals("rag-search", "like", "dislike")
+    rows.logs(
+        "rag-search", {"event_id": "failed", "status": 500}, {"event_id": "call", "status": 429, "is_entry": False}
+    )
+    monitor.refresh()
+    with TestClient(create_app(monitor)) as client:
+        table = client.get("/?days=30").text.split("<tbody>")[1]
+        row = next(part for part in table.split("<tr") if ">rag-search<" in part)
+        links = {html.unescape(link): shown for link, shown in re.findall(r'href="(/answers[^"]*)">([^<]*)<', row)}
+        found = {link: client.get(link.replace("/answers", "/answers.json", 1)).json() for link in links}
+    totals = {link: (shown, str(found[link]["total"])) for link, shown in links.items()}
+    assert [of for link, of in totals.items() if "status=failed" in link] == [("2", "2")]
+    assert [of for link, of in totals.items() if "rating=disliked" in link] == [("1", "1")]
+    (worst,) = [link for link in links if "sort=faithfulness_kprecision" in link]
+    values = [one["values"]["faithfulness_kprecision"] for one in found[worst]["rows"]]
+    assert values == sorted(values)
+    assert values[0] == 0
+
+
 @pytest.mark.usefixtures("three_deployments")
 def test_a_reader_can_stop_the_renewal(monitor: Monitor, ask: Ask) -> None:
     """The link keeps the search, and every link of the page that stands still keeps it standing still."""
