@@ -14,6 +14,7 @@ from dialwatch.commands import (
     demo,
     evaluate,
     judge,
+    label,
     lake,
     monitor,
     release,
@@ -37,6 +38,7 @@ app.add_typer(release.app, name="release")
 app.add_typer(judge.app, name="judge")
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
+app.command("label")(label.label)
 app.command("show")(show.show)
 
 

@@ -1,5 +1,13 @@
 from .answers.answer_calls import AnswerCall
-from .answers.answer_details import AnswerContext, AnswerDetails, AnswerScore, AnswerSignal, AnswerTurn, read_answer
+from .answers.answer_details import (
+    AnswerContext,
+    AnswerDetails,
+    AnswerScore,
+    AnswerSignal,
+    AnswerTurn,
+    read_answer,
+    read_answer_row,
+)
 from .answers.answer_lookup import AnswerAddress, locate_response
 from .answers.answer_rows import (
     CASE_QUESTION_COLUMNS,
@@ -15,6 +23,7 @@ from .answers.answer_search import AnswerFilter, AnswerPage, AnswerRow, AnswerSt
 from .answers.cases import Case, CaseBook
 from .answers.child_contexts import ChildContexts
 from .answers.frames import OTHER_CASES, answers_frame, ground_truth_frame
+from .answers.labels import IS_LABEL, IS_NO_LABEL, LABEL_COLUMNS, AnswerLabel, shares_of_right
 from .answers.ratings import AnswerRating
 from .answers.signals import FOLD_COLUMNS, fold_signals
 from .erasure.erasure import Receipt, TableReceipt, erase
@@ -116,8 +125,11 @@ __all__ = [
     "HEARTBEAT_SECONDS",
     "INCIDENTS",
     "IS_ANSWER",
+    "IS_LABEL",
+    "IS_NO_LABEL",
     "IS_PRODUCTION",
     "JUDGE_KINDS",
+    "LABEL_COLUMNS",
     "LOG_RETENTION",
     "NO_ERROR",
     "OTHER_CASES",
@@ -146,6 +158,7 @@ __all__ = [
     "AnswerContext",
     "AnswerDetails",
     "AnswerFilter",
+    "AnswerLabel",
     "AnswerPage",
     "AnswerRating",
     "AnswerRow",
@@ -235,9 +248,11 @@ __all__ = [
     "maintain",
     "one_of",
     "read_answer",
+    "read_answer_row",
     "read_new",
     "reads_hosts",
     "reads_seconds",
+    "shares_of_right",
     "usable_texts",
     "vacuum",
     "without_rows",

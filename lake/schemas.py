@@ -100,7 +100,12 @@ USER_SIGNALS = TableSpec(
     "One row a sign of what a person thought of an answer.",
     described(
         ("signal_id", pa.string(), "Unique; for a rating the event_id of its line."),
-        ("response_id", pa.string(), "Id of the answer as the client sent it: join with parsed_logs.response_ids."),
+        (
+            "response_id",
+            pa.string(),
+            "Id of the answer as the client sent it: join with parsed_logs.response_ids. Of a label "
+            "the event_id where the answer has no id.",
+        ),
         ("deployment", pa.string(), "Deployment whose answer it is about."),
         ("date", pa.date32(), "UTC date of `signaled_at`. Partition."),
         ("signaled_at", TIMESTAMP, "When the person gave the signal."),
@@ -108,17 +113,17 @@ USER_SIGNALS = TableSpec(
             "signal",
             pa.string(),
             f"{Signal.LIKE}, {Signal.DISLIKE}, {Signal.UNREADABLE}, {Signal.REGENERATE}, {Signal.EDIT}, "
-            f"{Signal.CORRECTION} ...",
+            f"{Signal.CORRECTION}, {Signal.RIGHT}, {Signal.WRONG} ...",
         ),
         ("value", pa.float64(), "From -1 (bad) to 1 (good); null where the signal says neither."),
         ("confidence", pa.float64(), "From 0 to 1: how sure it is that the signal means this."),
         (
             "origin",
             pa.string(),
-            f"{SignalOrigin.EXPLICIT} (the person pressed a button) or "
-            f"{SignalOrigin.IMPLICIT} (read from the traffic).",
+            f"{SignalOrigin.EXPLICIT} (the person pressed a button), {SignalOrigin.IMPLICIT} (read from the traffic) "
+            f"or {SignalOrigin.LABEL} (somebody who judges answers).",
         ),
-        ("user_id", pa.string(), "Who gave it, as in parsed_logs."),
+        ("user_id", pa.string(), "Who gave it, as in parsed_logs; of a label the name as in _audit."),
         ("chat_id", pa.string(), "Conversation, as in parsed_logs."),
         ("details", pa.string(), "JSON object: the rating's comment and all else that came with it."),
         ("source", SOURCE, "Where it came from."),

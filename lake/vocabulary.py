@@ -100,12 +100,16 @@ Newer rows have these in `repairs`. For Python and for RE2 (Arrow).
 
 
 class SourceKind(StrEnum):
-    """`source.kind`: what a row came from. `implicit`: it was derived from rows of `parsed_logs`."""
+    """`source.kind`: what a row came from.
+
+    `implicit`: it was derived from rows of `parsed_logs`; `label`: a person said it on a page, or by a command.
+    """
 
     FILE = "file"
     HTTP = "http"
     KAFKA = "kafka"
     IMPLICIT = "implicit"
+    LABEL = "label"
 
 
 class LineOutcome(StrEnum):
@@ -149,7 +153,8 @@ class RejectionReason(StrEnum):
 class Signal(StrEnum):
     """`user_signals.signal`: values that dialwatch knows; clients of `POST /signals` may send others.
 
-    `unreadable` is a rating that cannot be read, `other` a value beyond the most that are kept apart.
+    `unreadable` is a rating that cannot be read, `other` a value beyond the most that are kept apart. `right` and
+    `wrong` are labels.
     """
 
     LIKE = "like"
@@ -159,13 +164,20 @@ class Signal(StrEnum):
     CORRECTION = "correction"
     UNREADABLE = "unreadable"
     OTHER = "other"
+    RIGHT = "right"
+    WRONG = "wrong"
 
 
 class SignalOrigin(StrEnum):
-    """`user_signals.origin`: whether the person pressed a button, or the signal was read from the traffic."""
+    """`user_signals.origin`: how it is known what a person thought of an answer.
+
+    `explicit`: the person who asked pressed a button. `implicit`: it was read from the traffic. `label`: somebody who
+    judges answers, and is not the person who asked, said so.
+    """
 
     EXPLICIT = "explicit"
     IMPLICIT = "implicit"
+    LABEL = "label"
 
 
 class UnscoredReason(StrEnum):

@@ -112,6 +112,10 @@ class Monitor:
         parts = self._heartbeats.states(self._own_parts())
         return health_of(self._age(), self.settings.refresh_seconds, self._failures.problems, parts)
 
+    def now(self) -> datetime:
+        """Give the time by the monitor's clock."""
+        return self._clock()
+
     @property
     def problem(self) -> str | None:
         """Why the snapshot is not fresh; None where it is, and before the end of the first refresh."""

@@ -1,4 +1,4 @@
-"""One answer of the lake, found by its id and printed."""
+"""One answer of the lake, found by its id and printed or labelled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from dialwatch.errors import ConfigError
 from dialwatch.reports.answer_report import format_answer
 from dialwatch.reports.terminal_text import in_one_line
 from dialwatch.times import format_time
-from lake import AnswerAddress, AnswerDetails, Lake, locate_response, read_answer
+from lake import AnswerAddress, AnswerDetails, Lake, Signal, locate_response, read_answer, read_answer_row
+from monitor.controls.labels import Label, write_label
 
 _RECENT = timedelta(days=7)
 
@@ -31,19 +32,39 @@ def show(
     Without a `day`, the last week is searched first, and all days where it has none.
     """
     opened = open_filled(settings)
-    everybody = opened.deployments()
+    address = _address(opened, response_id, deployment, day, now)
+    details = read_answer(opened, address.deployment, address.date, address.event_id, opened.deployments())
+    if details is None:
+        raise ConfigError(f"the answer {response_id!r} was removed a moment ago")
+    typer.echo(_as_json(details) if as_json else format_answer(details))
+
+
+def label(
+    settings: Settings, response_id: str, deployment: str | None, day: date | None, said: Label, now: datetime
+) -> None:
+    """Write a label; raises ConfigError where there is no answer of this id, or several."""
+    opened = open_filled(settings)
+    address = _address(opened, response_id, deployment, day, now)
+    row = read_answer_row(opened, address.deployment, address.date, address.event_id)
+    if row is None:
+        raise ConfigError(f"the answer {response_id!r} was removed a moment ago")
+    write_label(opened, row, said, now)
+    of, word = in_one_line(address.deployment or "(none)"), Signal.RIGHT if said.is_right else Signal.WRONG
+    typer.echo(f"labelled {word}: the answer {in_one_line(response_id)} of {of}")
+
+
+def _address(lake: Lake, response_id: str, deployment: str | None, day: date | None, now: datetime) -> AnswerAddress:
+    """Find the one answer of an id; raises ConfigError."""
+    everybody = lake.deployments()
     if deployment is not None and deployment not in everybody:
-        raise ConfigError(f"there is no deployment {deployment!r} in {opened.root}; `dialwatch lake ls` lists them")
-    found = _found(opened, response_id, everybody if deployment is None else [deployment], day, now)
+        raise ConfigError(f"there is no deployment {deployment!r} in {lake.root}; `dialwatch lake ls` lists them")
+    found = _found(lake, response_id, everybody if deployment is None else [deployment], day, now)
     if not found:
         raise ConfigError(f"no answer has the id {response_id!r}: is the deployment or the date another one?")
     if len(found) > 1:
         print_list(("deployment", "date", "requested", "event id"), map(_cells, found))
         raise ConfigError("several answers have this id: name one by --deployment, --date or its event id")
-    details = read_answer(opened, found[0].deployment, found[0].date, found[0].event_id, everybody)
-    if details is None:
-        raise ConfigError(f"the answer {response_id!r} was removed a moment ago")
-    typer.echo(_as_json(details) if as_json else format_answer(details))
+    return found[0]
 
 
 def _found(

@@ -28,6 +28,7 @@ from evaluator.calibration import (
     calibrate,
     scored_answers,
     with_labels,
+    with_labels_of_lake,
     with_likes,
 )
 from evaluator.datasets import DatasetError, read_dataset
@@ -45,7 +46,8 @@ _BOOLEANS = {"true": True, "false": False}
 class CalibrationRequest:
     """Scores and the labels that they are compared with.
 
-    `labels` is a file, None where people's likes and dislikes are taken. The scores of `metric` are those of the
+    `labels` is a file, None where what people said of the deployment's answers is taken: labels alone
+    (`labelled_alone`), or ratings too. The scores of `metric` are those of the
     deployment, or what the judge says when asked `ask_times` about the file's rows, or else the file's own. `compare`
     is another metric, or column, `threshold` the least score that is a yes.
     """
@@ -56,6 +58,7 @@ class CalibrationRequest:
     ask_times: int = 0
     compare: str | None = None
     threshold: float | None = None
+    labelled_alone: bool = False
 
     @property
     def title(self) -> str:
@@ -80,7 +83,7 @@ def calibrate_judge(request: CalibrationRequest, settings: Settings | None, page
             asked.append(_asked(settings.evaluator, compare, table, 1))
             table[compare] = asked[1].scores
     if request.deployment is not None and settings is not None:
-        table = _of_deployment(settings.lake.open(), request.deployment, request.metric, table, compare)
+        table = _of_deployment(settings.lake.open(), request.deployment, request, table)
     assert table is not None  # noqa: S101 - for the type: the file or the deployment gave it
     threshold = PASS_THRESHOLD if request.threshold is None else request.threshold
     found = calibrate(
@@ -148,14 +151,15 @@ def _reasons(asked: RepeatedScores) -> str:
 
 
 def _of_deployment(
-    lake: Lake, deployment: str, metric: str, labels: pd.DataFrame | None, compare: str | None
+    lake: Lake, deployment: str, request: CalibrationRequest, labels: pd.DataFrame | None
 ) -> pd.DataFrame:
-    scored = scored_answers(lake, deployment, metric)
-    if compare is not None:
-        other = scored_answers(lake, deployment, compare)[["event_id", "score"]]
-        scored = scored.merge(other.rename(columns={"score": compare}), on="event_id", how="left")
+    scored = scored_answers(lake, deployment, request.metric)
+    if request.compare is not None:
+        other = scored_answers(lake, deployment, request.compare)[["event_id", "score"]]
+        scored = scored.merge(other.rename(columns={"score": request.compare}), on="event_id", how="left")
     if labels is None:
-        return with_likes(lake, deployment, scored)
+        said = with_labels_of_lake if request.labelled_alone else with_likes
+        return said(lake, deployment, scored)
     return with_labels(lake, deployment, scored, labels)
 
 

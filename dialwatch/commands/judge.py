@@ -37,7 +37,12 @@ def calibrate(
             help="Ask the judge of --config about the file's rows, so many times; 2 or more show chance.",
         ),
     ] = 0,
-    likes: Annotated[bool, typer.Option("--likes", help="Take people's likes and dislikes as labels.")] = False,
+    labelled: Annotated[
+        bool, typer.Option("--labelled", help="Take the labels that people gave on the pages or by `dialwatch label`.")
+    ] = False,
+    likes: Annotated[
+        bool, typer.Option("--likes", help="Take likes and dislikes as labels too; a label beats them.")
+    ] = False,
     compare: Annotated[
         str | None,
         typer.Option(help="What to compare with: a column of the file, or with --ask or --deployment a metric."),
@@ -53,15 +58,17 @@ def calibrate(
 
     Label 100 to 300 answers drawn at random; the scores of all the others then take part in the corrected mean.
     """
-    if likes == (labels is not None):
-        raise typer.BadParameter("give a file of labels, or --likes")
-    if likes and deployment is None:
-        raise typer.BadParameter("--likes needs --deployment: people's signals are in its tables")
+    if [labels is not None, labelled, likes].count(True) != 1:
+        raise typer.BadParameter("give a file of labels, --labelled or --likes")
+    if labels is None and deployment is None:
+        raise typer.BadParameter("--labelled and --likes need --deployment: what people said is in its tables")
     if ask_times and (labels is None or deployment is not None):
-        raise typer.BadParameter("--ask asks about the rows of a file of labels: leave out --deployment and --likes")
+        raise typer.BadParameter(
+            "--ask asks about the rows of a file of labels: leave out --deployment, --labelled and --likes"
+        )
     needs_settings = ask_times or deployment is not None
     settings = settings_of(config, NO_LAKE if deployment is None else lake) if needs_settings else None
     from dialwatch.actions.calibration import CalibrationRequest, calibrate_judge
 
-    request = CalibrationRequest(labels, deployment, metric, ask_times, compare, threshold)
+    request = CalibrationRequest(labels, deployment, metric, ask_times, compare, threshold, labelled)
     calibrate_judge(request, settings, html or page)

@@ -55,6 +55,7 @@ def _head(details: AnswerDetails) -> Iterator[str]:
         "tokens": _tokens(row["prompt_tokens"], row["completion_tokens"]),
         "price": _number(row["price"]),
         "rating": details.rating,
+        "label": details.label,
         "documents": ", ".join(row["documents"] or ()) or None,
     }
     for name, value in members.items():
@@ -93,8 +94,9 @@ def _member(member: Any) -> str:
 
 
 def _signal(signal: AnswerSignal) -> Iterator[str]:
+    who = ", ".join(in_one_line(one) for one in (signal.origin, signal.user_id) if one)
     value = "" if signal.value is None else f" ({_number(signal.value)})"
-    yield f"  {_time(signal.signaled_at)} {in_one_line(signal.signal or '')}{value}, {in_one_line(signal.origin or '')}"
+    yield f"  {_time(signal.signaled_at)} {in_one_line(signal.signal or '')}{value}, {who}"
     if signal.comment:
         yield _text(signal.comment, indented=True)
 

@@ -7,7 +7,7 @@ from evaluator.calibration.calibration import Calibration, calibrate
 from evaluator.calibration.corrected_mean import Means, MoreLabels, means, more_labels
 from evaluator.calibration.labelled import PASS_THRESHOLD, CalibrationError, LabelledRows, rows_of
 from evaluator.calibration.repeated_scores import RepeatedScores, ask
-from evaluator.calibration.scored_answers import scored_answers, with_labels, with_likes
+from evaluator.calibration.scored_answers import scored_answers, with_labels, with_labels_of_lake, with_likes
 
 __all__ = [
     "PASS_THRESHOLD",
@@ -32,5 +32,6 @@ __all__ = [
     "rows_of",
     "scored_answers",
     "with_labels",
+    "with_labels_of_lake",
     "with_likes",
 ]

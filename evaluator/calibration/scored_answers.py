@@ -14,9 +14,10 @@ import pyarrow.dataset as ds
 
 from evaluator.calibration.labelled import CalibrationError
 from evaluator.ground_truth import IS_OPINION, OPINION_COLUMNS, answers_with
-from lake import PARSED_LOGS, SCORES, USER_SIGNALS, Lake, fold_signals
+from lake import IS_LABEL, LABEL_COLUMNS, PARSED_LOGS, SCORES, USER_SIGNALS, Lake, fold_signals, shares_of_right
 
 _COLUMNS = ("event_id", "chat_id", "value", "sampling_probability", "metric_version", "scored_at")
+_UNDECIDED = 0.5
 _KEYS = ("response_id", "event_id")
 
 
@@ -66,13 +67,26 @@ def with_labels(lake: Lake, deployment: str, scored: pd.DataFrame, labels: pd.Da
     return _with_answers(lake, deployment, joined)
 
 
+def with_labels_of_lake(lake: Lake, deployment: str, scored: pd.DataFrame) -> pd.DataFrame:
+    """Take what people said of answers on the pages, or by `dialwatch label`, as labels: the share who say right.
+
+    Answers of which as many people say right as wrong have no label. Raises CalibrationError where none is left.
+    """
+    joined = scored.merge(_labels(lake, deployment), on="event_id", how="left")
+    if not joined["label"].notna().any():
+        raise CalibrationError(f"nobody has labelled an answer of {deployment} that was scored")
+    return _with_answers(lake, deployment, joined.drop(columns="sureness"))
+
+
 def with_likes(lake: Lake, deployment: str, scored: pd.DataFrame) -> pd.DataFrame:
     """Take what people's signals come to as labels: 1 where it is above 0 and 0 where it is below.
 
-    The weight of a label is how sure the signals are, from 0 to 1. Raises CalibrationError where nobody has said
-    anything of an answer that was scored.
+    The weight of a label is how sure the signals are, from 0 to 1. What people who judge answers said of one
+    (`with_labels_of_lake`) takes the place of its signals, with the weight 1. Raises CalibrationError where nobody has
+    said anything of an answer that was scored.
     """
-    joined = scored.merge(_opinions(lake, deployment), on="event_id", how="left")
+    said = pd.concat([_labels(lake, deployment), _opinions(lake, deployment)]).drop_duplicates("event_id")
+    joined = scored.merge(said, on="event_id", how="left")
     if not joined["label"].notna().any():
         raise CalibrationError(f"nobody has rated an answer of {deployment} that was scored")
     joined["weight"] = np.where(joined["label"].notna(), joined["sureness"], joined["weight"])
@@ -90,6 +104,21 @@ def _opinions(lake: Lake, deployment: str) -> pd.DataFrame:
         if folded:
             found.append((row["event_id"], float(folded > 0), abs(folded)))
     return pd.DataFrame(found, columns=["event_id", "label", "sureness"])
+
+
+def _labels(lake: Lake, deployment: str) -> pd.DataFrame:
+    """Give the labels of answers, also of those that people disagree on: these have none, whatever the ratings say."""
+    labels = lake.table(USER_SIGNALS, deployment).read(LABEL_COLUMNS, IS_LABEL)
+    ids = labels["response_id"].drop_null().unique()
+    columns = ["event_id", "response_id", "response_ids"]
+    has_any = ds.field("event_id").isin(ids) | ds.field("response_id").isin(ids)
+    answers = lake.table(PARSED_LOGS, deployment).read(columns, has_any) if len(ids) else PARSED_LOGS.rows([])
+    found = [
+        (answers["event_id"][number].as_py(), None if share == _UNDECIDED else share, 1.0)
+        for number, share in shares_of_right(answers, labels).items()
+    ]
+    frame = pd.DataFrame(found, columns=["event_id", "label", "sureness"]).astype({"label": "float64"})
+    return frame.drop_duplicates("event_id")
 
 
 def _with_event_ids(lake: Lake, deployment: str, labels: pd.DataFrame) -> pd.DataFrame:

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake import FOLD_COLUMNS, IS_ANSWER, SignalOrigin, Table, fold_signals
+from lake import FOLD_COLUMNS, IS_ANSWER, IS_NO_LABEL, SignalOrigin, Table, fold_signals
 
 OPINION_COLUMNS = ("response_id", *FOLD_COLUMNS)
-IS_OPINION = ds.field("value").is_valid()
+IS_OPINION = ds.field("value").is_valid() & IS_NO_LABEL
 MAY_MAKE_LIKED = IS_OPINION & ((ds.field("value") > 0) | (ds.field("origin") == SignalOrigin.EXPLICIT))
 """Signals that may make an answer a liked one: a good one, and one that replaces what a person said before."""
 

@@ -17,6 +17,7 @@ from lake.answers.answer_search import AnswerStatus, status_of
 from lake.answers.behind_interceptors import LONGEST_CALL
 from lake.answers.call_tables import CallTablesOfDays
 from lake.answers.child_contexts import ChildContexts
+from lake.answers.labels import IS_LABEL, LABEL_COLUMNS, AnswerLabel, labels_of
 from lake.answers.late_contexts import add_late_contexts
 from lake.answers.latest_scores import latest_scores
 from lake.answers.ratings import IS_RATING, RATING_COLUMNS, AnswerRating, ratings_of
@@ -36,6 +37,7 @@ _NO_CHUNK: Mapping[str, Any] = dict.fromkeys(("text", "title", "url", "page", "i
 _TURN_COLUMNS = (
     "event_id", "date", "requested_at", "ingested_at", "kind", "is_entry", "origin", "question", "answer",
 )  # fmt: skip
+_IDENTITY = ("event_id", "date", "response_id", "chat_id", "ingested_at")
 _IN_ORDER = [("requested_at", "ascending"), ("event_id", "ascending")]
 
 
@@ -113,6 +115,7 @@ class AnswerDetails:
     row: Mapping[str, Any]
     status: AnswerStatus
     rating: AnswerRating
+    label: AnswerLabel
     contexts: tuple[AnswerContext, ...]
     contexts_origin: str | None
     before: tuple[AnswerTurn, ...]
@@ -141,10 +144,12 @@ def read_answer(
         tables = CallTablesOfDays({call["deployment"]: logs[call["deployment"]] for call in trace}, _around(row))
         add_late_contexts(ChildContexts(lake, tables=tables), deployment, [row])
     signals, calls = _read_signals(lake, row), answer_calls(row, trace)
+    answer = PARSED_LOGS.rows([{name: row[name] for name in ("event_id", "response_id", "response_ids")}])
     return AnswerDetails(
         row=row,
         status=status_of(row),
-        rating=_rating(row, signals),
+        rating=ratings_of(answer, signals.filter(IS_RATING).select(RATING_COLUMNS))[0],
+        label=labels_of(answer, signals.filter(IS_LABEL).select(LABEL_COLUMNS))[0],
         contexts=_contexts(row["contexts"]),
         contexts_origin=row["contexts_origin"],
         before=_conversation(logs[deployment], row),
@@ -153,6 +158,13 @@ def read_answer(
         calls=tuple(calls[:MOST_CALLS]),
         calls_left_out=max(0, len(calls) - MOST_CALLS),
     )
+
+
+def read_answer_row(lake: Lake, deployment: str | None, day: date, event_id: str) -> dict[str, Any] | None:
+    """Read what identifies an answer: a few columns of its row of `parsed_logs`; None where there is none."""
+    logs = DayReader(lake.table(PARSED_LOGS, deployment), day, day)
+    rows = each_once(logs.read_rows(["event_id"], [event_id], _IDENTITY, [day]))
+    return rows.to_pylist()[0] | {"deployment": deployment} if rows.num_rows else None
 
 
 def _contexts(contexts: Sequence[Mapping[str, Any] | None] | None) -> tuple[AnswerContext, ...]:
@@ -202,14 +214,9 @@ def _score(row: Mapping[str, Any], is_latest: bool) -> AnswerScore:
 def _read_signals(lake: Lake, row: Mapping[str, Any]) -> pa.Table:
     """Read the signals on an answer: none is older than a day before it, as clocks and zones of time may differ."""
     table = DayReader(lake.table(USER_SIGNALS, row["deployment"]), row["date"] - _DAY, date.max)
-    ids = [one for one in (row["response_id"], *(row["response_ids"] or ())) if one]
+    ids = [one for one in (row["event_id"], row["response_id"], *(row["response_ids"] or ())) if one]
     signals = table.read_rows(["response_id"], ids, USER_SIGNALS.schema.names)
     return signals.sort_by([("signaled_at", "ascending"), ("signal_id", "ascending")])
-
-
-def _rating(row: Mapping[str, Any], signals: pa.Table) -> AnswerRating:
-    answer = PARSED_LOGS.rows([{name: row[name] for name in ("response_id", "response_ids")}])
-    return ratings_of(answer, signals.filter(IS_RATING).select(RATING_COLUMNS))[0]
 
 
 def _signal(row: Mapping[str, Any]) -> AnswerSignal:

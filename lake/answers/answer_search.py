@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lake.answers.answer_rows import IS_ENTRY, is_whole
+from lake.answers.labels import IS_LABEL, LABEL_COLUMNS, AnswerLabel, labels_of
 from lake.answers.latest_scores import LATEST_COLUMNS, latest_scores
 from lake.answers.ratings import IS_RATING, RATING_COLUMNS, AnswerRating, ratings_of
 from lake.answers.repeated_rows import each_once
@@ -64,6 +65,7 @@ class AnswerFilter:
     below: float | None = None
     above: float | None = None
     rating: AnswerRating | None = None
+    label: AnswerLabel | None = None
     status: AnswerStatus | None = None
     id_part: str = ""
     words: str = ""
@@ -92,6 +94,7 @@ class AnswerRow:
     http_status: int | None
     error: str | None
     rating: AnswerRating
+    label: AnswerLabel
     values: Mapping[str, float | None]
     model: str | None = None
     chat_id: str | None = None
@@ -133,6 +136,7 @@ class _Search:
         # A rating may come long after its answer; clocks and zones of time may differ by a day.
         self._signals = DayReader(lake.table(USER_SIGNALS, wanted.deployment), first - _DAY, date.max)
         self._ratings: pa.Table | None = None
+        self._labels: pa.Table | None = None
 
     def page(self) -> AnswerPage:
         """Give the page that the filter names."""
@@ -160,6 +164,9 @@ class _Search:
         if wanted.rating is not None and rows.num_rows:
             ratings = ratings_of(rows, self._read_ratings())
             rows = rows.filter(pa.array([rating == wanted.rating for rating in ratings], pa.bool_()))
+        if wanted.label is not None and rows.num_rows:
+            labels = labels_of(rows, self._read_labels())
+            rows = rows.filter(pa.array([label == wanted.label for label in labels], pa.bool_()))
         return self._with_scores(rows, day)
 
     def _where(self) -> ds.Expression:
@@ -201,15 +208,18 @@ class _Search:
         values: dict[str, dict[str, float | None]] = defaultdict(dict)
         for score in latest_scores(self._scores.read_rows(["event_id"], ids, LATEST_COLUMNS, days, period)).to_pylist():
             values[score["event_id"]][score["metric"]] = score["value"]
-        ratings = ratings_of(rows, self._read_ratings())
-        of_each = {row["event_id"]: (row, rating) for row, rating in zip(rows.to_pylist(), ratings, strict=True)}
+        ratings, labels = ratings_of(rows, self._read_ratings()), labels_of(rows, self._read_labels())
+        each = zip(rows.to_pylist(), ratings, labels, strict=True)
+        of_each = {row["event_id"]: (row, rating, label) for row, rating, label in each}
         return tuple(
             self._row(*of_each[one], values[one])
             for one in ids
             if one in of_each  # erased in the meantime
         )
 
-    def _row(self, row: Mapping[str, Any], rating: AnswerRating, values: Mapping[str, float | None]) -> AnswerRow:
+    def _row(
+        self, row: Mapping[str, Any], rating: AnswerRating, label: AnswerLabel, values: Mapping[str, float | None]
+    ) -> AnswerRow:
         same = {name: row[name] for name in _SAME}
         return AnswerRow(
             deployment=self._wanted.deployment,
@@ -218,6 +228,7 @@ class _Search:
             status=status_of(row),
             http_status=row["status"],
             rating=rating,
+            label=label,
             values=dict(sorted(values.items())),
             **same,
         )
@@ -226,6 +237,11 @@ class _Search:
         if self._ratings is None:
             self._ratings = self._signals.read(RATING_COLUMNS, IS_RATING)
         return self._ratings
+
+    def _read_labels(self) -> pa.Table:
+        if self._labels is None:
+            self._labels = self._signals.read(LABEL_COLUMNS, IS_LABEL)
+        return self._labels
 
 
 def _has_id_part(rows: pa.Table, part: str) -> pa.Array:

@@ -41,7 +41,8 @@ def _is_erased_signal(batch: pa.RecordBatch, scope: ErasureScope, _: frozenset[s
     elif scope.subject.user:
         own_chat = pc.and_(own_chat, pc.is_null(batch["user_id"]))
     given = is_in(batch["user_id"], {scope.subject.user} if scope.subject.user else ())
-    about = is_in(batch["response_id"], scope.response_ids)
+    # A label of an answer without an id has its event_id.
+    about = is_in(batch["response_id"], scope.response_ids | scope.event_ids)
     return _any(own_chat, given, about, is_in(batch["signal_id"], scope.event_ids))
 
 

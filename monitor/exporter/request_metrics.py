@@ -44,7 +44,7 @@ def _responses(requests: _Requests) -> Metric:
 def _signals(deployments: Mapping[str, DeploymentState]) -> Metric:
     return counter(
         "dialwatch_signals_total",
-        "Signs of what people thought of an answer: like, dislike, regenerate and so on.",
+        "Signs of what people thought of an answer: like, dislike, regenerate and so on; labels are not counted.",
         (
             ((name, signal), number)
             for name, state in deployments.items()

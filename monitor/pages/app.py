@@ -53,7 +53,7 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> Fas
     _add_routes_for_machines(app, monitor, settings)
     add_overview(app, monitor, renderer)
     _add_pages(app, monitor, renderer)
-    add_answer_pages(app, monitor, renderer)
+    add_answer_pages(app, monitor, renderer, authentication)
     if isinstance(authentication, ByToken):
         add_sign_in(
             app, renderer, authentication, monitor.audit, is_https=chosen.external_url.lower().startswith("https:")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lake import IS_PRODUCTION, NO_ERROR, Origin, Signal
+from lake import IS_NO_LABEL, IS_PRODUCTION, NO_ERROR, Origin, Signal
 from monitor.stats.hourly import HourlySums
 from monitor.stats.sums import PER_UNIT, add_counts, exact_sum, floats, value_counts
 from monitor.stats.timeline import Timeline
@@ -108,7 +108,8 @@ class RequestStats:
         )
 
     def with_signals(self, rows: pa.Table) -> RequestStats:
-        """Add rows of `user_signals` (columns `signal`, `signaled_at`)."""
+        """Add rows of `user_signals` (columns `origin`, `signal`, `signaled_at`); labels are not counted."""
+        rows = rows.filter(IS_NO_LABEL)
         signals = add_counts(self.signals, value_counts(rows["signal"], "unknown"))
         rated = rows.filter(pc.is_in(rows["signal"], pa.array([Signal.LIKE.value, Signal.DISLIKE.value])))
         rated = rated.filter(pc.is_valid(rated["signaled_at"]))

@@ -38,6 +38,12 @@ def _in_utc(at: datetime) -> datetime:
         raise ValueError("in UTC it lies outside the years 1 to 9999") from None
 
 
+def _of_who_asked(origin: SignalOrigin) -> SignalOrigin:
+    if origin is SignalOrigin.LABEL:
+        raise ValueError("labels are given on the pages of the monitor and by `dialwatch label`")
+    return origin
+
+
 Text = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_storable)]
 
 
@@ -60,7 +66,7 @@ class SignalItem(BaseModel):
     signaled_at: Annotated[datetime, AfterValidator(_in_utc)] | None = None
     user_id: Text | None = None
     chat_id: Text | None = None
-    origin: SignalOrigin = SignalOrigin.EXPLICIT
+    origin: Annotated[SignalOrigin, AfterValidator(_of_who_asked)] = SignalOrigin.EXPLICIT
     details: dict[str, Any] | None = None
     signal_id: Text | None = None
 

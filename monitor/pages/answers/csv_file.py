@@ -10,7 +10,7 @@ from lake import AnswerRow
 
 _COLUMNS = (
     "deployment", "date", "event_id", "response_id", "requested_at", "status", "http_status", "error", "rating",
-    "question", "answer", "model", "chat_id", "duration_ms", "price",
+    "label", "question", "answer", "model", "chat_id", "duration_ms", "price",
 )  # fmt: skip
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

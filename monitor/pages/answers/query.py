@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TypeVar
 from urllib.parse import parse_qsl, urlencode
 
-from lake import UNASSIGNED, AnswerFilter, AnswerRating, AnswerStatus
+from lake import UNASSIGNED, AnswerFilter, AnswerLabel, AnswerRating, AnswerStatus
 
 WordT = TypeVar("WordT", bound=StrEnum)
 
@@ -36,6 +36,7 @@ class AnswerQuery:
     metric: str = ""
     below: float | None = None
     rating: AnswerRating | None = None
+    label: AnswerLabel | None = None
     status: AnswerStatus | None = None
     id: str = ""
     words: str = ""
@@ -72,6 +73,7 @@ class AnswerQuery:
             metric=metric,
             below=below,
             rating=_one_of(fields, "rating", AnswerRating),
+            label=_one_of(fields, "label", AnswerLabel),
             status=_one_of(fields, "status", AnswerStatus),
             id=fields.get("id", "").strip(),
             words=_words(fields),
@@ -99,6 +101,7 @@ class AnswerQuery:
             metric=self.metric or None,
             below=self.below,
             rating=self.rating,
+            label=self.label,
             status=self.status,
             id_part=self.id,
             words=self.words,
@@ -126,6 +129,7 @@ class AnswerQuery:
             "metric": self.metric,
             "below": "" if self.below is None else f"{self.below:g}",
             "rating": self.rating or "",
+            "label": self.label or "",
             "status": self.status or "",
             "id": self.id,
             "words": self.words,

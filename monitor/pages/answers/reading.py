@@ -29,6 +29,8 @@ class LakeReads:
             raise _unavailable("Other people's searches are running. Try again in a few seconds.")
         try:
             return read()
+        except HTTPException:
+            raise
         except Exception as error:
             # Not its message: it may quote what was read.
             logger.warning("Answers could not be read for a page: %s", type(error).__name__)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any, TypeVar
 
 import msgspec
 from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
 from lake import AnswerPage, AuditAction, find_answers, locate_response
+from monitor.access.authentication import Authentication
 from monitor.notify.link import response_page
 from monitor.pages.answers.addresses import (
     AnswerPlace,
@@ -27,24 +30,26 @@ from monitor.pages.answers.addresses import (
 )
 from monitor.pages.answers.answer_view import AnswerView, as_json_text, read_view
 from monitor.pages.answers.csv_file import csv_of
+from monitor.pages.answers.label_form import label_answer, label_of, new_label_id
 from monitor.pages.answers.neighbours import Step, neighbour
 from monitor.pages.answers.query import MOST_DAYS, AnswerQuery, BadQueryError
 from monitor.pages.answers.reading import LakeReads
 from monitor.pages.answers.without_texts import page_without_texts, without_others_errors
+from monitor.pages.forms import checked_form
 from monitor.pages.rendering import Renderer
 from monitor.service import Monitor
 
 _MOST_IN_CSV = 10_000
-_NOT_FOUND, _UNPROCESSABLE, _SEE_OTHER = 404, 422, 303
+_FORBIDDEN, _NOT_FOUND, _UNPROCESSABLE, _SEE_OTHER = 403, 404, 422, 303
 _BEGINNING = date(1970, 1, 1)
 _NOT_KEPT = {"Cache-Control": "no-store"}
 """Texts are not left in a browser's cache."""
 FoundT = TypeVar("FoundT")
 
 
-def add_answer_pages(app: FastAPI, monitor: Monitor, renderer: Renderer) -> None:
+def add_answer_pages(app: FastAPI, monitor: Monitor, renderer: Renderer, authentication: Authentication) -> None:
     """Serve the pages of answers; they read the lake, in threads of their own and few at a time."""
-    pages = _AnswerPages(monitor, renderer)
+    pages = _AnswerPages(monitor, renderer, authentication)
     router = APIRouter()
     # Functions that are no coroutines: FastAPI runs each in a thread, and the others are answered meanwhile.
     router.add_api_route("/answers", pages.search)
@@ -53,13 +58,15 @@ def add_answer_pages(app: FastAPI, monitor: Monitor, renderer: Renderer) -> None
     router.add_api_route("/answers/neighbour", pages.go_to_neighbour)
     router.add_api_route("/answer", pages.show)
     router.add_api_route("/answer.json", pages.show_json)
+    router.add_api_route("/answer/label", pages.label, methods=["POST"])
     app.include_router(router)
 
 
 class _AnswerPages:
-    def __init__(self, monitor: Monitor, renderer: Renderer) -> None:
+    def __init__(self, monitor: Monitor, renderer: Renderer, authentication: Authentication) -> None:
         self._monitor = monitor
         self._renderer = renderer
+        self._authentication = authentication
         self._reads = LakeReads()
 
     def search(self, request: Request) -> Response:
@@ -108,6 +115,7 @@ class _AnswerPages:
             references=self._seen(request).references(place.name),
             opened_from=opened_from,
             neighbours=_neighbours(opened_from, place.event_id),
+            label_id=new_label_id(),
             address_of=address_of,
             as_json_text=as_json_text,
         )
@@ -130,6 +138,20 @@ class _AnswerPages:
 
     def show_json(self, request: Request) -> Response:
         return _json(self._read(request)[1].details)
+
+    async def label(self, request: Request) -> Response:
+        fields = await checked_form(request, self._authentication)
+        return await run_in_threadpool(self._label, request, fields)
+
+    def _label(self, request: Request, fields: Mapping[str, str]) -> Response:
+        seen = self._seen(request)
+        place = AnswerPlace.read(fields, seen)
+        if not seen.reader.may_act(place.name):
+            raise HTTPException(_FORBIDDEN, "Answers of this deployment are labelled by who may act")
+        label, now = label_of(fields, seen.reader.who), self._monitor.now()
+        if self._reads.run(lambda: label_answer(self._monitor.lake, place, label, now)):
+            self._monitor.audit.note(seen.reader.who, AuditAction.LABEL, place.name, place.event_id)
+        return RedirectResponse(place.address("/answer"), _SEE_OTHER)
 
     def _show_located(self, request: Request) -> Response:
         seen, given = self._seen(request), request.query_params

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dialwatch.cli import app
-from evaluator.calibration import CalibrationError
+from evaluator.calibration import CalibrationError, scored_answers, with_labels_of_lake, with_likes
 from lake import PARSED_LOGS, SCORES, USER_SIGNALS, Lake
 from tests.evaluator.judges.scripted_server import Request, Send, fails, says, serving
 from tests.evaluator.metrics.llm.judging import answered, judging, prompt, properties
@@ -126,9 +126,35 @@ def test_likes_tell_of_agreement_but_of_no_mean(lake: Lake) -> None:
     assert "People chose what to rate" in done.output
 
 
+def test_labels_of_the_pages_are_read_and_beat_ratings(lake: Lake) -> None:
+    """Of each person the last label counts; where as many say right as wrong the answer has no label at all."""
+
+    def label(number: int, word: str, who: str, minute: int = 0) -> dict[str, Any]:
+        said = {"signal_id": f"l{number}{word}{who}", "response_id": f"e{number}", "signal": word, "origin": "label"}
+        said |= {"value": 1.0 if word == "right" else -1.0, "confidence": 1.0, "user_id": who}
+        return said | {"date": AT.date(), "signaled_at": AT.replace(minute=minute)}
+
+    labels = [label(number, "right", "ann") for number in range(190, 230)]
+    labels += [label(190, "wrong", "ann", 1), label(191, "wrong", "bob")]
+    lake.table(USER_SIGNALS, "rag").append(USER_SIGNALS.rows(labels))
+    scored = scored_answers(lake, "rag", "faithfulness_claims")
+    alone = with_labels_of_lake(lake, "rag", scored).set_index("event_id")["label"]
+    assert alone.notna().sum() == 39
+    assert (alone["e190"], alone["e192"], alone.isna()["e191"]) == (0, 1, True)
+    both = with_likes(lake, "rag", scored).set_index("event_id")
+    rated = with_likes(lake, "rag", scored)["label"].notna().sum()
+    assert rated == 229
+    assert both["label"].isna()["e191"]
+    assert set(both.loc[[f"e{n}" for n in range(192, 230)], "label"]) == {1.0}
+    done = run("--labelled", "--lake", lake.root, "--deployment", "rag")
+    assert "39 of 400 scored answers are labelled" in done.output
+    assert "229 of 400" in run("--likes", "--lake", lake.root, "--deployment", "rag").output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--labelled", "--deployment", "rag"], "nobody has labelled an answer of rag that was scored"),
         (["--likes", "--deployment", "rag", "--metric", "none"], "rag has no scores of 'none'"),
         (["labels.csv", "--deployment", "rag"], "none of the 1 labels is of an answer of rag that was scored"),
         (["labels.csv"], "no column 'score'"),
@@ -152,8 +178,10 @@ def test_what_cannot_be_calibrated_is_an_error(
 
 def test_labels_or_likes_but_not_both(tmp_path: Path) -> None:
     """Without either, with both, and with likes of no deployment, the command says what to give."""
-    assert "give a file of labels, or --likes" in run().output
-    assert "--likes needs --deployment" in run("--likes").output
+    assert "give a file of labels, --labelled or --likes" in run().output
+    assert "give a file of labels, --labelled or --likes" in run("--likes", "--labelled").output
+    assert "--likes need --deployment" in run("--likes").output
+    assert "--labelled and --likes" in run("--labelled").output
 
 
 def test_a_judge_is_asked_about_labelled_rows(tmp_path: Path) -> None:

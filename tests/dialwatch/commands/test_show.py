@@ -73,6 +73,7 @@ rag, 2026-11-20 10:00:00 UTC
   tokens:        1,000 + 20 tokens
   price:         0.25
   rating:        disliked
+  label:         none
   documents:     d
 
 Conversation before

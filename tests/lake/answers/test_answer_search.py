@@ -18,6 +18,7 @@ from lake import (
     SCORES,
     USER_SIGNALS,
     AnswerFilter,
+    AnswerLabel,
     AnswerRating,
     AnswerStatus,
     Lake,
@@ -90,9 +91,12 @@ def tables(draw: st.DrawFn) -> tuple[list[Any], list[Any], list[Any]]:
             later = at + draw(st.integers(0, 2)) * HOUR
             scores.append(score_row(f"e{number}", metric, value, at, scored_at=later, score_id=f"{number}-{made}"))
         for said in range(draw(st.integers(0, 3))):
-            about = draw(st.sampled_from([f"r-e{number}", f"x{number}"]))
-            signal = draw(st.sampled_from(["like", "dislike", "regenerate"]))
-            origin, user = draw(st.sampled_from(["explicit", "implicit", "label"])), draw(st.sampled_from([None, "u"]))
+            about = draw(st.sampled_from([f"r-e{number}", f"x{number}", f"e{number}"]))
+            signal = draw(st.sampled_from(["like", "dislike", "regenerate", "right", "wrong"]))
+            origin, user = (
+                draw(st.sampled_from(["explicit", "implicit", "label"])),
+                draw(st.sampled_from([None, "u", "v"])),
+            )
             later = at + draw(st.integers(-1, 30)) * HOUR
             one = rating_row(about, signal, later, signal_id=f"{number}-{said}", origin=origin, user_id=user)
             signals.append(one)
@@ -110,6 +114,7 @@ def filters(draw: st.DrawFn) -> AnswerFilter:
         below=draw(st.sampled_from([None, 0.5, 0.7])),
         above=draw(st.sampled_from([None, 0.1])),
         rating=draw(st.sampled_from([None, *AnswerRating])),
+        label=draw(st.sampled_from([None, None, *AnswerLabel])),
         status=draw(st.sampled_from([None, *AnswerStatus])),
         id_part=draw(st.sampled_from(["", "", "e1", "x"])),
         words=draw(st.just("") | st.text("aBéÉ.*%", max_size=2)),
@@ -140,6 +145,15 @@ def rating_of(row: pd.Series, signals: list[Any]) -> str:
     return "disliked" if "dislike" in latest.values() else "liked" if latest else "none"
 
 
+def label_of(row: pd.Series, signals: list[Any]) -> str:
+    ids = {row["event_id"], row["response_id"], *(row["response_ids"] or ())}
+    said = [one for one in signals if one["response_id"] in ids and one["origin"] == "label"]
+    said = [one for one in said if one["signal"] in {"right", "wrong"}]
+    ordered = sorted(said, key=lambda one: (one["signaled_at"], one["signal_id"]))
+    words = {one["user_id"]: one["signal"] for one in ordered}.values()
+    return "disputed" if len(set(words)) == 2 else next(iter(words), "none")
+
+
 def expected(rows: tuple[list[Any], list[Any], list[Any]], wanted: AnswerFilter) -> pd.DataFrame:
     """All that match, in order, with their values, rating and status."""
     logs, scores, signals = rows
@@ -147,6 +161,7 @@ def expected(rows: tuple[list[Any], list[Any], list[Any]], wanted: AnswerFilter)
     frame = frame.astype(object).where(frame.notna(), None)
     frame = frame.merge(latest_values(scores), "left", left_on="event_id", right_index=True)
     frame["rating"] = [rating_of(row, signals) for _, row in frame.iterrows()]
+    frame["label"] = [label_of(row, signals) for _, row in frame.iterrows()]
     whole = [row.status == 200 and row.error in (None, REPAIRED) for row in frame.itertuples()]
     frame["state"] = ["ok" if one else "failed" for one in whole]
     kept = (frame["requested_at"] >= wanted.since) & (frame["requested_at"] < wanted.until)
@@ -158,6 +173,8 @@ def expected(rows: tuple[list[Any], list[Any], list[Any]], wanted: AnswerFilter)
         kept &= frame["f"] > (-1e9 if wanted.above is None else wanted.above)
     if wanted.rating:
         kept &= frame["rating"] == wanted.rating
+    if wanted.label:
+        kept &= frame["label"] == wanted.label
     if wanted.status:
         kept &= frame["state"] == wanted.status
     if wanted.words:
@@ -187,6 +204,7 @@ def test_a_page_is_what_pandas_finds_in_the_whole_tables(
             assert page.has_more == (begin + one.page_size < len(all_of_them))
             assert [row.event_id for row in page.rows] == list(right["event_id"])
             assert [row.rating for row in page.rows] == list(right["rating"])
+            assert [row.label for row in page.rows] == list(right["label"])
             assert [row.status for row in page.rows] == list(right["state"])
             scored = {(one["event_id"], one["metric"]) for one in rows[1]}
             for row, (_, values) in zip(page.rows, right.iterrows(), strict=True):

@@ -171,7 +171,7 @@ def test_pages_that_are_read_do_not_reload(client: TestClient, one_answer: str) 
     assert 'http-equiv="refresh"' in client.get("/").text
     for path, target in (
         ("/answers?deployment=rag", "'self'"),
-        (one_answer, "'none'"),
+        (one_answer, "'self'"),
         ("/answer?response_id=no", "'none'"),
     ):
         page = client.get(path)
