@@ -22,6 +22,7 @@ from monitor.publishing import published_deployments
 from monitor.recorder import AlertRecorder, StreamStates
 from monitor.settings import MonitorSettings
 from monitor.snapshot import Snapshot
+from monitor.stats.period_sums import KEPT_DAYS
 from monitor.totals import SUMMED_TABLES, FleetTotals, MonotonicTotals, totals_of
 
 logger = logging.getLogger(__name__)
@@ -215,6 +216,8 @@ class Monitor:
             judge_budgets_left=self._judge_budgets_left(now),
             totals=self._fleet_totals(),
             silences=self._ingest.silences.at(now),
+            silenced=self._ingest.silences.since(now - timedelta(days=KEPT_DAYS)),
+            releases=self._ingest.releases,
         )
         self._snapshot, self._published_at = snapshot, began
 

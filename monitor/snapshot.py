@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from lake import IS_PRODUCTION, AlertEvent, Floor
 from monitor.alerts.alert_stats import AlertStats
 from monitor.alerts.change import AlertChange
-from monitor.controls.silences import Silence
+from monitor.controls.silences import Silence, SilencedSpan
 from monitor.floors import FloorReading
 from monitor.incidents.incident import Incident
-from monitor.regression import Judgement, JudgeReading, Reading
+from monitor.regression import Judgement, JudgeReading, Reading, Release
 from monitor.stats.collector_stats import CollectorStats
 from monitor.stats.judge_costs import JudgeCosts
 from monitor.stats.requests import RequestStats, production
@@ -103,7 +103,8 @@ class Snapshot:
     attempts at a webhook that did not deliver since the process began. `disabled_webhooks` says by name which receivers
     want no more messages. `refresh_seconds` is how long the last refresh took. `judge_budgets_left` is what is left of
     each judge's budget of the day by the costs in rows of scores and anchors. `totals` are sums over all deployments,
-    those that have been erased since included. `silences` are those that hold back now.
+    those that have been erased since included. `silences` are those that hold back now, `silenced` those of the last
+    90 days, and `releases` the marks that nobody took back.
     """
 
     taken_at: datetime
@@ -115,3 +116,5 @@ class Snapshot:
     judge_budgets_left: Mapping[str, float] = field(default_factory=dict)
     totals: FleetTotals = field(default_factory=FleetTotals)
     silences: tuple[Silence, ...] = ()
+    silenced: tuple[SilencedSpan, ...] = ()
+    releases: tuple[Release, ...] = ()

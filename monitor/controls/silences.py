@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from lake import SILENCES, Lake, SilenceEvent
 from monitor.alerts.change import AlertChange
 from monitor.controls.numbered_rows import append_numbered
 
-SILENCE_COLUMNS = ("silence_id", "deployment", "metric", "until", "comment")
+SILENCE_COLUMNS = ("silence_id", "change", "changed_at", "deployment", "metric", "until", "comment")
 
 _APP_ID = "silences"
 logger = logging.getLogger(__name__)
@@ -44,6 +45,14 @@ class Silence(BaseModel):
         return f"silenced until {self.until.isoformat()}" + (f": {self.comment}" if self.comment else "")
 
 
+@dataclass(frozen=True)
+class SilencedSpan:
+    """A silence and when it began by the clock; None where that is not known, as of the configuration."""
+
+    silence: Silence
+    since: datetime | None
+
+
 class Silences:
     """The silences of the configuration and of the rows of the table so far; `every` has those that are over too.
 
@@ -53,6 +62,7 @@ class Silences:
     def __init__(self, configured: Sequence[Silence]) -> None:
         self._configured = tuple(configured)
         self._added: Mapping[int, Silence] = {}
+        self._begun: dict[int, datetime] = {}
 
     @property
     def every(self) -> tuple[Silence, ...]:
@@ -62,6 +72,15 @@ class Silences:
     def add(self, rows: pa.Table) -> None:
         """Take in rows of `SILENCE_COLUMNS`."""
         self._added = _with_rows(self._added, rows)
+        for row in rows.to_pylist():
+            if row["change"] == SilenceEvent.ADDED and row["changed_at"] is not None:
+                self._begun[row["silence_id"]] = row["changed_at"]
+
+    def since(self, at: datetime) -> tuple[SilencedSpan, ...]:
+        """Give those that were not over at `at`, with their beginnings."""
+        spans = [SilencedSpan(one, None) for one in self._configured]
+        spans += [SilencedSpan(one, self._begun.get(number)) for number, one in self._added.items()]
+        return tuple(span for span in spans if at < span.silence.until)
 
     def at(self, now: datetime) -> tuple[Silence, ...]:
         """Give those that are not over."""
@@ -101,7 +120,9 @@ def _with_rows(known: Mapping[int, Silence], rows: pa.Table) -> dict[int, Silenc
         if silence_id is None or row["until"] is None:
             logger.warning("A row of _silences without silence_id or until holds nothing back: %s", silence_id)
             continue
-        silence = Silence(**row | {"comment": row["comment"] or ""})
+        silence = Silence(
+            deployment=row["deployment"], metric=row["metric"], until=row["until"], comment=row["comment"] or ""
+        )
         if silence_id not in found or silence.until < found[silence_id].until:
             found[silence_id] = silence
     return found

@@ -35,7 +35,7 @@ from monitor.health.failures import FLOORS, JUDGES, REGRESSIONS, Failures
 from monitor.incidents.change import INCIDENT_COLUMNS
 from monitor.incidents.log import IncidentLog
 from monitor.ingest.new_rows import Columns, NewRows, RowHandler
-from monitor.regression import ANCHOR_COLUMNS, RELEASE_COLUMNS, JudgeDriftDetectors, Releases, Streams
+from monitor.regression import ANCHOR_COLUMNS, RELEASE_COLUMNS, JudgeDriftDetectors, Release, Releases, Streams
 from monitor.settings import MonitorSettings
 from monitor.snapshot import DeploymentState
 from monitor.stats.collector_stats import BATCH_COLUMNS, REJECTED_COLUMNS, CollectorStats
@@ -103,6 +103,11 @@ class Ingest:
                 self.streams = Streams(self._regression, self._releases)
 
         self._read_one(RELEASES, None, RELEASE_COLUMNS, releases, now)
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """The marks that nobody took back, as they were read last."""
+        return tuple(self._releases.valid.values())
 
     def read_collector_stats(self, now: datetime) -> None:
         """Read what became of the collector's lines."""

@@ -15,15 +15,13 @@ from prometheus_client.exposition import choose_encoder
 from lake import known_formats
 from monitor.access.authentication import ByToken, authentication_of
 from monitor.exporter.registry import registry_of
-from monitor.notify.alert_text import summary
 from monitor.pages.access_control import AccessControl, refusal_of
 from monitor.pages.answers import add_answer_pages
+from monitor.pages.deployment import add_deployment_page
 from monitor.pages.error_pages import add_error_pages
 from monitor.pages.fleet import add_overview
-from monitor.pages.overview import card_of
-from monitor.pages.rendering import POLICY, Renderer, reader_of
+from monitor.pages.rendering import POLICY, Renderer
 from monitor.pages.sign_in import add_sign_in
-from monitor.pages.visibility import snapshot_for
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
 
@@ -52,7 +50,7 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> Fas
     _add_headers(app)
     _add_routes_for_machines(app, monitor, settings)
     add_overview(app, monitor, renderer)
-    _add_pages(app, monitor, renderer)
+    add_deployment_page(app, monitor, renderer)
     add_answer_pages(app, monitor, renderer, authentication)
     if isinstance(authentication, ByToken):
         add_sign_in(
@@ -88,23 +86,3 @@ def _add_routes_for_machines(app: FastAPI, monitor: Monitor, settings: MonitorSe
     def readyz() -> JSONResponse:
         is_ready = monitor.snapshot is not None
         return JSONResponse({"ready": is_ready}, status_code=200 if is_ready else 503)
-
-
-def _add_pages(app: FastAPI, monitor: Monitor, renderer: Renderer) -> None:
-    @app.get("/deployment")
-    def deployment(request: Request, name: str) -> Response:
-        snapshot = snapshot_for(reader_of(request), monitor.snapshot)
-        state = snapshot.deployments.get(name) if snapshot else None
-        card, axis = card_of(name, state) if state else (None, None)
-        silences = [one for one in snapshot.silences if one.deployment in (None, name)] if snapshot else []
-        return renderer.page(
-            request,
-            "deployment.html",
-            404 if snapshot and not state else 200,
-            name=name,
-            card=card,
-            axis=axis,
-            silences=silences,
-            snapshot=snapshot,
-            summary=summary,
-        )

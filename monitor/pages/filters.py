@@ -39,6 +39,16 @@ def score(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
+def percent(share: float | None) -> str:
+    """A share in per cent; 100 only where it is all, and 0 only where it is none."""
+    if share is None:
+        return "–"
+    if 0 < share < 0.001:
+        return "< 0.1 %"
+    digits = 0 if share in (0, 1) or 0.1 <= share < 0.995 else 1
+    return f"{min(share, 0.999 if share < 1 else 1) * 100:.{digits}f} %"
+
+
 def moment(at: datetime | None) -> str:
     """A time to the minute in UTC: 20 Nov 2026, 14:05."""
     return "an unknown time" if at is None else f"{at.astimezone(UTC):%-d %b %Y, %H:%M}"
@@ -71,5 +81,5 @@ def shift(found: Shift) -> str:
 
 FILTERS: dict[str, Callable[..., str]] = {
     function.__name__: function
-    for function in (whole, short, money, score, moment, brief_moment, breakable, duration, shift)
+    for function in (whole, short, money, score, percent, moment, brief_moment, breakable, duration, shift)
 }

@@ -19,6 +19,10 @@ def snapshot_for(reader: Reader, snapshot: Snapshot | None) -> Snapshot | None:
         snapshot,
         deployments={name: state for name, state in snapshot.deployments.items() if reader.may_see(name)},
         silences=tuple(one for one in snapshot.silences if one.deployment is None or reader.may_see(one.deployment)),
+        silenced=tuple(
+            one for one in snapshot.silenced if one.silence.deployment is None or reader.may_see(one.silence.deployment)
+        ),
+        releases=tuple(one for one in snapshot.releases if reader.may_see(one.deployment)),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -23,7 +23,7 @@ from monitor.regression.segments.classes import TrafficClasses
 from monitor.regression.segments.mix import Decomposition, SegmentChange, decompose, shares_and_means
 from monitor.regression.settings import RegressionSettings
 
-_DROP = 0.1
+_DROP, _SMALL_DROP = 0.1, 0.05
 _SOON = timedelta(days=7)
 _LONGEST = timedelta(days=36_525)
 _AT_ONCE = 1 << 14
@@ -185,7 +185,7 @@ class Detector:
         since = None if mean_from is None else self._window.since(mean_from.at)
         changed = _interval(since) if since else None
         known = baselines.interval if changed else None
-        smallest_drop, delay = self._power()
+        sight = self._sight()
         parts = self._split(since or self._window)
         shown = parts if parts and len(baselines.references) > 1 else Decomposition(())
         settings = self._settings
@@ -217,8 +217,10 @@ class Detector:
             drop_lower=known.lower - changed.upper if known and changed else None,
             drop_upper=known.upper - changed.lower if known and changed else None,
             improved=self._better.is_on,
-            smallest_drop=smallest_drop,
-            delay=delay,
+            smallest_drop=sight.smallest_drop,
+            delay=sight.delay,
+            small_delay=sight.small_delay,
+            small_conversations=sight.small_conversations,
             within=parts.within if parts else None,
             mix=parts.mix if parts else None,
             segments=shown.segments,
@@ -262,21 +264,36 @@ class Detector:
         by_count = _repeated(self._watched_for + self._settings.batch, missing / observed)
         return max(by_count, self._settings.reference_time - self._watched_for)
 
-    def _power(self) -> tuple[float | None, timedelta | None]:
+    def _sight(self) -> _Sight:
         mean = self._baselines.mean
         if self.status is not Status.WATCHING or mean is None:
-            return None, None
+            return _Sight()
         watched = self._levels > 0.0
         if not watched.any():
-            return None, None
+            return _Sight()
         # Hours without a conversation are no batches, but they pass.
         batch = max(self._watched_for / max(1, len(self._batch_sizes) - 1), self._settings.batch)
         threshold = self._settings.log_threshold + (np.log(2.0) if len(self._baselines.references) > 1 else 0.0)
         per_batch = float(np.mean(self._batch_sizes)) * float(watched.mean())
         values, weights = self._window.values[watched], self._window.weights[watched]
         power = DetectionPower(values, weights, self._levels[watched], per_batch, threshold)
-        delay = power.delay(mean - _DROP)
-        return power.smallest_drop(mean, _SOON / batch), _repeated(batch, delay) if np.isfinite(delay) else None
+        delay, small_delay = power.delay(mean - _DROP), power.delay(mean - _SMALL_DROP)
+        return _Sight(
+            power.smallest_drop(mean, _SOON / batch),
+            _repeated(batch, delay) if np.isfinite(delay) else None,
+            _repeated(batch, small_delay) if np.isfinite(small_delay) else None,
+            small_delay * float(np.mean(self._batch_sizes)) if np.isfinite(small_delay) else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """What of a `Reading` says how soon a drop would be found."""
+
+    smallest_drop: float | None = None
+    delay: timedelta | None = None
+    small_delay: timedelta | None = None
+    small_conversations: float | None = None
 
 
 def _bets(run: Observations, values: Floats, numbers: Integers, levels: Floats, shares: Floats, level: float) -> Bets:

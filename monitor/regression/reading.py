@@ -88,6 +88,9 @@ class Reading:
     """Smallest drop that would be found within a week at the traffic of now; None where none would."""
     delay: timedelta | None
     """After how long a drop by a tenth of the metric's range would be found; None where it would not."""
+    small_delay: timedelta | None = None
+    small_conversations: float | None = None
+    """After how long, and after how many conversations, a drop by a 20th of the metric's range would be found."""
     within: float | None = None
     mix: float | None = None
     """Change of the mean since the start of a regression, or of `mean`, against the reference: what comes from the

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake import llms_of
-from monitor.stats.sums import PER_UNIT, add_counts, exact_sum, floats
+from monitor.stats.period_sums import PeriodSums
+from monitor.stats.sums import PER_UNIT, add_counts, exact_sum, floats, rough_amounts
 
 JUDGE_COST_COLUMNS = ("judge", "cost", "scored_at")
 
@@ -21,11 +22,13 @@ class JudgeCosts:
     """Sums of `cost` over rows of `scores` and `anchors`, those of backfills too.
 
     `amounts` is by who judged as rows have it, such as `lexical+strict`, in 10^-12 units of the evaluator's currency;
-    `days` is the same for the latest two days (UTC) on which rows with a cost were made.
+    `days` is the same for the latest two days (UTC) on which rows with a cost were made, `by_time` that of periods, in
+    1 / ROUGH_PER_UNIT, by when rows were made.
     """
 
     amounts: dict[str, int] = field(default_factory=dict)
     days: Mapping[tuple[str, date], int] = field(default_factory=dict)
+    by_time: Mapping[str, PeriodSums] = field(default_factory=dict)
 
     def on(self, judge: str, day: date) -> float:
         """Price of a judge's calls on one of the latest two days."""
@@ -34,7 +37,11 @@ class JudgeCosts:
 
     def with_rows(self, rows: pa.Table) -> JudgeCosts:
         """Add rows (columns JUDGE_COST_COLUMNS)."""
-        return JudgeCosts(add_counts(self.amounts, _amounts(rows)), _latest_days(self.days, _amounts_a_day(rows)))
+        return JudgeCosts(
+            add_counts(self.amounts, _amounts(rows)),
+            _latest_days(self.days, _amounts_a_day(rows)),
+            _over_time(self.by_time, rows),
+        )
 
 
 def of_each_judge(amounts: Mapping[str, int]) -> dict[str, int]:
@@ -66,6 +73,17 @@ def _amounts_a_day(rows: pa.Table) -> dict[tuple[str, date], int]:
         of_day = _amounts(costly.filter(pc.equal(days, day)))
         paid |= {(judge, day): amount for judge, amount in of_day.items()}
     return paid
+
+
+def _over_time(old: Mapping[str, PeriodSums], rows: pa.Table) -> dict[str, PeriodSums]:
+    costly = rows.filter(pc.and_(pc.greater(rows["cost"], 0), pc.is_valid(rows["scored_at"])))
+    judges = pc.fill_null(costly["judge"], "")
+    found = dict(old)
+    for judge in judges.unique().to_pylist():
+        mine = costly.filter(pc.equal(judges, judge))
+        costs = rough_amounts(floats(mine["cost"]))
+        found[judge] = found.get(judge, PeriodSums()).with_values(mine["scored_at"], costs)
+    return found
 
 
 def _latest_days(

@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lake import IS_NO_LABEL, IS_PRODUCTION, NO_ERROR, Origin, Signal
-from monitor.stats.hourly import HourlySums
-from monitor.stats.sums import PER_UNIT, add_counts, exact_sum, floats, value_counts
-from monitor.stats.timeline import Timeline
+from monitor.stats.period_sums import PeriodSums
+from monitor.stats.sums import PER_UNIT, add_counts, exact_sum, floats, rough_amounts, value_counts
 
 LOG_COLUMNS = (
     "requested_at",
@@ -26,6 +25,9 @@ LOG_COLUMNS = (
     "price",
     "origin",
 )
+
+REQUEST_SUMS = ("requests", "answers", "tokens", "own_cost", "entry_cost")
+"""Of `RequestStats.by_time`: all requests, whole answers to people, tokens, and costs in 1 / ROUGH_PER_UNIT."""
 
 NO_WHOLE_ANSWER = "no whole answer"
 """Reason of a failed request that has no status of 400 or more."""
@@ -41,8 +43,8 @@ class RequestStats:
     `responses` counts every request by HTTP status, `failed` those with a status of 400 or more or without a whole
     answer, and `answers` the whole answers to people. Tokens and costs are those that DIAL logged for these requests.
 
-    Sums by hour are of the last 30 days: `by_hour` of all requests and of answers, `failed_by_hour` of failed ones, by
-    reason (a status, or NO_WHOLE_ANSWER), `rated_by_hour` of likes and of dislikes.
+    Sums over periods: `by_time` of the quantities of REQUEST_SUMS, `failed_by_time` of failed requests, by reason (a
+    status, or NO_WHOLE_ANSWER), `rated_by_time` of likes and of dislikes.
     """
 
     responses: dict[str, int] = field(default_factory=dict)
@@ -53,10 +55,9 @@ class RequestStats:
     own_amount: int = 0
     entry_amount: int = 0
     signals: dict[str, int] = field(default_factory=dict)
-    answers_over_time: Timeline = field(default_factory=Timeline)
-    by_hour: HourlySums = field(default_factory=HourlySums)
-    failed_by_hour: Mapping[str, HourlySums] = field(default_factory=dict)
-    rated_by_hour: HourlySums = field(default_factory=HourlySums)
+    by_time: PeriodSums = field(default_factory=PeriodSums)
+    failed_by_time: Mapping[str, PeriodSums] = field(default_factory=dict)
+    rated_by_time: PeriodSums = field(default_factory=PeriodSums)
 
     @property
     def total(self) -> int:
@@ -85,12 +86,9 @@ class RequestStats:
         """Add rows of `parsed_logs` (columns LOG_COLUMNS)."""
         is_entry, has_failed = pc.fill_null(rows["is_entry"], False), failed(rows)
         is_answer = np.asarray(is_entry) & ~has_failed
-        answered_at = rows["requested_at"].filter(pa.array(is_answer)).drop_null()
         # A call that led to no other may have its own price alone.
         prices = pc.coalesce(rows["price"], rows["deployment_price"]).filter(is_entry)
-        ones = np.ones(len(answered_at))
         is_timed = np.asarray(pc.is_valid(rows["requested_at"]))
-        requested_at = rows["requested_at"].drop_null()
         return replace(
             self,
             responses=add_counts(self.responses, value_counts(rows["status"], "unknown")),
@@ -100,11 +98,10 @@ class RequestStats:
             completion_tokens=self.completion_tokens + (pc.sum(rows["completion_tokens"]).as_py() or 0),
             own_amount=self.own_amount + exact_sum(floats(rows["deployment_price"])),
             entry_amount=self.entry_amount + exact_sum(floats(prices)),
-            answers_over_time=self.answers_over_time.with_values(answered_at, ones, ones),
-            by_hour=self.by_hour.with_values(
-                requested_at, np.ones(len(requested_at)), is_answer[is_timed].astype(np.float64)
+            by_time=self.by_time.with_values(
+                rows["requested_at"].drop_null(), *(one[is_timed] for one in _quantities(rows, is_answer))
             ),
-            failed_by_hour=self._failed_by_hour(rows.filter(pa.array(is_timed & has_failed))),
+            failed_by_time=self._failed_by_time(rows.filter(pa.array(is_timed & has_failed))),
         )
 
     def with_signals(self, rows: pa.Table) -> RequestStats:
@@ -114,17 +111,26 @@ class RequestStats:
         rated = rows.filter(pc.is_in(rows["signal"], pa.array([Signal.LIKE.value, Signal.DISLIKE.value])))
         rated = rated.filter(pc.is_valid(rated["signaled_at"]))
         liked = np.asarray(pc.equal(rated["signal"], Signal.LIKE.value)).astype(np.float64)
-        rated_by_hour = self.rated_by_hour.with_values(rated["signaled_at"], liked, 1 - liked)
-        return replace(self, signals=signals, rated_by_hour=rated_by_hour)
+        rated_by_time = self.rated_by_time.with_values(rated["signaled_at"], liked, 1 - liked)
+        return replace(self, signals=signals, rated_by_time=rated_by_time)
 
-    def _failed_by_hour(self, rows: pa.Table) -> Mapping[str, HourlySums]:
+    def _failed_by_time(self, rows: pa.Table) -> Mapping[str, PeriodSums]:
         reasons = failure_reasons(rows)
         reasons = pc.if_else(pc.fill_null(pc.greater(rows["status"], _LAST_STATUS), False), _OTHER_STATUS, reasons)
-        by_hour = dict(self.failed_by_hour)
+        by_time = dict(self.failed_by_time)
         for reason in pc.unique(reasons).to_pylist():
             at = rows["requested_at"].filter(pc.equal(reasons, reason))
-            by_hour[reason] = by_hour.get(reason, HourlySums()).with_values(at, np.ones(len(at)))
-        return by_hour
+            by_time[reason] = by_time.get(reason, PeriodSums()).with_values(at, np.ones(len(at)))
+        return by_time
+
+
+def _quantities(rows: pa.Table, is_answer: NDArray[np.bool_]) -> tuple[NDArray[np.float64], ...]:
+    """Give of each row the quantities of REQUEST_SUMS."""
+    tokens = np.nan_to_num(floats(rows["prompt_tokens"])) + np.nan_to_num(floats(rows["completion_tokens"]))
+    is_entry = np.asarray(pc.fill_null(rows["is_entry"], False))
+    entry_prices = np.where(is_entry, floats(pc.coalesce(rows["price"], rows["deployment_price"])), 0.0)
+    own, entry = rough_amounts(floats(rows["deployment_price"])), rough_amounts(entry_prices)
+    return np.ones(rows.num_rows), is_answer.astype(np.float64), tokens, own, entry
 
 
 def production(rows: pa.Table) -> pa.Table:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from monitor.regression import Scale
 from monitor.regression.arrays import groups_of
-from monitor.stats.hourly import HourlySums
+from monitor.stats.means import weighted_sums
+from monitor.stats.period_sums import PeriodSums
 from monitor.stats.sums import PER_UNIT, add_counts, exact_sum, floats, value_counts
-from monitor.stats.timeline import Timeline
 
 BUCKETS = tuple(tenth / 10 for tenth in range(11))
 """Upper bounds of the histogram's buckets; one more holds all that is above 1."""
@@ -62,6 +62,9 @@ _OF_METRIC = (
     "low",
     "high",
 )
+
+_UNKNOWN = "unknown"
+"""Reason of a row that has neither value nor reason."""
 
 _EXEMPLAR_LIMIT = 128 - len("response_id")
 """OpenMetrics allows 128 characters for an exemplar's labels, names included."""
@@ -119,8 +122,8 @@ class MetricStats:
 
     That is the newest one of the service; a backfill's only where the service has made none.
 
-    Sums by hour are of the last 30 days: `means_by_hour` of weights and of weighted values of the scores of `version`,
-    `scored_by_hour` of the answers that the service scored, by any version.
+    Sums over periods: `means_by_time` of the scores of `version` (`weighted_sums`), `scored_by_time` of the answers
+    that the service scored, by any version.
     """
 
     version: str
@@ -130,9 +133,8 @@ class MetricStats:
     scale: Scale | None = None
     """None where it has no better end, or no two ends, and so is not watched for regressions."""
     histogram: Histogram = field(default_factory=Histogram)
-    values_over_time: Timeline = field(default_factory=Timeline)
-    means_by_hour: HourlySums = field(default_factory=HourlySums)
-    scored_by_hour: HourlySums = field(default_factory=HourlySums)
+    means_by_time: PeriodSums = field(default_factory=PeriodSums)
+    scored_by_time: PeriodSums = field(default_factory=PeriodSums)
 
     def is_idle(self, now: datetime) -> bool:
         """Whether the newest score was made `IDLE` ago or longer."""
@@ -151,22 +153,20 @@ class MetricStats:
         return replace(
             self,
             histogram=self.histogram.with_scores(fresh),
-            values_over_time=self.values_over_time.with_values(rows["requested_at"], weights, values),
-            means_by_hour=self.means_by_hour.with_values(
-                _where(rows, own)["requested_at"], weights[own], (weights * values)[own]
+            means_by_time=self.means_by_time.with_values(
+                _where(rows, own)["requested_at"], *weighted_sums(values[own], weights[own])
             ),
-            scored_by_hour=self.scored_by_hour.with_values(scored_at, np.ones(len(scored_at))),
+            scored_by_time=self.scored_by_time.with_values(scored_at, np.ones(len(scored_at))),
         )
 
     def renewed(self, newest: MetricStats) -> MetricStats:
         """Give `newest` with the sums of this one; means are kept where the version is the same."""
-        means = self.means_by_hour if newest.version == self.version else newest.means_by_hour
+        means = self.means_by_time if newest.version == self.version else newest.means_by_time
         return replace(
             newest,
             histogram=self.histogram,
-            values_over_time=self.values_over_time,
-            means_by_hour=means,
-            scored_by_hour=self.scored_by_hour,
+            means_by_time=means,
+            scored_by_time=self.scored_by_time,
         )
 
 
@@ -175,26 +175,39 @@ class ScoreStats:
     """Totals since the first row.
 
     `evaluations` counts the rows of the service, `skips` those without a value by their reason, and `last_scored_at` is
-    when it made the last one: a backfill's rows are in none of them.
+    when it made the last one: a backfill's rows are in none of them. `unscored_by_time` has the skips by when their
+    answers were asked for.
     """
 
     evaluations: int = 0
     skips: dict[str, int] = field(default_factory=dict)
     last_scored_at: datetime | None = None
     metrics: Mapping[str, MetricStats] = field(default_factory=dict)
+    unscored_by_time: Mapping[str, PeriodSums] = field(default_factory=dict)
 
     def with_scores(self, rows: pa.Table) -> ScoreStats:
         """Add rows of `scores` (columns SCORE_COLUMNS)."""
         without_value = np.isnan(floats(rows["value"]))
         is_new = ~_is_backfill(rows)
-        skips = value_counts(rows["reason"].filter(pa.array(without_value & is_new)), "unknown")
+        skipped = rows.filter(pa.array(without_value & is_new))
+        skips = value_counts(skipped["reason"], _UNKNOWN)
         newest = pc.max(rows["scored_at"].filter(pa.array(is_new))).as_py()
         return ScoreStats(
             evaluations=self.evaluations + int(is_new.sum()),
             skips=add_counts(self.skips, skips),
             last_scored_at=max(filter(None, (self.last_scored_at, newest)), default=None),
             metrics=self._metrics_with(_where(rows.select(_OF_METRIC), ~without_value)),
+            unscored_by_time=self._unscored_with(skipped),
         )
+
+    def _unscored_with(self, skipped: pa.Table) -> Mapping[str, PeriodSums]:
+        dated = skipped.filter(pc.is_valid(skipped["requested_at"]))
+        reasons = pc.fill_null(dated["reason"], _UNKNOWN)
+        by_time = dict(self.unscored_by_time)
+        for reason in pc.unique(reasons).to_pylist():
+            at = dated["requested_at"].filter(pc.equal(reasons, reason))
+            by_time[reason] = by_time.get(reason, PeriodSums()).with_values(at, np.ones(len(at)))
+        return by_time
 
     def _metrics_with(self, rows: pa.Table) -> Mapping[str, MetricStats]:
         metrics = dict(self.metrics)

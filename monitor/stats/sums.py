@@ -21,6 +21,16 @@ def exact_sum(values: NDArray[np.float64]) -> int:
     return sum(map(int, units[np.isfinite(units)].tolist()))
 
 
+ROUGH_PER_UNIT = 10**9
+"""Amounts in arrays of floats are whole numbers of 10^-9 units: up to 9 million units their sums are exact."""
+
+
+def rough_amounts(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Amounts as whole numbers of 10^-9 units; what is no finite number counts as nothing."""
+    with np.errstate(over="ignore"):
+        return np.nan_to_num(np.rint(values * ROUGH_PER_UNIT), posinf=0.0, neginf=0.0)
+
+
 def floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
     """A numeric column as floats, null as NaN."""
     return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)

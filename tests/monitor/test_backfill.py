@@ -46,7 +46,7 @@ def test_they_are_drawn_and_paid_for_and_in_no_other_number(monitor: Monitor, ro
     assert after.metrics[METRIC].histogram == before.metrics[METRIC].histogram
     assert sum(after.metrics[METRIC].histogram.counts) == 2
     assert sum(seen_after.judge_costs.amounts.values()) == 3 * PER_UNIT
-    assert len(after.metrics[METRIC].values_over_time.quarters) == 2
+    assert len(after.metrics[METRIC].means_by_time.hours.numbers) == 2
 
 
 def test_the_version_is_the_one_that_the_service_uses(
@@ -99,4 +99,4 @@ def test_a_metric_that_only_a_backfill_has_scored_has_no_detector(monitor: Monit
     old_scores(rows, clock, 0.5, days=3)
     state = seen(monitor)
     assert state.readings == {}
-    assert len(state.scores.metrics[METRIC].values_over_time.quarters) > 250
+    assert len(state.scores.metrics[METRIC].means_by_time.hours.numbers) > 60

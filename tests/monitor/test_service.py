@@ -289,7 +289,7 @@ def test_a_backfill_stays_out_of_the_histogram(monitor: Monitor, rows: Any, cloc
     scores = monitor.snapshot.deployments["a"].scores
     assert scores.evaluations == 2
     assert sum(scores.metrics["faithfulness_kprecision"].histogram.counts) == 1
-    assert len(scores.metrics["faithfulness_kprecision"].values_over_time.quarters) == 2
+    assert len(scores.metrics["faithfulness_kprecision"].means_by_time.hours.numbers) == 2
 
 
 def test_a_table_without_news_is_looked_at_once(monitor: Monitor, rows: Any, monkeypatch: pytest.MonkeyPatch):

@@ -1,81 +1,10 @@
-"""Shapes of the pages' small charts, as SVG path data."""
+"""Shapes of the small charts of tables, as SVG path data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-
-from monitor.stats.timeline import QUARTER_SECONDS, Timeline
-
-_WIDTHS = (1, 4, 12, 24)
-"""Quarters of an hour that one slot of a chart may span."""
-_MOST_SLOTS = 56
+from collections.abc import Sequence
 
 WIDTH, HEIGHT = 224.0, 40.0
-_GAP = 1.0
-_LEAST_BAR = 1.5
-
-
-@dataclass(frozen=True)
-class TimeAxis:
-    """Slots of equal length that all charts of a page share; `first` is in quarters of an hour since 1970."""
-
-    first: int
-    slots: int
-    quarters: int
-
-    @property
-    def start(self) -> datetime:
-        """Where the first slot begins."""
-        return datetime.fromtimestamp(self.first * QUARTER_SECONDS, UTC)
-
-    @property
-    def end(self) -> datetime:
-        """Where the last slot ends."""
-        return self.start + self.slots * self.slot
-
-    @property
-    def slot(self) -> timedelta:
-        """Length of one slot."""
-        return timedelta(seconds=self.quarters * QUARTER_SECONDS)
-
-    def sums(self, timeline: Timeline) -> list[tuple[float, float]]:
-        """(sum of weights, sum of weighted values) of each slot."""
-        sums = [(0.0, 0.0)] * self.slots
-        for quarter, (weight, value) in timeline.quarters.items():
-            slot = (quarter - self.first) // self.quarters
-            if 0 <= slot < self.slots:
-                sums[slot] = (sums[slot][0] + weight, sums[slot][1] + value)
-        return sums
-
-
-def axis_of(timelines: Iterable[Timeline]) -> TimeAxis | None:
-    """The axis that shows the last week of all the timelines; None where they are empty."""
-    quarters = [quarter for timeline in timelines for quarter in timeline.quarters]
-    if not quarters:
-        return None
-    newest = max(quarters)
-    oldest = max(min(quarters), newest - _MOST_SLOTS * _WIDTHS[-1] + 1)
-    width = next((w for w in _WIDTHS if newest // w - oldest // w < _MOST_SLOTS), _WIDTHS[-1])
-    last = newest // width
-    first = max(oldest // width, last - _MOST_SLOTS + 1)
-    return TimeAxis(first * width, last - first + 1, width)
-
-
-def bars(heights: Sequence[float]) -> str:
-    """Path of one bar a slot, the highest as high as the chart; a slot with something in it is never invisible."""
-    highest = max(heights, default=0.0)
-    if highest <= 0.0:
-        return ""
-    step = WIDTH / len(heights)
-    width = max(step - _GAP, step / 2)
-    parts = []
-    for slot, height in enumerate(heights):
-        if height > 0.0:
-            length = max(_LEAST_BAR, height / highest * HEIGHT)
-            parts.append(f"M{slot * step:.1f} {HEIGHT:g}v{-length:.1f}h{width:.1f}v{length:.1f}z")
-    return "".join(parts)
 
 
 def line(values: Sequence[float | None]) -> str:

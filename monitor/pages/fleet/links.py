@@ -6,8 +6,8 @@ from typing import Any
 
 from lake import DISLIKES, AnswerRating, AnswerStatus
 from monitor.pages.answers.query import AnswerQuery
-from monitor.pages.fleet.period import Period
 from monitor.pages.fleet.rows import Row, WorstMetric
+from monitor.pages.period import Period
 
 
 def failed(row: Row, period: Period) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import urlencode
 
-from monitor.pages.fleet.period import Days
 from monitor.pages.fleet.rows import Row, State
+from monitor.pages.period import Days
 
 
 class Column(StrEnum):

@@ -16,11 +16,11 @@ from pydantic import BeforeValidator
 from lake import UNASSIGNED
 from monitor.notify.alert_text import summary
 from monitor.pages.fleet import links
-from monitor.pages.fleet.period import Days, Period
 from monitor.pages.fleet.query import Column, Query
 from monitor.pages.fleet.rows import Row, State, row_of
 from monitor.pages.fleet.strip import Strip, strip_of
-from monitor.pages.overview import news_of
+from monitor.pages.news import news_of
+from monitor.pages.period import Days, Period
 from monitor.pages.rendering import Renderer, reader_of
 from monitor.pages.visibility import health_for, snapshot_for
 from monitor.service import Monitor
@@ -80,7 +80,7 @@ def _query(
     q: Annotated[str, Parameter(max_length=400)] = "",
     state: Annotated[State | None, BeforeValidator(lambda word: word or None)] = None,
     sort: Column = Column.STATE,
-    days: Literal["1", "7", "30"] = "7",
+    days: Literal["1", "7", "30", "90"] = "7",
     *,
     reverse: bool = False,
     renew: bool = True,

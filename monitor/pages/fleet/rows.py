@@ -10,10 +10,11 @@ from enum import StrEnum
 from lake import UNASSIGNED
 from monitor.alerts.change import is_page
 from monitor.notify.plain_text import duration
-from monitor.pages.fleet.period import Period
 from monitor.pages.fleet.trend import Trend, trend_of
+from monitor.pages.period import Period
 from monitor.regression import UNDECIDED, Reading, Status
 from monitor.snapshot import DeploymentState
+from monitor.stats.means import mean_of
 from monitor.stats.scores import MetricStats
 
 _MOST_REASONS = 3
@@ -113,11 +114,11 @@ class Row:
 def row_of(name: str, deployment: DeploymentState, period: Period) -> Row:
     """Work out the row of one deployment."""
     requests, first, last = deployment.requests, period.first, period.last
-    every, answers = _counts(requests.by_hour.total(first, last))
-    likes, dislikes = _counts(requests.rated_by_hour.total(first, last))
+    every, answers = _counts(requests.by_time.total(first, last)[:2])
+    likes, dislikes = _counts(requests.rated_by_time.total(first, last))
     failures = {
         reason: int(number)
-        for reason, sums in requests.failed_by_hour.items()
+        for reason, sums in requests.failed_by_time.items()
         for number in sums.total(first, last)
         if number
     }
@@ -148,7 +149,7 @@ def _coverage(deployment: DeploymentState, period: Period, answers: int) -> floa
     scored = (
         number
         for metric in deployment.scores.metrics.values()
-        for number in metric.scored_by_hour.total(period.first, period.last)
+        for number in metric.scored_by_time.total(period.first, period.last)
     )
     return min(1.0, max(scored, default=0.0) / answers)
 
@@ -225,8 +226,8 @@ def _standing(metric: str, reading: Reading, scores: MetricStats, period: Period
     reference, scale = reading.reference_mean, scores.scale
     if reference is None or scale is None:
         return None
-    weight, total = scores.means_by_hour.total(period.first, period.last) or (0.0, 0.0)
-    mean = total / weight if weight else None
+    found = mean_of(scores.means_by_time.total(period.first, period.last))
+    mean = None if found is None else found.value
     worse_by = 0.0 if mean is None else float(scale.quality(reference) - scale.quality(mean))
     is_regressed, is_learning = reading.status is Status.REGRESSED, reading.status is Status.LEARNING
     return WorstMetric(metric, reference, mean, worse_by, is_regressed, is_learning, None, reading.lower_is_better)
@@ -235,4 +236,4 @@ def _standing(metric: str, reading: Reading, scores: MetricStats, period: Period
 def _with_trend(worst: WorstMetric, scores: MetricStats, period: Period) -> WorstMetric:
     if scores.scale is None:
         return worst
-    return replace(worst, trend=trend_of(scores.means_by_hour, worst.reference, scores.scale, period))
+    return replace(worst, trend=trend_of(scores.means_by_time, worst.reference, scores.scale, period))

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from monitor.pages.charts.small import height_of, line
-from monitor.pages.fleet.period import Period
+from monitor.pages.period import Period
 from monitor.regression import Scale
-from monitor.stats.hourly import HourlySums
+from monitor.stats.means import mean_of
+from monitor.stats.period_sums import PeriodSums
 
 _LEAST_HEIGHT = 0.1
 """Of the metric's range: noise must not fill the chart."""
@@ -23,10 +24,11 @@ class Trend:
     text: str
 
 
-def trend_of(means: HourlySums, reference: float, scale: Scale, period: Period) -> Trend | None:
+def trend_of(means: PeriodSums, reference: float, scale: Scale, period: Period) -> Trend | None:
     """Give the trend; None where the period has no score."""
     slots = means.by_slot(period.first, period.last, period.slot_hours).tolist()
-    values = [total / weight if weight else None for weight, total in filter(None, slots)]
+    found = map(mean_of, slots)
+    values = [None if one is None else one.value for one in found]
     known = [value for value in values if value is not None]
     if not known:
         return None

@@ -9,9 +9,9 @@ from urllib.parse import parse_qs, urlsplit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.pages.fleet.period import Days
 from monitor.pages.fleet.query import Column, Query
 from monitor.pages.fleet.rows import Row, State, WorstMetric
+from monitor.pages.period import Days
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 COUNTS = st.integers(0, 3)

@@ -1,13 +1,13 @@
-"""Period of the overview: its last days, whole hours of event time up to the snapshot."""
+"""Period of a page: its last days, up to the snapshot."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from functools import cached_property
 
-from monitor.stats.hourly import HOUR_SECONDS
+from monitor.stats.period_sums import DAY_HOURS, HOUR_SECONDS
 
 
 class Days(IntEnum):
@@ -16,6 +16,7 @@ class Days(IntEnum):
     DAY = 1
     WEEK = 7
     MONTH = 30
+    QUARTER = 90
 
     @property
     def words(self) -> str:
@@ -23,12 +24,12 @@ class Days(IntEnum):
         return "1 day" if self == 1 else f"{self.value} days"
 
 
-_SLOT_HOURS = {Days.DAY: 1, Days.WEEK: 6, Days.MONTH: 24}
+_SLOT_HOURS = {Days.DAY: 1, Days.WEEK: 6, Days.MONTH: 24, Days.QUARTER: 24}
 
 
 @dataclass(frozen=True)
 class Period:
-    """The last days up to `end`."""
+    """The last days up to `end`, from a whole hour on; more than a week of them from midnight (UTC) on."""
 
     days: Days
     end: datetime
@@ -36,7 +37,8 @@ class Period:
     @cached_property
     def first(self) -> int:
         """Its first hour since 1970: the one in which it begins."""
-        return self.last - self.days * 24
+        first = self.last - self.days * DAY_HOURS
+        return first if self.days <= Days.WEEK else first // DAY_HOURS * DAY_HOURS
 
     @cached_property
     def last(self) -> int:
@@ -52,3 +54,8 @@ class Period:
     def slot_hours(self) -> int:
         """Hours of one slot of a chart."""
         return _SLOT_HOURS[self.days]
+
+    @property
+    def slot(self) -> timedelta:
+        """Length of one slot of a chart."""
+        return timedelta(hours=self.slot_hours)

@@ -1,0 +1,109 @@
+"""Failure kinds of a deployment over a period, as its limits know them: errors, empty answers, refusals, unscored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from lake import Floor
+from monitor.floors import REFUSAL
+from monitor.pages.charts import Drawing, Point, TimeChart, draw
+from monitor.pages.deployment.marks import floor_marks_of
+from monitor.pages.period import Period
+from monitor.snapshot import DeploymentState, Snapshot
+from monitor.stats.means import mean_of
+from monitor.stats.period_sums import PeriodSums
+
+
+@dataclass(frozen=True)
+class FailureKind:
+    """How many of what failed, and why; `share` is None where there is nothing that could fail, or nothing is known."""
+
+    kind: str
+    reason: str
+    number: int | None
+    share: float | None
+    of: str
+
+
+@dataclass(frozen=True)
+class Failures:
+    """All kinds, and the share of failed requests over time."""
+
+    kinds: tuple[FailureKind, ...]
+    drawing: Drawing
+
+
+def failures_of(name: str, snapshot: Snapshot, period: Period) -> Failures:
+    """Give the failures of a deployment."""
+    state = snapshot.deployments[name]
+    kinds = [*_errors(state, period), *_refusals(state, period), *_unscored(state, period)]
+    return Failures(tuple(kinds), draw(_chart(name, snapshot, period)))
+
+
+def _errors(state: DeploymentState, period: Period) -> Iterable[FailureKind]:
+    requests = int((*state.requests.by_time.total(period.first, period.last), 0)[0])
+    for reason, number in _by_reason(state.requests.failed_by_time, period).items():
+        words = f"status {reason}" if reason.isdecimal() else reason
+        yield FailureKind("errors", words, number, number / requests if requests else None, f"{requests:,} requests")
+
+
+def _refusals(state: DeploymentState, period: Period) -> Iterable[FailureKind]:
+    scores = state.scores.metrics.get(REFUSAL)
+    found = mean_of(scores.means_by_time.total(period.first, period.last)) if scores else None
+    if found is not None and found.value > 0:
+        of = f"{found.number:,} answers that the metric {REFUSAL} scored"
+        yield FailureKind("refusals", "", round(found.value * found.number), found.value, of)
+
+
+def _unscored(state: DeploymentState, period: Period) -> Iterable[FailureKind]:
+    reasons = _by_reason(state.scores.unscored_by_time, period)
+    scored = sum(
+        int(number)
+        for metric in state.scores.metrics.values()
+        for number in metric.scored_by_time.total(period.first, period.last)
+    )
+    tried = scored + sum(reasons.values())
+    for reason, number in reasons.items():
+        words = reason.replace("_", " ")
+        yield FailureKind("unscored", words, number, number / tried, f"{tried:,} evaluations")
+
+
+def _by_reason(found: Mapping[str, PeriodSums], period: Period) -> dict[str, int]:
+    """Give the numbers of the period, most first."""
+    numbers = {
+        reason: int(number)
+        for reason, sums in found.items()
+        for number in sums.total(period.first, period.last)
+        if number
+    }
+    return dict(sorted(numbers.items(), key=lambda one: (-one[1], one[0])))
+
+
+def _chart(name: str, snapshot: Snapshot, period: Period) -> TimeChart:
+    state = snapshot.deployments[name]
+    slots = (period.first, period.last, period.slot_hours)
+    every = [int(row[0]) if row else 0 for row in state.requests.by_time.by_slot(*slots).tolist()]
+    bad = [0] * len(every)
+    for sums in state.requests.failed_by_time.values():
+        bad = [old + int(row[0]) for old, row in zip(bad, sums.by_slot(*slots).tolist(), strict=True)]
+    floor = state.floors.get(Floor.ERRORS)
+    limit = 100 * floor.limit if floor and floor.limit is not None else None
+    has_passed = limit is not None and any(e and 100 * b / e >= limit for e, b in zip(every, bad, strict=True))
+    return TimeChart(
+        key="failed",
+        name="Failed requests",
+        begin=period.begin,
+        slot=period.slot,
+        points=[Point(100 * b / e if e else None, number=e) for e, b in zip(every, bad, strict=True)],
+        quantity="share that failed",
+        unit=" %",
+        counted="requests",
+        reference=limit if has_passed else None,
+        reference_name="limit of a window",
+        least_span=1.0,
+        bounds=(0.0, 100.0),
+        marks=floor_marks_of(name, Floor.ERRORS, snapshot, period),
+        is_bad=bool(floor and floor.active),
+        decimals=1,
+    )

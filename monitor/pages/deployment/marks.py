@@ -1,0 +1,50 @@
+"""Marks of the charts of a deployment: alerts, releases and silences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from lake import AlertEvent
+from monitor.alerts.change import AlertChange
+from monitor.notify.alert_text import summary
+from monitor.pages.charts import Mark, MarkKind
+from monitor.pages.period import Period
+from monitor.snapshot import DeploymentState, Snapshot
+
+
+def marks_of(name: str, metric: str, snapshot: Snapshot, period: Period) -> tuple[Mark, ...]:
+    """Give what happened to a metric in the period."""
+    found = [
+        *_alerts(snapshot.deployments[name], lambda change: not change.is_floor and change.key.metric == metric),
+        *_releases(name, metric, snapshot),
+        *_silences(name, metric, snapshot, period),
+    ]
+    return tuple(mark for mark in found if (mark.until or mark.at) >= period.begin)
+
+
+def floor_marks_of(name: str, floor: str, snapshot: Snapshot, period: Period) -> tuple[Mark, ...]:
+    """Give the alerts of a floor in the period."""
+    found = _alerts(snapshot.deployments[name], lambda change: change.is_floor and change.key.metric == floor)
+    return tuple(mark for mark in found if mark.at >= period.begin)
+
+
+def _alerts(state: DeploymentState, is_meant: Callable[[AlertChange], bool]) -> Iterator[Mark]:
+    for change in state.changes:
+        if is_meant(change):
+            firing = MarkKind.PAGE if change.pages else MarkKind.WARNING
+            kind = firing if change.change == AlertEvent.FIRING else MarkKind.ENDED
+            yield Mark(kind, change.changed_at, text=summary(change))
+
+
+def _releases(name: str, metric: str, snapshot: Snapshot) -> Iterator[Mark]:
+    for one in snapshot.releases:
+        if one.concerns(name, metric):
+            yield Mark(MarkKind.RELEASE, one.at, text=one.comment)
+
+
+def _silences(name: str, metric: str, snapshot: Snapshot, period: Period) -> Iterator[Mark]:
+    for span in snapshot.silenced:
+        silence = span.silence
+        if silence.deployment in (None, name) and silence.metric in (None, metric):
+            since = span.since or period.begin
+            yield Mark(MarkKind.SILENCE, since, max(since, silence.until), text=silence.comment)

@@ -1,0 +1,157 @@
+"""Metrics of a deployment over a period, problems first, each with its chart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from monitor.pages.charts import Drawing, Onset, Point, TimeChart, draw
+from monitor.pages.deployment.marks import marks_of
+from monitor.pages.deployment.power_words import power_words
+from monitor.pages.period import Period
+from monitor.regression import UNDECIDED, Judgement, JudgeReading, Reading, Scale, Status
+from monitor.snapshot import Snapshot
+from monitor.stats.means import Mean, mean_of
+from monitor.stats.scores import MetricStats
+
+BAND = "mean ± 1.96 standard errors over scores"
+_LEAST_SPAN = 0.1
+"""Of the metric's range: noise must not fill the chart."""
+
+
+@dataclass(frozen=True)
+class MetricView:
+    """One metric: `mean` is that of the period, `reading` what its detector knows now."""
+
+    metric: str
+    version: str
+    judge: str | None
+    scale: Scale | None
+    mean: Mean | None
+    reading: Reading | None
+    anchors: JudgeReading | None
+    judgement: Judgement
+    stopped: str | None
+    """The error for which it is no longer watched."""
+    idle_since: datetime | None
+    """When the last score was made, where that is too long ago for it to be watched."""
+    power: str
+    drawing: Drawing
+
+    @property
+    def can_be_watched(self) -> bool:
+        """Whether a detector knows what would be worse."""
+        return self.scale is not None
+
+    @property
+    def tenth(self) -> float:
+        """A tenth of the metric's range."""
+        return abs(self.scale.best - self.scale.worst) / 10 if self.scale else 0.0
+
+    @property
+    def mix(self) -> float | None:
+        """What another mix of traffic has changed the mean by; None where that is less than a 50th of the range."""
+        mix = self.reading.mix if self.reading else None
+        return mix if mix is not None and abs(mix) >= self.tenth / 5 else None
+
+    @property
+    def regressed(self) -> bool:
+        """Whether a regression is active."""
+        return self.reading is not None and self.reading.status is Status.REGRESSED
+
+    @property
+    def change(self) -> float | None:
+        """Mean of the period less the reference; None where either is not known."""
+        reference = self.reading.reference_mean if self.reading else None
+        return None if self.mean is None or reference is None else self.mean.value - reference
+
+    @property
+    def worse_by(self) -> float:
+        """Part of the range by which the mean is worse than the reference; below 0 where better."""
+        if self.change is None or self.scale is None:
+            return 0.0
+        return -self.change / (self.scale.best - self.scale.worst)
+
+    @property
+    def order(self) -> tuple[bool, bool, bool, float, str]:
+        """Problems first, then what stands worst."""
+        drifted = self.anchors is not None and self.anchors.active
+        return not self.regressed, self.stopped is None, not drifted, -self.worse_by, self.metric
+
+
+def metrics_of(name: str, snapshot: Snapshot, period: Period) -> tuple[MetricView, ...]:
+    """Give all metrics of a deployment that have scores, problems first."""
+    found = [
+        _view(name, metric, scores, snapshot, period, f"metric-{number}")
+        for number, (metric, scores) in enumerate(snapshot.deployments[name].watched.items(), 1)
+    ]
+    return tuple(sorted(found, key=lambda one: one.order))
+
+
+def _view(name: str, metric: str, scores: MetricStats, snapshot: Snapshot, period: Period, key: str) -> MetricView:
+    state = snapshot.deployments[name]
+    reading = state.readings.get(metric)
+    return MetricView(
+        metric=metric,
+        version=scores.version,
+        judge=scores.judge,
+        scale=scores.scale,
+        mean=mean_of(scores.means_by_time.total(period.first, period.last)),
+        reading=reading,
+        anchors=state.judges.get(metric),
+        judgement=state.judgements.get(metric, UNDECIDED),
+        stopped=state.stopped.get(metric),
+        idle_since=state.idle.get(metric),
+        power=power_words(reading, scores.scale),
+        drawing=draw(_chart(name, metric, scores, reading, snapshot, period, key)),
+    )
+
+
+def _chart(
+    name: str,
+    metric: str,
+    scores: MetricStats,
+    reading: Reading | None,
+    snapshot: Snapshot,
+    period: Period,
+    key: str,
+) -> TimeChart:
+    scale = scores.scale
+    bounds = None if scale is None else (min(scale.worst, scale.best), max(scale.worst, scale.best))
+    slots = scores.means_by_time.by_slot(period.first, period.last, period.slot_hours).tolist()
+    is_learning = reading is not None and reading.status is Status.LEARNING
+    return TimeChart(
+        key=key,
+        name=metric,
+        begin=period.begin,
+        slot=period.slot,
+        points=[_point(mean_of(sums), bounds) for sums in slots],
+        counted="scores",
+        band=BAND,
+        reference=reading.reference_mean if reading else None,
+        reference_name="reference so far" if is_learning else "reference",
+        least_span=0.0 if bounds is None else _LEAST_SPAN * (bounds[1] - bounds[0]),
+        bounds=bounds,
+        marks=marks_of(name, metric, snapshot, period),
+        onset=_onset(reading, period),
+        is_bad=reading is not None and reading.status is Status.REGRESSED,
+    )
+
+
+def _point(mean: Mean | None, bounds: tuple[float, float] | None) -> Point:
+    if mean is None:
+        return Point(None)
+    low, high = mean.interval or (None, None)
+    if bounds and low is not None and high is not None:
+        low, high = max(low, bounds[0]), min(high, bounds[1])
+    return Point(mean.value, low, high, mean.number)
+
+
+def _onset(reading: Reading | None, period: Period) -> Onset | None:
+    """Give where a drop began, unless that was before the period."""
+    if reading is None or reading.status is not Status.REGRESSED:
+        return None
+    earliest, latest = reading.since_earliest or reading.since, reading.since_latest or reading.since
+    if earliest is None or latest is None or latest < period.begin or earliest > period.end + timedelta(hours=1):
+        return None
+    return Onset(reading.since, earliest, latest)

@@ -1,0 +1,31 @@
+"""What a drop by a 20th of a metric's range would take to be seen, in words."""
+
+from __future__ import annotations
+
+from monitor.pages.filters import duration, whole
+from monitor.regression import Reading, Scale, Status
+
+
+def power_words(reading: Reading | None, scale: Scale | None) -> str:
+    """Say after how many conversations, and how long, such a drop is seen, or why that is not known."""
+    if reading is None or scale is None:
+        return "Not watched: no drop of it is seen."
+    drop = f"{'rise' if scale.is_reversed else 'drop'} of {abs(scale.best - scale.worst) / 20:.3g}"
+    if reading.status is Status.LEARNING:
+        return f"Until the reference is learned, no {drop} is seen."
+    if reading.status is Status.REGRESSED:
+        return f"How soon a {drop} is seen is known again once the regression is over."
+    if not reading.can_fire:
+        return f"Too bad to get worse: no {drop} is seen."
+    if reading.small_conversations is None or reading.small_delay is None:
+        return f"A {drop} is within what is usual here: it would not be seen."
+    number = _rounded(reading.small_conversations)
+    return (
+        f"A {drop} is seen after about {whole(number)} conversation{'s' if number != 1 else ''}: "
+        f"at the present traffic about {duration(reading.small_delay)}."
+    )
+
+
+def _rounded(number: float) -> int:
+    """Two digits: it is a rule of thumb."""
+    return max(1, int(float(f"{number:.2g}")))

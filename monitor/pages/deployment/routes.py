@@ -1,0 +1,53 @@
+"""Routes of a deployment's page: `/deployment`, and the same as `/deployment.json`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import Depends, FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from monitor.notify.alert_text import summary
+from monitor.pages.deployment.as_json import as_json
+from monitor.pages.deployment.view import Query, view_of
+from monitor.pages.period import Days
+from monitor.pages.rendering import Renderer, reader_of
+from monitor.pages.visibility import snapshot_for
+from monitor.service import Monitor
+
+_NOT_FOUND, _UNAVAILABLE = 404, 503
+
+
+def add_deployment_page(app: FastAPI, monitor: Monitor, renderer: Renderer) -> None:
+    """Serve the page of a deployment from the monitor's newest snapshot."""
+
+    # Functions that are no coroutines: each runs in a thread, and the others are answered meanwhile.
+    @app.get("/deployment")
+    def deployment(request: Request, query: Annotated[Query, Depends(_query)]) -> Response:
+        snapshot = snapshot_for(reader_of(request), monitor.snapshot)
+        view = view_of(query, snapshot) if snapshot else None
+        return renderer.page(
+            request,
+            "deployment.html",
+            _NOT_FOUND if snapshot and view is None else 200,
+            name=query.name,
+            view=view,
+            snapshot=snapshot,
+            summary=summary,
+            Days=Days,
+        )
+
+    @app.get("/deployment.json")
+    def deployment_json(request: Request, query: Annotated[Query, Depends(_query)]) -> Response:
+        snapshot = snapshot_for(reader_of(request), monitor.snapshot)
+        if snapshot is None:
+            raise HTTPException(_UNAVAILABLE, "The lake is being read: ask again in a moment.")
+        view = view_of(query, snapshot)
+        if view is None:
+            raise HTTPException(_NOT_FOUND)
+        return JSONResponse(as_json(view))
+
+
+def _query(name: str, days: Literal["1", "7", "30", "90"] = "7") -> Query:
+    return Query(name, Days(int(days)))

@@ -1,0 +1,154 @@
+"""The page of a deployment: all that it shows, made from a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+from lake import AlertEvent, Floor, Signal, asks_llm
+from monitor.alerts.change import AlertChange
+from monitor.controls.silences import Silence
+from monitor.floors import REFUSAL
+from monitor.pages.charts import Drawing, Point, TimeChart, draw
+from monitor.pages.deployment.failures import Failures, failures_of
+from monitor.pages.deployment.judges import Judges, judges_of
+from monitor.pages.deployment.metrics import MetricView, metrics_of
+from monitor.pages.news import ActiveRegression, regressions_of
+from monitor.pages.period import Days, Period
+from monitor.regression import StreamKey
+from monitor.snapshot import DeploymentState, Snapshot
+from monitor.stats.sums import ROUGH_PER_UNIT
+
+
+@dataclass(frozen=True)
+class Query:
+    """What the address says: which deployment, over which period."""
+
+    name: str
+    days: Days = Days.WEEK
+
+    def address(self, path: str = "/deployment") -> str:
+        """Give the address that says this; the usual period is not in it."""
+        days = {} if self.days is Days.WEEK else {"days": str(self.days.value)}
+        return f"{path}?{urlencode({'name': self.name} | days, safe='/', errors='replace')}"
+
+    def over(self, days: Days) -> str:
+        """Give the address of another period."""
+        return replace(self, days=days).address()
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Counts and costs of a period."""
+
+    requests: int
+    answers: int
+    failed: int
+    tokens: int
+    own_cost: float
+    entry_cost: float
+    likes: int
+    dislikes: int
+
+
+@dataclass(frozen=True)
+class DeploymentView:
+    """One deployment over a period."""
+
+    query: Query
+    period: Period
+    state: DeploymentState
+    silences: tuple[Silence, ...]
+    """Those that hold back now."""
+    totals: Totals
+    traffic: Drawing
+    metrics: tuple[MetricView, ...]
+    failures: Failures
+    judges: Judges
+
+    @property
+    def name(self) -> str:
+        """Name of the deployment."""
+        return self.query.name
+
+    @property
+    def regressions(self) -> tuple[ActiveRegression, ...]:
+        """Those that have not ended."""
+        return tuple(regressions_of(self.name, self.state))
+
+    @property
+    def worst(self) -> Sequence[AlertChange]:
+        """The newest change of each alert that fires and names answers."""
+        newest: dict[StreamKey, AlertChange] = {}
+        for change in self.state.changes:
+            newest.setdefault(change.key, change)
+        return [one for one in newest.values() if one.change == AlertEvent.FIRING and one.details.worst]
+
+    @property
+    def not_measured(self) -> Mapping[Floor, str]:
+        """Limits of what nothing measures, and why."""
+        metrics = self.state.scores.metrics
+        found: dict[Floor, str] = {}
+        if REFUSAL not in metrics:
+            found[Floor.REFUSALS] = f"no score of the metric {REFUSAL}"
+        if not any(asks_llm(scores.judge) for scores in metrics.values()):
+            found[Floor.UNSCORED] = "no score of a judge"
+        return found
+
+    @property
+    def other_signals(self) -> Mapping[str, int]:
+        """All signals since the lake began that are neither a like nor a dislike."""
+        signals = self.state.requests.signals
+        return {name: number for name, number in signals.items() if name not in (Signal.LIKE, Signal.DISLIKE)}
+
+
+def view_of(query: Query, snapshot: Snapshot) -> DeploymentView | None:
+    """Work out the page of a deployment; None where the snapshot has no such deployment."""
+    state, period = snapshot.deployments.get(query.name), Period(query.days, snapshot.taken_at)
+    if state is None:
+        return None
+    return DeploymentView(
+        query=query,
+        period=period,
+        state=state,
+        silences=tuple(one for one in snapshot.silences if one.deployment in (None, query.name)),
+        totals=_totals(state, period),
+        traffic=draw(_traffic(state, period)),
+        metrics=metrics_of(query.name, snapshot, period),
+        failures=failures_of(query.name, snapshot, period),
+        judges=judges_of(state, period),
+    )
+
+
+def _totals(state: DeploymentState, period: Period) -> Totals:
+    first, last = period.first, period.last
+    requests, answers, tokens, own, entry = state.requests.by_time.total(first, last) or (0.0,) * 5
+    likes, dislikes = state.requests.rated_by_time.total(first, last) or (0.0, 0.0)
+    failed = sum(number for sums in state.requests.failed_by_time.values() for number in sums.total(first, last))
+    return Totals(
+        int(requests),
+        int(answers),
+        int(failed),
+        int(tokens),
+        own / ROUGH_PER_UNIT,
+        entry / ROUGH_PER_UNIT,
+        int(likes),
+        int(dislikes),
+    )
+
+
+def _traffic(state: DeploymentState, period: Period) -> TimeChart:
+    slots = state.requests.by_time.by_slot(period.first, period.last, period.slot_hours).tolist()
+    return TimeChart(
+        key="traffic",
+        name="Answers",
+        begin=period.begin,
+        slot=period.slot,
+        points=[Point(row[1] if row else 0.0, number=int(row[0]) if row else 0) for row in slots],
+        quantity="answers",
+        counted="requests",
+        is_bars=True,
+        is_whole=True,
+        decimals=0,
+    )
