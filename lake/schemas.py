@@ -282,8 +282,8 @@ ALERTS = TableSpec(
         (
             "delivery_of",
             pa.string(),
-            f"For {AlertEvent.DELIVERED}, {AlertEvent.UNDELIVERABLE} and {AlertEvent.SILENCED}: the "
-            "change_id that it is about.",
+            f"For {AlertEvent.DELIVERED}, {AlertEvent.UNDELIVERABLE}, {AlertEvent.SILENCED} and {AlertEvent.GROUPED}: "
+            "the change_id that it is about.",
         ),
         ("reason", pa.string(), "Why it was sent, or why not, in words."),
         ("details", pa.string(), "JSON object: the worst answers' ids, counts, the receiver."),

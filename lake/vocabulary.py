@@ -285,19 +285,23 @@ USABLE_STATUS = (CaseStatus.PROPOSED, CaseStatus.ACCEPTED)
 
 
 class AlertEvent(StrEnum):
-    """`alerts.change`: an alert begins or ends, or it was, could not be or was not to be delivered to a receiver."""
+    """`alerts.change`: an alert begins or ends, or what became of that on its way to a receiver.
+
+    `grouped`: it is no message of its own, as the receiver knows of its incident.
+    """
 
     FIRING = "firing"
     RESOLVED = "resolved"
     DELIVERED = "delivered"
     UNDELIVERABLE = "undeliverable"
     SILENCED = "silenced"
+    GROUPED = "grouped"
 
 
 ALERT_STATES = (AlertEvent.FIRING, AlertEvent.RESOLVED)
 """Events that begin or end an alert."""
 
-DELIVERY_EVENTS = (AlertEvent.DELIVERED, AlertEvent.UNDELIVERABLE, AlertEvent.SILENCED)
+DELIVERY_EVENTS = (AlertEvent.DELIVERED, AlertEvent.UNDELIVERABLE, AlertEvent.SILENCED, AlertEvent.GROUPED)
 """Events that say what became of another event on its way to a receiver."""
 
 

@@ -162,6 +162,13 @@ class AlertStore:
         with self._lock:
             self._of(change.key.deployment).append(new_changes)
 
+    def changes_of(self, deployment: str) -> list[AlertChange]:
+        """Give every change of a deployment's alerts, as its table has them."""
+        with self._lock:
+            self._read_unread()
+            alerts = self._by_deployment.get(deployment)
+            return list(alerts.changes) if alerts else []
+
     def pending(self, receiver: str, now: datetime) -> list[AlertChange]:
         """Give the changes still to be sent to this receiver, oldest first; see `monitor.alerts.pending`."""
         return pending(self.changes(), receiver, now)

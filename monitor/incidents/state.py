@@ -18,13 +18,13 @@ class IncidentState:
 
     alerts: Mapping[str, AlertChange] = field(default_factory=dict)
     """By alert_id the newest change, the earliest alert first."""
+    fired: Mapping[str, AlertChange] = field(default_factory=dict)
+    """By alert_id the newest `firing` change: tier and verdict are those that these say."""
 
     def with_change(self, change: AlertChange) -> IncidentState:
         """Add a change that begins or ends an alert; one that is older than what is known of its alert adds nothing."""
-        before = self.alerts.get(change.alert_id)
-        if before is not None and _age(change) < _age(before):
-            return self
-        return IncidentState({**self.alerts, change.alert_id: change})
+        fired = _with_newest(self.fired, change) if change.change == AlertEvent.FIRING else self.fired
+        return IncidentState(_with_newest(self.alerts, change), fired)
 
     @property
     def is_open(self) -> bool:
@@ -34,7 +34,7 @@ class IncidentState:
     @property
     def tier(self) -> Tier:
         """`page` if one of the alerts is a page."""
-        return Tier.PAGE if any(change.pages for change in self.alerts.values()) else Tier.WARN
+        return Tier.PAGE if any(change.pages for change in self.fired.values()) else Tier.WARN
 
     @property
     def verdict(self) -> AlertVerdict | None:
@@ -42,7 +42,7 @@ class IncidentState:
 
         That only the judge changed is said where it is so of each alert.
         """
-        verdicts = {c.verdict or AlertVerdict.UNDECIDED for c in self.alerts.values() if not c.is_floor}
+        verdicts = {c.verdict or AlertVerdict.UNDECIDED for c in self.fired.values() if not c.is_floor}
         if not verdicts:
             return None
         by_system = bool(verdicts & {AlertVerdict.SYSTEM, AlertVerdict.BOTH})
@@ -77,6 +77,11 @@ def _events(before: IncidentState, after: IncidentState) -> Iterable[IncidentEve
             yield IncidentEvent.VERDICT_CHANGED
         if not after.is_open:
             yield IncidentEvent.ENDED
+
+
+def _with_newest(known: Mapping[str, AlertChange], change: AlertChange) -> Mapping[str, AlertChange]:
+    before = known.get(change.alert_id)
+    return known if before is not None and _age(change) < _age(before) else {**known, change.alert_id: change}
 
 
 def _age(change: AlertChange) -> tuple[bool, object]:

@@ -16,6 +16,11 @@ def link_to(deployment: str, external_url: str) -> str:
     return f"{external_url.rstrip('/')}{page_of(deployment)}" if external_url else ""
 
 
+def link_to_incident(incident_id: str, external_url: str) -> str:
+    """Give the address of an incident's page; empty where nobody said where our pages are."""
+    return f"{external_url.rstrip('/')}{_address('/incident', id=incident_id)}" if external_url else ""
+
+
 def link_to_response(deployment: str, response_id: str, external_url: str, since: date | None = None) -> str:
     """Give the address of the page of an answer; empty where nobody said where our pages are."""
     return f"{external_url.rstrip('/')}{response_page(deployment, response_id, since)}" if external_url else ""

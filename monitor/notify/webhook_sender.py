@@ -19,6 +19,7 @@ from monitor.controls.silences import Silence, silence_of
 from monitor.notify.delivery import Attempt, DeliveryOutcome, deliver
 from monitor.notify.formats import FORMATS
 from monitor.notify.group import WebhookMessage, messages
+from monitor.notify.message_incident import NO_NEWS, MessageIncident
 from monitor.notify.retry_delays import next_delay
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.sign import signed_headers
@@ -45,7 +46,8 @@ class WebhookSender:
     """Delivers each pending change of alerts to one receiver at least once, under the same webhook-id.
 
     Changes go through stages: those that are silenced are held back, the others grouped into messages, and a message
-    is signed, sent and recorded. Changes of one alert go out in their order. After a failure nothing is sent to the
+    is signed, sent and recorded, or, where it says nothing new of its incident, only recorded. What is new of one
+    incident goes out in its order. After a failure nothing is sent to the
     receiver for up to a minute. What was tried is remembered until the process ends; a new process begins again with
     the first attempt. What was delivered while the lake took no row is not sent again; only its rows are tried again.
     """
@@ -102,7 +104,7 @@ class WebhookSender:
             return self._paused_until
 
     def _run_due(self, silences: Sequence[Silence], now: datetime) -> datetime | None:
-        waiting: dict[str, datetime] = {}
+        waiting: dict[str | None, datetime] = {}
         began = time.monotonic()
         held = self._hold_back([silence for silence in silences if now < silence.until], now)
         for message in messages(self._to_send(held, now), self._group):
@@ -110,10 +112,9 @@ class WebhookSender:
                 return self._paused_until
             if time.monotonic() - began > _LONGEST_RUN_SECONDS:
                 return now  # with a later time, that signatures are not too old
-            alerts = {change.alert_id for change in message.changes}
-            due = max((waiting[alert] for alert in alerts & waiting.keys()), default=None) or self._due(message, now)
+            due = waiting.get(message.incident_id) or self._due(message, now)
             if due is not None:
-                waiting |= dict.fromkeys(alerts, due)
+                waiting[message.incident_id] = due
         if self._paused_until is not None and now < self._paused_until and waiting:
             return self._paused_until
         if not waiting and not self.gone:
@@ -156,9 +157,13 @@ class WebhookSender:
     def _send(self, message: WebhookMessage, now: datetime) -> datetime | None:
         if message.message_id in self._unrecorded:
             return self._record(message, now)
+        incident = MessageIncident(message, self._alerts.changes_of(message.deployment), self.settings.name)
+        if not incident.has_news:
+            self._unrecorded[message.message_id] = _Settled(AlertEvent.GROUPED, NO_NEWS, now)
+            return self._record(message, now)
         if self.gone:
             return self._give_up(message, "the receiver answered 410 Gone before", now)
-        attempt = self._attempt(message, now)
+        attempt = self._attempt(message, incident, now)
         if attempt.outcome is DeliveryOutcome.DELIVERED:
             others = len(message.changes) - 1
             reason = f"{attempt.reason}, in one message with {others} more" if others else attempt.reason
@@ -174,9 +179,10 @@ class WebhookSender:
         self.failed_attempts += 1
         self.problem = f"webhook {self.settings.name}: {reason}"
 
-    def _attempt(self, message: WebhookMessage, now: datetime) -> Attempt:
+    def _attempt(self, message: WebhookMessage, incident: MessageIncident, now: datetime) -> Attempt:
         try:
-            body = FORMATS[self.settings.format](message.newest, self.settings.name, self._external_url)
+            note = incident.note(self._external_url)
+            body = FORMATS[self.settings.format](incident.contents, self.settings.name, self._external_url, note)
             headers = signed_headers(message.message_id, now, body, self.settings.secret)
             return deliver(self._pool, str(self.settings.url), body, headers, now)
         except Exception as error:  # whatever is wrong with one message holds up no other, and is given up in the end

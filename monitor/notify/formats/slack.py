@@ -9,6 +9,7 @@ import msgspec
 
 from monitor.alerts.change import AlertChange
 from monitor.notify.formats.chat_text import cut, mark, text_of, title
+from monitor.notify.incident_text import IncidentNote, incident_line
 from monitor.notify.link import link_to
 
 _HEADER = 150
@@ -16,12 +17,14 @@ _TEXT = 3000
 _BLOCKS = 50
 
 
-def slack_body(changes: Sequence[AlertChange], _receiver: str, external_url: str) -> bytes:
+def slack_body(
+    changes: Sequence[AlertChange], _receiver: str, external_url: str, incident: IncidentNote | None = None
+) -> bytes:
     """Give the JSON of a message with a header, a block of text for each change, and a link to our page."""
-    return msgspec.json.encode(_message(changes, external_url))
+    return msgspec.json.encode(_message(changes, external_url, incident))
 
 
-def _message(changes: Sequence[AlertChange], external_url: str) -> dict[str, Any]:
+def _message(changes: Sequence[AlertChange], external_url: str, incident: IncidentNote | None) -> dict[str, Any]:
     """Blocks of an incoming webhook (https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks).
 
     Slack's own markup has no escape for `*_~` and backticks. So all words are `plain_text`, in which nothing is markup,
@@ -30,9 +33,12 @@ def _message(changes: Sequence[AlertChange], external_url: str) -> dict[str, Any
     prefix = mark(changes, ":red_circle: ", ":large_green_circle: ", ":white_circle: ")
     header = {"type": "plain_text", "text": cut(prefix + title(changes), _HEADER), "emoji": True}
     blocks: list[dict[str, Any]] = [{"type": "header", "text": header}]
-    for change in changes[: _BLOCKS - 2]:
-        words = cut(text_of(change, changes, external_url), _TEXT)
-        blocks.append({"type": "section", "text": {"type": "plain_text", "text": words, "emoji": False}})
+    texts = [text_of(change, changes, external_url) for change in changes[: _BLOCKS - 3]]
+    texts += [incident_line(incident)] if incident else []
+    blocks += [
+        {"type": "section", "text": {"type": "plain_text", "text": cut(words, _TEXT), "emoji": False}}
+        for words in texts
+    ]
     link = link_to(changes[0].key.deployment, external_url)
     # Half a link would be none, and the words have it too.
     markup = f"<{_escaped(link)}|Open dialwatch>"

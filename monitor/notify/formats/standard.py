@@ -11,6 +11,7 @@ from lake import AlertEvent, AlertVerdict, Tier
 from monitor.alerts.change import AlertChange, WorstAnswer
 from monitor.floors import FloorDetails
 from monitor.notify.alert_text import WORST, description, summary, worst_links
+from monitor.notify.incident_text import IncidentNote
 from monitor.notify.link import link_to
 from monitor.notify.plain_text import one_line
 from monitor.regression import SegmentChange
@@ -83,12 +84,17 @@ class WebhookBody(msgspec.Struct, frozen=True, rename="camel"):
     data: list[WebhookData]
     version: str = "4"
     truncated_alerts: int = 0
+    incident: IncidentNote | None = None
+    """The incident that the changes belong to; null in a test message."""
 
 
-def webhook_body(changes: Sequence[AlertChange], receiver: str, external_url: str) -> bytes:
+def webhook_body(
+    changes: Sequence[AlertChange], receiver: str, external_url: str, incident: IncidentNote | None = None
+) -> bytes:
     """Give the JSON of changes of one deployment, all `firing` or all `resolved`, for `receiver`.
 
     `alerts` and `data` are in the order of `changes`; labels and annotations that all alerts share are common.
+    `incident` is what there is to say of the incident that they belong to.
     `external_url` is where our pages are. The same changes always give the same bytes.
     """
     group = {"alertname": _name(changes[0]), "deployment": one_line(changes[0].key.deployment)}
@@ -103,6 +109,7 @@ def webhook_body(changes: Sequence[AlertChange], receiver: str, external_url: st
         external_url=external_url,
         alerts=alerts,
         data=[_data(change, external_url) for change in changes],
+        incident=incident,
     )
     return msgspec.json.encode(body)
 

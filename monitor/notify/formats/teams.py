@@ -11,22 +11,26 @@ import msgspec
 
 from monitor.alerts.change import AlertChange
 from monitor.notify.formats.chat_text import cut, mark, text_of, title
+from monitor.notify.incident_text import IncidentNote, incident_line
 from monitor.notify.link import link_to
 
 _LINE = 1000
 _BYTES = 20_000
 
 
-def teams_body(changes: Sequence[AlertChange], _receiver: str, external_url: str) -> bytes:
+def teams_body(
+    changes: Sequence[AlertChange], _receiver: str, external_url: str, incident: IncidentNote | None = None
+) -> bytes:
     """Give the JSON of a message with one adaptive card, and a link to our page."""
-    return msgspec.json.encode(_message(changes, external_url))
+    return msgspec.json.encode(_message(changes, external_url, incident))
 
 
-def _message(changes: Sequence[AlertChange], external_url: str) -> dict[str, Any]:
+def _message(changes: Sequence[AlertChange], external_url: str, incident: IncidentNote | None) -> dict[str, Any]:
     """A message with an adaptive card, as the workflow "when a Teams webhook request is received" takes it."""
     colour = mark(changes, "attention", "good", "default")
     headline = _block(cut(title(changes), _LINE), size="large", weight="bolder", color=colour)
-    lines = [line for change in changes for line in text_of(change, changes, external_url).splitlines()]
+    about = [incident_line(incident)] if incident else []
+    lines = [*about, *(line for change in changes for line in text_of(change, changes, external_url).splitlines())]
     blocks = [_block(cut(line, _LINE)) for line in lines]
     sizes = accumulate(len(msgspec.json.encode(block)) for block in blocks)
     body = [headline, *(block for block, size in zip(blocks, sizes, strict=True) if size <= _BYTES)]

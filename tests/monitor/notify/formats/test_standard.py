@@ -25,6 +25,7 @@ def test_a_body_has_alertmanagers_shape_and_our_data(firing: AlertChange) -> Non
         "version": "4",
         "groupKey": '{}:{alertname="DialwatchRegression", deployment="apps/rag"}',
         "truncatedAlerts": 0,
+        "incident": None,
         "status": "firing",
         "receiver": "pager",
         "groupLabels": {"alertname": "DialwatchRegression", "deployment": "apps/rag"},

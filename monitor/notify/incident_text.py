@@ -1,0 +1,52 @@
+"""What a message says of the incident that its alerts belong to."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lake import AlertEvent, AlertVerdict, Tier
+from monitor.incidents.state import IncidentState
+from monitor.notify.link import link_to_incident
+from monitor.notify.plain_text import one_line
+
+
+class IncidentMetric(msgspec.Struct, frozen=True, rename="camel"):
+    """A metric or floor of an incident, and whether it still fires."""
+
+    metric: str
+    status: str
+    alert_id: str
+
+
+class IncidentNote(msgspec.Struct, frozen=True, rename="camel"):
+    """An incident as a message shows it."""
+
+    id: str
+    status: str
+    """`resolved` once all of its alerts are over."""
+    severity: str
+    verdict: AlertVerdict | None
+    metrics: tuple[IncidentMetric, ...]
+    """In the order in which they joined."""
+    link: str | None
+    """Where its page is; null where nobody said where our pages are."""
+
+
+def note_of(incident_id: str, state: IncidentState, external_url: str) -> IncidentNote:
+    """Give what there is to say of an incident."""
+    return IncidentNote(
+        id=incident_id,
+        status=AlertEvent.FIRING if state.is_open else AlertEvent.RESOLVED,
+        severity=Tier.PAGE if state.tier == Tier.PAGE else "warning",
+        verdict=state.verdict,
+        metrics=tuple(IncidentMetric(c.key.metric, c.change, c.alert_id) for c in state.alerts.values()),
+        link=link_to_incident(incident_id, external_url) or None,
+    )
+
+
+def incident_line(note: IncidentNote) -> str:
+    """Say in one line which metrics an incident has, and where its page is."""
+    metrics = ", ".join(
+        metric.metric if metric.status == AlertEvent.FIRING else f"{metric.metric} (over)" for metric in note.metrics
+    )
+    return one_line(f"Incident: {metrics}" + (f"; {note.link}" if note.link else ""))
