@@ -1,21 +1,22 @@
-"""Sender of alerts to an Alertmanager, which groups, silences and routes them by itself."""
+"""Sender of incidents to an Alertmanager, which groups, silences and routes them by itself."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
 import httpcore
 import msgspec
 
-from lake import ALERT_STATES, AlertEvent, AlertVerdict, Tier
+from lake import AlertEvent
 from monitor.alerts.change import AlertChange
+from monitor.alerts.incident_ids import in_order
 from monitor.alerts.pending import recorded_at
 from monitor.alerts.store import AlertStore
+from monitor.incidents.state import state_of
 from monitor.notify.delivery import Attempt, DeliveryOutcome, deliver
-from monitor.notify.formats.standard import Alert, alert_of
+from monitor.notify.posted_alert import posted_alerts
 from monitor.notify.settings import WebhookSettings
 
 RESEND_EVERY = timedelta(minutes=1)
@@ -28,61 +29,24 @@ _RETRY = timedelta(seconds=10)
 logger = logging.getLogger(__name__)
 
 
-class PostedAlert(msgspec.Struct, frozen=True, rename="camel"):
-    """An alert as `POST /api/v2/alerts` takes it."""
-
-    labels: dict[str, str]
-    annotations: dict[str, str]
-    starts_at: datetime
-    ends_at: datetime
-    generator_url: str = msgspec.field(name="generatorURL")
-
-
 def post_alerts(
-    changes: Sequence[AlertChange],
+    incidents: Iterable[Sequence[AlertChange]],
     settings: WebhookSettings,
     pool: httpcore.ConnectionPool,
     external_url: str,
     now: datetime,
     expires_after: timedelta = EXPIRES_AFTER,
 ) -> Attempt:
-    """Say once of each alert, by its newest change, that it fires or that it is over.
+    """Say once of each incident, by the changes of its alerts, that it is open or that it is over.
 
-    A firing alert ends `expires_after` from now unless it is sent again; one that is over ended when that was found.
+    An open one ends `expires_after` from now unless it is sent again; one that is over ended when that was found.
     """
-    body = msgspec.json.encode(
-        [one for change in changes for one in _posted(change, external_url, now + expires_after)]
-    )
-    return deliver(pool, str(settings.url).rstrip("/") + _PATH, body, {}, now)
-
-
-def _posted(change: AlertChange, external_url: str, unless_sent_again: datetime) -> list[PostedAlert]:
-    over = recorded_at(change)
-    newest = _as_posted(
-        alert_of(change, external_url), unless_sent_again if change.change == AlertEvent.FIRING else over
-    )
-    if change.tier != Tier.PAGE or change.is_floor:
-        return [newest]
-    # By its labels the warning, or the page, that it was before is another alert, which is over now.
-    return [newest, _as_posted(alert_of(_with_other_severity(change), external_url), over)]
-
-
-def _with_other_severity(change: AlertChange) -> AlertChange:
-    """Give the page as the warning that it was; where it is sent as a warning, as the page that it may have been."""
-    if change.verdict == AlertVerdict.JUDGE:
-        return replace(change, verdict=AlertVerdict.UNDECIDED)
-    return replace(change, details=msgspec.structs.replace(change.details, tier=Tier.WARN))
-
-
-def _as_posted(alert: Alert, ends_at: datetime) -> PostedAlert:
-    # An end before the beginning is refused, and the beginning is an event time: it may be ahead of the clock.
-    return PostedAlert(
-        alert.labels, alert.annotations, alert.starts_at, max(ends_at, alert.starts_at), alert.generator_url
-    )
+    posted = [one for changes in incidents for one in posted_alerts(changes, external_url, now + expires_after)]
+    return deliver(pool, str(settings.url).rstrip("/") + _PATH, msgspec.json.encode(posted), {}, now)
 
 
 class AlertmanagerSender:
-    """Sends every alert that fires to one Alertmanager, each minute until it is over, and for 15 minutes its end.
+    """Sends every open incident to one Alertmanager, each minute until it is over, and for 15 minutes its end.
 
     So the Alertmanager has them again after it was away, and drops them an hour after the monitor is gone for good.
     Each change is recorded once it was accepted; what is not accepted is tried again after 10 seconds, without end.
@@ -123,16 +87,13 @@ class AlertmanagerSender:
 
     def _run_due(self, now: datetime) -> datetime | None:
         news = self._alerts.pending(self.settings.name, now)
-        current = self._current(now)
-        if not current and not news:
+        sent = self._to_send({change.incident_id for change in news}, now)
+        if not sent and not news:
             self.problem = None
             return None
         if not news and self._sent_at is not None and now < self._sent_at + RESEND_EVERY:
             return self._sent_at + RESEND_EVERY
-        # What is over for long is in no state of now; where the stream fires again, that is what counts.
-        streams = {change.key for change in current}
-        late = {c.key: c for c in news if c.change == AlertEvent.RESOLVED and c.key not in streams}
-        attempt = post_alerts([*current, *late.values()], self.settings, self._pool, self._external_url, now)
+        attempt = post_alerts(sent, self.settings, self._pool, self._external_url, now)
         if attempt.outcome is not DeliveryOutcome.DELIVERED:
             return self._pause(attempt.reason, now)
         self._sent_at = now
@@ -141,10 +102,16 @@ class AlertmanagerSender:
             self._alerts.record_deliveries([change], self.settings.name, AlertEvent.DELIVERED, attempt.reason, now)
         return now + RESEND_EVERY
 
-    def _current(self, now: datetime) -> list[AlertChange]:
-        """The newest change of each stream, where it fires or was over a short time ago."""
-        last = {c.key: c for c in self._alerts.changes() if c.change in ALERT_STATES}
-        return [c for c in last.values() if c.change == AlertEvent.FIRING or now - recorded_at(c) < RESOLVED_FOR]
+    def _to_send(self, news: Collection[str | None], now: datetime) -> list[list[AlertChange]]:
+        """Give the changes of each incident that has news, is open or was over a short time ago."""
+        incidents: dict[str | None, list[AlertChange]] = {}
+        for change in in_order(self._alerts.changes()):
+            incidents.setdefault(change.incident_id, []).append(change)
+        return [
+            changes
+            for incident_id, changes in incidents.items()
+            if incident_id in news or state_of(changes).is_open or now - recorded_at(changes[-1]) < RESOLVED_FOR
+        ]
 
     def _pause(self, reason: str, now: datetime) -> datetime:
         self.failed_attempts += 1

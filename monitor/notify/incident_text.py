@@ -32,12 +32,17 @@ class IncidentNote(msgspec.Struct, frozen=True, rename="camel"):
     """Where its page is; null where nobody said where our pages are."""
 
 
+def severity_of(tier: Tier) -> str:
+    """Give the word for a tier in messages and labels, as users of Prometheus know it."""
+    return tier if tier == Tier.PAGE else "warning"
+
+
 def note_of(incident_id: str, state: IncidentState, external_url: str) -> IncidentNote:
     """Give what there is to say of an incident."""
     return IncidentNote(
         id=incident_id,
         status=AlertEvent.FIRING if state.is_open else AlertEvent.RESOLVED,
-        severity=Tier.PAGE if state.tier == Tier.PAGE else "warning",
+        severity=severity_of(state.tier),
         verdict=state.verdict,
         metrics=tuple(IncidentMetric(c.key.metric, c.change, c.alert_id) for c in state.alerts.values()),
         link=link_to_incident(incident_id, external_url) or None,

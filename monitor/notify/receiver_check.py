@@ -27,7 +27,7 @@ def send_test(webhook: WebhookSettings, pool: httpcore.ConnectionPool, external_
     """
     change = _alert(now)
     if webhook.format == "alertmanager":
-        return post_alerts([change], webhook, pool, external_url, now, _LASTS)
+        return post_alerts([[change]], webhook, pool, external_url, now, _LASTS)
     body = FORMATS[webhook.format]([change], webhook.name, external_url)
     return deliver(pool, str(webhook.url), body, signed_headers(change.change_id, now, body, webhook.secret), now)
 

@@ -11,7 +11,7 @@ from lake import AlertEvent, AlertVerdict, Tier
 from monitor.alerts.change import AlertChange, WorstAnswer
 from monitor.floors import FloorDetails
 from monitor.notify.alert_text import WORST, description, summary, worst_links
-from monitor.notify.incident_text import IncidentNote
+from monitor.notify.incident_text import IncidentNote, severity_of
 from monitor.notify.link import link_to
 from monitor.notify.plain_text import one_line
 from monitor.regression import SegmentChange
@@ -139,7 +139,7 @@ def labels_of(change: AlertChange) -> dict[str, str]:
         "deployment": one_line(key.deployment),
         "metric": one_line(key.metric),
         "metric_version": one_line(key.metric_version),
-        "severity": Tier.PAGE if change.pages else "warning",
+        "severity": severity_of(Tier.PAGE if change.pages else Tier.WARN),
     }
 
 
