@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from lake import INCIDENTS, IncidentEvent, Lake, LostRaceError, PassTransaction
 from monitor.alerts.change import AlertChange, digest
-from monitor.incidents.change import IncidentChange, from_row, to_row
+from monitor.alerts.store import AlertStore
+from monitor.incidents.change import INCIDENT_COLUMNS, IncidentChange, from_row, to_row
 from monitor.incidents.incident import Incident, incidents_of
 
 _COUNTER = "incidents"
@@ -92,3 +93,13 @@ class IncidentLog:
             self._written.setdefault(deployment, set()).add(change.change_id)
             if change.change == IncidentEvent.ACKNOWLEDGED:
                 self._acknowledged.setdefault(deployment, {})[change.change_id] = change
+
+
+def read_incidents(lake: Lake) -> list[Incident]:
+    """Give the incidents of all deployments of a lake, the newest first."""
+    log, alerts = IncidentLog(lake), AlertStore(lake)
+    for deployment in lake.deployments():
+        if deployment is not None:
+            log.add(deployment, lake.table(INCIDENTS, deployment).read(INCIDENT_COLUMNS))
+    found = [one for mine in log.incidents(alerts.changes()).values() for one in mine]
+    return sorted(found, key=lambda one: one.opened_at, reverse=True)

@@ -1,0 +1,54 @@
+"""The commands `dialwatch incidents ...`: alerts of a deployment that overlap, and who looks after them."""
+
+from __future__ import annotations
+
+import getpass
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from dialwatch.commands.options import ConfigOption, LakeOption, check_name, comment_of, settings_of
+
+app = typer.Typer(no_args_is_help=True, help="Incidents: alerts of a deployment that overlap in time.")
+
+
+@app.command("list")
+def show(
+    deployment: Annotated[str | None, typer.Option(help="Only of this deployment, as DIAL names it.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """List the incidents that are open, the newest first."""
+    check_name("--deployment", deployment, "give a name, or leave the option out")
+    settings = settings_of(config, lake)
+    from dialwatch.actions import incidents
+
+    incidents.show(settings, deployment, everything=everything)
+
+
+@app.command("acknowledge")
+def acknowledge(
+    written_id: Annotated[
+        str, typer.Argument(metavar="ID", help="As `dialwatch incidents list` has it, or its beginning.")
+    ],
+    comment: Annotated[str, typer.Option(help="What you do about it; it stands on the incident's page.")] = "",
+    who: Annotated[str | None, typer.Option(help="Who looks after it; by default your name on this machine.")] = None,
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Record that somebody looks after an incident, until receivers are told something new of it."""
+    check_name("--who", who, "give a name, or leave the option out")
+    comment = comment_of(comment)
+    settings = settings_of(config, lake)
+    from dialwatch.actions import incidents
+
+    incidents.acknowledge(settings, written_id, who or _user(), comment, datetime.now(UTC))
+
+
+def _user() -> str | None:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container may have no name for its user
+        return None
