@@ -1,4 +1,4 @@
-"""HTML page about the scores of a table: means, counts, and how the values are distributed."""
+"""HTML page about the scores of a table: means, counts, how the values are distributed, and the worst rows."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
-import jinja2
 import numpy as np
 import numpy.typing as npt
+from jinja2 import PackageLoader
 
+from dialwatch.reports.worst_rows import MOST_BY_METRIC, MOST_CHARACTERS, MOST_ROWS, worst_rows
 from evaluator.datasets import DatasetReport, read_column
 from evaluator.metrics import metric_named
 from lake import Storage
+from monitor.pages.answers.answer_view import as_json_text
+from monitor.pages.rendering import style_sheet, templates
 
 _BARS, _WIDTH, _HEIGHT, _BASELINE = 20, 240.0, 46.0, 47.0
 _LEAST_HEIGHT = 1.5
@@ -54,9 +57,13 @@ class MetricLine:
 
 
 def page_of(report: DatasetReport, storage: Storage | None = None) -> str:
-    """Give the page; the values are read from the table that was written, a column at a time."""
-    environment = jinja2.Environment(loader=jinja2.PackageLoader("dialwatch.reports"), autoescape=True)
-    return environment.get_template("scores.html").render(
+    """Give the page; the values are read from the table that was written, a column at a time.
+
+    The worst rows are shown with their texts by the templates and the style of the monitor's pages.
+    """
+    environment = templates(PackageLoader("dialwatch.reports"))
+    page = environment.get_template("scores.html").render(
+        style=style_sheet(),
         name=report.dataset.data_path,
         rows=report.rows,
         created_at=report.dataset.metadata.created_at,
@@ -65,7 +72,14 @@ def page_of(report: DatasetReport, storage: Storage | None = None) -> str:
         without_answer=report.without_answer,
         lines=list(_lines(report, storage)),
         left_out=list(report.left_out),
+        worst=worst_rows(report, storage),
+        most_by_metric=MOST_BY_METRIC,
+        most_rows=MOST_ROWS,
+        most_characters=MOST_CHARACTERS,
+        as_json_text=as_json_text,
     )
+    # A half of a character, as texts may have, cannot be written.
+    return page.encode("utf-8", "replace").decode()
 
 
 def _lines(report: DatasetReport, storage: Storage | None) -> Iterator[MetricLine]:

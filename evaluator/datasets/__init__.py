@@ -4,6 +4,7 @@ from evaluator.datasets.columns import DatasetError
 from evaluator.datasets.files import open_dataset, read_column, read_dataset
 from evaluator.datasets.metadata import Dataset, Metadata
 from evaluator.datasets.scoring import DatasetReport, Summary, score_dataset
+from evaluator.datasets.worst_rows import details_of, read_rows, worst_places
 
 __all__ = [
     "Dataset",
@@ -11,8 +12,11 @@ __all__ = [
     "DatasetReport",
     "Metadata",
     "Summary",
+    "details_of",
     "open_dataset",
     "read_column",
     "read_dataset",
+    "read_rows",
     "score_dataset",
+    "worst_places",
 ]

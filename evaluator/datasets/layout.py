@@ -106,19 +106,20 @@ class Layout:
 
     def _scores(self, cells: Mapping[str, Sequence[object]], answers: pa.RecordBatch | pa.Table) -> pd.DataFrame:
         if "contexts" not in cells or CONTEXTS_ORIGIN not in answers.schema.names:
-            return compute(_frame(cells, len(answers)), self.metrics, details=self.details)
+            return compute(frame_of(cells, len(answers)), self.metrics, details=self.details)
         origins, parts = answers.column(CONTEXTS_ORIGIN).to_pylist(), []
         for compared in (False, True):
             some = [metric for metric in self.metrics if needs_ground_truth(metric) is compared]
             contexts = known_contexts(cells["contexts"], origins, compared=compared)
-            frame = _frame({**cells, "contexts": contexts}, len(answers))
+            frame = frame_of({**cells, "contexts": contexts}, len(answers))
             parts.append(compute(frame, some, details=self.details))
         both = pd.concat(parts, axis=1)
         names = (f"{metric.name}{ending}" for metric in self.metrics for ending in ("", "_reason", "_details"))
         return both[[name for name in names if name in both.columns]]
 
 
-def _frame(cells: Mapping[str, Sequence[object]], rows: int) -> pd.DataFrame:
+def frame_of(cells: Mapping[str, Sequence[object]], rows: int) -> pd.DataFrame:
+    """Give columns of cells as metrics read them."""
     return pd.DataFrame({name: pd.Series(list[Any](of), dtype=object) for name, of in cells.items()}, index=range(rows))
 
 

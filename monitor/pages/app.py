@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
-from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
 from fastapi.encoders import jsonable_encoder
@@ -20,7 +19,7 @@ from monitor.pages.answers import add_answer_pages
 from monitor.pages.deployment import add_deployment_page
 from monitor.pages.error_pages import add_error_pages
 from monitor.pages.fleet import add_overview
-from monitor.pages.rendering import POLICY, Renderer
+from monitor.pages.rendering import POLICY, STATIC, Renderer
 from monitor.pages.sign_in import add_sign_in
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
@@ -44,7 +43,7 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None) -> Fas
     authentication = authentication_of(chosen.access)
     renderer = Renderer(authentication)
     app = FastAPI(title="dialwatch monitor", docs_url=None, redoc_url=None, openapi_url=None)
-    app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
     # Of two the later one is the outer one: what is refused has the headers, too.
     app.add_middleware(AccessControl, authentication=authentication, refuse=refusal_of(authentication, renderer))
     _add_headers(app)

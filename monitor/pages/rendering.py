@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from lake import UNASSIGNED, AlertEvent, AlertVerdict, AnswerLabel, AnswerRating, AnswerStatus, Signal, Tier
 from monitor.access.authentication import Authentication, ByToken
@@ -21,6 +22,8 @@ from monitor.pages.texts import shown, visible
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+STATIC = Path(__file__).parent / "static"
+"""Folder of what the pages load."""
 _POLICY_WITH_FORM = POLICY.replace("form-action 'none'", "form-action 'self'")
 _FORM = "<form"
 
@@ -60,10 +63,15 @@ class Renderer:
         return HTMLResponse(text, status, {"Content-Security-Policy": policy} | kept | dict(headers or {}))
 
 
-def templates() -> Environment:
-    """Give the environment of all templates, with the filters of the pages."""
+def style_sheet() -> str:
+    """Give the style of the pages, for one that stands by itself in a file."""
+    return (STATIC / "dialwatch.css").read_text("utf-8")
+
+
+def templates(*own: BaseLoader) -> Environment:
+    """Give the environment of all templates, with the filters of the pages; `own` have those of a report."""
     made = Environment(
-        loader=PackageLoader("monitor.pages"),
+        loader=ChoiceLoader([*own, PackageLoader("monitor.pages")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -17,7 +17,7 @@ from monitor.pages.answers import findings
 from monitor.pages.answers.conversation import Message, messages_before
 from monitor.pages.answers.findings import Case, Claims, Facts, Unsupported
 from monitor.pages.answers.without_texts import answer_without_texts
-from monitor.pages.texts import Mark, marked
+from monitor.pages.texts import MOST_CHARACTERS, Mark, marked
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,20 @@ def read_view(
     if details is None:
         return None
     details = details if with_texts else answer_without_texts(details)
-    unsupported, facts = findings.unsupported_in(details), findings.facts_in(details, _read_case(lake, details))
+    return view_of(details, _read_case(lake, details), with_texts=with_texts)
+
+
+def view_of(
+    details: AnswerDetails, case: Case | None, *, with_texts: bool = True, most: int = MOST_CHARACTERS
+) -> AnswerView:
+    """Give the view of an answer that is compared with a case; `most` characters of each of its texts are shown."""
+    unsupported, facts = findings.unsupported_in(details), findings.facts_in(details, case)
     text = details.row["answer"]
     return AnswerView(
         details=details,
         with_texts=with_texts,
-        answer=None if text is None else marked(text, _marks_of_answer(unsupported)),
-        contexts=[(one, marked(one.text, marks)) for one, marks in _marked_contexts(details.contexts, facts)],
+        answer=None if text is None else marked(text, _marks_of_answer(unsupported), most),
+        contexts=[(one, marked(one.text, marks, most)) for one, marks in _marked_contexts(details.contexts, facts)],
         before=() if details.before else messages_before(details.row["request_body"]),
         unsupported=unsupported,
         facts=facts,
