@@ -19,9 +19,10 @@ from .answers.answer_rows import (
     is_whole,
     usable_texts,
 )
-from .answers.answer_search import AnswerFilter, AnswerPage, AnswerRow, AnswerStatus, find_answers
+from .answers.answer_search import AnswerFilter, AnswerPage, AnswerRow, find_answers
 from .answers.cases import Case, CaseBook
 from .answers.child_contexts import ChildContexts
+from .answers.failures import AnswerStatus
 from .answers.frames import OTHER_CASES, answers_frame, ground_truth_frame
 from .answers.labels import IS_LABEL, IS_NO_LABEL, LABEL_COLUMNS, AnswerLabel, shares_of_right
 from .answers.ratings import AnswerRating
@@ -73,6 +74,7 @@ from .vocabulary import (
     NO_ERROR,
     OUTCOMES,
     OUTRANKED_BY_CHILD,
+    REFUSAL,
     TOOL_CALL_FINISH_REASONS,
     USABLE_STATUS,
     AlertEvent,
@@ -82,6 +84,7 @@ from .vocabulary import (
     ContextsOrigin,
     Direction,
     Draw,
+    FailureKind,
     FinishReason,
     Floor,
     IncidentEvent,
@@ -138,6 +141,7 @@ __all__ = [
     "OVERLAP",
     "PARSED_LOGS",
     "PASSES",
+    "REFUSAL",
     "REJECTED",
     "RELEASES",
     "REPLAYS",
@@ -179,6 +183,7 @@ __all__ = [
     "Direction",
     "Draw",
     "Engine",
+    "FailureKind",
     "FinishReason",
     "Floor",
     "Heartbeat",

@@ -84,6 +84,9 @@ TOOL_CALL_FINISH_REASONS = frozenset({FinishReason.TOOL_CALLS, FinishReason.FUNC
 CUT_FINISH_REASONS = frozenset({FinishReason.LENGTH, FinishReason.CONTENT_FILTER})
 """Finish reasons of an answer that was cut off."""
 
+VISIBLE = r"[^\s\p{Cc}\p{Cf}\p{Z}]"
+"""Pattern of a character that one sees; an answer without one is empty. For RE2 (Arrow)."""
+
 _NOTES = (
     r"invalid UTF-8 was replaced, first at byte \d+",
     r"\d+ raw control character(?: was|s were) replaced",
@@ -249,6 +252,24 @@ def can_drift(judge: str | None) -> bool:
     Code does not change, and ratings are people's own; any other part of a combination may change.
     """
     return judge is None or not _NEVER_DRIFTS.issuperset(judge.split("+"))
+
+
+REFUSAL = "refusal"
+"""The metric whose scores above 0 say that the answer refuses."""
+
+
+class FailureKind(StrEnum):
+    """Ways in which an answer has failed, as its row and its scores tell; it may have failed in several.
+
+    `error`: DIAL Core or the deployment did not give a whole answer. `empty`: a whole answer without a visible
+    character, and without a call of a tool. `refusal`: the metric of this name says so. `cut`: the answer ended at the
+    most tokens, or a filter of contents ended it.
+    """
+
+    ERROR = "error"
+    EMPTY = "empty"
+    REFUSAL = "refusal"
+    CUT = "cut"
 
 
 class Direction(StrEnum):

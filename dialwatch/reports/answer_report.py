@@ -48,6 +48,7 @@ def _head(details: AnswerDetails) -> Iterator[str]:
         "conversation": row["chat_id"],
         "model": row["model"],
         "status": f"{details.status}, HTTP {row['status']}",
+        "failures": ", ".join(details.failures) or None,
         "error": row["error"],
         "repairs": "; ".join(row["repairs"] or ()) or None,
         "finish reason": row["finish_reason"],

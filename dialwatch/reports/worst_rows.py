@@ -10,7 +10,7 @@ from typing import Any
 
 from evaluator.datasets import DatasetReport, details_of, read_rows, worst_places
 from evaluator.metrics import metric_named
-from lake import AnswerContext, AnswerDetails, AnswerRating, AnswerScore, AnswerStatus, Storage
+from lake import AnswerContext, AnswerDetails, AnswerLabel, AnswerRating, AnswerScore, AnswerStatus, Storage
 from monitor.pages.answers.answer_view import AnswerView, view_of
 from monitor.pages.answers.findings import Case
 
@@ -82,6 +82,8 @@ def _row(
         row={"answer": _text(row.get("answer")), "request_body": None},
         status=AnswerStatus.OK,
         rating=AnswerRating.NONE,
+        label=AnswerLabel.NONE,
+        failures=(),
         contexts=tuple(contexts[:MOST_CONTEXTS]),
         contexts_origin=_text(row.get("contexts_origin")),
         before=(),

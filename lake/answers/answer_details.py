@@ -13,10 +13,10 @@ import pyarrow.dataset as ds
 
 from lake.answers.answer_calls import MOST_CALLS, AnswerCall, answer_calls, trace_rows
 from lake.answers.answer_rows import IS_ENTRY
-from lake.answers.answer_search import AnswerStatus, status_of
 from lake.answers.behind_interceptors import LONGEST_CALL
 from lake.answers.call_tables import CallTablesOfDays
 from lake.answers.child_contexts import ChildContexts
+from lake.answers.failures import FAILURE_COLUMNS, AnswerStatus, failures_of, status_of
 from lake.answers.labels import IS_LABEL, LABEL_COLUMNS, AnswerLabel, labels_of
 from lake.answers.late_contexts import add_late_contexts
 from lake.answers.latest_scores import latest_scores
@@ -26,7 +26,7 @@ from lake.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.table_spec import TIMESTAMP
 from lake.tables.day_reading import DayReader, Period
 from lake.tables.lake import Lake
-from lake.vocabulary import OUTRANKED_BY_CHILD
+from lake.vocabulary import OUTRANKED_BY_CHILD, REFUSAL, FailureKind
 
 CONVERSATION_DAYS = 7
 """How many days before an answer its conversation is read."""
@@ -114,6 +114,7 @@ class AnswerDetails:
 
     row: Mapping[str, Any]
     status: AnswerStatus
+    failures: tuple[FailureKind, ...]
     rating: AnswerRating
     label: AnswerLabel
     contexts: tuple[AnswerContext, ...]
@@ -143,17 +144,19 @@ def read_answer(
     if len(trace) > 1 and row["contexts_origin"] in OUTRANKED_BY_CHILD:
         tables = CallTablesOfDays({call["deployment"]: logs[call["deployment"]] for call in trace}, _around(row))
         add_late_contexts(ChildContexts(lake, tables=tables), deployment, [row])
+    scores = _scores(lake, row)
     signals, calls = _read_signals(lake, row), answer_calls(row, trace)
-    answer = PARSED_LOGS.rows([{name: row[name] for name in ("event_id", "response_id", "response_ids")}])
+    answer = PARSED_LOGS.rows([{name: row[name] for name in (*FAILURE_COLUMNS, "response_id", "response_ids")}])
     return AnswerDetails(
         row=row,
         status=status_of(row),
+        failures=failures_of(answer.select(FAILURE_COLUMNS), _refusing(row, scores))[0],
         rating=ratings_of(answer, signals.filter(IS_RATING).select(RATING_COLUMNS))[0],
         label=labels_of(answer, signals.filter(IS_LABEL).select(LABEL_COLUMNS))[0],
         contexts=_contexts(row["contexts"]),
         contexts_origin=row["contexts_origin"],
         before=_conversation(logs[deployment], row),
-        scores=_scores(lake, row),
+        scores=scores,
         signals=tuple(map(_signal, signals.to_pylist())),
         calls=tuple(calls[:MOST_CALLS]),
         calls_left_out=max(0, len(calls) - MOST_CALLS),
@@ -201,6 +204,12 @@ def _scores(lake: Lake, row: Mapping[str, Any]) -> tuple[AnswerScore, ...]:
     once = {score["score_id"]: score for score in reversed(ordered)}
     found = [_score(score, score["score_id"] in latest) for score in reversed(once.values())]
     return tuple(sorted(found, key=lambda score: (score.metric, not score.is_latest)))
+
+
+def _refusing(row: Mapping[str, Any], scores: Sequence[AnswerScore]) -> set[str]:
+    """Give the event id of the answer where its latest score says that it refuses."""
+    latest = (one.value or 0.0 for one in scores if one.metric == REFUSAL and one.is_latest)
+    return {row["event_id"]} if any(value > 0 for value in latest) else set()
 
 
 def _score(row: Mapping[str, Any], is_latest: bool) -> AnswerScore:

@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from enum import StrEnum
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake.answers.answer_rows import IS_ENTRY, is_whole
+from lake.answers.answer_rows import IS_ENTRY
+from lake.answers.failures import FAILURE_COLUMNS, AnswerStatus, failures_of, status_of
 from lake.answers.labels import IS_LABEL, LABEL_COLUMNS, AnswerLabel, labels_of
 from lake.answers.latest_scores import LATEST_COLUMNS, latest_scores
 from lake.answers.ratings import IS_RATING, RATING_COLUMNS, AnswerRating, ratings_of
@@ -22,6 +22,7 @@ from lake.schemas import PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.table_spec import TIMESTAMP
 from lake.tables.day_reading import DayReader, Period
 from lake.tables.lake import Lake
+from lake.vocabulary import REFUSAL, FailureKind
 
 EXCERPT_CHARACTERS = 200
 """The most characters of a question or an answer in a row of a page."""
@@ -29,7 +30,7 @@ EXCERPT_CHARACTERS = 200
 _SEARCHED = ("event_id", "response_id", "response_ids", "requested_at", "ingested_at", "status", "error")
 _SHOWN = (
     "event_id", "date", "response_id", "response_ids", "requested_at", "ingested_at", "status", "error", "question",
-    "answer", "model", "chat_id", "duration_ms", "price",
+    "answer", "finish_reason", "model", "chat_id", "duration_ms", "price",
 )  # fmt: skip
 _SAME = ("event_id", "date", "response_id", "requested_at", "error", "model", "chat_id", "duration_ms", "price")
 _VALUE_COLUMNS = ("event_id", "metric", "value")
@@ -40,19 +41,13 @@ _DAY = timedelta(days=1)
 _INSTANT = timedelta(microseconds=1)
 
 
-class AnswerStatus(StrEnum):
-    """Status of an answer: `failed` where DIAL Core or the deployment did not give a whole answer."""
-
-    OK = "ok"
-    FAILED = "failed"
-
-
 @dataclass(frozen=True)
 class AnswerFilter:
     """Filter, order and page of a search. `since` is included, `until` is not; both have a zone.
 
     `below` and `above` bound the value of `metric`, exclusively; answers without a value then do not match. `id_part`
-    is a part of a response id or of the event id. `words` is a text that the question or the answer contains, in upper
+    is a part of a response id or of the event id. `failure` is a kind that is among an answer's failures.
+    `words` is a text that the question or the answer contains, in upper
     or lower case. `sort` is the name of a metric, None for the time of the request; answers without a value come last
     in either direction. With `entries_only` False, calls between applications, and what evaluations, judges and tests
     asked, are searched too. Pages count from 1.
@@ -67,6 +62,7 @@ class AnswerFilter:
     rating: AnswerRating | None = None
     label: AnswerLabel | None = None
     status: AnswerStatus | None = None
+    failure: FailureKind | None = None
     id_part: str = ""
     words: str = ""
     sort: str | None = None
@@ -93,6 +89,7 @@ class AnswerRow:
     status: AnswerStatus
     http_status: int | None
     error: str | None
+    failures: tuple[FailureKind, ...]
     rating: AnswerRating
     label: AnswerLabel
     values: Mapping[str, float | None]
@@ -153,14 +150,17 @@ class _Search:
     def _matching(self, day: date) -> pa.Table:
         """Give the answers of a day that match, with what they are sorted by (columns `_FOUND`)."""
         wanted = self._wanted
-        columns = [*_SEARCHED, *(("question", "answer") if wanted.words else ())]
-        rows = each_once(self._logs.read(columns, self._where(), [day], self._period))
+        columns = dict.fromkeys((*_SEARCHED, *(("question", "answer") if wanted.words else ()), *self._of_failure()))
+        rows = each_once(self._logs.read(list(columns), self._where(), [day], self._period))
         if wanted.id_part:
             rows = rows.filter(_has_id_part(rows, wanted.id_part))
         if wanted.words:
             rows = rows.filter(_has_words(rows, wanted.words))
         if wanted.status is not None:
             rows = rows.filter(pa.array([status == wanted.status for status in _statuses(rows)], pa.bool_()))
+        if self._of_failure():
+            kinds = failures_of(rows.select(FAILURE_COLUMNS), ())
+            rows = rows.filter(pa.array([wanted.failure in some for some in kinds], pa.bool_()))
         if wanted.rating is not None and rows.num_rows:
             ratings = ratings_of(rows, self._read_ratings())
             rows = rows.filter(pa.array([rating == wanted.rating for rating in ratings], pa.bool_()))
@@ -168,6 +168,10 @@ class _Search:
             labels = labels_of(rows, self._read_labels())
             rows = rows.filter(pa.array([label == wanted.label for label in labels], pa.bool_()))
         return self._with_scores(rows, day)
+
+    def _of_failure(self) -> tuple[str, ...]:
+        """Columns that tell of the kind of failure; none where the scores alone do."""
+        return FAILURE_COLUMNS if self._wanted.failure not in (None, FailureKind.REFUSAL) else ()
 
     def _where(self) -> ds.Expression:
         asked = ds.field("requested_at")
@@ -180,7 +184,9 @@ class _Search:
         """Leave out the answers whose value is not within the bounds, and add the value that they are sorted by."""
         wanted = self._wanted
         bounded = wanted.metric is not None and (wanted.below is not None or wanted.above is not None)
-        names = [name for name in {wanted.metric if bounded else None, wanted.sort} if name]
+        refused = wanted.failure == FailureKind.REFUSAL
+        asked = {wanted.metric if bounded else None, wanted.sort, REFUSAL if refused else None}
+        names = [name for name in asked if name]
         values: dict[str, dict[str, float]] = {name: {} for name in names}
         if names and rows.num_rows:
             scores = latest_scores(
@@ -193,6 +199,9 @@ class _Search:
             of_metric = values[wanted.metric or ""]
             within = [_is_within(of_metric.get(one), wanted) for one in rows["event_id"].to_pylist()]
             rows = rows.filter(pa.array(within, pa.bool_()))
+        if refused:
+            refuse = [values[REFUSAL].get(one, 0.0) > 0 for one in rows["event_id"].to_pylist()]
+            rows = rows.filter(pa.array(refuse, pa.bool_()))
         sorted_by = values.get(wanted.sort or "", {})
         of_each = pa.array([sorted_by.get(one) for one in rows["event_id"].to_pylist()], pa.float64())
         days = pa.repeat(pa.scalar(day), rows.num_rows)
@@ -209,8 +218,10 @@ class _Search:
         for score in latest_scores(self._scores.read_rows(["event_id"], ids, LATEST_COLUMNS, days, period)).to_pylist():
             values[score["event_id"]][score["metric"]] = score["value"]
         ratings, labels = ratings_of(rows, self._read_ratings()), labels_of(rows, self._read_labels())
-        each = zip(rows.to_pylist(), ratings, labels, strict=True)
-        of_each = {row["event_id"]: (row, rating, label) for row, rating, label in each}
+        refusing = {one for one, scored in values.items() if (scored.get(REFUSAL) or 0.0) > 0}
+        kinds = failures_of(rows.select(FAILURE_COLUMNS), refusing)
+        each = zip(rows.to_pylist(), kinds, ratings, labels, strict=True)
+        of_each = {row["event_id"]: (row, failures, rating, label) for row, failures, rating, label in each}
         return tuple(
             self._row(*of_each[one], values[one])
             for one in ids
@@ -218,7 +229,12 @@ class _Search:
         )
 
     def _row(
-        self, row: Mapping[str, Any], rating: AnswerRating, label: AnswerLabel, values: Mapping[str, float | None]
+        self,
+        row: Mapping[str, Any],
+        failures: tuple[FailureKind, ...],
+        rating: AnswerRating,
+        label: AnswerLabel,
+        values: Mapping[str, float | None],
     ) -> AnswerRow:
         same = {name: row[name] for name in _SAME}
         return AnswerRow(
@@ -227,6 +243,7 @@ class _Search:
             answer=_excerpt(row["answer"]),
             status=status_of(row),
             http_status=row["status"],
+            failures=failures,
             rating=rating,
             label=label,
             values=dict(sorted(values.items())),
@@ -261,11 +278,6 @@ def _has_words(rows: pa.Table, words: str) -> pa.ChunkedArray:
 
 def _statuses(rows: pa.Table) -> list[AnswerStatus]:
     return [status_of(row) for row in rows.select(["status", "error"]).to_pylist()]
-
-
-def status_of(row: Mapping[str, Any]) -> AnswerStatus:
-    """Give the status of a row of `parsed_logs` (`status`, `error`)."""
-    return AnswerStatus.OK if row["status"] == 200 and is_whole(row) else AnswerStatus.FAILED
 
 
 def _is_within(value: float | None, wanted: AnswerFilter) -> bool:

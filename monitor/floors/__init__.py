@@ -3,7 +3,7 @@
 Pure code: no files, no network, no clock.
 """
 
-from monitor.floors.floors import ANSWER_COLUMNS, REFUSAL, Floors, LastChanges
+from monitor.floors.floors import ANSWER_COLUMNS, Floors, LastChanges
 from monitor.floors.minute_counts import KEPT
 from monitor.floors.results import FloorChange, FloorDetails, FloorReading
 from monitor.floors.settings import FloorLimits, FloorSettings
@@ -11,7 +11,6 @@ from monitor.floors.settings import FloorLimits, FloorSettings
 __all__ = [
     "ANSWER_COLUMNS",
     "KEPT",
-    "REFUSAL",
     "FloorChange",
     "FloorDetails",
     "FloorLimits",

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake.vocabulary import TOOL_CALL_FINISH_REASONS, AlertEvent, Floor, UnscoredReason, asks_llm
+from lake.vocabulary import REFUSAL, TOOL_CALL_FINISH_REASONS, VISIBLE, AlertEvent, Floor, UnscoredReason, asks_llm
 from monitor.floors.minute_counts import KEPT, MinuteCounts
 from monitor.floors.no_data import LEAST_HISTORY, NoDataDetector, RequestTimes
 from monitor.floors.results import FloorChange, FloorReading
@@ -22,11 +22,10 @@ from monitor.stats.sums import floats
 
 _ANSWER_COLUMNS = ("requested_at", "status", "error", "is_entry", "finish_reason", "origin")
 ANSWER_COLUMNS = {name: pc.field(name) for name in _ANSWER_COLUMNS} | {
-    "has_text": pc.match_substring_regex(pc.field("answer"), r"[^\s\p{Cc}\p{Cf}\p{Z}]")
+    "has_text": pc.match_substring_regex(pc.field("answer"), VISIBLE)
 }
 """Of `parsed_logs`; whether an answer has a visible character is asked, never its text."""
 _SHARES = tuple(floor for floor in Floor if floor != Floor.NO_DATA)
-REFUSAL = "refusal"
 _BUDGET = UnscoredReason.JUDGE_BUDGET
 """The reason of an evaluation that was not made because the money for it is spent, as configured."""
 LastChanges = Mapping[tuple[str, Floor], tuple[bool, datetime]]

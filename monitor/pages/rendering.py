@@ -11,7 +11,17 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-from lake import UNASSIGNED, AlertEvent, AlertVerdict, AnswerLabel, AnswerRating, AnswerStatus, Signal, Tier
+from lake import (
+    UNASSIGNED,
+    AlertEvent,
+    AlertVerdict,
+    AnswerLabel,
+    AnswerRating,
+    AnswerStatus,
+    FailureKind,
+    Signal,
+    Tier,
+)
 from monitor.access.authentication import Authentication, ByToken
 from monitor.access.reader import Reader
 from monitor.notify.link import answer_page, page_of, response_page, worst_since
@@ -79,6 +89,15 @@ def templates(*own: BaseLoader) -> Environment:
     )
     links = {"page_of": page_of, "response_page": response_page, "answer_page": answer_page, "worst_since": worst_since}
     made.filters.update(FILTERS | links | {"shown": shown, "visible": visible})
-    words: Sequence[type[StrEnum]] = (AlertEvent, AlertVerdict, AnswerLabel, AnswerRating, AnswerStatus, Signal, Tier)
+    words: Sequence[type[StrEnum]] = (
+        AlertEvent,
+        AlertVerdict,
+        AnswerLabel,
+        AnswerRating,
+        AnswerStatus,
+        FailureKind,
+        Signal,
+        Tier,
+    )
     made.globals.update({one.__name__: one for one in words} | {"UNASSIGNED": UNASSIGNED})
     return made

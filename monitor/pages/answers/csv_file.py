@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from lake import AnswerRow
 
 _COLUMNS = (
-    "deployment", "date", "event_id", "response_id", "requested_at", "status", "http_status", "error", "rating",
-    "label", "question", "answer", "model", "chat_id", "duration_ms", "price",
+    "deployment", "date", "event_id", "response_id", "requested_at", "status", "http_status", "failures", "error",
+    "rating", "label", "question", "answer", "model", "chat_id", "duration_ms", "price",
 )  # fmt: skip
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -32,6 +32,8 @@ def csv_of(rows: Iterable[AnswerRow]) -> str:
 
 
 def _cell(value: object) -> object:
+    if isinstance(value, tuple):
+        return " ".join(value)
     if not isinstance(value, str):
         return value
     # Python's csv quotes line ends, and not what a spreadsheet takes for a formula.

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TypeVar
 from urllib.parse import parse_qsl, urlencode
 
-from lake import UNASSIGNED, AnswerFilter, AnswerLabel, AnswerRating, AnswerStatus
+from lake import UNASSIGNED, AnswerFilter, AnswerLabel, AnswerRating, AnswerStatus, FailureKind
 
 WordT = TypeVar("WordT", bound=StrEnum)
 
@@ -38,6 +38,7 @@ class AnswerQuery:
     rating: AnswerRating | None = None
     label: AnswerLabel | None = None
     status: AnswerStatus | None = None
+    failure: FailureKind | None = None
     id: str = ""
     words: str = ""
     sort: str = "time"
@@ -75,6 +76,7 @@ class AnswerQuery:
             rating=_one_of(fields, "rating", AnswerRating),
             label=_one_of(fields, "label", AnswerLabel),
             status=_one_of(fields, "status", AnswerStatus),
+            failure=_one_of(fields, "failure", FailureKind),
             id=fields.get("id", "").strip(),
             words=_words(fields),
             sort=fields.get("sort", metric if below is not None else "time"),
@@ -103,6 +105,7 @@ class AnswerQuery:
             rating=self.rating,
             label=self.label,
             status=self.status,
+            failure=self.failure,
             id_part=self.id,
             words=self.words,
             sort=None if self.sort == "time" else self.sort,
@@ -131,6 +134,7 @@ class AnswerQuery:
             "rating": self.rating or "",
             "label": self.label or "",
             "status": self.status or "",
+            "failure": self.failure or "",
             "id": self.id,
             "words": self.words,
             "sort": self.sort,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from lake import Floor
-from monitor.floors import REFUSAL
+from lake import REFUSAL, Floor
 from monitor.pages.charts import Drawing, Point, TimeChart, draw
 from monitor.pages.deployment.marks import floor_marks_of
 from monitor.pages.period import Period

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from lake import AlertEvent, Floor, Signal, asks_llm
+from lake import REFUSAL, AlertEvent, Floor, Signal, asks_llm
 from monitor.alerts.change import AlertChange
 from monitor.controls.silences import Silence
-from monitor.floors import REFUSAL
 from monitor.pages.charts import Drawing, Point, TimeChart, draw
 from monitor.pages.deployment.failures import Failures, failures_of
 from monitor.pages.deployment.judges import Judges, judges_of

@@ -66,6 +66,7 @@ rag, 2026-11-20 10:00:00 UTC
   conversation:  chat
   model:         gpt
   status:        failed, HTTP 200
+  failures:      error
   error:         cut
   repairs:       mended
   finish reason: stop

@@ -21,6 +21,7 @@ from lake import (
     AnswerLabel,
     AnswerRating,
     AnswerStatus,
+    FailureKind,
     Lake,
     Subject,
     erase,
@@ -82,12 +83,16 @@ def tables(draw: st.DrawFn) -> tuple[list[Any], list[Any], list[Any]]:
             origin=draw(st.sampled_from([None, "production", "evaluation"])),
             status=draw(st.sampled_from([200, 200, 500, None])),
             error=draw(st.sampled_from([None, "cut", REPAIRED])),
+            finish_reason=draw(st.sampled_from([None, "stop", "length", "content_filter", "tool_calls"])),
             question=draw(TEXTS),
             answer=draw(TEXTS),
         )
         logs += [row] * draw(st.integers(1, 2))
         for made in range(draw(st.integers(0, 3))):
-            value, metric = draw(st.sampled_from([None, 0.1, 0.5, 0.5, 0.9])), draw(st.sampled_from(["f", "g"]))
+            value, metric = (
+                draw(st.sampled_from([None, 0.1, 0.5, 0.5, 0.9])),
+                draw(st.sampled_from(["f", "g", "refusal"])),
+            )
             later = at + draw(st.integers(0, 2)) * HOUR
             scores.append(score_row(f"e{number}", metric, value, at, scored_at=later, score_id=f"{number}-{made}"))
         for said in range(draw(st.integers(0, 3))):
@@ -116,6 +121,7 @@ def filters(draw: st.DrawFn) -> AnswerFilter:
         rating=draw(st.sampled_from([None, *AnswerRating])),
         label=draw(st.sampled_from([None, None, *AnswerLabel])),
         status=draw(st.sampled_from([None, *AnswerStatus])),
+        failure=draw(st.sampled_from([None, None, *FailureKind])),
         id_part=draw(st.sampled_from(["", "", "e1", "x"])),
         words=draw(st.just("") | st.text("aBéÉ.*%", max_size=2)),
         sort=draw(st.sampled_from([None, "f", "g"])),
@@ -130,7 +136,7 @@ def latest_values(scores: list[Any]) -> pd.DataFrame:
     """A row an answer, a column a metric."""
     frame = pd.DataFrame(scores, columns=["event_id", "metric", "value", "scored_at", "score_id"])
     latest = frame.sort_values(["scored_at", "score_id"]).drop_duplicates(["event_id", "metric"], keep="last")
-    return latest.pivot(index="event_id", columns="metric", values="value").reindex(columns=["f", "g"])
+    return latest.pivot(index="event_id", columns="metric", values="value").reindex(columns=["f", "g", "refusal"])
 
 
 def rating_of(row: pd.Series, signals: list[Any]) -> str:
@@ -154,15 +160,25 @@ def label_of(row: pd.Series, signals: list[Any]) -> str:
     return "disputed" if len(set(words)) == 2 else next(iter(words), "none")
 
 
+def failures_of(row: dict[str, Any], is_whole: bool) -> tuple[str, ...]:
+    """Line feeds are the only characters of the texts that one does not see."""
+    is_empty = is_whole and row["finish_reason"] != "tool_calls" and not (row["answer"] or "").strip("\n")
+    is_cut = row["finish_reason"] in ("length", "content_filter")
+    refuses = row["refusal"] is not None and row["refusal"] > 0
+    kinds = {"error": not is_whole, "empty": is_empty, "refusal": refuses, "cut": is_cut}
+    return tuple(kind for kind, is_so in kinds.items() if is_so)
+
+
 def expected(rows: tuple[list[Any], list[Any], list[Any]], wanted: AnswerFilter) -> pd.DataFrame:
     """All that match, in order, with their values, rating and status."""
     logs, scores, signals = rows
-    frame = pd.DataFrame(logs, columns=[*log_row(""), "origin", "error"]).drop_duplicates("event_id")
+    frame = pd.DataFrame(logs, columns=[*log_row(""), "origin", "error", "finish_reason"]).drop_duplicates("event_id")
     frame = frame.astype(object).where(frame.notna(), None)
     frame = frame.merge(latest_values(scores), "left", left_on="event_id", right_index=True)
     frame["rating"] = [rating_of(row, signals) for _, row in frame.iterrows()]
     frame["label"] = [label_of(row, signals) for _, row in frame.iterrows()]
     whole = [row.status == 200 and row.error in (None, REPAIRED) for row in frame.itertuples()]
+    frame["failures"] = [failures_of(*one) for one in zip(frame.to_dict("records"), whole, strict=True)]
     frame["state"] = ["ok" if one else "failed" for one in whole]
     kept = (frame["requested_at"] >= wanted.since) & (frame["requested_at"] < wanted.until)
     if wanted.entries_only:
@@ -177,6 +193,8 @@ def expected(rows: tuple[list[Any], list[Any], list[Any]], wanted: AnswerFilter)
         kept &= frame["label"] == wanted.label
     if wanted.status:
         kept &= frame["state"] == wanted.status
+    if wanted.failure:
+        kept &= pd.Series([wanted.failure in some for some in frame["failures"]], frame.index, bool)
     if wanted.words:
         texts = frame["question"].fillna("").str.lower() + "\0" + frame["answer"].fillna("").str.lower()
         kept &= texts.str.contains(wanted.words.lower(), regex=False)
@@ -205,10 +223,11 @@ def test_a_page_is_what_pandas_finds_in_the_whole_tables(
             assert [row.event_id for row in page.rows] == list(right["event_id"])
             assert [row.rating for row in page.rows] == list(right["rating"])
             assert [row.label for row in page.rows] == list(right["label"])
+            assert [row.failures for row in page.rows] == list(right["failures"])
             assert [row.status for row in page.rows] == list(right["state"])
             scored = {(one["event_id"], one["metric"]) for one in rows[1]}
             for row, (_, values) in zip(page.rows, right.iterrows(), strict=True):
-                names = [name for name in ("f", "g") if (row.event_id, name) in scored]
+                names = [name for name in ("f", "g", "refusal") if (row.event_id, name) in scored]
                 assert row.values == {name: None if pd.isna(values[name]) else values[name] for name in names}
 
 

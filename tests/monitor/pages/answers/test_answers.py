@@ -7,6 +7,7 @@ import html
 import io
 import re
 import threading
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -37,6 +38,10 @@ def found_in(page: str) -> list[str]:
         ("words=question+42", [42]),
         ("words=" + "x" * 5000, []),
         ("rating=disliked", [3]),
+        ("failure=error&order=asc", [59, 49, 39, 29, 19, 9]),
+        ("failure=empty", [60, 61]),
+        ("failure=cut", [60]),
+        ("failure=refusal", [5]),
         ("words=question+1&metric=faithfulness_kprecision&below=0.12&order=desc", [11, 10, 1]),
     ],
 )
@@ -46,6 +51,15 @@ def test_the_form_finds(client: TestClient, rows: ScoreColumns, query: str, expe
     rated = {"signal_id": "d", "response_id": "answer-03", "signal": "dislike", "origin": "explicit"}
     rated |= {"deployment": "rag", "date": NOW.date(), "signaled_at": NOW}
     rows.lake.table(USER_SIGNALS, "rag").append(USER_SIGNALS.rows([rated]))
+    at = NOW - timedelta(hours=30)
+    failed = {"requested_at": at, "date": at.date(), "answer": " \n", "is_entry": True}
+    rows.logs(
+        "rag",
+        failed | {"event_id": "e60", "response_id": "answer-60", "finish_reason": "length"},
+        failed | {"event_id": "e61", "response_id": "answer-61", "requested_at": at - timedelta(minutes=1)},
+    )
+    refusal = {"event_id": "e05", "response_id": "answer-05", "score_id": "refusal", "metric": "refusal"}
+    rows.scores("rag", refusal | {"value": 1.0}, refusal | {"event_id": "e06", "score_id": "no", "value": 0.0})
     page = client.get(f"/answers?deployment=rag&{DAYS}&{query}")
     assert page.status_code == 200
     assert found_in(page.text) == [f"answer-{number:02}" for number in expected]

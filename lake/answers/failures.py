@@ -1,0 +1,50 @@
+"""Status of answers, and the kinds of their failures, as their rows and scores tell."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake.answers.answer_rows import is_whole
+from lake.vocabulary import CUT_FINISH_REASONS, TOOL_CALL_FINISH_REASONS, VISIBLE, FailureKind
+
+STATUS_COLUMNS = ("status", "error")
+FAILURE_COLUMNS = ("event_id", *STATUS_COLUMNS, "finish_reason", "answer")
+
+
+class AnswerStatus(StrEnum):
+    """Status of an answer: `failed` where DIAL Core or the deployment did not give a whole answer."""
+
+    OK = "ok"
+    FAILED = "failed"
+
+
+def status_of(row: Mapping[str, Any]) -> AnswerStatus:
+    """Give the status of a row of `parsed_logs` (`status`, `error`)."""
+    return AnswerStatus.OK if row["status"] == 200 and is_whole(row) else AnswerStatus.FAILED
+
+
+def failures_of(answers: pa.Table, refusing: Container[str]) -> list[tuple[FailureKind, ...]]:
+    """Give the kinds of failure of each answer (`FAILURE_COLUMNS`); `refusing` are those that are scored as refusals.
+
+    Whether the answer is empty and whether it failed at all is asked as the floors of the monitor ask it.
+    """
+    has_text = pc.fill_null(pc.match_substring_regex(answers["answer"], VISIBLE), False).to_pylist()
+    rows = answers.drop_columns("answer").to_pylist()
+    return [_failures(row, text, row["event_id"] in refusing) for row, text in zip(rows, has_text, strict=True)]
+
+
+def _failures(row: Mapping[str, Any], has_text: bool, refuses: bool) -> tuple[FailureKind, ...]:
+    is_error = status_of(row) == AnswerStatus.FAILED
+    reason = row["finish_reason"]
+    tells: Sequence[tuple[FailureKind, bool]] = (
+        (FailureKind.ERROR, is_error),
+        (FailureKind.EMPTY, not (is_error or has_text or reason in TOOL_CALL_FINISH_REASONS)),
+        (FailureKind.REFUSAL, refuses),
+        (FailureKind.CUT, reason in CUT_FINISH_REASONS),
+    )
+    return tuple(kind for kind, is_so in tells if is_so)
