@@ -13,7 +13,7 @@ from grafana_foundation_sdk.models import dashboard as model
 from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-from deploy.grafana.panels import SOURCE, chart, choice, dashes, target
+from deploy.grafana.panels import SOURCE, chart, choice, dashes, pages_address, target
 from lake import Origin, Signal
 
 PATH = Path(__file__).with_name("dialwatch.json")
@@ -43,6 +43,7 @@ def dashboard() -> model.Dashboard:
         .with_variable(build.DatasourceVariable("datasource").label("Data source").type("prometheus"))
         .with_variable(choice("deployment", "Deployment", "label_values(dialwatch_responses_total, deployment)"))
         .with_variable(choice("metric", "Metric", "label_values(dialwatch_score_mean, metric)"))
+        .with_variable(pages_address())
     )
     _quality(board)
     _people(board)

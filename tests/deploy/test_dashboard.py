@@ -6,14 +6,17 @@ import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import httpx
 import pytest
+import yaml
 
 from deploy.grafana.dashboard import PATH, dashboard_json
 from dialwatch.config import load_settings
 from dialwatch.services.running import monitoring
 from lake import ANCHORS, BATCHES, PARSED_LOGS, REJECTED, SCORES, USER_SIGNALS, Lake
+from monitor.pages.answers.query import AnswerQuery
 from tests.servers import free_port, wait_for
 
 DEPLOYMENT = "applications/9c8bYtq2xTzEe4nQ/legal-search__1.2.0"
@@ -139,6 +142,52 @@ def test_panels_have_their_own_place() -> None:
         assert not taken & cells, panel["title"]
         assert max(x for x, _ in cells) < 24
         taken |= cells
+
+
+def links_of(panel: dict[str, Any]) -> list[str]:
+    return [link["url"] for link in panel["fieldConfig"]["defaults"].get("links") or []]
+
+
+def test_series_of_a_deployment_lead_to_its_pages() -> None:
+    """Each link, filled in as Grafana does, is an address of ours with this deployment, metric and period."""
+    board = json.loads(PATH.read_text())
+    (pages,) = [one for one in board["templating"]["list"] if one["name"] == "dialwatch"]
+    label = {"deployment": "apps/a b&c=d", "metric": "faithfulness_claims"}
+    given = {"${dialwatch}": pages["current"]["value"] if pages.get("current") else pages["query"]}
+    given |= {f"${{__field.labels.{name}:percentencode}}": quote(text, safe="") for name, text in label.items()}
+    given |= {f"${{__{end}:date:YYYY-MM-DD}}": f"2026-11-{day}" for end, day in (("from", 19), ("to", 20))}
+    found = set()
+    for panel in board["panels"]:
+        legends = [target["legendFormat"] for target in panel.get("targets", [])]
+        if panel["type"] != "timeseries" or not all("{{deployment}}" in legend for legend in legends):
+            continue
+        assert len(links_of(panel)) == 2, panel["title"]
+        for url in links_of(panel):
+            for name, text in given.items():
+                url = url.replace(name, text)
+            assert "$" not in url
+            address = urlsplit(url)
+            assert f"{address.scheme}://{address.netloc}" == "http://localhost:9464"
+            query = dict(parse_qsl(address.query, strict_parsing=True))
+            found.add(address.path)
+            if address.path == "/deployment":
+                assert query == {"name": label["deployment"]}
+                continue
+            assert address.path == "/answers"
+            asked = AnswerQuery.read(query, NOW)
+            assert (asked.deployment, asked.since.day, asked.until.day) == (label["deployment"], 19, 20)
+            of_metric = all("{{metric}}" in legend for legend in legends)
+            assert (asked.metric, asked.order) == ((label["metric"], "asc") if of_metric else ("", "desc"))
+    assert found == {"/deployment", "/answers"}
+
+
+def test_exemplars_lead_to_their_answer() -> None:
+    """The label that the monitor writes is the one that Grafana links, and `$` is escaped for its provisioning."""
+    path = PATH.with_name("provisioning") / "datasources" / "prometheus.yaml"
+    (source,) = yaml.safe_load(path.read_text())["datasources"]
+    (destination,) = source["jsonData"]["exemplarTraceIdDestinations"]
+    assert destination["name"] == "response_id"
+    assert destination["url"] == "http://localhost:9464/answer?response_id=$${__value.raw}"
 
 
 @pytest.mark.integration
