@@ -24,6 +24,7 @@ from .answers.cases import Case, CaseBook
 from .answers.child_contexts import ChildContexts
 from .answers.failures import AnswerStatus
 from .answers.frames import OTHER_CASES, answers_frame, ground_truth_frame
+from .answers.json_values import json_values
 from .answers.labels import IS_LABEL, IS_NO_LABEL, LABEL_COLUMNS, AnswerLabel, shares_of_right
 from .answers.ratings import AnswerRating
 from .answers.signals import FOLD_COLUMNS, fold_signals
@@ -36,6 +37,7 @@ from .runtime.clocks import SKEW, ClockSteps, age_of
 from .runtime.durations import reads_seconds
 from .runtime.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from .runtime.host_names import reads_hosts
+from .runtime.unseen_characters import unseen_pieces, visible
 from .runtime.worker_pool import Engine, WorkerDiedError, WorkerPool, engine_of
 from .schemas import (
     ALERTS,
@@ -246,6 +248,7 @@ __all__ = [
     "is_remote",
     "is_store_error",
     "is_whole",
+    "json_values",
     "known_formats",
     "llms_of",
     "locate_response",
@@ -258,7 +261,9 @@ __all__ = [
     "reads_hosts",
     "reads_seconds",
     "shares_of_right",
+    "unseen_pieces",
     "usable_texts",
     "vacuum",
+    "visible",
     "without_rows",
 ]

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
 
-import msgspec
 import typer
 
 from dialwatch.actions.console import print_list
@@ -18,7 +15,7 @@ from dialwatch.errors import ConfigError
 from dialwatch.reports.answer_report import format_answer
 from dialwatch.reports.terminal_text import in_one_line
 from dialwatch.times import format_time
-from lake import AnswerAddress, AnswerDetails, Lake, Signal, locate_response, read_answer, read_answer_row
+from lake import AnswerAddress, AnswerDetails, Lake, Signal, json_values, locate_response, read_answer, read_answer_row
 from monitor.controls.labels import Label, write_label
 
 _RECENT = timedelta(days=7)
@@ -87,13 +84,4 @@ def _cells(address: AnswerAddress) -> tuple[str, ...]:
 
 def _as_json(details: AnswerDetails) -> str:
     # In ASCII: no character of a text reaches the terminal as it is.
-    return json.dumps(_finite(msgspec.to_builtins(details, enc_hook=str)), indent=2, ensure_ascii=True)
-
-
-def _finite(value: Any) -> Any:
-    """Give JSON's null for infinities and NaN, which JSON cannot write."""
-    if isinstance(value, dict):
-        return {name: _finite(member) for name, member in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(member) for member in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return json.dumps(json_values(details), indent=2, ensure_ascii=True)

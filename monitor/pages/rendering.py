@@ -21,12 +21,13 @@ from lake import (
     FailureKind,
     Signal,
     Tier,
+    visible,
 )
 from monitor.access.authentication import Authentication, ByToken
 from monitor.access.reader import Reader
 from monitor.notify.link import answer_page, page_of, response_page, worst_since
 from monitor.pages.filters import FILTERS
-from monitor.pages.texts import shown, visible
+from monitor.pages.texts import shown
 
 # Names on the pages come from URLs that any client can write: nothing from elsewhere may load or run.
 POLICY = (

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
+
+from lake import unseen_pieces
 
 MOST_CHARACTERS = 50_000
 """Characters of one text on a page; the JSON of the page has the rest."""
 
 Span = tuple[int, int]
 """Characters of a text: start and end."""
-
-# Controls but tab and line feed, what turns the direction of the text after it, what nobody sees, and halves of
-# characters, which UTF-8 cannot write.
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e007f]"
-)
 
 
 @dataclass(frozen=True)
@@ -29,11 +23,6 @@ class Mark:
     style: str
     places: Sequence[Span]
     title: str
-
-
-def visible(text: str) -> str:
-    """Give the text with the code point of each character that one does not see, as in `[U+202E]`."""
-    return _UNSEEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", text.replace("\r\n", "\n"))
 
 
 def shown(text: object, most: int = MOST_CHARACTERS) -> Markup:
@@ -55,13 +44,10 @@ def marked(text: str, marks: Iterable[Mark], most: int = MOST_CHARACTERS) -> Mar
     return Markup("").join(parts)
 
 
-def _written(piece: str) -> Markup:
-    parts, done = [], 0
-    for found in _UNSEEN.finditer(piece := piece.replace("\r\n", "\n")):
-        parts.append(escape(piece[done : found.start()]))
-        parts.append(Markup('<span class="unseen">U+{}</span>').format(f"{ord(found[0]):04X}"))
-        done = found.end()
-    return Markup("").join([*parts, escape(piece[done:])])
+def _written(text: str) -> Markup:
+    unseen = Markup('<span class="unseen">U+{}</span>')
+    pieces = unseen_pieces(text)
+    return Markup("").join(unseen.format(f"{ord(piece):04X}") if hidden else escape(piece) for piece, hidden in pieces)
 
 
 def _pieces(text: str, marks: Iterable[Mark]) -> Iterator[tuple[str, Mark | None]]:

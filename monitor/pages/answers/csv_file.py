@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable
 
 from lake import AnswerRow
@@ -12,13 +13,17 @@ _COLUMNS = (
     "deployment", "date", "event_id", "response_id", "requested_at", "status", "http_status", "failures", "error",
     "rating", "label", "question", "answer", "model", "chat_id", "duration_ms", "price",
 )  # fmt: skip
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_SIGNS = "=+@\uff1d\uff0b\uff0d\uff20-"
+_FORMULA = (*_SIGNS, "\t", "\r")
+_FORMULA_WITHIN = re.compile(f"([;\t\r\n] *)(?=[{_SIGNS}])")
+"""Beginnings of formulas for a spreadsheet that divides cells by semicolons or tabs, and takes our quotes for text."""
 
 
 def csv_of(rows: Iterable[AnswerRow]) -> str:
     """Give a line for each answer, with a column for each metric that any of them has a score of.
 
-    A text that begins like a formula gets an apostrophe before it; numbers stay numbers.
+    A text that begins like a formula, or has one behind a semicolon, a tab or a line end, gets an apostrophe there;
+    numbers stay numbers.
     """
     rows = list(rows)
     metrics = sorted({metric for row in rows for metric in row.values})
@@ -37,4 +42,5 @@ def _cell(value: object) -> object:
     if not isinstance(value, str):
         return value
     # Python's csv quotes line ends, and not what a spreadsheet takes for a formula.
-    return f"'{value}" if value.startswith(_FORMULA) else value.replace("\x00", "\ufffd")
+    harmless = _FORMULA_WITHIN.sub(r"\1'", value.replace("\x00", "\ufffd"))
+    return f"'{harmless}" if value.startswith(_FORMULA) else harmless

@@ -14,6 +14,8 @@ from monitor.pages.texts import Span
 
 _VERDICTS = {"S": "supported", "C": "contradicted", "N": "not in the contexts"}
 _NO_VERDICT = "no verdict"
+_TOO_LARGE = 2**31
+"""No rank, place or number of places is this large."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ def _list(value: object) -> Sequence[Any]:
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _TOO_LARGE else None
 
 
 def _span(value: object) -> Span | None:

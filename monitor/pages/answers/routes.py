@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import msgspec
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from lake import AnswerPage, AuditAction, find_answers, locate_response
+from lake import AnswerPage, AuditAction, find_answers, json_values, locate_response
 from monitor.access.authentication import Authentication
 from monitor.notify.link import response_page
 from monitor.pages.answers.addresses import (
@@ -241,18 +239,5 @@ def _chosen_metric(query: AnswerQuery | None) -> str:
 
 
 def _json(body: object) -> Response:
-    try:
-        # Details may hold what the faster encoders refuse: large numbers, half characters.
-        text = json.dumps(_finite(msgspec.to_builtins(body, enc_hook=str)))
-    except RecursionError:
-        raise HTTPException(_UNPROCESSABLE, "Details of this answer are nested too deeply to be given") from None
-    return Response(text, media_type="application/json", headers=_NOT_KEPT)
-
-
-def _finite(value: Any) -> Any:
-    """Give null for NaN and the infinities, which JSON does not have."""
-    if isinstance(value, dict):
-        return {name: _finite(member) for name, member in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    # Details may hold what the faster encoders refuse: large numbers, half characters.
+    return Response(json.dumps(json_values(body)), media_type="application/json", headers=_NOT_KEPT)

@@ -158,6 +158,7 @@ DETAILS: list[Any] = [
     {"unsupported": [[1], [2, 1], ["a", "b"], [True, 5], [-4, 2], [10**30, 10**31], [0, 10**9]]},
     {"facts_ranks": [0, "x", 99, None, True], "facts_places": [[0, 10**9]], "case_id": 5},
     {"facts": [1, {"fact": 2}, {"fact": "a claim", "contexts": [99, "x", -1], "verdict": []}], "judges": {"j": 1}},
+    {"facts_ranks": [int("9" * 4300), 2**31], "facts_places": [], "more_unsupported": int("9" * 4300)},
     {"facts": [{"fact": "half \ud800 a character"}], "number": float("nan"), "low": float("-inf"), "x\ud800": 1},
     {"reference_facts": [{"fact": "one", "stated": "?", "contexts": "x"}], "judges": {"j": {"facts": [{"fact": "z"}]}}},
 ]
@@ -173,3 +174,23 @@ def test_details_of_any_form_do_not_break_the_page(rows: ScoreColumns, monitor: 
     assert client.get(f"/answer?deployment=rag&date={TODAY}&event_id=e1").status_code == 200
     body = client.get(f"/answer.json?deployment=rag&date={TODAY}&event_id=e1").text
     json.loads(body, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+
+
+@pytest.mark.parametrize("depth", [50, 500])
+def test_details_of_any_depth_are_given(rows: ScoreColumns, monitor: Monitor, depth: int) -> None:
+    """What JSON cannot be written of is a text, and all else of the answer is there."""
+    deep = f'{{"a": {"[" * depth}1{"]" * depth}}}'
+    rows.logs("rag", {"event_id": "e1", "answer": "Some words", "chat_id": "\u3164\u115f"})
+    rows.scores("rag", {"event_id": "e1", "score_id": "s", "details": deep, "value": 0.5})
+    monitor.refresh()
+    client = TestClient(create_app(monitor))
+    page = client.get(f"/answer?deployment=rag&date={TODAY}&event_id=e1")
+    assert page.status_code == 200
+    assert "\u3164" not in page.text
+    assert "U+3164" in page.text
+    answer = client.get(f"/answer.json?deployment=rag&date={TODAY}&event_id=e1")
+    assert answer.status_code == 200
+    (score,) = answer.json()["scores"]
+    assert score["value"] == 0.5
+    assert "[1]" in json.dumps(score["details"])
+    assert answer.json()["row"]["answer"] == "Some words"

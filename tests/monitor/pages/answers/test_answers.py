@@ -122,6 +122,7 @@ def test_a_field_that_cannot_be_used_is_named(client: TestClient, query: str) ->
 def test_a_cell_that_begins_like_a_formula_is_quoted(client: TestClient, rows: ScoreColumns, monitor: Monitor) -> None:
     """A spreadsheet that opens the CSV runs nothing of what people wrote; numbers stay numbers."""
     texts = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "two\nlines", '"quoted", and', "plain"]
+    texts += ["\uff1d1", "\uff0b1", "\uff0d1", "\uff201", "a; =1", "a;b\n-1", "a\t@x"]
     rows.logs(
         "rag",
         *(
@@ -138,10 +139,14 @@ def test_a_cell_that_begins_like_a_formula_is_quoted(client: TestClient, rows: S
     lines = list(csv.reader(io.StringIO(response.text, newline="")))
     assert len(lines) == 1 + len(texts)
     cells = [cell for line in lines for cell in line]
-    assert {"'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\t=1", "'\r=1", "two\nlines", '"quoted", and', "plain"} <= set(cells)
+    quoted = {"'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\t'=1", "'\r'=1", "'\uff1d1", "'\uff0b1", "'\uff0d1", "'\uff201"}
+    assert quoted | {"two\nlines", '"quoted", and', "plain", "a; '=1", "a;b\n'-1", "a\t'@x"} <= set(cells)
     assert "'=cmd|' /C calc'!A0" in lines[0]
     risky = [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
     assert risky == ["-0.5"]
+    # As a spreadsheet sees it that divides by semicolons, or by tabs, and knows no quotes.
+    pieces = re.split("[;\t\r\n]", response.text.replace('"', "\n"))
+    assert [piece for piece in pieces if re.match("\\s*[=+@\uff1d\uff0b\uff0d\uff20-]", piece)] == []
 
 
 @pytest.mark.usefixtures("many_answers")
