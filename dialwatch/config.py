@@ -95,9 +95,11 @@ class LakeSettings(BaseModel):
 
 
 class MonitorSection(MonitorSettings):
-    """Settings of the monitor, with the address of its pages and metrics, and further host names of that address."""
+    """Settings of the monitor, with the addresses of its pages and metrics, and further host names of the pages."""
 
     listen: str = "127.0.0.1:9464"
+    metrics_listen: str | None = None
+    """Address of `/metrics`, `/healthz` and `/readyz` alone, which the pages then lack; None: at that of the pages."""
     hosts: Annotated[tuple[str, ...], BeforeValidator(reads_hosts)] = ()
 
 

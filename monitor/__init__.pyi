@@ -1,5 +1,5 @@
 from .health.health import Health
-from .pages.app import create_app
+from .pages.app import create_app, create_metrics_app
 from .service import Monitor
 from .settings import MonitorSettings
 from .snapshot import DeploymentState, Snapshot
@@ -11,4 +11,5 @@ __all__ = [
     "MonitorSettings",
     "Snapshot",
     "create_app",
+    "create_metrics_app",
 ]

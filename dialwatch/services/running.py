@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import monitor
 from dialwatch.config import Settings
-from dialwatch.errors import ConfigError
+from dialwatch.errors import AddressError, ConfigError
 from dialwatch.services.collecting import collecting
 from dialwatch.services.heartbeats import Part, ProcessParts
 from dialwatch.services.schedule import Schedule
@@ -139,15 +139,33 @@ def monitoring(
         parts[ServicePart.WEBHOOKS].watch("send", lambda: watch.webhook_problem)
     chosen = settings.monitor
     hosts = [*chosen.hosts, urlsplit(chosen.external_url).hostname or ""]
-    app = KnownHosts(monitor.create_app(watch, chosen), parse_address(chosen.listen)[0], hosts, "monitor.hosts")
+    at_pages = chosen.metrics_listen is None
+    pages = monitor.create_app(watch, chosen, with_metrics=at_pages)
+    app = KnownHosts(pages, parse_address(chosen.listen)[0], hosts, "monitor.hosts")
     with (
         watch.sending_webhooks(),
         watch.audit.running(),
         Schedule(lambda: watch.refresh(stop.is_set), settings.monitor.refresh_seconds, stop, of="the monitor"),
-        BackgroundServer(app, settings.monitor.listen) as server,
+        BackgroundServer(app, chosen.listen) as server,
+        _serving_metrics(watch, settings) as metrics,
     ):
-        logger.info("pages on %s/ and metrics on %s/metrics", server.url, server.url)
+        logger.info("pages on %s/ and metrics on %s/metrics", server.url, (metrics or server).url)
         yield server.url
+
+
+@contextmanager
+def _serving_metrics(watch: Monitor, settings: Settings) -> Iterator[BackgroundServer | None]:
+    """Serve the metrics at an address of their own, if they have one: without access, and under any name."""
+    listen = settings.monitor.metrics_listen
+    if listen is None:
+        yield None
+        return
+    try:
+        server = BackgroundServer(monitor.create_metrics_app(watch, settings.monitor), listen)
+    except (AddressError, OSError) as error:
+        raise ConfigError(f"monitor.metrics_listen: {error}") from None
+    with server:
+        yield server
 
 
 def wait_for_signal() -> None:

@@ -48,9 +48,11 @@ def reader_of(request: Request) -> Reader:
 class Renderer:
     """Gives the HTML of a template to who asks."""
 
-    def __init__(self, authentication: Authentication) -> None:
+    def __init__(self, authentication: Authentication, *, with_metrics: bool = True) -> None:
+        """`with_metrics`: `/metrics` and `/healthz` are at the address of the pages."""
         self._authentication = authentication
         self._templates = templates()
+        self._templates.globals["with_metrics"] = with_metrics
 
     def page(
         self,
