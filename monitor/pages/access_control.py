@@ -10,7 +10,7 @@ from fastapi.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from monitor.access.authentication import Authentication, ByToken
-from monitor.pages.rendering import Renderer, reader_of
+from monitor.pages.rendering import Renderer, is_json, reader_of
 
 MACHINE_PATHS = frozenset({"/metrics", "/healthz", "/readyz"})
 """Paths that programs ask for, without any text of a person."""
@@ -54,13 +54,16 @@ def refusal_of(authentication: Authentication, renderer: Renderer) -> Callable[[
         reader = reader_of(request)
         if reader.who is not None:
             message = "None of your groups may see a deployment here; monitor.access.proxy.groups says which may"
-            return renderer.page(request, "error_page.html", 403, message=message)
+            return renderer.error(request, 403, message)
         is_person = request.method in ("GET", "HEAD") and "text/html" in request.headers.get("accept", "")
         if not isinstance(authentication, ByToken):
             message = "These pages are reached through a proxy that says who you are"
-            return renderer.page(request, "error_page.html", 401, message=message)
+            return renderer.error(request, 401, message)
         if not is_person:
-            return PlainTextResponse("Send the token: `Authorization: Bearer <token>`\n", 401, BEARER)
+            message = "Send the token: `Authorization: Bearer <token>`"
+            if is_json(request):
+                return renderer.error(request, 401, message, BEARER)
+            return PlainTextResponse(f"{message}\n", 401, BEARER)
         address = f"{SIGN_IN}?{urlencode({'next': _address_of(request)})}"
         if request.headers.get("sec-fetch-site") == "cross-site":
             # From a link in a chat the browser holds a strict cookie back; from a page of ours it sends it.

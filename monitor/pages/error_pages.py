@@ -15,10 +15,10 @@ _NOT_FOUND, _METHOD_NOT_ALLOWED, _UNPROCESSABLE = 404, 405, 422
 
 
 def add_error_pages(app: FastAPI, renderer: Renderer) -> None:
-    """Answer what `app` cannot serve with a page for people (`error_page.html`) in place of FastAPI's JSON."""
+    """Answer what `app` cannot serve with a page for people, or with `{"error": ...}` where JSON was asked for."""
 
     def page(request: Request, status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
-        return renderer.page(request, "error_page.html", status, headers, message=message)
+        return renderer.error(request, status, message, headers)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from lake import (
@@ -74,6 +74,20 @@ class Renderer:
         # After a sign-out nobody must find the page in the browser's cache.
         kept = {"Cache-Control": "no-store"} if reader.who is not None else {}
         return HTMLResponse(text, status, {"Content-Security-Policy": policy} | kept | dict(headers or {}))
+
+    def error(
+        self, request: Request, status: int, message: str, headers: Mapping[str, str] | None = None
+    ) -> HTMLResponse | JSONResponse:
+        """Say what is wrong: on a page, and where JSON was asked for as `{"error": ...}`."""
+        if is_json(request):
+            return JSONResponse({"error": message}, status, {"Cache-Control": "no-store"} | dict(headers or {}))
+        return self.page(request, "error_page.html", status, headers, message=message)
+
+
+def is_json(request: Request) -> bool:
+    """Whether the address is one of JSON."""
+    path: str = request.scope["path"]
+    return path.endswith(".json")
 
 
 def style_sheet() -> str:
