@@ -23,7 +23,8 @@ def _webhooks(snapshot: Snapshot) -> Iterator[Metric]:
     yield counter(
         "dialwatch_webhook_deliveries_total",
         "Changes of alerts that a receiver has accepted (delivered), that were given up (undeliverable), that a "
-        "silence held back (silenced), and, since the monitor started, attempts to send a message or to record what "
+        "silence held back (silenced), that were no message of their own, as the receiver knows of their incident "
+        "(grouped), and, since the monitor started, attempts to send a message or to record what "
         "came of it that failed and are repeated (failed).",
         [*by_label(snapshot.totals.deliveries), (("failed",), snapshot.failed_deliveries)],
         "outcome",
