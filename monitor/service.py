@@ -69,6 +69,7 @@ class Monitor:
             group=timedelta(seconds=settings.group_seconds),
             clock=clock,
             monotonic=self._monotonic,
+            acknowledged=lambda: self._ingest.incidents.acknowledged(self._alerts.changes()),
         )
         self._one_at_a_time = threading.Lock()
         self._failures = Failures(self._monotonic)

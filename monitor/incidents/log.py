@@ -47,6 +47,15 @@ class IncidentLog:
             noted = {name: tuple(self._acknowledged.get(name, {}).values()) for name in of_deployment}
         return {name: incidents_of(mine, noted[name]) for name, mine in of_deployment.items()}
 
+    def acknowledged(self, changes: Iterable[AlertChange]) -> list[Incident]:
+        """Give the incidents that somebody took note of at any time, from the changes of alerts."""
+        with self._lock:
+            noted = {row.incident_id for rows in self._acknowledged.values() for row in rows.values()}
+        if not noted:
+            return []
+        found = self.incidents(change for change in changes if change.incident_id in noted)
+        return [one for mine in found.values() for one in mine]
+
     def record(self, deployment: str, incidents: Iterable[Incident]) -> None:
         """Write the changes of a deployment's incidents that its table lacks."""
         with self._lock:

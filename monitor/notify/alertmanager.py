@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
 import httpcore
@@ -14,7 +14,9 @@ from monitor.alerts.change import AlertChange
 from monitor.alerts.incident_ids import in_order
 from monitor.alerts.pending import recorded_at
 from monitor.alerts.store import AlertStore
+from monitor.incidents.incident import Incident
 from monitor.incidents.state import state_of
+from monitor.notify.alertmanager_silences import AlertmanagerSilences
 from monitor.notify.delivery import Attempt, DeliveryOutcome, deliver
 from monitor.notify.posted_alert import posted_alerts
 from monitor.notify.settings import WebhookSettings
@@ -53,8 +55,14 @@ class AlertmanagerSender:
     """
 
     def __init__(
-        self, settings: WebhookSettings, alerts: AlertStore, pool: httpcore.ConnectionPool, external_url: str = ""
+        self,
+        settings: WebhookSettings,
+        alerts: AlertStore,
+        pool: httpcore.ConnectionPool,
+        external_url: str = "",
+        acknowledged: Callable[[], Iterable[Incident]] = tuple,
     ) -> None:
+        """`acknowledged` gives the incidents that somebody took note of, also those that are over."""
         self.settings = settings
         self.gone = False
         """Never: an Alertmanager does not answer 410."""
@@ -65,6 +73,8 @@ class AlertmanagerSender:
         self._alerts = alerts
         self._pool = pool
         self._external_url = external_url
+        self._acknowledged = acknowledged
+        self._silences = AlertmanagerSilences(pool, str(settings.url))
         self._sent_at: datetime | None = None
         self._paused_until: datetime | None = None
 
@@ -93,6 +103,8 @@ class AlertmanagerSender:
             return None
         if not news and self._sent_at is not None and now < self._sent_at + RESEND_EVERY:
             return self._sent_at + RESEND_EVERY
+        # Before an end is sent, which a silence would hold back for good.
+        self._update_silences(now)
         attempt = post_alerts(sent, self.settings, self._pool, self._external_url, now)
         if attempt.outcome is not DeliveryOutcome.DELIVERED:
             return self._pause(attempt.reason, now)
@@ -101,6 +113,13 @@ class AlertmanagerSender:
         for change in news:
             self._alerts.record_deliveries([change], self.settings.name, AlertEvent.DELIVERED, attempt.reason, now)
         return now + RESEND_EVERY
+
+    def _update_silences(self, now: datetime) -> None:
+        lately = [one for one in self._acknowledged() if one.ended_at is None or now - _found(one) < RESOLVED_FOR]
+        try:
+            self._silences.update(lately, now)
+        except Exception as error:  # alerts must go out all the same
+            logger.warning("Alertmanager %s does not take silences of incidents: %s", self.settings.name, error)
 
     def _to_send(self, news: Collection[str | None], now: datetime) -> list[list[AlertChange]]:
         """Give the changes of each incident that has news, is open or was over a short time ago."""
@@ -119,3 +138,8 @@ class AlertmanagerSender:
         self._paused_until = now + _RETRY
         logger.warning("Alertmanager %s is tried again in %s: %s", self.settings.name, _RETRY, reason)
         return self._paused_until
+
+
+def _found(incident: Incident) -> datetime:
+    """When the last change of an incident was found."""
+    return max(recorded_at(alert) for alert in incident.alerts)

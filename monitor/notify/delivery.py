@@ -57,7 +57,7 @@ def deliver(pool: httpcore.ConnectionPool, url: str, body: bytes, headers: Mappi
     reason. Never raises for what a network or receiver does.
     """
     try:
-        with pool.stream("POST", url, headers=_headers(url, headers), content=body) as response:
+        with pool.stream("POST", url, headers=request_headers(url, headers), content=body) as response:
             answered = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
             return _attempt_of(response.status, answered, b"" if response.status < 300 else _beginning(response), now)
     except httpcore.TimeoutException as error:
@@ -66,7 +66,8 @@ def deliver(pool: httpcore.ConnectionPool, url: str, body: bytes, headers: Mappi
         return Attempt(DeliveryOutcome.FAILED, f"{type(error).__name__}: {error}")
 
 
-def _headers(url: str, headers: Mapping[str, str]) -> list[tuple[bytes | str, bytes | str]]:
+def request_headers(url: str, headers: Mapping[str, str]) -> list[tuple[bytes | str, bytes | str]]:
+    """Give the headers of a request with a JSON body, with the log-in of the url, and `headers`."""
     parts = urlsplit(url)
     login, _, host = parts.netloc.rpartition("@")
     sent = {"host": host, "content-type": "application/json", "user-agent": "dialwatch", "accept-encoding": "identity"}

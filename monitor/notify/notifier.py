@@ -6,13 +6,14 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from lake import ClockSteps
 from monitor.alerts.store import AlertStore
 from monitor.controls.silences import Silence
+from monitor.incidents.incident import Incident
 from monitor.notify.alertmanager import AlertmanagerSender
 from monitor.notify.network import TIMEOUT_SECONDS, connections
 from monitor.notify.settings import WebhookSettings
@@ -38,9 +39,11 @@ class Notifier:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] | None = None,
         generator: random.Random | None = None,
+        acknowledged: Callable[[], Iterable[Incident]] = tuple,
     ) -> None:
         """`external_url` is where a person finds our pages, `timeout` the seconds that one attempt may take.
 
+        `acknowledged` gives the incidents that somebody took note of, whose repeats Alertmanagers are to hold back.
         Without `monotonic`, the seconds of a clock that is never set, `clock` is taken for such a one.
 
         `silences` None: they are not known yet, and until `set_silences` gives them only Alertmanagers are notified.
@@ -55,7 +58,7 @@ class Notifier:
         for webhook in webhooks:
             pool = connections(internal_hosts, timeout)
             self._receivers.append(
-                AlertmanagerSender(webhook, alerts, pool, external_url)
+                AlertmanagerSender(webhook, alerts, pool, external_url, acknowledged)
                 if webhook.format == "alertmanager"
                 else WebhookSender(webhook, alerts, pool, external_url, silences, group, generator)
             )

@@ -17,9 +17,11 @@ from msgspec import structs
 from lake import Lake
 from monitor.alerts.change import AlertChange
 from monitor.alerts.store import AlertStore
+from monitor.incidents.log import IncidentLog
 from monitor.notify import Notifier, WebhookSettings
 from monitor.notify.alertmanager import EXPIRES_AFTER, RESEND_EVERY, RESOLVED_FOR
 from monitor.notify.posted_alert import posted_alerts
+from monitor.regression import Transition
 from tests.monitor.notify.test_notifier import transition
 from tests.servers import free_port, needed, wait_for, wait_for_url
 
@@ -53,6 +55,12 @@ class Running:
     def states(self) -> dict[tuple[str, str], dict[str, Any]]:
         """What it makes of each alert, by deployment and metric."""
         return {(a["labels"]["deployment"], a["labels"]["metric"]): a["status"] for a in self.alerts()}
+
+    def silences(self) -> list[dict[str, Any]]:
+        """Those that hold."""
+        with urllib.request.urlopen(f"{self.url}/api/v2/silences", timeout=60) as answer:
+            found: list[dict[str, Any]] = json.load(answer)
+        return [one for one in found if one["status"]["state"] == "active"]
 
     def silence(self, deployment: str) -> None:
         now = datetime.now(UTC)
@@ -149,6 +157,50 @@ def test_a_real_alertmanager_notifies_when_an_incident_opens_is_raised_or_ends(
     # The raise and the end of the warning may come in two, on a slow machine.
     assert told + 2 <= len(receiver.requests) <= told + 3
     assert len(delivered(alerts)) == 7
+
+
+@pytest.mark.integration
+def test_an_acknowledged_incident_is_silenced_until_it_is_raised_or_over(
+    alertmanager: tuple[Running, Any], alerts: AlertStore, lake: Lake
+) -> None:
+    """A restart keeps the silence, a raise passes and ends it, and the end of an acknowledged incident arrives."""
+    running, receiver = alertmanager
+    log = IncidentLog(lake)
+
+    def send(*transitions: Transition) -> None:
+        now = datetime.now(UTC)
+        alerts.record(transitions, now)
+        settings = WebhookSettings.model_validate({"name": "am", "url": running.url, "format": "alertmanager"})
+        restarted = Notifier(
+            [settings], alerts, internal_hosts=LOCAL, acknowledged=lambda: log.acknowledged(alerts.changes())
+        )
+        restarted.run_due(now)
+
+    def acknowledge() -> None:
+        ((incident,),) = log.incidents(alerts.changes()).values()
+        log.acknowledge(incident, "ada", "I look", datetime.now(UTC))
+
+    def held() -> list[str]:
+        return [alert["labels"]["severity"] for alert in running.alerts() if alert["status"]["silencedBy"]]
+
+    send(transition())
+    wait_for(lambda: "warning" in severities(receiver, "firing"))
+    acknowledge()
+    for _ in range(2):
+        send()
+        wait_for(lambda: held() == ["warning"])
+    (silence,) = running.silences()
+    assert silence["comment"] == "acknowledged by ada: I look"
+    raised = transition(hour=3, metric="n")
+    send(replace(raised, reading=replace(raised.reading, tier="page")))
+    wait_for(lambda: "page" in severities(receiver, "firing"))
+    assert running.silences() == []
+    acknowledge()
+    send()
+    wait_for(lambda: held() == ["page"])
+    send(transition("resolved", 4), transition("resolved", 4, metric="n"))
+    wait_for(lambda: "page" in severities(receiver, "resolved"))
+    assert running.silences() == []
 
 
 @pytest.mark.integration

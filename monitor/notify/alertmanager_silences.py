@@ -1,0 +1,110 @@
+"""Silences in an Alertmanager of the incidents that somebody acknowledged: it repeats by itself, and then must not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+import httpcore
+import msgspec
+
+from monitor.incidents.incident import Incident
+from monitor.notify.delivery import request_headers
+from monitor.notify.incident_text import severity_of
+from monitor.notify.plain_text import one_line
+
+LASTS = timedelta(hours=1)
+"""How long a silence holds that is not renewed, as after a monitor is gone."""
+_RENEWED = timedelta(minutes=30)
+"""Before its end."""
+_CREATED_BY = "dialwatch"
+_OVER = "expired"
+_LONGEST = 1 << 20
+
+
+class SilenceError(Exception):
+    """An Alertmanager did not do what it was asked."""
+
+
+class _Status(msgspec.Struct):
+    state: str
+
+
+class _Matcher(msgspec.Struct):
+    name: str
+    value: str
+
+
+class _Known(msgspec.Struct, rename="camel"):
+    """A silence as `GET /api/v2/silences` gives it."""
+
+    id: str
+    status: _Status
+    created_by: str
+    ends_at: datetime
+    matchers: list[_Matcher]
+
+    @property
+    def severity(self) -> str | None:
+        """The severity that it holds back."""
+        return next((one.value for one in self.matchers if one.name == "severity"), None)
+
+
+class AlertmanagerSilences:
+    """Keeps one silence of each acknowledged incident, of its present severity alone, so that a raise passes.
+
+    What is there is asked each time: so it is right after a restart, and with several monitors.
+    """
+
+    def __init__(self, pool: httpcore.ConnectionPool, url: str) -> None:
+        self._pool = pool
+        self._api = f"{url.rstrip('/')}/api/v2"
+
+    def update(self, incidents: Iterable[Incident], now: datetime) -> None:
+        """Make, renew or end the silences of these incidents. Raises SilenceError, or what the network does."""
+        for incident in incidents:
+            holds = incident.acknowledged is not None and incident.ended_at is None
+            wanted = severity_of(incident.tier) if holds else None
+            there = None
+            for known in self._known(incident):
+                if known.severity == wanted and there is None:
+                    there = known
+                else:
+                    self._call("DELETE", f"/silence/{known.id}")
+            if wanted is not None and (there is None or there.ends_at < now + _RENEWED):
+                silence = _silence(incident, wanted, now) | ({"id": there.id} if there else {})
+                self._call("POST", "/silences", msgspec.json.encode(silence))
+
+    def _known(self, incident: Incident) -> list[_Known]:
+        query = urlencode({"filter": f'incident="{incident.incident_id}"'})
+        found = msgspec.json.decode(self._call("GET", f"/silences?{query}"), type=list[_Known])
+        return [one for one in found if one.created_by == _CREATED_BY and one.status.state != _OVER]
+
+    def _call(self, method: str, path: str, body: bytes = b"") -> bytes:
+        url = self._api + path
+        with self._pool.stream(method, url, headers=request_headers(url, {}), content=body) as response:
+            content = b""
+            for part in response.iter_stream():
+                content += part
+                if len(content) > _LONGEST:
+                    raise SilenceError(f"{method} {path}: more than {_LONGEST} bytes came back")
+        if not 200 <= response.status < 300:
+            raise SilenceError(f"{method} {path}: answered {response.status}")
+        return content
+
+
+def _silence(incident: Incident, severity: str, now: datetime) -> dict[str, Any]:
+    noted = incident.acknowledged
+    words = f"acknowledged by {noted.who or 'somebody'}: {noted.comment}" if noted else ""
+    return {
+        "matchers": [
+            {"name": name, "value": value, "isRegex": False, "isEqual": True}
+            for name, value in (("incident", incident.incident_id), ("severity", severity))
+        ],
+        "startsAt": now.isoformat(),
+        "endsAt": (now + LASTS).isoformat(),
+        "createdBy": _CREATED_BY,
+        "comment": one_line(words),
+    }
