@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
 
-from lake import INCIDENTS, IncidentEvent, Lake, LostRaceError, PassTransaction
+from lake import ALERT_STATES, INCIDENTS, IncidentEvent, Lake, LostRaceError, PassTransaction
 from monitor.alerts.change import AlertChange, digest
 from monitor.alerts.store import AlertStore
 from monitor.incidents.change import INCIDENT_COLUMNS, IncidentChange, from_row, to_row
@@ -16,6 +17,14 @@ from monitor.incidents.incident import Incident, incidents_of
 
 _COUNTER = "incidents"
 _ATTEMPTS = 10
+
+
+@dataclass(frozen=True)
+class _Made:
+    """Incidents, which seldom change, and the ids of the changes that they were made of."""
+
+    made_of: tuple[str, ...]
+    incidents: tuple[Incident, ...]
 
 
 class IncidentLog:
@@ -31,6 +40,7 @@ class IncidentLog:
         self._lock = threading.Lock()
         self._written: dict[str, set[str]] = {}
         self._acknowledged: dict[str, dict[str, IncidentChange]] = {}
+        self._made: dict[str, _Made] = {}
 
     def add(self, deployment: str, rows: pa.Table) -> None:
         """Take in rows of a deployment's table (columns INCIDENT_COLUMNS), in any order and more than once."""
@@ -42,10 +52,9 @@ class IncidentLog:
         """Give by deployment the incidents that these changes of alerts make, the newest first."""
         of_deployment: dict[str, list[AlertChange]] = {}
         for change in changes:
-            of_deployment.setdefault(change.key.deployment, []).append(change)
-        with self._lock:
-            noted = {name: tuple(self._acknowledged.get(name, {}).values()) for name in of_deployment}
-        return {name: incidents_of(mine, noted[name]) for name, mine in of_deployment.items()}
+            if change.change in ALERT_STATES:
+                of_deployment.setdefault(change.key.deployment, []).append(change)
+        return {name: self._incidents(name, mine) for name, mine in of_deployment.items()}
 
     def acknowledged(self, changes: Iterable[AlertChange]) -> list[Incident]:
         """Give the incidents that somebody took note of at any time, from the changes of alerts."""
@@ -53,8 +62,7 @@ class IncidentLog:
             noted = {row.incident_id for rows in self._acknowledged.values() for row in rows.values()}
         if not noted:
             return []
-        found = self.incidents(change for change in changes if change.incident_id in noted)
-        return [one for mine in found.values() for one in mine]
+        return [one for mine in self.incidents(changes).values() for one in mine if one.incident_id in noted]
 
     def record(self, deployment: str, incidents: Iterable[Incident]) -> None:
         """Write the changes of a deployment's incidents that its table lacks."""
@@ -80,6 +88,17 @@ class IncidentLog:
         with self._lock:
             self._append(incident.deployment, [row])
         return row
+
+    def _incidents(self, deployment: str, changes: Sequence[AlertChange]) -> tuple[Incident, ...]:
+        with self._lock:
+            noted = tuple(self._acknowledged.get(deployment, {}).values())
+            made = self._made.get(deployment)
+        made_of = (*(change.change_id for change in changes), *(row.change_id for row in noted))
+        if made is None or made.made_of != made_of:
+            made = _Made(made_of, incidents_of(changes, noted))
+            with self._lock:
+                self._made[deployment] = made
+        return made.incidents
 
     def _append(self, deployment: str, rows: Sequence[IncidentChange]) -> None:
         table = self._lake.table(INCIDENTS, deployment)

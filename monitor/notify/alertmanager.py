@@ -15,7 +15,6 @@ from monitor.alerts.incident_ids import in_order
 from monitor.alerts.pending import recorded_at
 from monitor.alerts.store import AlertStore
 from monitor.incidents.incident import Incident
-from monitor.incidents.state import state_of
 from monitor.notify.alertmanager_silences import AlertmanagerSilences
 from monitor.notify.delivery import Attempt, DeliveryOutcome, deliver
 from monitor.notify.posted_alert import posted_alerts
@@ -129,7 +128,7 @@ class AlertmanagerSender:
         return [
             changes
             for incident_id, changes in incidents.items()
-            if incident_id in news or state_of(changes).is_open or now - recorded_at(changes[-1]) < RESOLVED_FOR
+            if incident_id in news or _is_open(changes) or now - recorded_at(changes[-1]) < RESOLVED_FOR
         ]
 
     def _pause(self, reason: str, now: datetime) -> datetime:
@@ -138,6 +137,11 @@ class AlertmanagerSender:
         self._paused_until = now + _RETRY
         logger.warning("Alertmanager %s is tried again in %s: %s", self.settings.name, _RETRY, reason)
         return self._paused_until
+
+
+def _is_open(changes: Sequence[AlertChange]) -> bool:
+    over = {change.alert_id for change in changes if change.change == AlertEvent.RESOLVED}
+    return any(change.alert_id not in over for change in changes)
 
 
 def _found(incident: Incident) -> datetime:
