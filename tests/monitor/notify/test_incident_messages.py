@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -110,9 +111,11 @@ def test_a_page_that_was_silenced_does_not_keep_back_a_later_one(
     alerts: AlertStore, start_receiver: Callable[..., Any]
 ) -> None:
     receiver = start_receiver()
+    play(alerts, notifier(receiver.settings(), alerts), fired(1), fired(2, ONE))
     silence = Silence(metric=ONE.metric, until=NOW + 90 * HOUR)
-    sender = notifier(receiver.settings(), alerts, silence)
-    play(alerts, sender, fired(1), fired(2, ONE), page(3, ONE), resolved(4, ONE), page(5, TWO))
+    over = resolved(4, ONE)
+    end_of_page = replace(over, reading=replace(over.reading, tier=None))
+    play(alerts, notifier(receiver.settings(), alerts, silence), page(3, ONE), end_of_page, page(5, TWO))
     assert [body["alerts"][0]["labels"]["metric"] for body in bodies(receiver)] == [KEY.metric, TWO.metric]
 
 
