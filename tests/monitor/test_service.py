@@ -94,7 +94,7 @@ def test_the_first_snapshot_after_a_restart_has_the_alerts(
     restarted = Monitor(lake, with_webhook, clock)
     restarted.refresh()
     assert restarted.snapshot is not None
-    assert restarted.snapshot.totals.deliveries == {"delivered": 1, "undeliverable": 0, "silenced": 0}
+    assert restarted.snapshot.totals.deliveries == {"delivered": 1, "undeliverable": 0, "silenced": 0, "grouped": 0}
     assert restarted.snapshot.disabled_webhooks == {"webhook": False}
     alerts = restarted.snapshot.deployments["rag-search"].alerts
     assert alerts.regressions == {("faithfulness_kprecision", "system"): 1}
