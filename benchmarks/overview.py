@@ -27,12 +27,12 @@ from benchmarks.regression_year import scores
 from lake import PARSED_LOGS, SCORES, USER_SIGNALS, Kind, Lake, Signal, SignalOrigin
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.snapshot import DeploymentState, Snapshot
-from monitor.stats.hourly import HourlySums
+from monitor.stats.period_sums import PeriodSums
 
-_NOW = datetime(2026, 11, 1, tzinfo=UTC)
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
 _WRITTEN = 10
 _DAYS = 30
-_ADDRESSES = ("/?days=1", "/", "/?days=30", "/?sort=change&days=30", "/?q=team-1", "/overview.json")
+_ADDRESSES = ("/?days=1", "/", "/?days=30", "/?days=90", "/?sort=change&days=30", "/?q=team-1", "/overview.json")
 
 
 class Many(Monitor):
@@ -57,12 +57,12 @@ class Many(Monitor):
         )
 
 
-def write(lake: Lake, number: int, answers: int, metrics: int) -> None:
+def write(lake: Lake, number: int, answers: int, metrics: int, days: int = _DAYS) -> None:
     """Write a deployment: every third falls in the last two days, every fifth has failures and dislikes."""
     name = f"deployment-{number}"
-    table = scores(name, number, _DAYS, answers, metrics)
+    table = scores(name, number, days, answers, metrics)
     if number % 3 == 0:
-        late = pc.greater(table["requested_at"], pa.scalar(_NOW - timedelta(days=2), table["requested_at"].type))
+        late = pc.greater(table["requested_at"], pa.scalar(NOW - timedelta(days=2), table["requested_at"].type))
         lower = pc.if_else(late, pc.max_element_wise(pc.subtract(table["value"], 0.3), 0.0), table["value"])
         table = table.set_column(table.schema.get_field_index("value"), SCORES.schema.field("value"), lower)
     lake.table(SCORES, name).append(table)
@@ -82,13 +82,17 @@ def write(lake: Lake, number: int, answers: int, metrics: int) -> None:
     lake.table(USER_SIGNALS, name).append(USER_SIGNALS.rows(signals))
 
 
-def hourly_bytes(state: DeploymentState) -> int:
-    """Bytes of the sums by hour of one deployment."""
+def sums_bytes(*held: PeriodSums) -> int:
+    """Bytes of sums over periods."""
+    return sum(bins.numbers.nbytes + bins.sums.nbytes for one in held for bins in (one.hours, one.days))
+
+
+def state_bytes(state: DeploymentState) -> int:
+    """Bytes of the sums over periods of one deployment."""
     requests = state.requests
-    held: list[HourlySums] = [requests.by_hour, requests.rated_by_hour, *requests.failed_by_hour.values()]
-    for metric in state.watched.values():
-        held += [metric.means_by_hour, metric.scored_by_hour]
-    return sum(one.hours.nbytes + one.sums.nbytes for one in held)
+    held: list[PeriodSums] = [requests.by_time, requests.rated_by_time, *requests.failed_by_time.values()]
+    held += [sums for metric in state.watched.values() for sums in (metric.means_by_time, metric.scored_by_time)]
+    return sums_bytes(*held, *state.scores.unscored_by_time.values(), *state.judge_costs.by_time.values())
 
 
 def measure(app: FastAPI, address: str, runs: int) -> tuple[str, httpx.Response]:
@@ -122,7 +126,7 @@ def main() -> None:
         lake = Lake(str(Path(folder) / "lake"))
         for number in range(_WRITTEN):
             write(lake, number, chosen.answers, chosen.metrics)
-        monitor = Many(lake, MonitorSettings(), lambda: _NOW)
+        monitor = Many(lake, MonitorSettings(), lambda: NOW)
         monitor.deployments = chosen.deployments
         monitor.refresh()
     monitor.multiply()
@@ -134,7 +138,7 @@ def main() -> None:
         if chosen.page and address == "/":
             chosen.page.write_bytes(answer.content)
     states = monitor.snapshot.deployments.values() if monitor.snapshot else ()
-    print(f"sums by hour: {sum(map(hourly_bytes, states)) / 1e6:.1f} MB")
+    print(f"sums over periods: {sum(map(state_bytes, states)) / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

@@ -56,6 +56,8 @@ def _course(chart: TimeChart, known: list[tuple[int, float]]) -> str:
 
 
 def _onset(at: datetime | None, earliest: datetime, latest: datetime) -> str:
+    if earliest == latest:
+        return f"The drop began at {brief_moment(latest)}."
     likely = f" most likely at {brief_moment(at)}," if at else ""
     return f"The drop began{likely} between {brief_moment(earliest)} and {brief_moment(latest)} (95 %)."
 

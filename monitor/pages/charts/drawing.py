@@ -70,6 +70,8 @@ class Drawing:
     """Begin and width in the plane."""
     onset_at: float | None
     lanes: tuple[Lane, ...]
+    is_zoomed: bool
+    """Whether the axis does not begin at 0."""
 
     @property
     def top(self) -> int:
@@ -85,11 +87,6 @@ class Drawing:
     def is_empty(self) -> bool:
         """Whether no slot has a value."""
         return all(point.value is None for point in self.chart.points)
-
-    @property
-    def zoomed(self) -> bool:
-        """Whether the axis does not begin at 0."""
-        return bool(self.values) and self.values[0].text.strip("0.") != ""
 
 
 def draw(chart: TimeChart) -> Drawing:
@@ -114,6 +111,7 @@ def draw(chart: TimeChart) -> Drawing:
         onset=_onset(chart),
         onset_at=10 * _across(chart, chart.onset.at) if chart.onset and chart.onset.at else None,
         lanes=tuple(_lanes(chart)),
+        is_zoomed=abs(ticks.low) > ticks.step / 1e6,
     )
 
 

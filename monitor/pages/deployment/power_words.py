@@ -18,7 +18,7 @@ def power_words(reading: Reading | None, scale: Scale | None) -> str:
     if not reading.can_fire:
         return f"Too bad to get worse: no {drop} is seen."
     if reading.small_conversations is None or reading.small_delay is None:
-        return f"A {drop} is within what is usual here: it would not be seen."
+        return f"A {drop} is within the reference's interval and the tolerance: it would not be seen."
     number = _rounded(reading.small_conversations)
     return (
         f"A {drop} is seen after about {whole(number)} conversation{'s' if number != 1 else ''}: "
