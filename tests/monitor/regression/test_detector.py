@@ -217,6 +217,38 @@ def test_the_predicted_delay_is_about_the_one_that_comes(law: Law) -> None:
     assert np.median(real) / 2 <= np.median(predicted) <= 4 * np.median(real)
 
 
+def test_the_predicted_delay_of_a_small_drop_is_about_the_one_that_comes() -> None:
+    """So it is for a drop of 0.05; in conversations it is the delay times those of an hour."""
+    predicted, real = [], []
+    for seed in range(15):
+        generator = np.random.default_rng(seed)
+        detector = Detector(SETTINGS)
+        changes(detector, 0, [scores(generator, 0.8) for _ in range(400)])
+        reading = detector.reading
+        if reading.small_delay is None or reading.small_conversations is None:
+            continue
+        predicted.append(reading.small_delay / HOUR)
+        assert np.isclose(reading.small_conversations, predicted[-1] * len(scores(generator, 0.8)), rtol=0.01)
+        alarms = changes(detector, 400, [scores(generator, 0.75) for _ in range(2000)])
+        real.append(alarms[0][0] - 399 if alarms else 2001)
+    assert len(predicted) > 12
+    assert np.median(real) / 2 <= np.median(predicted) <= 4 * np.median(real)
+
+
+def test_the_delay_of_a_small_drop_fits_the_smallest_that_is_seen_within_a_week() -> None:
+    """At any traffic a drop of 0.05 takes longer than a week exactly where the smallest one of a week is larger."""
+    within = []
+    for size in range(1, 7):
+        generator = np.random.default_rng(size)
+        detector = Detector(SETTINGS)
+        changes(detector, 0, [scores(generator, 0.8)[:size] for _ in range(600)])
+        reading = detector.reading
+        assert reading.status is Status.WATCHING
+        within.append(reading.small_delay is not None and reading.small_delay <= timedelta(days=7))
+        assert within[-1] is (reading.smallest_drop is not None and reading.smallest_drop <= 0.05)
+    assert {True, False} == set(within)
+
+
 @settings(max_examples=6)
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=8), st.integers(0, 2**32 - 1))
 def test_batches_at_once_are_what_they_are_one_by_one(portions: list[int], seed: int) -> None:

@@ -64,6 +64,7 @@ def test_what_is_held_is_bounded() -> None:
     later = added(year, [(3600 * 24 * 40_000, 1)])
     assert len(later.hours.numbers) == KEPT_HOURS
     last = int(year.hours.numbers[-1])
+    assert year.total((last // 24 - 9) * 24, last) == (9 * 24 + last % 24 + 1,) * 2
     assert later.total(last - KEPT_HOURS + 1, last) == (KEPT_HOURS - 1, KEPT_HOURS - 1)
 
 

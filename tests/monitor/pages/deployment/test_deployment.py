@@ -12,9 +12,11 @@ from starlette.testclient import TestClient
 
 from lake import Lake
 from monitor import Monitor, MonitorSettings, create_app
+from monitor.access.reader import Grant, Reader
 from monitor.controls.releases import mark_release
 from monitor.controls.silences import Silence, add_silence
 from monitor.pages.deployment.power_words import power_words
+from monitor.pages.visibility import snapshot_for
 from monitor.regression import Release, Scale
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 
@@ -105,6 +107,32 @@ def test_releases_and_silences_are_marked(monitor: Monitor, ask: Ask, rows: Scor
     assert metric["marks"][1]["at"] == (NOW - timedelta(hours=3)).isoformat()
     assert "release</a>" not in (page := ask("&days=1"))
     assert "release: <bdi>v2 &lt;b&gt;</bdi>" in page
+
+
+def test_a_reader_has_no_marks_of_what_they_may_not_see(monitor: Monitor, rows: ScoreColumns, lake: Lake) -> None:
+    """The snapshot for a reader has neither releases nor silences of other deployments; those of all are in it."""
+    rows.logs("rag-search", {})
+    mark_release(lake, Release("rag-search", None, NOW), NOW)
+    mark_release(lake, Release("secret", None, NOW), NOW)
+    for name in ("rag-search", "secret", None):
+        add_silence(lake, Silence(deployment=name, until=NOW + timedelta(hours=1)), NOW)
+    monitor.refresh()
+    seen = snapshot_for(Reader("ann", (Grant(("rag-*",)),)), monitor.snapshot)
+    assert seen is not None
+    assert [one.deployment for one in seen.releases] == ["rag-search"]
+    assert [one.silence.deployment for one in seen.silenced] == ["rag-search", None]
+
+
+def test_what_stands_worst_comes_first(monitor: Monitor, ask: Ask, rows: ScoreColumns) -> None:
+    """After regressions, which are first though another mean is lower, the metrics are in the order of their change."""
+    rows.hours("rag-search", 60, lambda left: 0.82 if left > 10 else 0.6, "regressed")
+    rows.hours("rag-search", 60, lambda left: 0.3, "low")
+    rows.hours("rag-search", 60, lambda left: 0.8 if left > 2 else 0.7, "a_little_worse", seed=3)
+    monitor.refresh()
+    metrics = ask("&days=1", "/deployment.json")["metrics"]
+    assert metrics[0]["metric"] == "regressed"
+    changes = [one["mean"] - one["reference"] for one in metrics[1:]]
+    assert changes == sorted(changes)
 
 
 def test_failures_by_kind(monitor: Monitor, ask: Ask, rows: ScoreColumns) -> None:
