@@ -121,6 +121,8 @@ def _ticks_of(chart: TimeChart) -> ValueTicks:
         return value_ticks(0.0, max(known, default=0.0) or 1.0, 5, whole=chart.is_whole)
     if chart.reference is not None:
         known.append(chart.reference)
+    if chart.begins_at_zero:
+        known.append(0.0)
     low, high = (min(known), max(known)) if known else chart.bounds or (0.0, 1.0)
     missing = max(0.0, chart.least_span - (high - low)) / 2
     low, high = low - missing, high + missing

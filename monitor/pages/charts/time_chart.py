@@ -72,6 +72,8 @@ class TimeChart:
     marks: Sequence[Mark] = ()
     onset: Onset | None = None
     is_bars: bool = False
+    begins_at_zero: bool = False
+    """Whether a line has 0 on its axis in any case."""
     is_whole: bool = False
     is_bad: bool = False
     """Whether the line is drawn as that of something that got worse."""

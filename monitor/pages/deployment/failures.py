@@ -102,6 +102,7 @@ def _chart(name: str, snapshot: Snapshot, period: Period) -> TimeChart:
         reference_name="limit of a window",
         least_span=1.0,
         bounds=(0.0, 100.0),
+        begins_at_zero=True,
         marks=floor_marks_of(name, Floor.ERRORS, snapshot, period),
         is_bad=bool(floor and floor.active),
         decimals=1,

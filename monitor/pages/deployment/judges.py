@@ -83,6 +83,7 @@ def _coverage(state: DeploymentState, metric: str, period: Period) -> TimeChart:
         counted="answers",
         least_span=10.0,
         bounds=(0.0, 100.0),
+        begins_at_zero=True,
         decimals=0,
     )
 

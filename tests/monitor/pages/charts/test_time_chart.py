@@ -79,6 +79,13 @@ def test_the_axis_is_zoomed() -> None:
     assert (narrow[0].text, narrow[-1].text) == ("0.92", "1.00")
 
 
+def test_an_axis_of_shares_begins_at_zero() -> None:
+    """Where 0 is to be seen it is on the axis, and the page does not say that the axis begins elsewhere."""
+    drawn = draw(chart(8.0, 12.0, begins_at_zero=True, bounds=(0.0, 100.0)))
+    assert (drawn.values[0].text, drawn.is_zoomed) == ("0", False)
+    assert draw(chart(8.0, 12.0)).is_zoomed
+
+
 def test_a_wide_interval_does_not_flatten_the_line() -> None:
     """The interval of a slot with few scores is cut off at the axis; the table has it whole."""
     points = [Point(0.8, 0.79, 0.81), Point(0.7, 0.0, 1.0), Point(0.8, 0.79, 0.81)]
