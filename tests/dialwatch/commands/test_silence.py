@@ -255,7 +255,7 @@ def test_a_table_that_cannot_be_read_holds_no_message_back(
     assert "read__silences failed" in other.health().problems[0]
     log.write_bytes(whole)
     clock.now = datetime.now(UTC)
-    fire(monitor, clock, metric="n")
+    fire(monitor, clock, deployment="other")
     send_due(monitor, clock)
     assert len(receiver.bodies) == 2
     assert monitor.health().problems == ()
