@@ -26,6 +26,7 @@ from .answers.failures import AnswerStatus
 from .answers.frames import OTHER_CASES, answers_frame, ground_truth_frame
 from .answers.json_values import json_values
 from .answers.labels import IS_LABEL, IS_NO_LABEL, LABEL_COLUMNS, AnswerLabel, shares_of_right
+from .answers.metric_scores import metric_scores, texts_of_answers
 from .answers.ratings import AnswerRating
 from .answers.signals import FOLD_COLUMNS, fold_signals
 from .erasure.erasure import Receipt, TableReceipt, erase
@@ -254,6 +255,7 @@ __all__ = [
     "locate_response",
     "log_failure",
     "maintain",
+    "metric_scores",
     "one_of",
     "read_answer",
     "read_answer_row",
@@ -261,6 +263,7 @@ __all__ = [
     "reads_hosts",
     "reads_seconds",
     "shares_of_right",
+    "texts_of_answers",
     "unseen_pieces",
     "usable_texts",
     "vacuum",

@@ -10,9 +10,11 @@ from fastapi.staticfiles import StaticFiles
 from monitor.access.authentication import ByToken, authentication_of
 from monitor.pages.access_control import AccessControl, refusal_of
 from monitor.pages.answers import add_answer_pages
+from monitor.pages.answers.reading import LakeReads
 from monitor.pages.deployment import add_deployment_page
 from monitor.pages.error_pages import add_error_pages
 from monitor.pages.fleet import add_overview
+from monitor.pages.incidents import add_incident_pages
 from monitor.pages.machine_routes import add_routes_for_machines
 from monitor.pages.rendering import POLICY, STATIC, Renderer
 from monitor.pages.sign_in import add_sign_in
@@ -47,7 +49,9 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None, *, wit
         add_routes_for_machines(app, monitor, settings)
     add_overview(app, monitor, renderer)
     add_deployment_page(app, monitor, renderer)
-    add_answer_pages(app, monitor, renderer, authentication)
+    reads = LakeReads()
+    add_answer_pages(app, monitor, renderer, authentication, reads)
+    add_incident_pages(app, monitor, renderer, authentication, reads)
     if isinstance(authentication, ByToken):
         add_sign_in(
             app, renderer, authentication, monitor.audit, is_https=chosen.external_url.lower().startswith("https:")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, timedelta
@@ -13,7 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from lake import AnswerPage, AuditAction, find_answers, json_values, locate_response
+from lake import AnswerPage, AuditAction, find_answers, locate_response
 from monitor.access.authentication import Authentication
 from monitor.notify.link import response_page
 from monitor.pages.answers.addresses import (
@@ -34,20 +33,21 @@ from monitor.pages.answers.query import MOST_DAYS, AnswerQuery, BadQueryError
 from monitor.pages.answers.reading import LakeReads
 from monitor.pages.answers.without_texts import page_without_texts, without_others_errors
 from monitor.pages.forms import checked_form
+from monitor.pages.json_body import NOT_KEPT, json_of
 from monitor.pages.rendering import Renderer
 from monitor.service import Monitor
 
 _MOST_IN_CSV = 10_000
 _FORBIDDEN, _NOT_FOUND, _UNPROCESSABLE, _SEE_OTHER = 403, 404, 422, 303
 _BEGINNING = date(1970, 1, 1)
-_NOT_KEPT = {"Cache-Control": "no-store"}
-"""Texts are not left in a browser's cache."""
 FoundT = TypeVar("FoundT")
 
 
-def add_answer_pages(app: FastAPI, monitor: Monitor, renderer: Renderer, authentication: Authentication) -> None:
+def add_answer_pages(
+    app: FastAPI, monitor: Monitor, renderer: Renderer, authentication: Authentication, reads: LakeReads
+) -> None:
     """Serve the pages of answers; they read the lake, in threads of their own and few at a time."""
-    pages = _AnswerPages(monitor, renderer, authentication)
+    pages = _AnswerPages(monitor, renderer, authentication, reads)
     router = APIRouter()
     # Functions that are no coroutines: FastAPI runs each in a thread, and the others are answered meanwhile.
     router.add_api_route("/answers", pages.search)
@@ -61,11 +61,11 @@ def add_answer_pages(app: FastAPI, monitor: Monitor, renderer: Renderer, authent
 
 
 class _AnswerPages:
-    def __init__(self, monitor: Monitor, renderer: Renderer, authentication: Authentication) -> None:
+    def __init__(self, monitor: Monitor, renderer: Renderer, authentication: Authentication, reads: LakeReads) -> None:
         self._monitor = monitor
         self._renderer = renderer
         self._authentication = authentication
-        self._reads = LakeReads()
+        self._reads = reads
 
     def search(self, request: Request) -> Response:
         seen, query, found, problem = self._seen(request), None, None, ""
@@ -93,11 +93,11 @@ class _AnswerPages:
 
     def search_json(self, request: Request) -> Response:
         query, found = self._searched(request)
-        return _json({"total": found.total, "page": query.page, "has_more": found.has_more, "rows": found.rows})
+        return json_of({"total": found.total, "page": query.page, "has_more": found.has_more, "rows": found.rows})
 
     def search_csv(self, request: Request) -> Response:
         _, found = self._searched(request, _MOST_IN_CSV)
-        headers = _NOT_KEPT | {"Content-Disposition": 'attachment; filename="answers.csv"'}
+        headers = NOT_KEPT | {"Content-Disposition": 'attachment; filename="answers.csv"'}
         return Response(csv_of(found.rows), media_type="text/csv; charset=utf-8", headers=headers)
 
     def show(self, request: Request) -> Response:
@@ -135,7 +135,7 @@ class _AnswerPages:
         return query if query and query.deployment in seen.states else None
 
     def show_json(self, request: Request) -> Response:
-        return _json(self._read(request)[1].details)
+        return json_of(self._read(request)[1].details)
 
     async def label(self, request: Request) -> Response:
         fields = await checked_form(request, self._authentication)
@@ -236,8 +236,3 @@ def _chosen_metric(query: AnswerQuery | None) -> str:
     if query is None:
         return ""
     return query.metric or ("" if query.sort == "time" else query.sort)
-
-
-def _json(body: object) -> Response:
-    # Details may hold what the faster encoders refuse: large numbers, half characters.
-    return Response(json.dumps(json_values(body)), media_type="application/json", headers=_NOT_KEPT)

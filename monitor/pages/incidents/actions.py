@@ -1,0 +1,154 @@
+"""Changes that the forms of an incident make: acknowledge, silence, mark as a release; each once, if sent twice."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+from starlette.exceptions import HTTPException
+
+from lake import AuditAction, log_failure, visible
+from monitor.access.reader import Reader
+from monitor.controls.releases import mark_release, read_releases
+from monitor.controls.silences import Silence, add_silence, read_silences
+from monitor.pages.incidents.finding import Found
+from monitor.regression import Release
+from monitor.service import Monitor
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+HOURS: Mapping[str, str] = {"1": "1 hour", "4": "4 hours", "24": "1 day", "168": "7 days"}
+"""How long a silence may be, in hours."""
+MOST_CHARACTERS = 1_000
+"""Of a comment."""
+_SAME = timedelta(minutes=10)
+"""Silences whose ends are no farther apart are one that was sent twice."""
+_CONFLICT, _UNPROCESSABLE, _UNAVAILABLE = 409, 422, 503
+_MOST_DIGITS = 10
+_FIRST_YEAR, _LAST_YEAR = 1970, 2999
+
+
+class Actions:
+    """Changes in the lake, one at a time, so that a form that is sent twice at once finds what the first has done."""
+
+    def __init__(self, monitor: Monitor) -> None:
+        self._monitor = monitor
+        self._one_at_a_time = threading.Lock()
+
+    def acknowledge(self, reader: Reader, found: Found, fields: Mapping[str, str]) -> None:
+        """Record that the reader takes note, unless that is what the incident says already; 409 where it is over."""
+        if not found.is_open:
+            raise HTTPException(_CONFLICT, "This incident is over: there is nothing to acknowledge")
+        comment, last = _comment(fields), found.incident.acknowledged
+        if last is not None and (last.who, last.comment) == (reader.who, comment):
+            return
+        self._done(lambda: self._monitor.acknowledge(found.incident, reader.who, comment))
+        self._note(reader, AuditAction.ACKNOWLEDGE, found, "")
+
+    def silence(self, reader: Reader, found: Found, fields: Mapping[str, str], now: datetime) -> int:
+        """Add a silence and give its id; where there is such a one already, that one's."""
+        if fields.get("hours") not in HOURS:
+            raise HTTPException(_UNPROCESSABLE, f"A silence is as long as the form says: {', '.join(HOURS.values())}")
+        until = (now + timedelta(hours=int(fields["hours"]))).replace(microsecond=0)
+        silence = Silence(
+            deployment=found.name, metric=_metric(fields, found), until=until, comment=_comment(fields)
+        )  # fmt: skip
+
+        def add() -> tuple[int, bool]:
+            known = read_silences(self._monitor.lake)
+            same = [number for number, one in known.items() if _is_same(one, silence)]
+            return (max(same), False) if same else (add_silence(self._monitor.lake, silence, now), True)
+
+        number, is_new = self._done(add)
+        if is_new:
+            what = f"silence {number} of {silence.metric or 'all metrics'} until {until.isoformat()}"
+            self._note(reader, AuditAction.SILENCE, found, what)
+        return number
+
+    def release(self, reader: Reader, found: Found, fields: Mapping[str, str], now: datetime) -> int:
+        """Mark a release and give its id; where there is such a mark already, that one's."""
+        release = Release(found.name, _metric(fields, found), _moment(fields.get("at", "")), _comment(fields))
+
+        def mark() -> tuple[int, bool]:
+            known = read_releases(self._monitor.lake).valid
+            same = [
+                number
+                for number, one in known.items()
+                if (one.deployment, one.metric, one.at) == (release.deployment, release.metric, release.at)
+            ]
+            return (max(same), False) if same else (mark_release(self._monitor.lake, release, now), True)
+
+        number, is_new = self._done(mark)
+        if is_new:
+            what = f"release {number} of {release.metric or 'all metrics'} at {release.at.isoformat()}"
+            self._note(reader, AuditAction.RELEASE, found, what)
+        return number
+
+    def silence_of(self, found: Found, number: str) -> tuple[int, Silence] | None:
+        """Give a silence that holds back alerts of the deployment, by its id; None where none is found."""
+        known = self._found(number, lambda: read_silences(self._monitor.lake))
+        return known if known and known[1].deployment in (None, found.name) else None
+
+    def release_of(self, found: Found, number: str) -> tuple[int, Release] | None:
+        """Give a mark of the deployment by its id; None where none is found."""
+        known = self._found(number, lambda: read_releases(self._monitor.lake).valid)
+        return known if known and known[1].deployment == found.name else None
+
+    def _found(self, number: str, read: Callable[[], Mapping[int, T]]) -> tuple[int, T] | None:
+        if not (number.isascii() and number.isdecimal() and len(number) < _MOST_DIGITS):
+            return None
+        try:
+            one = read().get(int(number))
+        except Exception as error:
+            log_failure(logger, error, "What a form of an incident has stored could not be read")
+            return None
+        return None if one is None else (int(number), one)
+
+    def _done(self, change: Callable[[], T]) -> T:
+        with self._one_at_a_time:
+            try:
+                return change()
+            except Exception as error:
+                log_failure(logger, error, "A form of an incident could not be stored")
+                message = "This could not be stored, the lake does not take it now: go back, and send it again"
+                raise HTTPException(_UNAVAILABLE, message) from None
+
+    def _note(self, reader: Reader, action: AuditAction, found: Found, what: str) -> None:
+        detail = f"incident {found.incident.incident_id}" + (f", {what}" if what else "")
+        self._monitor.audit.note(reader.who, action, found.name, detail=detail)
+
+
+def _is_same(one: Silence, other: Silence) -> bool:
+    is_alike = (one.deployment, one.metric, one.comment) == (other.deployment, other.metric, other.comment)
+    return is_alike and abs(one.until - other.until) <= _SAME
+
+
+def _comment(fields: Mapping[str, str]) -> str:
+    """Give the comment on one line, without characters that a terminal takes as commands."""
+    comment = visible(" ".join(fields.get("comment", "").split()))
+    if len(comment) > MOST_CHARACTERS:
+        raise HTTPException(_UNPROCESSABLE, f"A comment has at most {MOST_CHARACTERS:,} characters")
+    return comment
+
+
+def _metric(fields: Mapping[str, str], found: Found) -> str | None:
+    metric = fields.get("metric") or None
+    if metric is not None and metric not in found.metrics:
+        raise HTTPException(_UNPROCESSABLE, "That is no metric of this incident: choose one of the form's")
+    return metric
+
+
+def _moment(text: str) -> datetime:
+    """Read a time of UTC, as a browser's field of date and time writes it."""
+    try:
+        at = datetime.fromisoformat(text.strip())
+        at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise HTTPException(_UNPROCESSABLE, "A time is written as 2026-11-20T09:30, in UTC") from None
+    if not _FIRST_YEAR <= at.year <= _LAST_YEAR:
+        raise HTTPException(_UNPROCESSABLE, f"A time has a year from {_FIRST_YEAR} to {_LAST_YEAR}")
+    return at

@@ -1,0 +1,128 @@
+"""One alert of an incident as its page says it: the message's text, how sure that is, and the segments."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lake import AlertEvent
+from monitor.alerts.change import AlertChange
+from monitor.notify.alert_text import description, summary
+from monitor.pages.filters import duration
+from monitor.pages.incidents.finding import Found
+from monitor.regression import Reading, SegmentChange, Status
+
+_MOST_SEGMENTS = 8
+_YEAR = timedelta(days=365)
+_LONGEST = 1000 * _YEAR
+_LARGEST = 690.0
+"""Of a natural logarithm, so that its power is a number."""
+
+
+@dataclass(frozen=True)
+class AlertView:
+    """An alert: its last change that fired, and that which ended it; None where it still fires."""
+
+    fired: AlertChange
+    ended: AlertChange | None
+    reading: Reading | None
+    """Of the same metric and version now; None where it is not watched."""
+    batch: timedelta
+    """Of the detectors: evidence counts in so long stretches."""
+
+    @property
+    def metric(self) -> str:
+        """The metric, or the floor."""
+        return self.fired.key.metric
+
+    @property
+    def summary(self) -> str:
+        """What happened, in a line."""
+        return summary(self.ended or self.fired)
+
+    @property
+    def lines(self) -> list[str]:
+        """The text of the message without its links."""
+        told = [line for line in description(self.fired, "").splitlines() if not line.startswith(_LINKS)]
+        return [summary(self.fired), *told] if self.ended else told
+
+    @property
+    def sureness(self) -> str:
+        """How sure it is, from the evidence and its threshold; empty for a floor, which is counted."""
+        change, reading = self.fired, self.reading
+        evidence, threshold = change.log_evidence, change.log_threshold
+        if not self.ended and reading is not None and reading.status is Status.REGRESSED:
+            evidence, threshold = reading.log_evidence, reading.log_threshold
+        if change.is_floor or evidence is None or threshold is None or not 0 <= evidence - threshold < math.inf:
+            return ""
+        # Evidence of A comes up by chance once in A batches at the most.
+        every = self.batch.total_seconds() * math.exp(min(_LARGEST, evidence))
+        factor = math.exp(min(_LARGEST, evidence - threshold))
+        return (
+            f"The evidence is {_times(factor)} what raises an alert: a false alarm "
+            f"as strong as this comes at most once in {_long(every)} on average, of this metric alone."
+        )
+
+    @property
+    def drop(self) -> str:
+        """How large the change is, with its interval; empty where that is not known."""
+        details = self.fired.details
+        if details.drop is None or details.drop_lower is None or details.drop_upper is None:
+            return ""
+        interval = f"90 % interval {details.drop_lower:.2f} to {details.drop_upper:.2f}"
+        return f"{details.drop:.2f} worse than the reference ({interval})"
+
+    @property
+    def onset(self) -> datetime | None:
+        """When it most likely began."""
+        return self.fired.since
+
+    @property
+    def segments(self) -> tuple[SegmentChange, ...]:
+        """The segments of the traffic with the greatest part in the change, the greatest first."""
+        sign = 1 if self.fired.details.lower_is_better else -1
+        ordered = sorted(self.fired.details.segments, key=lambda one: sign * one.within, reverse=True)
+        return tuple(ordered[:_MOST_SEGMENTS])
+
+    @property
+    def more_segments(self) -> int:
+        """How many segments are left out."""
+        return len(self.fired.details.segments) - len(self.segments)
+
+
+_LINKS = ("Look at: ", "Worst answers since then", "The worst of them: ")
+
+
+def alerts_of(found: Found, batch: timedelta) -> tuple[AlertView, ...]:
+    """Give the alerts of an incident: those that still fire first, pages before warnings, regressions before floors."""
+    views = []
+    for newest in found.incident.alerts:
+        is_over = newest.change == AlertEvent.RESOLVED
+        # The newest first.
+        fired = next(
+            (one for one in found.state.changes if one.alert_id == newest.alert_id and one.change == AlertEvent.FIRING),
+            newest,
+        )
+        views.append(AlertView(fired, newest if is_over else None, _reading(found, newest), batch))
+    return tuple(sorted(views, key=lambda one: (one.ended is not None, not one.fired.pages, one.fired.is_floor)))
+
+
+def _reading(found: Found, change: AlertChange) -> Reading | None:
+    stats = found.state.watched.get(change.key.metric)
+    if stats is None or stats.version != change.key.metric_version:
+        return None
+    return found.state.readings.get(change.key.metric)
+
+
+def _times(factor: float) -> str:
+    if factor < 1.5:
+        return "just"
+    return f"{factor:,.0f} times" if factor < 1e6 else "more than a million times"
+
+
+def _long(seconds: float) -> str:
+    if seconds >= _LONGEST.total_seconds():
+        return "more than a thousand years"
+    years = seconds / _YEAR.total_seconds()
+    return f"{years:,.0f} years" if years >= 2 else duration(timedelta(seconds=seconds))

@@ -1,0 +1,44 @@
+"""Commands that do what the forms of an incident do, ready to be pasted into a shell."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from lake import visible
+
+
+@dataclass(frozen=True)
+class Commands:
+    """A command for each form; None where a name holds characters that no command takes."""
+
+    acknowledge: str | None
+    silence: str | None
+    release: str | None
+
+
+def commands_of(incident_id: str, deployment: str, metric: str | None, onset: datetime | None) -> Commands:
+    """Give the commands; `metric` is None for all metrics of the deployment, `onset` for a release now."""
+    of_metric = ("--metric", metric) if metric else ()
+    at = ("--at", f"{onset.astimezone(UTC):%Y-%m-%dT%H:%MZ}") if onset else ()
+    of_deployment = ("--deployment", deployment, *of_metric)
+    return Commands(
+        _command("incidents", "acknowledge", incident_id, "--comment", "..."),
+        _command("silence", "add", *of_deployment, "--for", "4h", "--comment", "..."),
+        _command("release", "mark", *of_deployment, *at, "--comment", "..."),
+    )
+
+
+def _command(*words: str) -> str | None:
+    # The commands refuse such names, and what a person would copy from the page is not the name.
+    if any(visible(word) != word or "\n" in word for word in words):
+        return None
+    # An option's value that begins like an option is joined to its name.
+    parts: list[str] = []
+    for word in words:
+        if parts and parts[-1].startswith("--") and "=" not in parts[-1] and word.startswith("-"):
+            parts[-1] += f"={word}"
+        else:
+            parts.append(word)
+    return shlex.join(["dialwatch", *parts, "-c", "dialwatch.yaml"])

@@ -1,0 +1,168 @@
+"""Evidence of a drop in the lake: scores before and since its onset, and the worst answers beside good earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from lake import DISLIKES, Lake, metric_scores, texts_of_answers
+from monitor.pages.answers.addresses import deployment_of
+from monitor.pages.charts import Distribution, Histogram, HistogramDrawing, draw_histogram
+from monitor.pages.incidents.alert_view import AlertView
+from monitor.pages.incidents.finding import Found
+from monitor.pages.incidents.likeness import CHARACTERS, most_alike
+from monitor.regression import Scale
+
+WORST, CANDIDATES = 10, 2_000
+"""Answers that are shown, and earlier ones among which a like question is looked for: those with the best scores."""
+DAYS, ENOUGH = timedelta(days=7), 20_000
+"""Scores are read of so many days before the onset, and since; the latest days until there are enough."""
+EXCERPT = 600
+"""Characters of a question or an answer."""
+_BUCKETS = 20
+_UNTIL_NOW = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """An answer with its score; texts are None for who may not read them, and where none was logged."""
+
+    deployment: str
+    date: date
+    event_id: str
+    response_id: str | None
+    requested_at: datetime
+    value: float
+    question: str | None = None
+    answer: str | None = None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One of the worst answers, and a good earlier one to a like question; None where there is none."""
+
+    worst: Excerpt
+    earlier: Excerpt | None = None
+    percent: float | None = None
+    """How alike the questions are."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Scores that were read on one side of the onset, by the times of their answers."""
+
+    scores: int
+    since: datetime | None
+    until: datetime | None
+    mean: float | None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the lake has of a metric around the onset of its drop."""
+
+    metric: str
+    before: Sample
+    after: Sample
+    histogram: HistogramDrawing | None
+    pairs: tuple[Pair, ...]
+    with_texts: bool
+    candidates: int
+    """Good earlier answers whose questions were compared."""
+
+
+def read_evidence(lake: Lake, alert: AlertView, found: Found, *, with_texts: bool) -> Evidence | None:
+    """Read it; None for a floor, and for people's ratings, which are no scores of answers."""
+    onset, stats = alert.onset, found.state.watched.get(alert.metric)
+    if alert.fired.is_floor or onset is None or alert.metric == DISLIKES:
+        return None
+    earliest = alert.fired.details.since_earliest or onset
+    ended = alert.ended.changed_at if alert.ended else None
+    end = min(ended or found.now + _UNTIL_NOW, found.now + _UNTIL_NOW)
+    key, name = alert.fired.key, deployment_of(found.name)
+
+    def scores(since: datetime, until: datetime) -> pa.Table:
+        return metric_scores(lake, name, key.metric, key.metric_version, since, until, ENOUGH)
+
+    before, after = scores(earliest - DAYS, earliest), scores(max(onset, end - DAYS), end)
+    scale = stats.scale if stats and stats.version == key.metric_version else None
+    is_reversed = bool(alert.fired.details.lower_is_better)
+    worst = _first(after, WORST, lowest=not is_reversed)
+    good = _good(before, alert.fired.reference_mean, is_reversed=is_reversed)
+    return Evidence(
+        metric=alert.metric,
+        before=_sample(before),
+        after=_sample(after),
+        histogram=_histogram(alert.metric, before, after, scale),
+        pairs=_pairs(lake, found.name, worst, good) if with_texts else tuple(map(Pair, _excerpts(found.name, worst))),
+        with_texts=with_texts,
+        candidates=good.num_rows,
+    )
+
+
+def _first(rows: pa.Table, most: int, *, lowest: bool) -> pa.Table:
+    """Give the rows with the lowest or the highest values, of equal ones the latest."""
+    keys = [("value", "ascending" if lowest else "descending"), ("requested_at", "descending")]
+    return rows.take(pc.sort_indices(rows, sort_keys=keys)[:most])
+
+
+def _good(before: pa.Table, reference: float | None, *, is_reversed: bool) -> pa.Table:
+    """Give the best rows of those that are no worse than the reference."""
+    if reference is not None:
+        compare = pc.less_equal if is_reversed else pc.greater_equal
+        before = before.filter(compare(before["value"], reference))
+    return _first(before, CANDIDATES, lowest=is_reversed)
+
+
+def _pairs(lake: Lake, name: str, worst: pa.Table, good: pa.Table) -> tuple[Pair, ...]:
+    deployment = deployment_of(name)
+    asked = _excerpts(name, worst, texts_of_answers(lake, deployment, worst, ("question", "answer"), EXCERPT))
+    questions = texts_of_answers(lake, deployment, good, ("question",), CHARACTERS)
+    known = [questions.get(one, {}).get("question") for one in good["event_id"].to_pylist()]
+    found = most_alike([one.question for one in asked], known)
+    chosen = good.take(pa.array([like.place for like in found if like], pa.int64()))
+    texts = texts_of_answers(lake, deployment, chosen, ("question", "answer"), EXCERPT)
+    earlier = iter(_excerpts(name, chosen, texts))
+    return tuple(
+        Pair(one, next(earlier), like.percent) if like else Pair(one) for one, like in zip(asked, found, strict=True)
+    )
+
+
+def _excerpts(name: str, rows: pa.Table, texts: Mapping[str, Mapping[str, Any]] | None = None) -> list[Excerpt]:
+    no_texts: Mapping[str, Any] = {"question": None, "answer": None}
+    found = []
+    for row in rows.to_pylist():
+        text = (texts or {}).get(row["event_id"], no_texts)
+        found.append(Excerpt(deployment=name, question=text["question"], answer=text["answer"], **row))
+    return found
+
+
+def _sample(rows: pa.Table) -> Sample:
+    ends = pc.min_max(rows["requested_at"]).as_py()
+    return Sample(rows.num_rows, ends["min"], ends["max"], pc.mean(rows["value"]).as_py())
+
+
+def _histogram(metric: str, before: pa.Table, after: pa.Table, scale: Scale | None) -> HistogramDrawing | None:
+    values = [np.asarray(rows["value"]) for rows in (before, after)]
+    known = np.concatenate(values)
+    if not known.size:
+        return None
+    ends = (scale.worst, scale.best) if scale else (float(known.min()), float(known.max()))
+    low, high = min(ends), max(ends)
+    high = high if high > low else low + 1.0
+    before_side = _distribution("before the onset", values[0], low, high)
+    after_side = _distribution("since the onset", values[1], low, high)
+    return draw_histogram(Histogram("distribution", metric, low, high, before_side, after_side))
+
+
+def _distribution(name: str, values: NDArray[np.float64], low: float, high: float) -> Distribution:
+    within = np.clip(values, low, high)
+    counts, _ = np.histogram(within, bins=_BUCKETS, range=(low, high))
+    return Distribution(name, counts.tolist(), float(np.mean(values)) if len(values) else None)

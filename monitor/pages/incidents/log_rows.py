@@ -1,0 +1,100 @@
+"""Log of an incident: what became of it, who took note of it, and what was sent to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow.dataset as ds
+
+from lake import ALERTS, DELIVERY_EVENTS, AlertEvent, AlertVerdict, IncidentEvent, Lake, Tier
+from monitor.alerts.change import AlertChange, from_row
+from monitor.incidents.change import IncidentChange
+from monitor.incidents.incident import Incident
+from monitor.notify.alert_text import summary
+
+MOST = 200
+"""Rows of the log on the page: the latest."""
+_COLUMNS = [field.name for field in ALERTS.schema if field.name not in ("segment",)]
+VERDICTS: Mapping[AlertVerdict | None, str] = {
+    AlertVerdict.SYSTEM: "the application changed",
+    AlertVerdict.JUDGE: "the judge changed, not the application",
+    AlertVerdict.BOTH: "the application changed, and the judge",
+    AlertVerdict.UNDECIDED: "whether the application or its judge changed is undecided",
+    None: "a limit was passed",
+}
+_SENT: Mapping[str, str] = {
+    AlertEvent.DELIVERED: "sent to",
+    AlertEvent.UNDELIVERABLE: "could not be sent to",
+    AlertEvent.SILENCED: "held back by a silence from",
+}
+
+
+@dataclass(frozen=True)
+class LogRow:
+    """Something that happened, in words; `what` is a word to look for, `is_bad` where somebody may not have heard."""
+
+    at: datetime
+    event: str
+    text: str
+    what: str | None = None
+    who: str | None = None
+    comment: str | None = None
+    is_bad: bool = False
+
+
+@dataclass(frozen=True)
+class Told:
+    """A receiver, and how the last message to it went."""
+
+    receiver: str
+    at: datetime
+    outcome: str
+    reason: str
+
+
+def read_deliveries(lake: Lake, deployment: str | None, incident: Incident) -> list[AlertChange]:
+    """Read the rows that say what was sent about the alerts of an incident, the latest first."""
+    ids = [one.alert_id for one in incident.alerts]
+    where = ds.field("alert_id").isin(ids) & ds.field("change").isin([*DELIVERY_EVENTS])
+    rows = lake.table(ALERTS, deployment).read(_COLUMNS, where).to_pylist()
+    return sorted(map(from_row, rows), key=lambda one: one.changed_at, reverse=True)
+
+
+def told(deliveries: Sequence[AlertChange]) -> tuple[Told, ...]:
+    """Give the last message to each receiver."""
+    last: dict[str, AlertChange] = {}
+    for one in deliveries:
+        last.setdefault(one.details.receiver or "a receiver", one)
+    return tuple(Told(name, one.changed_at, one.change, one.reason or "") for name, one in sorted(last.items()))
+
+
+def log_of(incident: Incident, changes: Sequence[AlertChange], deliveries: Sequence[AlertChange]) -> tuple[LogRow, ...]:
+    """Give the log, the latest first; `changes` are those of the deployment's alerts."""
+    by_id = {one.change_id: one for one in changes}
+    metrics = {one.alert_id: one.key.metric for one in incident.alerts}
+    rows = [_of_incident(one, metrics) for one in incident.changes]
+    rows += [_of_delivery(one, by_id.get(one.delivery_of or "")) for one in deliveries]
+    return tuple(sorted(rows, key=lambda row: row.at, reverse=True))
+
+
+def _of_incident(change: IncidentChange, metrics: Mapping[str, str]) -> LogRow:
+    metric = metrics.get(change.alert_id or "")
+    texts: Mapping[IncidentEvent, str] = {
+        IncidentEvent.OPENED: f"as a {'page' if change.tier == Tier.PAGE else 'warning'}, with the alert on",
+        IncidentEvent.JOINED: "one more alert, on",
+        IncidentEvent.RAISED: "from a warning to a page, by the alert on",
+        IncidentEvent.VERDICT_CHANGED: f"{VERDICTS.get(change.verdict, '')}; by the alert on",
+        IncidentEvent.ENDED: "its last alert is over, that on",
+    }
+    is_bad = change.change in (IncidentEvent.OPENED, IncidentEvent.RAISED)
+    event = str(change.change).replace("_", " ")
+    text = texts.get(change.change, "")
+    return LogRow(change.recorded_at, event, text, metric, change.who, change.comment or None, is_bad)
+
+
+def _of_delivery(row: AlertChange, about: AlertChange | None) -> LogRow:
+    text = summary(about) if about else f"a message on {row.key.metric}"
+    said = f"{_SENT.get(row.change, row.change)} {row.details.receiver or 'a receiver'}"
+    return LogRow(row.changed_at, said, text, comment=row.reason, is_bad=row.change == AlertEvent.UNDELIVERABLE)

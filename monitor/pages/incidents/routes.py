@@ -1,0 +1,173 @@
+"""Routes of the pages of incidents: `/incidents`, `/incident`, the same as JSON, and the forms of an incident."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import RedirectResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from lake import AuditAction
+from monitor.access.authentication import Authentication
+from monitor.access.reader import Reader
+from monitor.pages.answers.addresses import Visible, address_of
+from monitor.pages.answers.reading import LakeReads
+from monitor.pages.forms import checked_form
+from monitor.pages.incidents.actions import HOURS, MOST_CHARACTERS, Actions
+from monitor.pages.incidents.alert_view import alerts_of
+from monitor.pages.incidents.as_json import incident_as_json, list_as_json
+from monitor.pages.incidents.finding import (
+    Found,
+    earlier_incidents,
+    incident_of,
+    listed_incidents,
+    other_open_incidents,
+)
+from monitor.pages.incidents.log_rows import MOST, VERDICTS
+from monitor.pages.incidents.view import IncidentView, Read, chosen_of, read_for, view_of
+from monitor.pages.json_body import json_of
+from monitor.pages.rendering import Renderer
+from monitor.service import Monitor
+
+_NOT_FOUND, _FORBIDDEN, _UNAVAILABLE, _SEE_OTHER = 404, 403, 503, 303
+_MOST_RELATED = 10
+_MOST_LISTED = 500
+Act = Callable[[Reader, Found, Mapping[str, str]], str]
+
+
+def add_incident_pages(
+    app: FastAPI, monitor: Monitor, renderer: Renderer, authentication: Authentication, reads: LakeReads
+) -> None:
+    """Serve the pages of incidents; what they read of the lake is bounded by `reads`, as that of answers."""
+    pages = _IncidentPages(monitor, renderer, authentication, reads)
+    router = APIRouter()
+    router.add_api_route("/incidents", pages.listed)
+    router.add_api_route("/incidents.json", pages.listed_json)
+    router.add_api_route("/incident", pages.show)
+    router.add_api_route("/incident.json", pages.show_json)
+    for path, act in (
+        ("/incident/acknowledge", pages.acknowledge),
+        ("/incident/silence", pages.silence),
+        ("/incident/release", pages.release),
+    ):
+        router.add_api_route(path, act, methods=["POST"])
+    app.include_router(router)
+
+
+class _IncidentPages:
+    def __init__(self, monitor: Monitor, renderer: Renderer, authentication: Authentication, reads: LakeReads) -> None:
+        self._monitor = monitor
+        self._renderer = renderer
+        self._authentication = authentication
+        self._reads = reads
+        self._actions = Actions(monitor)
+
+    def listed(self, request: Request) -> Response:
+        seen = self._seen(request)
+        found = listed_incidents(seen.snapshot)
+        return self._renderer.page(
+            request,
+            "incidents.html",
+            snapshot=seen.snapshot,
+            open=[one for one in found if one.is_open],
+            ended=[one for one in found if not one.is_open][:_MOST_LISTED],
+            VERDICTS=VERDICTS,
+        )
+
+    def listed_json(self, request: Request) -> Response:
+        return json_of(list_as_json(listed_incidents(self._seen(request).snapshot)))
+
+    def show(self, request: Request) -> Response:
+        seen, view, problem = self._viewed(request)
+        found, given = view.found, request.query_params
+        return self._renderer.page(
+            request,
+            "incident.html",
+            view=view,
+            found=found,
+            problem=problem,
+            earlier=earlier_incidents(found)[:_MOST_RELATED],
+            others=other_open_incidents(found)[:_MOST_RELATED],
+            may_act=seen.reader.may_act(found.name),
+            may_read_texts=seen.may_read_texts(found.name),
+            has_alertmanager=any(one.format == "alertmanager" for one in self._monitor.settings.webhooks),
+            new_silence=self._actions.silence_of(found, given.get("silenced", "")),
+            new_release=self._actions.release_of(found, given.get("released", "")),
+            was_acknowledged="acknowledged" in given and found.incident.acknowledged is not None,
+            address_of=address_of,
+            HOURS=HOURS,
+            VERDICTS=VERDICTS,
+            most_characters=MOST_CHARACTERS,
+            most_rows=MOST,
+        )
+
+    def show_json(self, request: Request) -> Response:
+        _, view, problem = self._viewed(request)
+        if problem:
+            raise HTTPException(_UNAVAILABLE, problem, {"Retry-After": "2"})
+        others = other_open_incidents(view.found)
+        return json_of(incident_as_json(view, earlier_incidents(view.found), others))
+
+    async def acknowledge(self, request: Request) -> Response:
+        def act(reader: Reader, found: Found, fields: Mapping[str, str]) -> str:
+            self._actions.acknowledge(reader, found, fields)
+            return "acknowledged=1"
+
+        return await self._act(request, act)
+
+    async def silence(self, request: Request) -> Response:
+        def act(reader: Reader, found: Found, fields: Mapping[str, str]) -> str:
+            return f"silenced={self._actions.silence(reader, found, fields, self._monitor.now())}"
+
+        return await self._act(request, act)
+
+    async def release(self, request: Request) -> Response:
+        def act(reader: Reader, found: Found, fields: Mapping[str, str]) -> str:
+            return f"released={self._actions.release(reader, found, fields, self._monitor.now())}"
+
+        return await self._act(request, act)
+
+    async def _act(self, request: Request, act: Act) -> Response:
+        fields = await checked_form(request, self._authentication)
+        seen = self._seen(request)
+        found = incident_of(seen.snapshot, fields.get("id", ""))
+        if found is None:
+            raise _no_incident()
+        if not seen.reader.may_act(found.name):
+            raise HTTPException(_FORBIDDEN, "Only who has the right to act on this deployment may do this")
+        # It writes to the lake: other requests are answered meanwhile.
+        done = await run_in_threadpool(act, seen.reader, found, fields)
+        query = urlencode({"id": found.incident.incident_id}, errors="replace")
+        return RedirectResponse(f"/incident?{query}&{done}", _SEE_OTHER)
+
+    def _viewed(self, request: Request) -> tuple[Visible, IncidentView, str]:
+        """Give what the reader may see, the contents of the page, and why the lake could not be read."""
+        seen = self._seen(request)
+        found = incident_of(seen.snapshot, request.query_params.get("id", ""))
+        if found is None:
+            raise _no_incident()
+        metric, batch = request.query_params.get("metric", ""), self._monitor.settings.regression.batch
+        chosen = chosen_of(alerts_of(found, batch), metric)
+        with_texts = seen.may_read_texts(found.name)
+        read: Read | None = None
+        problem = ""
+        try:
+            read = self._reads.run(lambda: read_for(self._monitor.lake, found, chosen, with_texts=with_texts))
+        except HTTPException as error:
+            # Who was woken sees what the snapshot knows.
+            problem = str(error.detail)
+        if with_texts and read and read.evidence and read.evidence.pairs:
+            detail = f"{len(read.evidence.pairs)} answers of incident {found.incident.incident_id}, and earlier ones"
+            self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, found.name, detail=detail)
+        return seen, view_of(found, metric, batch, read), problem
+
+    def _seen(self, request: Request) -> Visible:
+        return Visible.to(request, self._monitor.snapshot)
+
+
+def _no_incident() -> HTTPException:
+    """Give what says that there is no such incident: the same for one that may not be seen."""
+    return HTTPException(_NOT_FOUND, "There is no such incident")
