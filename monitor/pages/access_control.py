@@ -10,7 +10,8 @@ from fastapi.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from monitor.access.authentication import Authentication, ByToken
-from monitor.pages.rendering import Renderer, is_json, reader_of
+from monitor.pages.json_answers import asks_for_json
+from monitor.pages.rendering import Renderer, reader_of
 
 MACHINE_PATHS = frozenset({"/metrics", "/healthz", "/readyz"})
 """Paths that programs ask for, without any text of a person."""
@@ -18,6 +19,7 @@ SIGN_IN = "/sign-in"
 _STATIC = "/static/"
 
 BEARER = {"WWW-Authenticate": "Bearer"}
+_WITHOUT_TOKEN = "Send the token: `Authorization: Bearer <token>`"  # noqa: S105 - it says how
 
 
 class AccessControl:
@@ -60,10 +62,9 @@ def refusal_of(authentication: Authentication, renderer: Renderer) -> Callable[[
             message = "These pages are reached through a proxy that says who you are"
             return renderer.error(request, 401, message)
         if not is_person:
-            message = "Send the token: `Authorization: Bearer <token>`"
-            if is_json(request):
-                return renderer.error(request, 401, message, BEARER)
-            return PlainTextResponse(f"{message}\n", 401, BEARER)
+            if asks_for_json(request):
+                return renderer.error(request, 401, _WITHOUT_TOKEN, BEARER)
+            return PlainTextResponse(f"{_WITHOUT_TOKEN}\n", 401, BEARER)
         address = f"{SIGN_IN}?{urlencode({'next': _address_of(request)})}"
         if request.headers.get("sec-fetch-site") == "cross-site":
             # From a link in a chat the browser holds a strict cookie back; from a page of ours it sends it.

@@ -16,6 +16,7 @@ from monitor.pages.error_pages import add_error_pages
 from monitor.pages.fleet import add_overview
 from monitor.pages.incidents import add_incident_pages
 from monitor.pages.machine_routes import add_routes_for_machines
+from monitor.pages.openapi import add_openapi
 from monitor.pages.rendering import POLICY, STATIC, Renderer
 from monitor.pages.sign_in import add_sign_in
 from monitor.service import Monitor
@@ -56,6 +57,7 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None, *, wit
         add_sign_in(
             app, renderer, authentication, monitor.audit, is_https=chosen.external_url.lower().startswith("https:")
         )
+    add_openapi(app, server=chosen.external_url, has_token=isinstance(authentication, ByToken))
     add_error_pages(app, renderer)
     return app
 

@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import dataclass
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
-from fastapi.encoders import jsonable_encoder
-from fastapi.responses import JSONResponse
+from fastapi.responses import PlainTextResponse
 from prometheus_client.exposition import choose_encoder
 
 from lake import known_formats
 from monitor.exporter.registry import registry_of
+from monitor.health.health import Health
+from monitor.pages.json_answers import json_answer
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """Whether there are figures."""
+
+    ready: bool
 
 
 def add_routes_for_machines(app: FastAPI, monitor: Monitor, settings: MonitorSettings | None) -> None:
     """Add `/metrics`, `/healthz` and `/readyz`; `settings` bound the labels of the metrics."""
     registry = registry_of(lambda: monitor.snapshot, monitor.health, lambda: monitor.failures, settings, monitor.audit)
 
-    @app.get("/metrics")
+    @app.get("/metrics", response_class=PlainTextResponse, summary="Prometheus metrics")
     def metrics(request: Request) -> Response:
         encode, content_type = choose_encoder(known_formats(request.headers.getlist("accept")))
         return Response(encode(registry), headers={"Content-Type": content_type})
 
-    @app.get("/healthz")
-    def healthz() -> JSONResponse:
+    @app.get("/healthz", **_described(Health, "Whether every part of dialwatch works"))
+    def healthz() -> Response:
         health = monitor.health()
-        return JSONResponse(jsonable_encoder(asdict(health)), status_code=200 if health.healthy else 503)
+        return json_answer(health, 200 if health.healthy else 503)
 
-    @app.get("/readyz")
-    def readyz() -> JSONResponse:
+    @app.get("/readyz", **_described(Readiness, "Whether there are figures"))
+    def readyz() -> Response:
         is_ready = monitor.snapshot is not None
-        return JSONResponse({"ready": is_ready}, status_code=200 if is_ready else 503)
+        return json_answer(Readiness(is_ready), 200 if is_ready else 503)
+
+
+def _described(model: type, summary: str) -> dict[str, Any]:
+    """Describe a route that gives the same with 200 and with 503."""
+    words = {"model": model, "description": "No: the answer says more, where there is more."}
+    return {"response_model": model, "summary": summary, "responses": {503: words}}

@@ -7,8 +7,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from fastapi import Request
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi import Request, Response
+from fastapi.responses import HTMLResponse
 from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from lake import (
@@ -27,6 +27,7 @@ from monitor.access.authentication import Authentication, ByToken
 from monitor.access.reader import Reader
 from monitor.notify.link import answer_page, page_of, response_page, worst_since
 from monitor.pages.filters import FILTERS
+from monitor.pages.json_answers import asks_for_json, error_answer
 from monitor.pages.texts import shown
 
 # Names on the pages come from URLs that any client can write: nothing from elsewhere may load or run.
@@ -75,19 +76,11 @@ class Renderer:
         kept = {"Cache-Control": "no-store"} if reader.who is not None else {}
         return HTMLResponse(text, status, {"Content-Security-Policy": policy} | kept | dict(headers or {}))
 
-    def error(
-        self, request: Request, status: int, message: str, headers: Mapping[str, str] | None = None
-    ) -> HTMLResponse | JSONResponse:
-        """Say what is wrong: on a page, and where JSON was asked for as `{"error": ...}`."""
-        if is_json(request):
-            return JSONResponse({"error": message}, status, {"Cache-Control": "no-store"} | dict(headers or {}))
+    def error(self, request: Request, status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
+        """Say what is wrong: on a page, and where JSON was asked for as JSON."""
+        if asks_for_json(request):
+            return error_answer(status, message, headers)
         return self.page(request, "error_page.html", status, headers, message=message)
-
-
-def is_json(request: Request) -> bool:
-    """Whether the address is one of JSON."""
-    path: str = request.scope["path"]
-    return path.endswith(".json")
 
 
 def style_sheet() -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Protocol
+from typing import Annotated, Protocol
 from urllib.parse import urlencode
 
 from fastapi import Request
+from pydantic import Field
 from starlette.exceptions import HTTPException
 
 from lake import UNASSIGNED
@@ -93,7 +94,7 @@ class Visible:
 class AnswerPlace:
     """The address of one answer; `name` is the deployment's as the pages show it."""
 
-    name: str
+    name: Annotated[str, Field(alias="deployment")]
     date: date
     event_id: str
 
@@ -148,4 +149,4 @@ def day_of(text: str, field: str) -> date:
 
 def no_answer() -> HTTPException:
     """Give what says that there is no such answer: the same for one that may not be seen."""
-    return HTTPException(_NOT_FOUND, "no answer")
+    return HTTPException(_NOT_FOUND, "There is no such answer")

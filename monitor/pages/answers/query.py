@@ -10,6 +10,8 @@ from enum import StrEnum
 from typing import TypeVar
 from urllib.parse import parse_qsl, urlencode
 
+from pydantic import ConfigDict
+
 from lake import UNASSIGNED, AnswerFilter, AnswerLabel, AnswerRating, AnswerStatus, FailureKind
 
 WordT = TypeVar("WordT", bound=StrEnum)
@@ -30,20 +32,31 @@ class BadQueryError(ValueError):
 class AnswerQuery:
     """The fields of the form. `since` and `until` are days (UTC), both included; `sort` is `time` or a metric."""
 
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
+
     deployment: str
     since: date
+    """First day in UTC; without it the last week."""
     until: date
+    """Last day in UTC; without it today."""
     metric: str = ""
+    """Metric that `below` is about."""
     below: float | None = None
+    """Only answers with a score below it."""
     rating: AnswerRating | None = None
     label: AnswerLabel | None = None
     status: AnswerStatus | None = None
     failure: FailureKind | None = None
     id: str = ""
+    """Part of a response id or of an event id."""
     words: str = ""
+    """Text that the question or the answer contains; for who may read texts."""
     sort: str = "time"
+    """`time` or a metric."""
     order: str = "desc"
+    """`asc` or `desc`."""
     page: int = 1
+    """From 1."""
     entries_only: bool = True
     """Whether calls between applications, and what evaluations and tests asked, are left out."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from lake import AnswerPage, AuditAction, find_answers, locate_response
+from lake import AnswerDetails, AnswerPage, AnswerRow, AuditAction, find_answers, locate_response
 from monitor.access.authentication import Authentication
 from monitor.notify.link import response_page
 from monitor.pages.answers.addresses import (
@@ -33,7 +33,7 @@ from monitor.pages.answers.query import MOST_DAYS, AnswerQuery, BadQueryError
 from monitor.pages.answers.reading import LakeReads
 from monitor.pages.answers.without_texts import page_without_texts, without_others_errors
 from monitor.pages.forms import checked_form
-from monitor.pages.json_body import NOT_KEPT, json_of
+from monitor.pages.json_answers import NOT_KEPT, described, json_answer
 from monitor.pages.rendering import Renderer
 from monitor.service import Monitor
 
@@ -41,6 +41,20 @@ _MOST_IN_CSV = 10_000
 _FORBIDDEN, _NOT_FOUND, _UNPROCESSABLE, _SEE_OTHER = 403, 404, 422, 303
 _BEGINNING = date(1970, 1, 1)
 FoundT = TypeVar("FoundT")
+
+
+@dataclass(frozen=True)
+class AnswerList:
+    """A page of the answers that fit a search, and how many fit in all; without the right to texts, without these."""
+
+    total: int
+    page: int
+    has_more: bool
+    rows: Sequence[AnswerRow]
+
+
+_LIST = described(AnswerList, "Answers of a deployment", 503, parameters=AnswerQuery, required=("deployment",))
+_ANSWER = described(AnswerDetails, "One answer with all that is known of it", 404, 503, parameters=AnswerPlace)
 
 
 def add_answer_pages(
@@ -51,11 +65,11 @@ def add_answer_pages(
     router = APIRouter()
     # Functions that are no coroutines: FastAPI runs each in a thread, and the others are answered meanwhile.
     router.add_api_route("/answers", pages.search)
-    router.add_api_route("/answers.json", pages.search_json)
+    router.add_api_route("/answers.json", pages.search_json, **_LIST)
     router.add_api_route("/answers.csv", pages.search_csv)
     router.add_api_route("/answers/neighbour", pages.go_to_neighbour)
     router.add_api_route("/answer", pages.show)
-    router.add_api_route("/answer.json", pages.show_json)
+    router.add_api_route("/answer.json", pages.show_json, **_ANSWER)
     router.add_api_route("/answer/label", pages.label, methods=["POST"])
     app.include_router(router)
 
@@ -93,7 +107,7 @@ class _AnswerPages:
 
     def search_json(self, request: Request) -> Response:
         query, found = self._searched(request)
-        return json_of({"total": found.total, "page": query.page, "has_more": found.has_more, "rows": found.rows})
+        return json_answer(AnswerList(found.total, query.page, found.has_more, found.rows))
 
     def search_csv(self, request: Request) -> Response:
         _, found = self._searched(request, _MOST_IN_CSV)
@@ -135,7 +149,7 @@ class _AnswerPages:
         return query if query and query.deployment in seen.states else None
 
     def show_json(self, request: Request) -> Response:
-        return json_of(self._read(request)[1].details)
+        return json_answer(self._read(request)[1].details)
 
     async def label(self, request: Request) -> Response:
         fields = await checked_form(request, self._authentication)

@@ -1,96 +1,213 @@
-"""The page of a deployment as JSON."""
+"""The page of a deployment as JSON: instants are ISO 8601 in UTC, shares from 0 to 1, points of charts as drawn."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
 
-from fastapi.encoders import jsonable_encoder
-
-from lake import UNASSIGNED
+from lake import UNASSIGNED, AlertEvent, Tier
 from monitor.alerts.change import AlertChange
+from monitor.floors import FloorReading
 from monitor.notify.alert_text import summary
-from monitor.pages.charts import Drawing, Mark
+from monitor.pages.charts import Drawing, MarkKind
+from monitor.pages.deployment.failures import FailureKind
+from monitor.pages.deployment.judges import JudgedMetric
 from monitor.pages.deployment.metrics import BAND, MetricView
-from monitor.pages.deployment.view import DeploymentView
+from monitor.pages.deployment.view import DeploymentView, Totals
+from monitor.regression import Reading, SegmentChange, Status
 
 
-def as_json(view: DeploymentView) -> dict[str, Any]:
-    """Give all figures of the page; instants are ISO 8601 in UTC, shares from 0 to 1, points of charts as drawn."""
-    period, state = view.period, view.state
-    found = {
-        "deployment": None if view.name == UNASSIGNED else view.name,
-        "days": int(period.days),
-        "since": period.begin,
-        "until": period.end,
-        "totals": asdict(view.totals),
-        "traffic": _points(view.traffic),
-        "metrics": [_metric(one) for one in view.metrics],
-        "failures": [asdict(one) for one in view.failures.kinds],
-        "failed_percent": _points(view.failures.drawing),
-        "judges": {
-            "metrics": [asdict(one) | {"share": one.share} for one in view.judges.metrics],
-            "costs": view.judges.costs,
-            "cost": _points(view.judges.cost) if view.judges.cost else [],
-        },
-        "limits": {floor.value: asdict(reading) for floor, reading in state.floors.items()},
-        "signals_since_the_lake_began": state.requests.signals,
-        "silences": [one.model_dump() for one in view.silences],
-        "alerts": [_alert(change) for change in state.changes],
-    }
-    return dict(jsonable_encoder(found))
+@dataclass(frozen=True)
+class PointData:
+    """One slot of a chart from `since` on: its value and 95 % interval, and how many things it is of."""
+
+    since: datetime
+    value: float | None
+    low: float | None
+    high: float | None
+    number: int
 
 
-def _metric(view: MetricView) -> dict[str, Any]:
+@dataclass(frozen=True)
+class MarkData:
+    """An alert, a release or a silence in a chart."""
+
+    kind: MarkKind
+    at: datetime
+    until: datetime | None
+    text: str
+
+
+@dataclass(frozen=True)
+class LatestConversations:
+    """What the detector has in its window; `since` is when a drop began, `since_mean` the mean from then on."""
+
+    conversations: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    since: datetime | None
+    since_mean: float | None
+    segments: Sequence[SegmentChange]
+
+
+@dataclass(frozen=True)
+class MetricData:
+    """A metric over the period. `small_drop` is a twentieth of its range, and what it takes to be seen."""
+
+    metric: str
+    version: str
+    judge: str | None
+    status: Status | None
+    tier: Tier | None
+    scores: int
+    mean: float | None
+    interval: tuple[float, float] | None
+    interval_is: str
+    reference: float | None
+    latest: LatestConversations | None
+    small_drop: float | None
+    small_drop_conversations: float | None
+    small_drop_seconds: float | None
+    stopped: str | None
+    idle_since: datetime | None
+    points: Sequence[PointData]
+    marks: Sequence[MarkData]
+
+
+@dataclass(frozen=True)
+class JudgesData:
+    """What judges were asked; `costs` is by judge, over the period."""
+
+    metrics: Sequence[JudgedMetric]
+    costs: Mapping[str, float]
+    cost: Sequence[PointData]
+
+
+@dataclass(frozen=True)
+class SilenceData:
+    """A silence that holds back now; null is every deployment, or every metric."""
+
+    deployment: str | None
+    metric: str | None
+    until: datetime
+    comment: str
+
+
+@dataclass(frozen=True)
+class WorstAnswerData:
+    """An answer to look at first."""
+
+    response_id: str
+    value: float
+
+
+@dataclass(frozen=True)
+class AlertData:
+    """A change of an alert."""
+
+    alert_id: str
+    metric: str
+    change: AlertEvent
+    changed_at: datetime
+    since: datetime | None
+    pages: bool
+    summary: str
+    worst: Sequence[WorstAnswerData]
+
+
+@dataclass(frozen=True)
+class DeploymentData:
+    """A deployment over a period; null for the calls that name none."""
+
+    deployment: str | None
+    days: int
+    since: datetime
+    until: datetime
+    totals: Totals
+    traffic: Sequence[PointData]
+    metrics: Sequence[MetricData]
+    failures: Sequence[FailureKind]
+    failed_percent: Sequence[PointData]
+    judges: JudgesData
+    limits: Mapping[str, FloorReading]
+    signals_since_the_lake_began: Mapping[str, int]
+    silences: Sequence[SilenceData]
+    alerts: Sequence[AlertData]
+
+
+def data_of(view: DeploymentView) -> DeploymentData:
+    """Give all figures of the page."""
+    period, state, judges = view.period, view.state, view.judges
+    return DeploymentData(
+        deployment=None if view.name == UNASSIGNED else view.name,
+        days=int(period.days),
+        since=period.begin,
+        until=period.end,
+        totals=view.totals,
+        traffic=_points(view.traffic),
+        metrics=[_metric(one) for one in view.metrics],
+        failures=view.failures.kinds,
+        failed_percent=_points(view.failures.drawing),
+        judges=JudgesData(judges.metrics, judges.costs, _points(judges.cost) if judges.cost else []),
+        limits={floor.value: reading for floor, reading in state.floors.items()},
+        signals_since_the_lake_began=state.requests.signals,
+        silences=[SilenceData(one.deployment, one.metric, one.until, one.comment) for one in view.silences],
+        alerts=[_alert(change) for change in state.changes],
+    )
+
+
+def _metric(view: MetricView) -> MetricData:
     reading, mean = view.reading, view.mean
-    latest = reading and {
-        "conversations": reading.observations,
-        "mean": reading.mean,
-        "low": reading.mean_lower,
-        "high": reading.mean_upper,
-        "since": reading.since,
-        "since_mean": reading.since_mean,
-        "segments": [asdict(one) for one in reading.segments],
-    }
-    return {
-        "metric": view.metric,
-        "version": view.version,
-        "judge": view.judge,
-        "status": reading and reading.status,
-        "tier": reading and reading.tier,
-        "scores": mean.number if mean else 0,
-        "mean": mean and mean.value,
-        "interval": mean and mean.interval,
-        "interval_is": BAND,
-        "reference": reading and reading.reference_mean,
-        "latest": latest,
-        "small_drop": None if view.scale is None else abs(view.scale.best - view.scale.worst) / 20,
-        "small_drop_conversations": reading and reading.small_conversations,
-        "small_drop_seconds": reading and reading.small_delay and reading.small_delay.total_seconds(),
-        "stopped": view.stopped,
-        "idle_since": view.idle_since,
-        "points": _points(view.drawing),
-        "marks": [_mark(mark) for mark in view.drawing.chart.marks],
-    }
+    delay = reading.small_delay if reading else None
+    return MetricData(
+        metric=view.metric,
+        version=view.version,
+        judge=view.judge,
+        status=reading.status if reading else None,
+        tier=reading.tier if reading else None,
+        scores=mean.number if mean else 0,
+        mean=mean.value if mean else None,
+        interval=mean.interval if mean else None,
+        interval_is=BAND,
+        reference=reading.reference_mean if reading else None,
+        latest=_latest(reading) if reading else None,
+        small_drop=None if view.scale is None else abs(view.scale.best - view.scale.worst) / 20,
+        small_drop_conversations=reading.small_conversations if reading else None,
+        small_drop_seconds=delay.total_seconds() if delay else None,
+        stopped=view.stopped,
+        idle_since=view.idle_since,
+        points=_points(view.drawing),
+        marks=[MarkData(one.kind, one.at, one.until, one.text) for one in view.drawing.chart.marks],
+    )
 
 
-def _points(drawing: Drawing) -> list[dict[str, Any]]:
+def _latest(reading: Reading) -> LatestConversations:
+    return LatestConversations(
+        conversations=reading.observations,
+        mean=reading.mean,
+        low=reading.mean_lower,
+        high=reading.mean_upper,
+        since=reading.since,
+        since_mean=reading.since_mean,
+        segments=reading.segments,
+    )
+
+
+def _points(drawing: Drawing) -> list[PointData]:
     chart = drawing.chart
-    return [{"since": chart.begin_of(place)} | asdict(point) for place, point in enumerate(chart.points)]
+    return [PointData(since=chart.begin_of(place), **asdict(point)) for place, point in enumerate(chart.points)]
 
 
-def _mark(mark: Mark) -> dict[str, Any]:
-    return {"kind": mark.kind, "at": mark.at, "until": mark.until, "text": mark.text}
-
-
-def _alert(change: AlertChange) -> dict[str, Any]:
-    return {
-        "alert_id": change.alert_id,
-        "metric": change.key.metric,
-        "change": change.change,
-        "changed_at": change.changed_at,
-        "since": change.since,
-        "pages": change.pages,
-        "summary": summary(change),
-        "worst": [{"response_id": one.response_id, "value": one.value} for one in change.details.worst],
-    }
+def _alert(change: AlertChange) -> AlertData:
+    return AlertData(
+        alert_id=change.alert_id,
+        metric=change.key.metric,
+        change=AlertEvent(change.change),
+        changed_at=change.changed_at,
+        since=change.since,
+        pages=change.pages,
+        summary=summary(change),
+        worst=[WorstAnswerData(one.response_id, one.value) for one in change.details.worst],
+    )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from fastapi import Depends, FastAPI, Request, Response
-from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from monitor.notify.alert_text import summary
-from monitor.pages.deployment.as_json import as_json
+from monitor.pages.deployment.as_json import DeploymentData, data_of
 from monitor.pages.deployment.view import Query, view_of
+from monitor.pages.json_answers import described, json_answer
 from monitor.pages.period import Days
 from monitor.pages.rendering import Renderer, reader_of
 from monitor.pages.visibility import snapshot_for
@@ -38,7 +38,7 @@ def add_deployment_page(app: FastAPI, monitor: Monitor, renderer: Renderer) -> N
             Days=Days,
         )
 
-    @app.get("/deployment.json")
+    @app.get("/deployment.json", **described(DeploymentData, "A deployment over a period", 404, 503))
     def deployment_json(request: Request, query: Annotated[Query, Depends(_query)]) -> Response:
         snapshot = snapshot_for(reader_of(request), monitor.snapshot)
         if snapshot is None:
@@ -46,7 +46,7 @@ def add_deployment_page(app: FastAPI, monitor: Monitor, renderer: Renderer) -> N
         view = view_of(query, snapshot)
         if view is None:
             raise HTTPException(_NOT_FOUND)
-        return JSONResponse(as_json(view))
+        return json_answer(data_of(view))
 
 
 def _query(name: str, days: Literal["1", "7", "30", "90"] = "7") -> Query:

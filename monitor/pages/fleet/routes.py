@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi import Query as Parameter
-from fastapi.encoders import jsonable_encoder
-from fastapi.responses import JSONResponse
 from pydantic import BeforeValidator
 
-from lake import UNASSIGNED
 from monitor.notify.alert_text import summary
 from monitor.pages.fleet import links
+from monitor.pages.fleet.as_json import Overview, overview_of
 from monitor.pages.fleet.query import Column, Query
-from monitor.pages.fleet.rows import Row, State, row_of
-from monitor.pages.fleet.strip import Strip, strip_of
+from monitor.pages.fleet.rows import State, Table, row_of
+from monitor.pages.fleet.strip import strip_of
+from monitor.pages.json_answers import described, json_answer
 from monitor.pages.news import news_of
 from monitor.pages.period import Days, Period
 from monitor.pages.rendering import Renderer, reader_of
@@ -28,17 +25,6 @@ from monitor.snapshot import Snapshot
 
 MOST_ROWS = 500
 """On one page; the JSON has all."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """The table: the rows that fit the query, and sums over all that the reader may see."""
-
-    period: Period
-    rows: Sequence[Row]
-    deployments: int
-    requests: int
-    states: dict[State, int]
 
 
 def add_overview(app: FastAPI, monitor: Monitor, renderer: Renderer) -> None:
@@ -67,13 +53,13 @@ def add_overview(app: FastAPI, monitor: Monitor, renderer: Renderer) -> None:
             Column=Column,
         )
 
-    @app.get("/overview.json")
+    @app.get("/overview.json", **described(Overview, "All deployments over a period, and how dialwatch itself is"))
     def overview_json(request: Request, query: Annotated[Query, Depends(_query)]) -> Response:
         reader = reader_of(request)
         snapshot = snapshot_for(reader, monitor.snapshot)
         table = _table(snapshot, query) if snapshot else None
         strip = strip_of(snapshot, health_for(reader, monitor.health()), sees_all=reader.may_see(None))
-        return JSONResponse(_as_json(table, strip))
+        return json_answer(overview_of(table, strip))
 
 
 def _query(
@@ -98,44 +84,3 @@ def _table(snapshot: Snapshot, query: Query) -> Table:
         requests=sum(row.requests for row in rows),
         states=dict(Counter(row.state for row in rows)),
     )
-
-
-def _as_json(table: Table | None, strip: Strip) -> dict[str, Any]:
-    """Give the overview as JSON; before the first look at the lake without a table."""
-    found: dict[str, Any] = {"dialwatch": asdict(strip)}
-    if table is not None:
-        period = table.period
-        found |= {
-            "days": int(period.days),
-            "since": period.begin,
-            "until": period.end,
-            "deployments": table.deployments,
-            "requests": table.requests,
-            "states": table.states,
-            "rows": [_row_as_json(row) for row in table.rows],
-        }
-    return dict(jsonable_encoder(found))
-
-
-def _row_as_json(row: Row) -> dict[str, Any]:
-    worst = row.worst and {
-        "metric": row.worst.metric,
-        "mean": row.worst.mean,
-        "reference": row.worst.reference,
-        "change": row.worst.change,
-        "regressed": row.worst.is_regressed,
-    }
-    return {
-        "deployment": None if row.name == UNASSIGNED else row.name,
-        "state": row.state,
-        "why": row.why,
-        "worst": worst,
-        "requests": row.requests,
-        "answers": row.answers,
-        "failed": row.failed,
-        "failures": row.failures,
-        "likes": row.likes,
-        "dislikes": row.dislikes,
-        "coverage": row.coverage,
-        "last_scored": row.last_scored,
-    }

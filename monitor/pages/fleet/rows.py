@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -109,6 +109,17 @@ class Row:
     def has_name(self) -> bool:
         """Whether it is a deployment: calls that name none have a row, too."""
         return self.name != UNASSIGNED
+
+
+@dataclass(frozen=True)
+class Table:
+    """The table: the rows that fit the query, and sums over all that the reader may see."""
+
+    period: Period
+    rows: Sequence[Row]
+    deployments: int
+    requests: int
+    states: dict[State, int]
 
 
 def row_of(name: str, deployment: DeploymentState, period: Period) -> Row:

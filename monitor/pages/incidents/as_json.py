@@ -1,89 +1,195 @@
-"""Incidents as JSON: the same that the pages show."""
+"""Incidents as JSON: the same that the pages show. Instants are ISO 8601 in UTC."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+import msgspec
+
+from lake import AlertVerdict, Tier
+from monitor.incidents.incident import Acknowledgement
+from monitor.pages.charts import Histogram, Point
 from monitor.pages.incidents.alert_view import AlertView
+from monitor.pages.incidents.commands import Commands
+from monitor.pages.incidents.evidence import Evidence, Pair, Sample
 from monitor.pages.incidents.finding import Found
+from monitor.pages.incidents.log_rows import LogRow, Told
 from monitor.pages.incidents.metric_charts import MetricChart
 from monitor.pages.incidents.view import IncidentView
+from monitor.regression import Release
 
 
-def list_as_json(incidents: Iterable[Found]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class IncidentRow:
+    """An incident in the list; `seconds` are from its opening to its end, or to now."""
+
+    incident_id: str
+    deployment: str
+    open: bool
+    tier: Tier
+    verdict: AlertVerdict | None
+    metrics: Sequence[str]
+    opened_at: datetime
+    ended_at: datetime | None
+    seconds: int
+    acknowledged: Acknowledgement | None
+
+
+@dataclass(frozen=True)
+class IncidentList:
+    """Open incidents, and those that ended in the last 30 days."""
+
+    incidents: Sequence[IncidentRow]
+
+
+@dataclass(frozen=True)
+class AlertOfIncident:
+    """An alert of an incident; `details` are those of its row in `alerts`."""
+
+    alert_id: str
+    metric: str
+    metric_version: str
+    firing: bool
+    page: bool
+    verdict: AlertVerdict | None
+    summary: str
+    lines: Sequence[str]
+    how_sure: str
+    fired_at: datetime
+    ended_at: datetime | None
+    since: datetime | None
+    reference_mean: float | None
+    current_mean: float | None
+    details: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ChartOfMetric:
+    """Points of a chart from `begin` on, one each `slot_seconds`; null where there is nothing to draw."""
+
+    metric: str
+    remark: str
+    begin: datetime | None
+    slot_seconds: int | None
+    points: Sequence[Point] | None
+
+
+@dataclass(frozen=True)
+class EvidenceData:
+    """Scores before and since the onset, and the worst answers, each beside a good earlier one to a like question."""
+
+    metric: str
+    before: Sample
+    after: Sample
+    histogram: Histogram | None
+    worst: Sequence[Pair]
+
+
+@dataclass(frozen=True)
+class SilencedTime:
+    """A silence of the deployment; null is every deployment, or every metric, or an unknown beginning."""
+
+    deployment: str | None
+    metric: str | None
+    since: datetime | None
+    until: datetime
+    comment: str
+
+
+@dataclass(frozen=True)
+class IncidentData(IncidentRow):
+    """All that the page of an incident shows."""
+
+    alerts: Sequence[AlertOfIncident]
+    charts: Sequence[ChartOfMetric]
+    evidence: EvidenceData | None
+    silences: Sequence[SilencedTime]
+    releases: Sequence[Release]
+    told: Sequence[Told] | None
+    log: Sequence[LogRow]
+    commands: Commands
+    earlier: Sequence[IncidentRow]
+    others_open: Sequence[IncidentRow]
+
+
+def list_data(incidents: Iterable[Found]) -> IncidentList:
     """Give the rows of the list."""
-    return {"incidents": [_row(one) for one in incidents]}
+    return IncidentList([_row(one) for one in incidents])
 
 
-def incident_as_json(view: IncidentView, earlier: Iterable[Found], others: Iterable[Found]) -> dict[str, Any]:
+def incident_data(view: IncidentView, earlier: Iterable[Found], others: Iterable[Found]) -> IncidentData:
     """Give the contents of the page of an incident."""
-    read = view.read
-    evidence = read.evidence if read else None
-    return _row(view.found) | {
-        "alerts": [_alert(one) for one in view.alerts],
-        "charts": [_chart(one) for one in view.charts],
-        "evidence": evidence
-        and {
-            "metric": evidence.metric,
-            "before": evidence.before,
-            "after": evidence.after,
-            "histogram": evidence.histogram and evidence.histogram.histogram,
-            "worst": evidence.pairs,
-        },
-        "silences": [one for one in view.found.snapshot.silenced if one.silence.deployment in (None, view.found.name)],
-        "releases": [one for one in view.found.snapshot.releases if one.deployment == view.found.name],
-        "told": view.told if read else None,
-        "log": view.log,
-        "commands": view.commands,
-        "earlier": [_row(one) for one in earlier],
-        "others_open": [_row(one) for one in others],
-    }
+    read, snapshot, name = view.read, view.found.snapshot, view.found.name
+    silenced = [one for one in snapshot.silenced if one.silence.deployment in (None, name)]
+    return IncidentData(
+        **vars(_row(view.found)),
+        alerts=[_alert(one) for one in view.alerts],
+        charts=[_chart(one) for one in view.charts],
+        evidence=_evidence(read.evidence) if read and read.evidence else None,
+        silences=[
+            SilencedTime(one.silence.deployment, one.silence.metric, one.since, one.silence.until, one.silence.comment)
+            for one in silenced
+        ],
+        releases=[one for one in snapshot.releases if one.deployment == name],
+        told=view.told if read else None,
+        log=view.log,
+        commands=view.commands,
+        earlier=[_row(one) for one in earlier],
+        others_open=[_row(one) for one in others],
+    )
 
 
-def _row(found: Found) -> dict[str, Any]:
+def _row(found: Found) -> IncidentRow:
     incident = found.incident
-    return {
-        "incident_id": incident.incident_id,
-        "deployment": incident.deployment,
-        "open": found.is_open,
-        "tier": incident.tier,
-        "verdict": incident.verdict,
-        "metrics": found.metrics,
-        "opened_at": incident.opened_at,
-        "ended_at": incident.ended_at,
-        "seconds": int(found.lasted.total_seconds()),
-        "acknowledged": incident.acknowledged,
-    }
+    return IncidentRow(
+        incident_id=incident.incident_id,
+        deployment=incident.deployment,
+        open=found.is_open,
+        tier=incident.tier,
+        verdict=incident.verdict,
+        metrics=found.metrics,
+        opened_at=incident.opened_at,
+        ended_at=incident.ended_at,
+        seconds=int(found.lasted.total_seconds()),
+        acknowledged=incident.acknowledged,
+    )
 
 
-def _alert(alert: AlertView) -> dict[str, Any]:
+def _alert(alert: AlertView) -> AlertOfIncident:
     fired = alert.fired
-    return {
-        "alert_id": fired.alert_id,
-        "metric": alert.metric,
-        "metric_version": fired.key.metric_version,
-        "firing": alert.ended is None,
-        "page": fired.pages,
-        "verdict": fired.verdict,
-        "summary": alert.summary,
-        "lines": alert.lines,
-        "how_sure": alert.sureness,
-        "fired_at": fired.fired_at,
-        "ended_at": alert.ended and alert.ended.changed_at,
-        "since": fired.since,
-        "reference_mean": fired.reference_mean,
-        "current_mean": fired.current_mean,
-        "details": fired.details,
-    }
+    return AlertOfIncident(
+        alert_id=fired.alert_id,
+        metric=alert.metric,
+        metric_version=fired.key.metric_version,
+        firing=alert.ended is None,
+        page=fired.pages,
+        verdict=fired.verdict,
+        summary=alert.summary,
+        lines=alert.lines,
+        how_sure=alert.sureness,
+        fired_at=fired.fired_at,
+        ended_at=alert.ended.changed_at if alert.ended else None,
+        since=fired.since,
+        reference_mean=fired.reference_mean,
+        current_mean=fired.current_mean,
+        details=msgspec.to_builtins(fired.details),
+    )
 
 
-def _chart(chart: MetricChart) -> dict[str, Any]:
+def _chart(chart: MetricChart) -> ChartOfMetric:
     drawn = chart.drawing.chart if chart.drawing else None
-    return {
-        "metric": chart.metric,
-        "remark": chart.remark,
-        "begin": drawn and drawn.begin,
-        "slot_seconds": drawn and int(drawn.slot.total_seconds()),
-        "points": drawn and drawn.points,
-    }
+    return ChartOfMetric(
+        metric=chart.metric,
+        remark=chart.remark,
+        begin=drawn.begin if drawn else None,
+        slot_seconds=int(drawn.slot.total_seconds()) if drawn else None,
+        points=drawn.points if drawn else None,
+    )
+
+
+def _evidence(found: Evidence) -> EvidenceData:
+    histogram = found.histogram.histogram if found.histogram else None
+    return EvidenceData(found.metric, found.before, found.after, histogram, found.pairs)

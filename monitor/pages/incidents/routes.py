@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -18,7 +19,7 @@ from monitor.pages.answers.reading import LakeReads
 from monitor.pages.forms import checked_form
 from monitor.pages.incidents.actions import HOURS, MOST_CHARACTERS, Actions
 from monitor.pages.incidents.alert_view import alerts_of
-from monitor.pages.incidents.as_json import incident_as_json, list_as_json
+from monitor.pages.incidents.as_json import IncidentData, IncidentList, incident_data, list_data
 from monitor.pages.incidents.finding import (
     Found,
     earlier_incidents,
@@ -28,14 +29,26 @@ from monitor.pages.incidents.finding import (
 )
 from monitor.pages.incidents.log_rows import MOST, VERDICTS
 from monitor.pages.incidents.view import IncidentView, Read, chosen_of, read_for, view_of
-from monitor.pages.json_body import json_of
+from monitor.pages.json_answers import described, json_answer
 from monitor.pages.rendering import Renderer
 from monitor.service import Monitor
 
-_NOT_FOUND, _FORBIDDEN, _UNAVAILABLE, _SEE_OTHER = 404, 403, 503, 303
+_NOT_FOUND, _FORBIDDEN, _UNPROCESSABLE, _UNAVAILABLE, _SEE_OTHER = 404, 403, 422, 503, 303
 _MOST_RELATED = 10
 _MOST_LISTED = 500
 Act = Callable[[Reader, Found, Mapping[str, str]], str]
+
+
+@dataclass(frozen=True)
+class IncidentAddress:
+    """The address of an incident; `metric` chooses whose scores and worst answers are shown."""
+
+    id: str
+    metric: str = ""
+
+
+_LIST = described(IncidentList, "Open incidents, and those that ended in the last 30 days")
+_INCIDENT = described(IncidentData, "One incident with all that is known of it", 404, 503, parameters=IncidentAddress)
 
 
 def add_incident_pages(
@@ -45,9 +58,9 @@ def add_incident_pages(
     pages = _IncidentPages(monitor, renderer, authentication, reads)
     router = APIRouter()
     router.add_api_route("/incidents", pages.listed)
-    router.add_api_route("/incidents.json", pages.listed_json)
+    router.add_api_route("/incidents.json", pages.listed_json, **_LIST)
     router.add_api_route("/incident", pages.show)
-    router.add_api_route("/incident.json", pages.show_json)
+    router.add_api_route("/incident.json", pages.show_json, **_INCIDENT)
     for path, act in (
         ("/incident/acknowledge", pages.acknowledge),
         ("/incident/silence", pages.silence),
@@ -78,7 +91,7 @@ class _IncidentPages:
         )
 
     def listed_json(self, request: Request) -> Response:
-        return json_of(list_as_json(listed_incidents(self._seen(request).snapshot)))
+        return json_answer(list_data(listed_incidents(self._seen(request).snapshot)))
 
     def show(self, request: Request) -> Response:
         seen, view, problem = self._viewed(request)
@@ -109,7 +122,7 @@ class _IncidentPages:
         if problem:
             raise HTTPException(_UNAVAILABLE, problem, {"Retry-After": "2"})
         others = other_open_incidents(view.found)
-        return json_of(incident_as_json(view, earlier_incidents(view.found), others))
+        return json_answer(incident_data(view, earlier_incidents(view.found), others))
 
     async def acknowledge(self, request: Request) -> Response:
         def act(reader: Reader, found: Found, fields: Mapping[str, str]) -> str:
@@ -146,7 +159,9 @@ class _IncidentPages:
     def _viewed(self, request: Request) -> tuple[Visible, IncidentView, str]:
         """Give what the reader may see, the contents of the page, and why the lake could not be read."""
         seen = self._seen(request)
-        found = incident_of(seen.snapshot, request.query_params.get("id", ""))
+        if not request.query_params.get("id"):
+            raise HTTPException(_UNPROCESSABLE, "The address of an incident has its id: it is missing")
+        found = incident_of(seen.snapshot, request.query_params["id"])
         if found is None:
             raise _no_incident()
         metric, batch = request.query_params.get("metric", ""), self._monitor.settings.regression.batch

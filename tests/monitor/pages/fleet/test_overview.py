@@ -236,7 +236,7 @@ def test_what_one_may_not_see_is_in_no_row_and_no_total(monitor: Monitor) -> Non
 def test_empty_states_say_what_to_do(monitor: Monitor, ask: Ask, rows: ScoreColumns) -> None:
     """Before the first look, without a lake, and where nothing fits the search."""
     assert "Reading the lake" in ask("/")
-    assert "rows" not in ask("/overview.json")
+    assert ask("/overview.json")["rows"] is None
     monitor.refresh()
     assert re.search(r"Nothing has arrived yet.*dialwatch up", ask("/"), re.DOTALL)
     assert ask("/overview.json")["rows"] == []
