@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -15,6 +16,7 @@ from lake.tables.day_reading import DayReader, Period
 MOST_CALLS = 500
 """The most calls that are given of one answer: an agent may make thousands."""
 
+_TABLES_AT_ONCE = 8
 _COLUMNS = (
     "event_id", "date", "requested_at", "ingested_at", "kind", "status", "error", "duration_ms", "model",
     "prompt_tokens", "completion_tokens", "deployment_price", "price", "trace_id", "span_id", "parent_span_id",
@@ -62,11 +64,15 @@ def trace_rows(row: Mapping[str, Any], logs: Mapping[str | None, DayReader]) -> 
     since, until = row["requested_at"] - LONGEST_CALL, row["requested_at"] + LONGEST_CALL
     days, period = {since.date(), row["date"], until.date()}, Period(since, until)
     found: dict[tuple[str | None, str], dict[str, Any]] = {}
-    for deployment, reader in logs.items():
-        rows = each_once(reader.read_rows(["trace_id"], [row["trace_id"]], _COLUMNS, days, period)).to_pylist()
-        for one in rows:
-            if since <= one["requested_at"] <= until:
-                found[deployment, one["event_id"]] = one | {"deployment": deployment}
+
+    def read(reader: DayReader) -> list[dict[str, Any]]:
+        return each_once(reader.read_rows(["trace_id"], [row["trace_id"]], _COLUMNS, days, period)).to_pylist()
+
+    with ThreadPoolExecutor(min(len(logs), _TABLES_AT_ONCE)) as pool:
+        for deployment, rows in zip(logs, pool.map(read, logs.values()), strict=True):
+            for one in rows:
+                if since <= one["requested_at"] <= until:
+                    found[deployment, one["event_id"]] = one | {"deployment": deployment}
     return sorted(found.values(), key=lambda one: (one["requested_at"], one["event_id"]))
 
 

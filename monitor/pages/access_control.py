@@ -61,9 +61,9 @@ def refusal_of(authentication: Authentication, renderer: Renderer) -> Callable[[
         if not isinstance(authentication, ByToken):
             message = "These pages are reached through a proxy that says who you are"
             return renderer.error(request, 401, message)
+        if asks_for_json(request):
+            return renderer.error(request, 401, _WITHOUT_TOKEN, BEARER)
         if not is_person:
-            if asks_for_json(request):
-                return renderer.error(request, 401, _WITHOUT_TOKEN, BEARER)
             return PlainTextResponse(f"{_WITHOUT_TOKEN}\n", 401, BEARER)
         address = f"{SIGN_IN}?{urlencode({'next': _address_of(request)})}"
         if request.headers.get("sec-fetch-site") == "cross-site":

@@ -52,7 +52,7 @@ def test_an_evaluation_is_counted_apart_and_alarms_nobody(
     assert "<dt>Failed</dt><dd>0</dd>" in page
     assert "240 requests of origin <bdi>evaluation</bdi>" in page
     assert "of answers with all calls 2.40" in page
-    assert "60 answers; one bar" in page
+    assert "<dt>Answers</dt><dd>60</dd>" in page
 
 
 @pytest.mark.usefixtures("evaluated")

@@ -12,7 +12,7 @@ from monitor.floors import FloorReading
 from monitor.notify.alert_text import summary
 from monitor.pages.charts import Drawing, MarkKind
 from monitor.pages.deployment.failures import FailureKind
-from monitor.pages.deployment.judges import JudgedMetric
+from monitor.pages.deployment.judges import Judges
 from monitor.pages.deployment.metrics import BAND, MetricView
 from monitor.pages.deployment.view import DeploymentView, Totals
 from monitor.regression import Reading, SegmentChange, Status
@@ -77,10 +77,21 @@ class MetricData:
 
 
 @dataclass(frozen=True)
+class CoverageData:
+    """A metric that asks a judge: its scored answers of the period, how many answers there were, and their share."""
+
+    metric: str
+    judge: str
+    scored: int
+    answers: int
+    share: float | None
+
+
+@dataclass(frozen=True)
 class JudgesData:
     """What judges were asked; `costs` is by judge, over the period."""
 
-    metrics: Sequence[JudgedMetric]
+    metrics: Sequence[CoverageData]
     costs: Mapping[str, float]
     cost: Sequence[PointData]
 
@@ -139,7 +150,7 @@ class DeploymentData:
 
 def data_of(view: DeploymentView) -> DeploymentData:
     """Give all figures of the page."""
-    period, state, judges = view.period, view.state, view.judges
+    period, state = view.period, view.state
     return DeploymentData(
         deployment=None if view.name == UNASSIGNED else view.name,
         days=int(period.days),
@@ -150,12 +161,17 @@ def data_of(view: DeploymentView) -> DeploymentData:
         metrics=[_metric(one) for one in view.metrics],
         failures=view.failures.kinds,
         failed_percent=_points(view.failures.drawing),
-        judges=JudgesData(judges.metrics, judges.costs, _points(judges.cost) if judges.cost else []),
+        judges=_judges(view.judges),
         limits={floor.value: reading for floor, reading in state.floors.items()},
         signals_since_the_lake_began=state.requests.signals,
         silences=[SilenceData(one.deployment, one.metric, one.until, one.comment) for one in view.silences],
         alerts=[_alert(change) for change in state.changes],
     )
+
+
+def _judges(found: Judges) -> JudgesData:
+    metrics = [CoverageData(one.metric, one.judge, one.scored, one.answers, one.share) for one in found.metrics]
+    return JudgesData(metrics, found.costs, _points(found.cost) if found.cost else [])
 
 
 def _metric(view: MetricView) -> MetricData:

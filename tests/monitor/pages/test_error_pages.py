@@ -39,33 +39,10 @@ def test_a_method_that_is_not_served_is_said(monitor: Monitor, serve: Callable[.
     assert "/ does not take POST" in answer.text
 
 
-@pytest.mark.parametrize(
-    ("path", "status", "said"),
-    [
-        ("/answers.json", 422, "A search needs a deployment"),
-        ("/answers.json?deployment=none", 422, "There is no such deployment"),
-        (
-            "/answer.json",
-            422,
-            "The address of an answer has a deployment, a date and an event_id: deployment is missing",
-        ),
-        ("/answer.json?deployment=none&date=2026-11-20&event_id=1", 404, "There is no page /answer.json"),
-        ("/<b>.json", 404, "There is no page /<b>.json"),
-    ],
-)
-def test_an_error_of_json_is_json(
-    monitor: Monitor, get: Callable[..., httpx.Response], path: str, status: int, said: str
-):
-    """A script reads what was wrong from `error`, where a person gets a page."""
-    answer = get(create_app(monitor), path)
-    assert (answer.status_code, answer.json()) == (status, {"error": said})
-    assert answer.headers["cache-control"] == "no-store"
-
-
 def test_who_is_not_known_reads_so_in_json(monitor: Monitor, get: Callable[..., httpx.Response]):
     """A script without the token gets 401 and what to send; nothing is said about what there is."""
     settings = MonitorSettings.model_validate({"access": {"token": "correct horse battery staple"}})
     for path in ("/answers.json?deployment=rag", "/nothing.json"):
         answer = get(create_app(monitor, settings), path)
         assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
-        assert answer.json() == {"error": "Send the token: `Authorization: Bearer <token>`"}
+        assert answer.json() == {"status": 401, "message": "Send the token: `Authorization: Bearer <token>`"}

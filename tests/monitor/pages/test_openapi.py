@@ -35,13 +35,15 @@ def lake_with_rows(rows: ScoreColumns) -> None:
     score = {"event_id": "e1", "score_id": "s1", "value": 0.5, "details": '{"unsupported": [[0, 2]], "n": 1e999}'}
     rows.scores("rag", score, {"event_id": "e1", "score_id": "s2", "metric": "toxicity", "reason": "no_answer"})
     rows.signals("rag", "dislike", "like")
-    rows.hours("search", 600, lambda left: 0.9 if left > 100 else 0.3, "toxicity")
+    rows.hours("search", 600, lambda left: 0.9 if left > 100 else 0.3, "faithfulness_kprecision")
 
 
 @pytest.fixture
 def client(monitor: Monitor, lake_with_rows: None) -> TestClient:
     monitor.refresh()
-    return TestClient(create_app(monitor))
+    client = TestClient(create_app(monitor))
+    VALUES["id"] = client.get("/incidents.json").json()["incidents"][0]["incident_id"]
+    return client
 
 
 def paths_of(app: Any) -> set[str]:
@@ -71,7 +73,7 @@ def test_every_address_that_gives_json_is_described(client: TestClient) -> None:
     """With the form of what it gives, not merely by its name; and so are those for programs."""
     described = client.get("/openapi.json").json()["paths"]
     paths = paths_of(client.app)
-    assert {"/overview.json", "/answers.json", "/answer.json"} <= paths
+    assert {"/overview.json", "/answers.json", "/answer.json", "/deployment.json", "/incident.json"} <= paths
     assert set(described) == paths | MACHINES
     for path in paths | {"/healthz", "/readyz"}:
         assert schema_of(described[path]["get"], 200).get("$ref"), path
