@@ -66,7 +66,7 @@ def create_metrics_app(monitor: Monitor, settings: MonitorSettings | None = None
     """Give the application of `/metrics`, `/healthz` and `/readyz` alone, for an address of their own."""
     app = FastAPI(title="dialwatch metrics", docs_url=None, redoc_url=None, openapi_url=None)
     _add_headers(app)
-    add_routes_for_machines(app, monitor, settings)
+    add_routes_for_machines(app, monitor, settings, is_private=True)
     return app
 
 

@@ -13,6 +13,8 @@ from lake import known_formats
 from monitor.exporter.registry import registry_of
 from monitor.health.health import Health
 from monitor.pages.json_answers import json_answer
+from monitor.pages.rendering import reader_of
+from monitor.pages.visibility import health_for
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
 
@@ -24,8 +26,13 @@ class Readiness:
     ready: bool
 
 
-def add_routes_for_machines(app: FastAPI, monitor: Monitor, settings: MonitorSettings | None) -> None:
-    """Add `/metrics`, `/healthz` and `/readyz`; `settings` bound the labels of the metrics."""
+def add_routes_for_machines(
+    app: FastAPI, monitor: Monitor, settings: MonitorSettings | None, *, is_private: bool = False
+) -> None:
+    """Add `/metrics`, `/healthz` and `/readyz`; `settings` bound the labels of the metrics.
+
+    `is_private`: only programs of our own reach them, so that `/healthz` says why a part fails.
+    """
     registry = registry_of(lambda: monitor.snapshot, monitor.health, lambda: monitor.failures, settings, monitor.audit)
 
     @app.get("/metrics", response_class=PlainTextResponse, summary="Prometheus metrics")
@@ -34,8 +41,9 @@ def add_routes_for_machines(app: FastAPI, monitor: Monitor, settings: MonitorSet
         return Response(encode(registry), headers={"Content-Type": content_type})
 
     @app.get("/healthz", **_described(Health, "Whether every part of dialwatch works"))
-    def healthz() -> Response:
-        health = monitor.health()
+    def healthz(request: Request) -> Response:
+        # Errors may name deployments: with access their words are for who may see all, and shows it.
+        health = monitor.health() if is_private else health_for(reader_of(request), monitor.health())
         return json_answer(health, 200 if health.healthy else 503)
 
     @app.get("/readyz", **_described(Readiness, "Whether there are figures"))

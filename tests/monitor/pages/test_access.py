@@ -81,6 +81,19 @@ def test_programs_need_no_access(client: Client, monitor: Monitor, access: objec
     assert asked.get("/readyz").json() == {"ready": True}
 
 
+@pytest.mark.parametrize("access", [None, "none", BY_TOKEN, BY_PROXY], ids=["nothing", "none", "token", "proxy"])
+def test_health_names_no_deployment_to_strangers(client: Client, monitor: Monitor, lake: Lake, access: object) -> None:
+    """That it is bad, with its status, is for everybody; with access the words are for who may see all."""
+    monitor.refresh()
+    monitor._failures.add("read_scores", "secret-bot", OSError("away"))  # a store that is away for one deployment
+    is_open = access in (None, "none")
+    asked = client(access, "192.0.2.1").get("/healthz")
+    assert bool(asked.json()["problems"]) is True
+    assert ("secret-bot" in asked.text) is is_open
+    headers = {"Authorization": f"Bearer {TOKEN}"} | user("ann", "platform")
+    assert "secret-bot" in client(access).get("/healthz", headers=headers).text
+
+
 @pytest.mark.parametrize("access", [None, "none"])
 def test_without_access_everybody_sees_everything(client: Client, access: object) -> None:
     """As on loopback: there is no name, and no page to sign in."""
