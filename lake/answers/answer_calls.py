@@ -66,7 +66,8 @@ def trace_rows(row: Mapping[str, Any], logs: Mapping[str | None, DayReader]) -> 
     found: dict[tuple[str | None, str], dict[str, Any]] = {}
 
     def read(reader: DayReader) -> list[dict[str, Any]]:
-        return each_once(reader.read_rows(["trace_id"], [row["trace_id"]], _COLUMNS, days, period)).to_pylist()
+        rows = each_once(reader.read_rows(["trace_id"], [row["trace_id"]], _COLUMNS, days, period))
+        return list(rows.to_pylist())
 
     with ThreadPoolExecutor(min(len(logs), _TABLES_AT_ONCE)) as pool:
         for deployment, rows in zip(logs, pool.map(read, logs.values()), strict=True):
