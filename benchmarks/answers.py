@@ -46,10 +46,10 @@ def build(root: str) -> None:
     for number in range(DEPLOYMENTS):
         name = f"app-{number:03}"
         for begin in range(0, DAYS, 10):
-            rows = [_answer(chance, name, day, 0) for day in days[begin : begin + 10] for _ in range(3)]
+            rows = [answer_row(chance, name, day, 0) for day in days[begin : begin + 10] for _ in range(3)]
             _append(lake, chance, name, rows)
     for begin in range(0, DENSE, DENSE // COMMITS):
-        rows = [_answer(chance, _BUSY, _LAST, (begin + n) * 8) for n in range(DENSE // COMMITS)]
+        rows = [answer_row(chance, _BUSY, _LAST, (begin + n) * 8) for n in range(DENSE // COMMITS)]
         _append(lake, chance, _BUSY, rows)
         model = [_model_call(row) for row in rows]
         lake.table(PARSED_LOGS, _MODEL).append(PARSED_LOGS.rows(model))
@@ -57,7 +57,7 @@ def build(root: str) -> None:
 
 def _append(lake: Lake, chance: random.Random, name: str, rows: list[dict[str, Any]]) -> None:
     lake.table(PARSED_LOGS, name).append(PARSED_LOGS.rows(rows))
-    lake.table(SCORES, name).append(SCORES.rows([one for row in rows for one in _scores(chance, row)]))
+    lake.table(SCORES, name).append(SCORES.rows([one for row in rows for one in score_rows(chance, row)]))
     rated = [_signal(chance, row) for row in rows if chance.random() < 0.1]
     lake.table(USER_SIGNALS, name).append(USER_SIGNALS.rows(rated))
 
@@ -66,7 +66,8 @@ def _text(chance: random.Random, words: int) -> str:
     return " ".join(chance.choices(_WORDS, k=words))
 
 
-def _answer(chance: random.Random, name: str, day: date, second: int) -> dict[str, Any]:
+def answer_row(chance: random.Random, name: str, day: date, second: int) -> dict[str, Any]:
+    """Give an answer of usual size, as a row of `parsed_logs`."""
     at = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(seconds=second)
     question, answer = _text(chance, 20), _text(chance, 250)
     contexts = [{"text": _text(chance, 180), "title": f"{n}.pdf", "page": n} for n in range(6)]
@@ -91,7 +92,8 @@ def _model_call(row: dict[str, Any]) -> dict[str, Any]:
     return row | ids | made
 
 
-def _scores(chance: random.Random, row: dict[str, Any]) -> list[dict[str, Any]]:
+def score_rows(chance: random.Random, row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Give the scores of an answer."""
     same = {name: row[name] for name in ("event_id", "response_id", "deployment", "date", "requested_at", "chat_id")}
     return [
         same | {

@@ -18,7 +18,7 @@ def link_to(deployment: str, external_url: str) -> str:
 
 def link_to_incident(incident_id: str, external_url: str) -> str:
     """Give the address of an incident's page; empty where nobody said where our pages are."""
-    return f"{external_url.rstrip('/')}{_address('/incident', id=incident_id)}" if external_url else ""
+    return f"{external_url.rstrip('/')}{incident_page(incident_id)}" if external_url else ""
 
 
 def link_to_response(deployment: str, response_id: str, external_url: str, since: date | None = None) -> str:
@@ -29,6 +29,11 @@ def link_to_response(deployment: str, response_id: str, external_url: str, since
 def page_of(deployment: str) -> str:
     """Give the path of a deployment's page, with its query."""
     return _address("/deployment", name=deployment)
+
+
+def incident_page(incident_id: str) -> str:
+    """Give the path of an incident's page, with its query."""
+    return _address("/incident", id=incident_id)
 
 
 def answer_page(deployment: str, day: date, event_id: str, path: str = "/answer") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from monitor.alerts.change import AlertChange
@@ -52,6 +52,8 @@ class News:
     regressions: tuple[ActiveRegression, ...]
     passed: tuple[tuple[AlertChange, FloorReading | None], ...]
     """Limits that are passed, and how they stand now."""
+    incidents: Mapping[str, str]
+    """By deployment the id of the incident that is open."""
     watching: int
     learning: int
     stopped: int
@@ -64,6 +66,7 @@ def news_of(snapshot: Snapshot) -> News:
     return News(
         regressions=tuple(one for name, state in ordered for one in regressions_of(name, state)),
         passed=tuple((c, _floor_of(c, state)) for _, state in ordered for c in state.passed),
+        incidents={name: one.incident_id for name, state in ordered for one in state.incidents if one.ended_at is None},
         watching=sum(reading.status is Status.WATCHING for reading in readings),
         learning=sum(reading.status is Status.LEARNING for reading in readings),
         stopped=sum(len(state.stopped) for _, state in ordered),

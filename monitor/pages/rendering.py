@@ -25,7 +25,7 @@ from lake import (
 )
 from monitor.access.authentication import Authentication, ByToken
 from monitor.access.reader import Reader
-from monitor.notify.link import answer_page, page_of, response_page, worst_since
+from monitor.notify.link import answer_page, incident_page, page_of, response_page, worst_since
 from monitor.pages.filters import FILTERS
 from monitor.pages.json_answers import asks_for_json, error_answer
 from monitor.pages.texts import shown
@@ -97,7 +97,13 @@ def templates(*own: BaseLoader) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    links = {"page_of": page_of, "response_page": response_page, "answer_page": answer_page, "worst_since": worst_since}
+    links = {
+        "page_of": page_of,
+        "incident_page": incident_page,
+        "response_page": response_page,
+        "answer_page": answer_page,
+        "worst_since": worst_since,
+    }
     made.filters.update(FILTERS | links | {"shown": shown, "visible": visible})
     words: Sequence[type[StrEnum]] = (
         AlertEvent,

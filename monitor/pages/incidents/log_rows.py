@@ -8,7 +8,7 @@ from datetime import datetime
 
 import pyarrow.dataset as ds
 
-from lake import ALERTS, DELIVERY_EVENTS, AlertEvent, AlertVerdict, IncidentEvent, Lake, Tier
+from lake import ALERTS, AlertEvent, AlertVerdict, IncidentEvent, Lake, Tier
 from monitor.alerts.change import AlertChange, from_row
 from monitor.incidents.change import IncidentChange
 from monitor.incidents.incident import Incident
@@ -57,7 +57,7 @@ class Told:
 def read_deliveries(lake: Lake, deployment: str | None, incident: Incident) -> list[AlertChange]:
     """Read the rows that say what was sent about the alerts of an incident, the latest first."""
     ids = [one.alert_id for one in incident.alerts]
-    where = ds.field("alert_id").isin(ids) & ds.field("change").isin([*DELIVERY_EVENTS])
+    where = ds.field("alert_id").isin(ids) & ds.field("change").isin([*_SENT])
     rows = lake.table(ALERTS, deployment).read(_COLUMNS, where).to_pylist()
     return sorted(map(from_row, rows), key=lambda one: one.changed_at, reverse=True)
 

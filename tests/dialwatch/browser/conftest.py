@@ -105,6 +105,9 @@ def paths(demo_pages: str, chromium: Browser) -> dict[str, str]:
     go(found["deployment"])
     found["answer"] = first("/answer?")
     found["answers"] = "/answers?" + found["deployment"].partition("?name=")[2].join(("deployment=", ""))
+    found["incidents"] = "/incidents"
+    go(found["incidents"])
+    found["incident"] = first("/incident?")
     found["no such answer"] = "/answer?response_id=none"
     found["not found"] = "/nothing"
     page.close()

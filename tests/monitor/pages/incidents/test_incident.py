@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
 from fastapi.testclient import TestClient
 
-from monitor import Monitor
-from tests.monitor.pages.incidents.conftest import incident_id
+from lake import ALERTS, AlertEvent, Lake
+from monitor import Monitor, create_app
+from monitor.controls.releases import mark_release
+from monitor.controls.silences import Silence, add_silence
+from monitor.regression import Release
+from tests.monitor.conftest import NOW, Clock, ScoreColumns
+from tests.monitor.pages.incidents.conftest import BAD, GOOD, incident_id
 
 
 def test_it_says_state_text_sureness_chart_answers_and_log_in_this_order(client: TestClient, monitor: Monitor) -> None:
@@ -19,3 +30,146 @@ def test_it_says_state_text_sureness_chart_answers_and_log_in_this_order(client:
     places = [page.find(part) for part in parts]
     assert -1 not in places, parts[places.index(-1)]
     assert places == sorted(places)
+    assert 'http-equiv="refresh"' not in page
+    assert "<script" not in page
+
+
+def test_the_worst_answers_stand_beside_good_earlier_ones(client: TestClient, monitor: Monitor) -> None:
+    """Each worst one is of after the onset, each other one of before it, good, and to a like question."""
+    found = client.get(f"/incident.json?id={incident_id(monitor)}").json()
+    onset, pairs = found["alerts"][0]["since"], found["evidence"]["worst"]
+    assert len(pairs) == 10
+    for pair in pairs:
+        assert (pair["worst"]["value"], pair["worst"]["answer"]) == (0.3, BAD)
+        assert pair["earlier"]["value"] > 0.9
+        assert pair["earlier"]["answer"] == GOOD
+        assert pair["earlier"]["requested_at"] < onset <= pair["worst"]["requested_at"]
+        assert pair["percent"] > 60
+    page = client.get(f"/incident?id={incident_id(monitor)}").text
+    links = re.findall(r'<a href="(/answer\?[^"]*)"', page)
+    assert len(links) == 20
+    assert client.get(links[0].replace("&amp;", "&")).status_code == 200
+
+
+def test_no_earlier_answer_to_a_like_question_is_said(rows: ScoreColumns, client: TestClient, monitor: Monitor) -> None:
+    at = NOW - timedelta(hours=1)
+    place = {"event_id": "other", "response_id": "other", "requested_at": at, "date": at.date()}
+    rows.logs("rag-search", place | {"question": "Wer zahlt die Miete?", "answer": "x"})
+    rows.scores("rag-search", place | {"value": 0.0, "score_id": "other"})
+    (first, *_) = client.get(f"/incident.json?id={incident_id(monitor)}").json()["evidence"]["worst"]
+    assert (first["worst"]["question"], first["earlier"]) == ("Wer zahlt die Miete?", None)
+    assert "No good earlier answer to a like question" in client.get(f"/incident?id={incident_id(monitor)}").text
+
+
+def test_the_distribution_is_of_both_sides_of_the_onset(client: TestClient, monitor: Monitor) -> None:
+    found = client.get(f"/incident.json?id={incident_id(monitor)}").json()
+    evidence = found["evidence"]
+    assert evidence["before"]["mean"] == pytest.approx(0.945)
+    assert evidence["after"]["mean"] == pytest.approx(0.345)
+    assert evidence["before"]["scores"] + evidence["after"]["scores"] == 72 * 20
+    counts = evidence["histogram"]["before"]["counts"]
+    assert sum(counts[18:]) == evidence["before"]["scores"]
+
+
+def test_the_chart_has_reference_onset_releases_and_silences(
+    lake: Lake, monitor: Monitor, clock: Clock, regression: None
+) -> None:
+    silence = Silence(deployment="rag-search", until=NOW + timedelta(hours=1), comment="rebuild")
+    add_silence(lake, silence, NOW - timedelta(hours=2))
+    add_silence(lake, Silence(deployment="other", until=NOW + timedelta(hours=1), comment="of others"), NOW)
+    mark_release(lake, Release("rag-search", "other_metric", NOW - timedelta(hours=40), "of another metric"), NOW)
+    monitor.refresh()
+    with TestClient(create_app(monitor)) as client:
+        page = client.get(f"/incident?id={incident_id(monitor)}").text
+    assert "reference 0.94" in page
+    assert 'class="onset"' in page
+    assert "rebuild" in page
+    assert "of others" not in page
+    assert "of another metric" not in page
+
+
+def test_what_was_sent_to_whom_is_in_the_log(lake: Lake, client: TestClient, monitor: Monitor) -> None:
+    """A receiver that could not be told stands at the top, too."""
+    assert monitor.snapshot is not None
+    change = monitor.snapshot.deployments["rag-search"].changes[0]
+    row = {"alert_id": change.alert_id, "deployment": "rag-search", "metric": change.key.metric}
+    row |= {"delivery_of": change.change_id, "metric_version": "1", "changed_at": NOW}
+    sent = [
+        row | {"change_id": "1", "change": AlertEvent.DELIVERED, "reason": "ok", "details": '{"receiver": "team"}'},
+        row | {"change_id": "2", "change": AlertEvent.UNDELIVERABLE, "details": '{"receiver": "pager"}'},
+        row | {"change_id": "3", "alert_id": "another", "change": AlertEvent.DELIVERED, "details": "{}"},
+    ]
+    lake.table(ALERTS, "rag-search").append(ALERTS.rows(sent))
+    path = f"id={incident_id(monitor)}"
+    events = [row["event"] for row in client.get(f"/incident.json?{path}").json()["log"]]
+    assert sorted(events) == ["could not be sent to pager", "opened", "sent to team"]
+    page = client.get(f"/incident?{path}").text
+    assert page.index("pager could not be told") < page.index("What happened")
+
+
+def test_without_the_lake_the_page_says_what_the_snapshot_knows(
+    client: TestClient, monitor: Monitor, tmp_path: Path
+) -> None:
+    """Who was woken while the store is away sees the state; a script is told that not all is there."""
+    path = f"id={incident_id(monitor)}"
+    folder = tmp_path / "lake"
+    for table in folder.rglob("scores"):
+        for file in table.rglob("*.parquet"):
+            file.unlink()
+    page = client.get(f"/incident?{path}")
+    assert page.status_code == 200
+    assert "Not all is shown" in page.text
+    assert "Open since" in page.text
+    assert client.get(f"/incident.json?{path}").status_code == 503
+
+
+def test_a_limit_has_a_chart_and_no_scores(rows: ScoreColumns, monitor: Monitor, clock: Clock) -> None:
+    rows.logs("rag", *({"event_id": f"a{n}", "requested_at": NOW - timedelta(hours=3, seconds=n)} for n in range(60)))
+    rows.logs(
+        "rag",
+        *({"event_id": f"b{n}", "requested_at": NOW - timedelta(seconds=n), "status": 503} for n in range(60)),
+    )
+    monitor.refresh()
+    with TestClient(create_app(monitor)) as client:
+        page = client.get(f"/incident?id={incident_id(monitor, 'rag')}")
+        assert page.status_code == 200
+        assert "share of failed requests" in page.text
+        assert "a limit was passed" in page.text
+        assert "Mark as a release" not in page.text
+        assert client.get(f"/incident.json?id={incident_id(monitor, 'rag')}").json()["evidence"] is None
+
+
+def test_the_list_has_open_incidents_first_and_none_of_long_ago(
+    rows: ScoreColumns, make_monitor: Callable[[], Monitor], clock: Clock, regression: None
+) -> None:
+    monitor = make_monitor()
+    monitor.refresh()
+    with TestClient(create_app(monitor)) as client:
+        listed = client.get("/incidents.json").json()["incidents"]
+        assert [(one["deployment"], one["open"], one["tier"]) for one in listed] == [("rag-search", True, "page")]
+        assert incident_id(monitor) in client.get("/incidents").text
+        assert f'href="/incident?id={incident_id(monitor)}"' in client.get("/").text
+
+
+def test_an_empty_list_says_what_to_do(monitor: Monitor) -> None:
+    with TestClient(create_app(monitor)) as client:
+        assert "load this page again" in client.get("/incidents").text
+        monitor.refresh()
+        page = client.get("/incidents").text
+        assert "No incident is open" in page
+        assert 'href="/"' in page
+        assert client.get("/incidents.json").json() == {"incidents": []}
+
+
+@pytest.mark.parametrize("path", ["/incident", "/incident?id=", "/incident?id=nothing", "/incident.json?id=%00"])
+def test_an_unknown_incident_is_not_found(client: TestClient, path: str) -> None:
+    assert client.get(path).status_code == 404
+
+
+def test_a_silence_of_all_metrics_may_be_named_by_any_query(client: TestClient, monitor: Monitor) -> None:
+    """What a query says was done is shown only if the lake has it."""
+    path = f"/incident?id={incident_id(monitor)}"
+    for more in ("&silenced=7", "&silenced=%F0", "&released=99999999999", "&acknowledged=1", "&metric=unknown"):
+        page = client.get(path + more)
+        assert page.status_code == 200
+        assert 'role="status"' not in page.text

@@ -1,0 +1,199 @@
+"""Forms of an incident: acknowledge, silence, mark as a release; for whom, once, and what the page says after them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from lake import AUDIT, INCIDENTS, Lake
+from monitor import Monitor, MonitorSettings, create_app
+from monitor.controls.releases import read_releases
+from monitor.controls.silences import read_silences
+from monitor.pages.incidents.commands import commands_of
+from tests.monitor.conftest import NOW, STRANGE_NAME, Clock
+from tests.monitor.pages.answers.payloads import PAYLOADS
+from tests.monitor.pages.incidents.conftest import BAD, GOOD, incident_id
+
+GROUPS = {
+    "on-call": {"deployments": ["rag-*"], "rights": ["texts", "act"]},
+    "readers": {"deployments": ["rag-*"], "rights": ["texts"]},
+    "watchers": {"deployments": ["*"]},
+    "others": {"deployments": ["other-*"], "rights": ["texts", "act"]},
+}
+ACCESS = {"proxy": {"addresses": ["10.0.0.7"], "groups": GROUPS}}
+METRIC = "faithfulness_kprecision"
+ACTS = ("acknowledge", "silence", "release")
+
+
+def of(*groups: str) -> dict[str, str]:
+    return {"X-Forwarded-User": "ann", "X-Forwarded-Groups": ",".join(groups)}
+
+
+@pytest.fixture
+def proxied(monitor: Monitor, clock: Clock, regression: None) -> Iterator[TestClient]:
+    monitor.refresh()
+    clock.advance(seconds=1)
+    app = create_app(monitor, MonitorSettings.model_validate({"access": ACCESS}))
+    with TestClient(app, client=("10.0.0.7", 5000), follow_redirects=False) as client:
+        yield client
+
+
+def sent(client: TestClient, monitor: Monitor, act: str, *groups: str, **fields: str) -> Any:
+    """Fill in the form of the page and send it."""
+    path = f"/incident?id={incident_id(monitor)}"
+    tokens = re.findall(r'name="form_token" value="([^"]*)"', client.get(path, headers=of("on-call")).text)
+    usual = {"form_token": tokens[0], "id": incident_id(monitor), "hours": "4", "at": "2026-11-20T02:00"}
+    return client.post(f"/incident/{act}", data=usual | fields, headers=of(*groups or ("on-call",)))
+
+
+def noted(monitor: Monitor, lake: Lake) -> list[tuple[Any, ...]]:
+    monitor.audit.write()
+    rows = lake.table(AUDIT).read().to_pylist()
+    return [(row["who"], row["action"], row["deployment"]) for row in rows if row["action"] != "read_texts"]
+
+
+def test_an_acknowledgement_says_who(proxied: TestClient, monitor: Monitor, lake: Lake) -> None:
+    """And a second one with the same comment is none."""
+    for _ in range(2):
+        answer = sent(proxied, monitor, "acknowledge", comment="  I look\nat it ")
+        assert answer.status_code == 303
+        page = proxied.get(answer.headers["location"], headers=of("watchers")).text
+        assert "Acknowledged by <bdi>ann</bdi>" in page
+        assert "I look at it" in page
+        assert 'role="status"' in page
+    assert lake.table(INCIDENTS, "rag-search").read()["change"].to_pylist().count("acknowledged") == 1
+    assert noted(monitor, lake) == [("ann", "acknowledge", "rag-search")]
+
+
+def test_a_silence_is_added_once(proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock) -> None:
+    """Sent twice it is the same; of another metric, or with another end, it is another one."""
+    for _ in range(2):
+        answer = sent(proxied, monitor, "silence", metric=METRIC, comment="known")
+        clock.advance(seconds=3)
+        page = proxied.get(answer.headers["location"], headers=of("readers")).text
+        assert "Silence 1 is added" in page
+    (silence,) = read_silences(lake).values()
+    assert (silence.deployment, silence.metric, silence.comment) == ("rag-search", METRIC, "known")
+    assert 3.9 < (silence.until - NOW).total_seconds() / 3600 < 4.1
+    assert "Silence 2" in proxied.get(sent(proxied, monitor, "silence").headers["location"], headers=of("readers")).text
+    assert read_silences(lake)[2].metric is None
+    assert sent(proxied, monitor, "silence", metric=METRIC, comment="known", hours="24").status_code == 303
+    assert len(read_silences(lake)) == 3
+    assert noted(monitor, lake) == [("ann", "silence", "rag-search")] * 3
+    monitor.refresh()
+    assert monitor.snapshot is not None
+    assert len(monitor.snapshot.silences) == 3
+
+
+def test_a_release_is_marked_once(proxied: TestClient, monitor: Monitor, lake: Lake) -> None:
+    for _ in range(2):
+        answer = sent(proxied, monitor, "release", metric=METRIC, comment="shorter")
+        assert "Release 1 is marked" in proxied.get(answer.headers["location"], headers=of("readers")).text
+    ((number, release),) = read_releases(lake).valid.items()
+    assert (number, release.metric, release.at.isoformat()) == (1, METRIC, "2026-11-20T02:00:00+00:00")
+    assert noted(monitor, lake) == [("ann", "release", "rag-search")]
+    monitor.refresh()
+    assert monitor.snapshot is not None
+    assert monitor.snapshot.deployments["rag-search"].incidents[0].ended_at is not None
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_only_who_may_act_does(proxied: TestClient, monitor: Monitor, lake: Lake, act: str) -> None:
+    """Who may see has the commands; for who may not see there is no such incident, as for an id of nothing."""
+    path = f"/incident?id={incident_id(monitor)}"
+    for groups in ("readers", "watchers"):
+        page = proxied.get(path, headers=of(groups)).text
+        assert "/incident/" not in page
+        assert "dialwatch silence add" in page
+        assert sent(proxied, monitor, act, groups).status_code == 403
+    hidden = sent(proxied, monitor, act, "others")
+    unknown = sent(proxied, monitor, act, "others", id="nothing")
+    assert (hidden.status_code, hidden.text) == (404, unknown.text)
+    for each in (path, path.replace("/incident?", "/incident.json?")):
+        seen = proxied.get(each, headers=of("others"))
+        other = proxied.get("/".join(each.split("/")).replace(incident_id(monitor), "nothing"), headers=of("others"))
+        assert (seen.status_code, seen.text) == (404, other.text)
+    assert incident_id(monitor) not in proxied.get("/incidents", headers=of("others")).text
+    assert noted(monitor, lake) == []
+    assert not read_silences(lake)
+    assert not read_releases(lake).valid
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_a_form_of_another_page_is_refused(proxied: TestClient, monitor: Monitor, lake: Lake, act: str) -> None:
+    assert sent(proxied, monitor, act, form_token="x").status_code == 403
+    assert noted(monitor, lake) == []
+
+
+@pytest.mark.parametrize(
+    ("act", "field", "value"),
+    [
+        ("silence", "hours", "5"),
+        ("silence", "hours", "-1"),
+        ("silence", "metric", "another"),
+        ("silence", "comment", "x" * 1001),
+        ("release", "at", "yesterday"),
+        ("release", "at", "0001-01-01T00:00"),
+        ("release", "at", "9999-12-31T23:59-12:00"),
+        ("release", "metric", "another"),
+    ],
+)
+def test_a_field_that_cannot_be_used_is_refused(
+    proxied: TestClient, monitor: Monitor, lake: Lake, act: str, field: str, value: str
+) -> None:
+    assert sent(proxied, monitor, act, **{field: value}).status_code == 422
+    assert not read_silences(lake)
+    assert not read_releases(lake).valid
+
+
+def test_without_texts_one_sees_scores_and_ids(proxied: TestClient, monitor: Monitor, lake: Lake) -> None:
+    path = f"/incident?id={incident_id(monitor)}"
+    for each in (path, path.replace("/incident?", "/incident.json?")):
+        hidden, shown = (proxied.get(each, headers=of(groups)) for groups in ("watchers", "readers"))
+        for text in (GOOD, BAD, "days of leave"):
+            assert text not in hidden.text
+            assert text in shown.text
+        assert "answer-1-" in hidden.text
+        assert shown.headers["cache-control"] == "no-store"
+    monitor.audit.write()
+    read = lake.table(AUDIT).read().to_pylist()
+    assert [(row["who"], row["action"], row["deployment"]) for row in read] == [("ann", "read_texts", "rag-search")] * 2
+
+
+def test_without_access_everybody_on_loopback_acts(client: TestClient, monitor: Monitor, lake: Lake) -> None:
+    page = client.get(f"/incident?id={incident_id(monitor)}").text
+    (token, *_) = re.findall(r'name="form_token" value="([^"]*)"', page)
+    fields = {"id": incident_id(monitor), "form_token": token, "hours": "1"}
+    assert client.post("/incident/silence", data=fields).status_code == 303
+    assert client.post("/incident/silence", data=fields | {"form_token": ""}).status_code == 403
+    assert len(read_silences(lake)) == 1
+
+
+def test_an_incident_that_is_over_has_nothing_to_acknowledge(proxied: TestClient, monitor: Monitor) -> None:
+    sent(proxied, monitor, "release")
+    monitor.refresh()
+    assert sent(proxied, monitor, "acknowledge").status_code == 409
+    page = proxied.get(f"/incident?id={incident_id(monitor)}", headers=of("on-call")).text
+    assert "Over since" in page
+    assert "/incident/acknowledge" not in page
+
+
+@pytest.mark.parametrize("name", ["a b; rm -rf ~", "--all", "it's $(id)", "app/`id`", STRANGE_NAME, *PAYLOADS])
+def test_a_command_names_what_it_says_or_is_not_there(name: str) -> None:
+    """A shell reads the same words, whatever the name; one with characters that nobody sees has no command."""
+    found = commands_of("1f", name, name, NOW)
+    is_plain = name.isprintable()
+    for command in (found.silence, found.release):
+        if not is_plain:
+            assert command is None or "\n" not in command
+        if command is not None:
+            words = shlex.split(command)
+            assert name in words or f"--deployment={name}" in words
+            assert words[-2:] == ["-c", "dialwatch.yaml"]
+    if is_plain:
+        assert found.silence is not None
