@@ -66,11 +66,16 @@ def news_of(snapshot: Snapshot) -> News:
     return News(
         regressions=tuple(one for name, state in ordered for one in regressions_of(name, state)),
         passed=tuple((c, _floor_of(c, state)) for _, state in ordered for c in state.passed),
-        incidents={name: one.incident_id for name, state in ordered for one in state.incidents if one.ended_at is None},
+        incidents={name: found for name, state in ordered if (found := open_incident(state))},
         watching=sum(reading.status is Status.WATCHING for reading in readings),
         learning=sum(reading.status is Status.LEARNING for reading in readings),
         stopped=sum(len(state.stopped) for _, state in ordered),
     )
+
+
+def open_incident(state: DeploymentState) -> str | None:
+    """Give the id of the incident of a deployment that is open."""
+    return next((one.incident_id for one in state.incidents if one.ended_at is None), None)
 
 
 def regressions_of(name: str, state: DeploymentState) -> Iterator[ActiveRegression]:

@@ -196,9 +196,12 @@ def test_an_empty_list_says_what_to_do(monitor: Monitor) -> None:
         assert client.get("/incidents.json").json() == {"incidents": []}
 
 
-@pytest.mark.parametrize("path", ["/incident", "/incident?id=", "/incident?id=nothing", "/incident.json?id=%00"])
-def test_an_unknown_incident_is_not_found(client: TestClient, path: str) -> None:
-    assert client.get(path).status_code == 404
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/incident", 422), ("/incident?id=", 422), ("/incident?id=nothing", 404), ("/incident.json?id=%00", 404)],
+)
+def test_an_unknown_incident_is_not_found(client: TestClient, path: str, status: int) -> None:
+    assert client.get(path).status_code == status
 
 
 def test_a_silence_of_all_metrics_may_be_named_by_any_query(client: TestClient, monitor: Monitor) -> None:
