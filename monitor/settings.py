@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
+from zoneinfo import ZoneInfo
 
 from annotated_types import Ge, Gt
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
@@ -17,6 +18,16 @@ from monitor.regression import RegressionSettings
 _seconds = reads_seconds("smh")
 
 
+def _zone(value: Any) -> ZoneInfo:
+    if isinstance(value, ZoneInfo):
+        return value
+    try:
+        return ZoneInfo(value)
+    # A name that nothing has, one that cannot be a name, that of a folder, and what is no text.
+    except (KeyError, ValueError, OSError, TypeError, AttributeError):
+        raise ValueError(f"{value!r} is no time zone: give a name like Europe/Berlin, Asia/Kathmandu or UTC") from None
+
+
 class MonitorSettings(BaseModel):
     """How often to read the lake, what a regression is, where alerts go. Times are in seconds; `5m` is one too."""
 
@@ -26,6 +37,8 @@ class MonitorSettings(BaseModel):
     """Seconds from one refresh to the next."""
     external_url: str = ""
     """Where people find the pages, for the links in webhooks; empty: no links."""
+    time_zone: Annotated[ZoneInfo, BeforeValidator(_zone)] = ZoneInfo("UTC")
+    """Zone of the times on the pages, by its name in the database of IANA. JSON, CSV and messages are in UTC."""
     most_deployments: Annotated[int, Ge(1)] = 5000
     """Deployments with series of their own in `/metrics`; the rest are `other` there."""
     most_label_values: Annotated[int, Ge(1)] = 100

@@ -19,6 +19,7 @@ from monitor.pages.machine_routes import add_routes_for_machines
 from monitor.pages.openapi import add_openapi
 from monitor.pages.rendering import POLICY, STATIC, Renderer
 from monitor.pages.sign_in import add_sign_in
+from monitor.pages.times import Times
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
 
@@ -40,7 +41,7 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None, *, wit
     """
     chosen = settings or monitor.settings
     authentication = authentication_of(chosen.access)
-    renderer = Renderer(authentication, with_metrics=with_metrics)
+    renderer = Renderer(authentication, Times(chosen.time_zone), with_metrics=with_metrics)
     app = FastAPI(title="dialwatch monitor", docs_url=None, redoc_url=None, openapi_url=None)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     # Of two the later one is the outer one: what is refused has the headers, too.

@@ -1,10 +1,10 @@
-"""Filters of the templates: numbers, times and durations as the pages write them."""
+"""Filters of the templates: numbers, names and durations as the pages write them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from markupsafe import Markup
 
@@ -49,16 +49,6 @@ def percent(share: float | None) -> str:
     return f"{min(share, 0.999 if share < 1 else 1) * 100:.{digits}f} %"
 
 
-def moment(at: datetime | None) -> str:
-    """A time to the minute in UTC: 20 Nov 2026, 14:05."""
-    return "an unknown time" if at is None else f"{at.astimezone(UTC):%-d %b %Y, %H:%M}"
-
-
-def brief_moment(at: datetime | None) -> str:
-    """A time of the last days, to the minute in UTC: 20 Nov, 14:05."""
-    return "an unknown time" if at is None else f"{at.astimezone(UTC):%-d %b, %H:%M}"
-
-
 def breakable(name: str) -> Markup:
     """A name that may go on in the next line after each underscore, and is otherwise shown as it is."""
     return Markup("_<wbr>").join(name.split("_"))
@@ -80,6 +70,5 @@ def shift(found: Shift) -> str:
 
 
 FILTERS: dict[str, Callable[..., str]] = {
-    function.__name__: function
-    for function in (whole, short, money, score, percent, moment, brief_moment, breakable, duration, shift)
+    function.__name__: function for function in (whole, short, money, score, percent, breakable, duration, shift)
 }

@@ -29,6 +29,7 @@ from monitor.notify.link import answer_page, incident_page, page_of, response_pa
 from monitor.pages.filters import FILTERS
 from monitor.pages.json_answers import asks_for_json, error_answer
 from monitor.pages.texts import shown
+from monitor.pages.times import IN_UTC, Times
 
 # Names on the pages come from URLs that any client can write: nothing from elsewhere may load or run.
 POLICY = (
@@ -49,10 +50,11 @@ def reader_of(request: Request) -> Reader:
 class Renderer:
     """Gives the HTML of a template to who asks."""
 
-    def __init__(self, authentication: Authentication, *, with_metrics: bool = True) -> None:
+    def __init__(self, authentication: Authentication, times: Times = IN_UTC, *, with_metrics: bool = True) -> None:
         """`with_metrics`: `/metrics` and `/healthz` are at the address of the pages."""
+        self.times = times
         self._authentication = authentication
-        self._templates = templates()
+        self._templates = templates(times=times)
         self._templates.globals["with_metrics"] = with_metrics
 
     def page(
@@ -88,7 +90,7 @@ def style_sheet() -> str:
     return (STATIC / "dialwatch.css").read_text("utf-8")
 
 
-def templates(*own: BaseLoader) -> Environment:
+def templates(*own: BaseLoader, times: Times = IN_UTC) -> Environment:
     """Give the environment of all templates, with the filters of the pages; `own` have those of a report."""
     made = Environment(
         loader=ChoiceLoader([*own, PackageLoader("monitor.pages")]),
@@ -104,7 +106,7 @@ def templates(*own: BaseLoader) -> Environment:
         "answer_page": answer_page,
         "worst_since": worst_since,
     }
-    made.filters.update(FILTERS | links | {"shown": shown, "visible": visible})
+    made.filters.update(FILTERS | dict(times.filters) | links | {"shown": shown, "visible": visible})
     words: Sequence[type[StrEnum]] = (
         AlertEvent,
         AlertVerdict,
@@ -115,5 +117,5 @@ def templates(*own: BaseLoader) -> Environment:
         Signal,
         Tier,
     )
-    made.globals.update({one.__name__: one for one in words} | {"UNASSIGNED": UNASSIGNED})
+    made.globals.update({one.__name__: one for one in words} | {"UNASSIGNED": UNASSIGNED, "times": times})
     return made

@@ -41,6 +41,15 @@ def test_the_command_says_what_to_write(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_the_command_says_what_a_time_zone_is(tmp_path: Path) -> None:
+    """A wrong name of a zone is found at the start."""
+    done = dialwatch("monitor", "--lake", tmp_path / "lake", DIALWATCH_MONITOR__TIME_ZONE="Europe/Berlim")
+    assert done.returncode == 2
+    assert "monitor.time_zone" in done.stderr
+    assert "'Europe/Berlim' is no time zone: give a name like Europe/Berlin" in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
 def test_the_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It never stands in the configuration, and is in no text of the settings."""
     secret, config = tmp_path / "token", tmp_path / "dialwatch.yaml"

@@ -5,29 +5,29 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from monitor.pages.charts.time_chart import TimeChart
-from monitor.pages.filters import brief_moment
+from monitor.pages.times import Times
 
 
-def title_of(chart: TimeChart) -> str:
+def title_of(chart: TimeChart, times: Times) -> str:
     """What the chart is of, and its period."""
-    period = f"{brief_moment(chart.begin)} to {brief_moment(chart.end)} UTC"
+    period = f"{times.brief_moment(chart.begin)} to {times.brief_moment(chart.end)}"
     return f"{chart.name}: {chart.quantity} by {slot_words(chart.slot)}, {period}"
 
 
-def finding_of(chart: TimeChart) -> str:
+def finding_of(chart: TimeChart, times: Times) -> str:
     """What the chart shows: first and last, lowest and highest, the reference, and what happened."""
     known = [(place, point.value) for place, point in enumerate(chart.points) if point.value is not None]
     if not known:
         return "No data in this period."
-    said = [_course(chart, known)]
+    said = [_course(chart, known, times)]
     if chart.reference is not None:
         said.append(f"{chart.reference_name.capitalize()} {chart.words(chart.reference)}.")
     if chart.onset:
-        said.append(_onset(chart.onset.at, chart.onset.earliest, chart.onset.latest))
+        said.append(_onset(chart.onset.at, chart.onset.earliest, chart.onset.latest, times))
     missing = len(chart.points) - len(known)
     if missing and not chart.is_bars:
         said.append(f"No data in {missing} of {len(chart.points)} slots.")
-    said += _marks(chart)
+    said += _marks(chart, times)
     return " ".join(said)
 
 
@@ -38,9 +38,9 @@ def slot_words(slot: timedelta) -> str:
     return unit if number == 1 else f"{number} {unit}s"
 
 
-def _course(chart: TimeChart, known: list[tuple[int, float]]) -> str:
+def _course(chart: TimeChart, known: list[tuple[int, float]], times: Times) -> str:
     def at(place: int) -> str:
-        return brief_moment(chart.begin_of(place))
+        return times.brief_moment(chart.begin_of(place))
 
     (first, first_value), (last, last_value) = known[0], known[-1]
     if len(known) == 1:
@@ -55,17 +55,17 @@ def _course(chart: TimeChart, known: list[tuple[int, float]]) -> str:
     )
 
 
-def _onset(at: datetime | None, earliest: datetime, latest: datetime) -> str:
+def _onset(at: datetime | None, earliest: datetime, latest: datetime, times: Times) -> str:
     if earliest == latest:
-        return f"The drop began at {brief_moment(latest)}."
-    likely = f" most likely at {brief_moment(at)}," if at else ""
-    return f"The drop began{likely} between {brief_moment(earliest)} and {brief_moment(latest)} (95 %)."
+        return f"The drop began at {times.brief_moment(latest)}."
+    likely = f" most likely at {times.brief_moment(at)}," if at else ""
+    return f"The drop began{likely} between {times.brief_moment(earliest)} and {times.brief_moment(latest)} (95 %)."
 
 
-def _marks(chart: TimeChart) -> list[str]:
+def _marks(chart: TimeChart, times: Times) -> list[str]:
     found = []
     for kind in dict.fromkeys(mark.kind for mark in chart.marks):
-        times = [brief_moment(mark.at) for mark in chart.marks if mark.kind is kind]
-        more = f" and {len(times) - 3} more" if len(times) > 3 else ""
-        found.append(f"{kind.value.capitalize()}: {'; '.join(times[:3])}{more}.")
+        found_at = [times.brief_moment(mark.at) for mark in chart.marks if mark.kind is kind]
+        more = f" and {len(found_at) - 3} more" if len(found_at) > 3 else ""
+        found.append(f"{kind.value.capitalize()}: {'; '.join(found_at[:3])}{more}.")
     return found

@@ -9,6 +9,7 @@ from datetime import datetime
 from monitor.pages.charts.chart_words import finding_of, slot_words, title_of
 from monitor.pages.charts.ticks import ValueTicks, time_ticks, value_ticks
 from monitor.pages.charts.time_chart import Mark, MarkKind, TimeChart
+from monitor.pages.times import IN_UTC, Times
 
 WIDTH, HEIGHT = 1000, 190
 """Of the plane: its width is stretched, its height is in pixels."""
@@ -19,6 +20,7 @@ _LARGEST_BAND = 0.5
 """How far the axis goes beyond the values for the sake of an interval, as a part of their span."""
 _GLYPHS = {MarkKind.PAGE: "▼", MarkKind.WARNING: "!", MarkKind.ENDED: "✓", MarkKind.RELEASE: "◆", MarkKind.SILENCE: "‖"}
 _MOST_TIMES = 3
+_MANY_LABELS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,8 @@ class Drawing:
     """What the macro `time_chart` of plots.html shows."""
 
     chart: TimeChart
-    title: str
-    finding: str
     slot: str
     values: tuple[Label, ...]
-    times: tuple[Label, ...]
     grid: str
     line: str
     dots: str
@@ -72,6 +71,22 @@ class Drawing:
     lanes: tuple[Lane, ...]
     is_zoomed: bool
     """Whether the axis does not begin at 0."""
+
+    def title(self, times: Times = IN_UTC) -> str:
+        """What the chart is of."""
+        return title_of(self.chart, times)
+
+    def finding(self, times: Times = IN_UTC) -> str:
+        """What the chart shows, in words."""
+        return finding_of(self.chart, times)
+
+    def times(self, times: Times = IN_UTC) -> tuple[Label, ...]:
+        """Labels of the axis below."""
+        ticks = time_ticks(self.chart.begin, self.chart.end, times.zone)
+        many = len(ticks) > _MANY_LABELS
+        return tuple(
+            Label(_across(self.chart, at), text, many and place % 2 == 1) for place, (at, text) in enumerate(ticks)
+        )
 
     @property
     def top(self) -> int:
@@ -97,11 +112,8 @@ def draw(chart: TimeChart) -> Drawing:
     levels = [_height(value, ticks) for value in ticks.values]
     return Drawing(
         chart=chart,
-        title=title_of(chart),
-        finding=finding_of(chart),
         slot=slot_words(chart.slot),
         values=tuple(Label(y, ticks.label(v) + chart.unit) for v, y in zip(ticks.values, levels, strict=True)),
-        times=tuple(_times(chart)),
         grid="".join(f"M0 {y:.1f}h{WIDTH}" for y in levels),
         line="" if chart.is_bars else _line(heights, step),
         dots="" if chart.is_bars else _dots(heights, step),
@@ -149,13 +161,6 @@ def _onset(chart: TimeChart) -> tuple[float, float] | None:
         return None
     begin, end = _across(chart, chart.onset.earliest), _across(chart, chart.onset.latest)
     return 10 * begin, max(2.0, 10 * (end - begin))
-
-
-def _times(chart: TimeChart) -> Iterator[Label]:
-    ticks = time_ticks(chart.begin, chart.end)
-    many = len(ticks) > 5
-    for place, (at, text) in enumerate(ticks):
-        yield Label(_across(chart, at), text, many and place % 2 == 1)
 
 
 def _line(heights: Sequence[float | None], step: float) -> str:

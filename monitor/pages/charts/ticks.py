@@ -1,15 +1,18 @@
-"""Ticks of axes: round values, and round times in UTC."""
+"""Ticks of axes: round values, and round times of a zone."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, tzinfo
 
 _HOUR = 3600
-_STEPS = tuple(hours * _HOUR for hours in (1, 2, 3, 6, 12, 24, 48, 96, 168, 336, 672, 1344))
-_MONDAY = 4 * 24 * _HOUR
-"""The first Monday after 1970 began: steps of weeks count from it."""
+_HOURS = (1, 2, 3, 6, 12, 24, 48, 96, 168, 336, 672, 1344)
+_DAY, _WEEK = 24, 168
+_FIRST_DAY = date(1970, 1, 1).toordinal()
+_MONDAY = date(1970, 1, 5).toordinal()
+"""Steps of weeks count from it, others of days from the first day."""
 _MOST_TIMES = 9
 
 
@@ -56,15 +59,30 @@ def value_ticks(low: float, high: float, most: int = 6, *, whole: bool = False) 
     return ValueTicks(math.floor(low / step) * step, math.ceil(high / step) * step, step)
 
 
-def time_ticks(begin: datetime, end: datetime) -> tuple[tuple[datetime, str], ...]:
-    """Give up to nine round times from `begin` to `end`, and how each is called: an hour, or at midnight the day."""
-    first, last = begin.timestamp(), end.timestamp()
-    step = next((one for one in _STEPS if (last - first) / one < _MOST_TIMES), _STEPS[-1])
-    offset = _MONDAY if step >= 7 * 24 * _HOUR else 0
-    found = []
-    seconds = math.ceil((first - offset) / step) * step + offset
-    while seconds <= last:
-        at = datetime.fromtimestamp(seconds, UTC)
-        found.append((at, f"{at:%-d %b}" if at.hour == 0 else f"{at:%H:%M}"))
-        seconds += step
+def time_ticks(begin: datetime, end: datetime, zone: tzinfo = UTC) -> tuple[tuple[datetime, str], ...]:
+    """Give up to ten times from `begin` to `end` that are round in the zone, and how each is called.
+
+    That is an hour, or the day where it begins. Where clocks are changed two ticks are farther apart, or nearer.
+    """
+    length = (end - begin).total_seconds() / _HOUR
+    step = next((one for one in _HOURS if length / one < _MOST_TIMES), _HOURS[-1])
+    found: list[tuple[datetime, str]] = []
+    for at, text in _round_times(begin.astimezone(zone).date(), end.astimezone(zone).date(), step, zone):
+        # Of a day that begins at one o'clock, that hour comes again.
+        if begin <= at <= end and not (found and at <= found[-1][0]):
+            found.append((at, text))
     return tuple(found)
+
+
+def _round_times(first: date, last: date, step: int, zone: tzinfo) -> Iterator[tuple[datetime, str]]:
+    origin = _MONDAY if step >= _WEEK else _FIRST_DAY
+    for ordinal in range(first.toordinal(), last.toordinal() + 1):
+        if step >= _DAY and (ordinal - origin) % (step // _DAY):
+            continue
+        day = date.fromordinal(ordinal)
+        for hour in range(0, _DAY, step):
+            # A time that clocks leave out is the one that they show then: a day without midnight still begins.
+            at = datetime.combine(day, time(hour), zone).astimezone(UTC)
+            local = at.astimezone(zone)
+            if local.date() == day and hour in (0, local.hour):
+                yield at, f"{day:%-d %b}" if hour == 0 else f"{local:%H:%M}"

@@ -19,6 +19,7 @@ from monitor.pages.json_answers import described, json_answer
 from monitor.pages.news import news_of
 from monitor.pages.period import Days, Period
 from monitor.pages.rendering import Renderer, reader_of
+from monitor.pages.times import IN_UTC, Times
 from monitor.pages.visibility import health_for, snapshot_for
 from monitor.service import Monitor
 from monitor.snapshot import Snapshot
@@ -39,8 +40,8 @@ def add_overview(app: FastAPI, monitor: Monitor, renderer: Renderer) -> None:
             request,
             "overview.html",
             query=query,
-            table=_table(snapshot, query) if snapshot else None,
-            strip=strip_of(snapshot, health, sees_all=reader.may_see(None)),
+            table=_table(snapshot, query, renderer.times) if snapshot else None,
+            strip=strip_of(snapshot, health, sees_all=reader.may_see(None), times=renderer.times),
             news=news_of(snapshot) if snapshot else None,
             snapshot=snapshot,
             health=health,
@@ -74,9 +75,9 @@ def _query(
     return Query(q, state, sort, reverse, Days(int(days)), renew)
 
 
-def _table(snapshot: Snapshot, query: Query) -> Table:
+def _table(snapshot: Snapshot, query: Query, times: Times = IN_UTC) -> Table:
     period = Period(query.days, snapshot.taken_at)
-    rows = [row_of(name, state, period) for name, state in snapshot.deployments.items()]
+    rows = [row_of(name, state, period, times) for name, state in snapshot.deployments.items()]
     return Table(
         period=period,
         rows=query.chosen(rows),

@@ -12,6 +12,7 @@ from monitor.alerts.change import is_page
 from monitor.notify.plain_text import duration
 from monitor.pages.fleet.trend import Trend, trend_of
 from monitor.pages.period import Period
+from monitor.pages.times import IN_UTC, Times
 from monitor.regression import UNDECIDED, Reading, Status
 from monitor.snapshot import DeploymentState
 from monitor.stats.means import mean_of
@@ -122,7 +123,7 @@ class Table:
     states: dict[State, int]
 
 
-def row_of(name: str, deployment: DeploymentState, period: Period) -> Row:
+def row_of(name: str, deployment: DeploymentState, period: Period, times: Times = IN_UTC) -> Row:
     """Work out the row of one deployment."""
     requests, first, last = deployment.requests, period.first, period.last
     every, answers = _counts(requests.by_time.total(first, last)[:2])
@@ -133,7 +134,7 @@ def row_of(name: str, deployment: DeploymentState, period: Period) -> Row:
         for number in sums.total(first, last)
         if number
     }
-    state, why = _state_of(deployment, period, has_requests=every > 0)
+    state, why = _state_of(deployment, period, times, has_requests=every > 0)
     return Row(
         name=name,
         state=state,
@@ -165,9 +166,9 @@ def _coverage(deployment: DeploymentState, period: Period, answers: int) -> floa
     return min(1.0, max(scored, default=0.0) / answers)
 
 
-def _state_of(deployment: DeploymentState, period: Period, *, has_requests: bool) -> tuple[State, str]:
+def _state_of(deployment: DeploymentState, period: Period, times: Times, *, has_requests: bool) -> tuple[State, str]:
     """Give the state and its reason, in words for the page."""
-    pages, warnings = list(_pages(deployment)), list(_warnings(deployment))
+    pages, warnings = list(_pages(deployment, times)), list(_warnings(deployment, times))
     if pages or warnings:
         return (State.PAGE if pages else State.WARNING), "; ".join([*pages, *warnings])
     readings = deployment.readings.values()
@@ -198,20 +199,20 @@ def _learned(reading: Reading) -> float:
     return reading.reference_observations / max(1, reading.reference_needed)
 
 
-def _regressed(deployment: DeploymentState, *, paging: bool) -> Iterator[str]:
+def _regressed(deployment: DeploymentState, times: Times, *, paging: bool) -> Iterator[str]:
     for metric, reading in deployment.readings.items():
         verdict = deployment.judgements.get(metric, UNDECIDED).verdict
         if reading.status is Status.REGRESSED and is_page(reading.tier, verdict) is paging:
-            yield f"{metric} since {reading.since:%-d %b, %H:%M} UTC" if reading.since else metric
+            yield f"{metric} since {times.brief_moment(reading.since)}" if reading.since else metric
 
 
-def _pages(deployment: DeploymentState) -> Iterator[str]:
-    yield from _regressed(deployment, paging=True)
+def _pages(deployment: DeploymentState, times: Times) -> Iterator[str]:
+    yield from _regressed(deployment, times, paging=True)
     yield from (_limit(change.key.metric) for change in deployment.passed if change.pages)
 
 
-def _warnings(deployment: DeploymentState) -> Iterator[str]:
-    yield from _regressed(deployment, paging=False)
+def _warnings(deployment: DeploymentState, times: Times) -> Iterator[str]:
+    yield from _regressed(deployment, times, paging=False)
     yield from (_limit(change.key.metric) for change in deployment.passed if not change.pages)
     yield from (f"{metric} stopped by an error" for metric in deployment.stopped)
     yield from (f"the judge of {metric} drifted" for metric, judge in deployment.judges.items() if judge.active)

@@ -9,7 +9,8 @@ from enum import StrEnum
 from lake import ServicePart, ServiceState
 from monitor.health.health import Health
 from monitor.health.heartbeat_reader import PartState
-from monitor.pages.filters import brief_moment, duration, money
+from monitor.pages.filters import duration, money
+from monitor.pages.times import IN_UTC, Times
 from monitor.snapshot import Snapshot
 
 
@@ -44,20 +45,20 @@ class Strip:
     works: bool
 
 
-def strip_of(snapshot: Snapshot | None, health: Health, *, sees_all: bool) -> Strip:
+def strip_of(snapshot: Snapshot | None, health: Health, *, sees_all: bool, times: Times = IN_UTC) -> Strip:
     """Give the strip; amounts of money, which are of all deployments together, only to who `sees_all` of them."""
     items = (
-        _collector(health.parts, snapshot),
-        _evaluator(health.parts, snapshot),
+        _collector(health.parts, snapshot, times),
+        _evaluator(health.parts, snapshot, times),
         _budget(snapshot.judge_budgets_left if snapshot else {}, sees_all=sees_all),
-        _webhooks(health.parts, snapshot),
-        _monitor(snapshot, health),
+        _webhooks(health.parts, snapshot, times),
+        _monitor(snapshot, health, times),
     )
     return Strip(items, health.healthy and not health.problems and not any(one.light in _BAD for one in items))
 
 
-def _collector(parts: Sequence[PartState], snapshot: Snapshot | None) -> Item:
-    light, details = _of_part(ServicePart.COLLECTOR, parts)
+def _collector(parts: Sequence[PartState], snapshot: Snapshot | None, times: Times) -> Item:
+    light, details = _of_part(ServicePart.COLLECTOR, parts, times)
     if snapshot is None or snapshot.collector_stats.last_commit is None:
         no_lines = Light.NOT_BEGUN if light is Light.WORKS else light
         return Item("Collector", no_lines, (*details, "no line has been stored yet"))
@@ -66,15 +67,16 @@ def _collector(parts: Sequence[PartState], snapshot: Snapshot | None) -> Item:
         light, details = Light.FAILS, (*details, f"{stats.unaccounted:,} lines are unaccounted for: please report it")
     ago = duration(snapshot.taken_at - snapshot.collector_stats.last_commit)
     lag = [] if stats.lag_seconds is None else [f"the newest request was {stats.lag_seconds:,.0f} s old then"]
-    return Item("Collector", light, (*details, f"last commit {brief_moment(stats.last_commit)} UTC, {ago} ago", *lag))
+    return Item("Collector", light, (*details, f"last commit {times.brief_moment(stats.last_commit)}, {ago} ago", *lag))
 
 
-def _evaluator(parts: Sequence[PartState], snapshot: Snapshot | None) -> Item:
-    light, details = _of_part(ServicePart.EVALUATOR, parts, needs_success=True)
+def _evaluator(parts: Sequence[PartState], snapshot: Snapshot | None, times: Times) -> Item:
+    light, details = _of_part(ServicePart.EVALUATOR, parts, times, needs_success=True)
     states = snapshot.deployments.values() if snapshot else ()
     scored = max((at for state in states if (at := state.scores.last_scored_at)), default=None)
     light = _after_work(light) if scored and not _runs_of(ServicePart.EVALUATOR, parts) else light
-    return Item("Evaluator", light, (*details, f"last score {brief_moment(scored)} UTC" if scored else "no score yet"))
+    last = f"last score {times.brief_moment(scored)}" if scored else "no score yet"
+    return Item("Evaluator", light, (*details, last))
 
 
 def _budget(left: Mapping[str, float], *, sees_all: bool) -> Item:
@@ -87,11 +89,11 @@ def _budget(left: Mapping[str, float], *, sees_all: bool) -> Item:
     return Item("Judge budget", Light.WORKS, tuple(amounts))
 
 
-def _webhooks(parts: Sequence[PartState], snapshot: Snapshot | None) -> Item:
+def _webhooks(parts: Sequence[PartState], snapshot: Snapshot | None, times: Times) -> Item:
     receivers = snapshot.disabled_webhooks if snapshot else {}
     if not receivers and not _runs_of(ServicePart.WEBHOOKS, parts):
         return Item("Webhooks", Light.UNUSED, ("no receiver: nobody is notified",))
-    light, details = _of_part(ServicePart.WEBHOOKS, parts)
+    light, details = _of_part(ServicePart.WEBHOOKS, parts, times)
     gone = [name for name, is_gone in receivers.items() if is_gone]
     if gone:
         light, details = Light.FAILS, (*details, f"wants no more messages: {', '.join(gone)}")
@@ -100,15 +102,15 @@ def _webhooks(parts: Sequence[PartState], snapshot: Snapshot | None) -> Item:
     return Item("Webhooks", light, (*details, *attempts))
 
 
-def _monitor(snapshot: Snapshot | None, health: Health) -> Item:
+def _monitor(snapshot: Snapshot | None, health: Health, times: Times) -> Item:
     if snapshot is None:
         return Item("Monitor", Light.NOT_BEGUN, ("the first look at the lake takes a moment",))
-    light, details = _of_part(ServicePart.MONITOR, health.parts)
+    light, details = _of_part(ServicePart.MONITOR, health.parts, times)
     # The monitor answers, so that it has begun whether or not a row of it is there.
     light = Light.WORKS if light is Light.NOT_BEGUN else light
     if not health.is_fresh:
         light = Light.FAILS
-    return Item("Monitor", light, (*details, f"figures of {brief_moment(snapshot.taken_at)} UTC"))
+    return Item("Monitor", light, (*details, f"figures of {times.brief_moment(snapshot.taken_at)}"))
 
 
 def _after_work(light: Light) -> Light:
@@ -121,7 +123,7 @@ def _runs_of(part: ServicePart, parts: Sequence[PartState]) -> list[PartState]:
 
 
 def _of_part(
-    part: ServicePart, parts: Sequence[PartState], *, needs_success: bool = False
+    part: ServicePart, parts: Sequence[PartState], times: Times, *, needs_success: bool = False
 ) -> tuple[Light, tuple[str, ...]]:
     """Give how the runs of a part are: as the worst of them, with errors in words."""
     runs = _runs_of(part, parts)
@@ -132,6 +134,6 @@ def _of_part(
     if working:
         has_begun = not needs_success or any(one.last_success for one in working)
         errors = [one.last_error for one in working if one.last_error is not None]
-        last = (f"last error {brief_moment(max(errors))} UTC",) if errors else ()
+        last = (f"last error {times.brief_moment(max(errors))}",) if errors else ()
         return (Light.WORKS if has_begun else Light.NOT_BEGUN), last
     return (Light.STOPPED if runs else Light.NOT_BEGUN), ()

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 
 import pytest
 
-from monitor.pages.filters import breakable, brief_moment, duration, moment, money, score, short
+from monitor.pages.filters import breakable, duration, money, score, short
 
 
 @pytest.mark.parametrize(
@@ -22,14 +22,6 @@ def test_large_counts_are_short(number, text):
 def test_small_money_is_still_money(amount, text):
     """A price far below a cent shows its first two digits."""
     assert money(amount) == text
-
-
-def test_times_are_in_utc():
-    """Whatever zone a time has, the page says it in UTC."""
-    at = datetime(2026, 11, 20, 1, 5, tzinfo=timezone(timedelta(hours=2)))
-    assert moment(at) == "19 Nov 2026, 23:05"
-    assert brief_moment(at) == "19 Nov, 23:05"
-    assert moment(None) == "an unknown time"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -63,6 +64,44 @@ def test_times_are_round(length: timedelta, labels: str) -> None:
     """Hours are whole, days are named at midnight UTC, and steps of weeks are Mondays."""
     begin = BEGIN + timedelta(hours=6)
     assert " ".join(text for _, text in time_ticks(begin, begin + length)) == labels
+
+
+@pytest.mark.parametrize(
+    ("zone", "begin", "hours", "labels"),
+    [
+        ("Europe/Berlin", "2026-10-24T18:00Z", 24, "21:00 25 Oct 03:00 06:00 09:00 12:00 15:00 18:00"),
+        ("Europe/Berlin", "2026-03-28T23:00Z", 6, "29 Mar 01:00 03:00 04:00 05:00 06:00 07:00"),
+        ("Europe/Berlin", "2026-10-20T10:00Z", 168, "21 Oct 22 Oct 23 Oct 24 Oct 25 Oct 26 Oct 27 Oct"),
+        ("Asia/Kathmandu", "2026-11-20T12:00Z", 6, "18:00 19:00 20:00 21:00 22:00 23:00"),
+        ("Asia/Kathmandu", "2026-11-20T12:00Z", 72, "21 Nov 12:00 22 Nov 12:00 23 Nov 12:00"),
+        # Its clocks go from midnight to one.
+        ("America/Santiago", "2026-09-06T02:00Z", 4, "22:00 23:00 6 Sep 02:00 03:00"),
+        # It had no 30 December.
+        ("Pacific/Apia", "2011-12-29T00:00Z", 200, "29 Dec 31 Dec 1 Jan 2 Jan 3 Jan 4 Jan 5 Jan 6 Jan"),
+    ],
+)
+def test_ticks_are_round_in_the_zone(zone: str, begin: str, hours: int, labels: str) -> None:
+    """Days are named where they begin there, also on a day on which clocks are changed."""
+    since, clock = datetime.fromisoformat(begin), ZoneInfo(zone)
+    ticks = time_ticks(since, since + timedelta(hours=hours), clock)
+    assert " ".join(text for _, text in ticks) == labels
+    for at, text in ticks:
+        assert text in (f"{at.astimezone(clock):%H:%M}", f"{at.astimezone(clock):%-d %b}")
+
+
+@given(
+    st.integers(0, 24 * 365 * 40),
+    st.integers(1, 24 * 200),
+    st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kathmandu", "America/Santiago", "Australia/Lord_Howe"]),
+)
+def test_ticks_ascend_and_are_few(since: int, hours: int, zone: str) -> None:
+    """In any zone and period they are inside it, each later than the one before."""
+    begin = datetime(2000, 1, 1, tzinfo=UTC) + timedelta(hours=since)
+    end = begin + timedelta(hours=hours)
+    places = [at for at, _ in time_ticks(begin, end, ZoneInfo(zone))]
+    assert places == sorted(set(places))
+    assert len(places) <= 10
+    assert all(begin <= at <= end for at in places)
 
 
 def test_the_axis_is_zoomed() -> None:
@@ -125,11 +164,13 @@ def test_the_words_say_what_is_seen() -> None:
             marks=[Mark(MarkKind.PAGE, BEGIN + 4 * DAY)],
         )
     )
-    assert drawn.title == "groundedness: mean by day, 1 Oct, 00:00 to 6 Oct, 00:00 UTC"
-    assert drawn.finding == (
-        "From 0.82 at 1 Oct, 00:00 to 0.70 at 5 Oct, 00:00; lowest 0.61 at 4 Oct, 00:00, highest 0.90 at 3 Oct, 00:00. "
-        "Reference 0.83. The drop began most likely at 4 Oct, 00:00, between 3 Oct, 00:00 and 5 Oct, 00:00 (95 %). "
-        "No data in 1 of 5 slots. Page: 5 Oct, 00:00."
+    assert drawn.title() == "groundedness: mean by day, 1 Oct, 00:00 UTC to 6 Oct, 00:00 UTC"
+    assert drawn.finding() == (
+        "From 0.82 at 1 Oct, 00:00 UTC to 0.70 at 5 Oct, 00:00 UTC; lowest 0.61 at 4 Oct, 00:00 UTC, "
+        "highest 0.90 at 3 Oct, 00:00 UTC. "
+        "Reference 0.83. The drop began most likely at 4 Oct, 00:00 UTC, "
+        "between 3 Oct, 00:00 UTC and 5 Oct, 00:00 UTC (95 %). "
+        "No data in 1 of 5 slots. Page: 5 Oct, 00:00 UTC."
     )
 
 

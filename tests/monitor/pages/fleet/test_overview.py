@@ -58,7 +58,7 @@ def test_a_row_says_all_of_its_period(monitor: Monitor, ask: Ask, rows: ScoreCol
     assert re.fullmatch(r"faithfulness_kprecision 0\.6\d -0\.\d\d against the reference 0\.8\d", worst)
     assert trend == ""
     counts = ["484", "4 429: 2 503: 1 no whole answer: 1", "1 of 3 ratings", "100 % of 480 answers"]
-    assert figures == [*counts, "20 Nov, 12:00"]
+    assert figures == [*counts, "20 Nov, 12:00 UTC"]
     label = re.search(r'role="img" aria-label="(.*?)"', ask("/?days=1"))
     assert label
     assert re.fullmatch(
@@ -76,7 +76,7 @@ def test_each_figure_names_its_period(monitor: Monitor, ask: Ask) -> None:
             re.sub("<.*?>", "", head) for head in re.findall('<th scope="col".*?</th>', page.split('class="fleet"')[1])
         ]
         heads = heads[:9]
-        assert [head for head in heads if words not in head] == ["Deployment", "State now ▴", "Last score (UTC)"]
+        assert [head for head in heads if words not in head] == ["Deployment", "State now ▴", "Last score"]
         assert f"requests in {words.replace(chr(160), ' ')}, from" in page
 
 
