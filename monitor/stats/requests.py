@@ -41,7 +41,8 @@ class RequestStats:
     """Totals since the first row.
 
     `responses` counts every request by HTTP status, `failed` those with a status of 400 or more or without a whole
-    answer, and `answers` the whole answers to people. Tokens and costs are those that DIAL logged for these requests.
+    answer, `answers` the whole answers to people, and `calls` all that no person asked for. Tokens and costs are those
+    that DIAL logged for these requests.
 
     Sums over periods: `by_time` of the quantities of REQUEST_SUMS, `failed_by_time` of failed requests, by reason (a
     status, or NO_WHOLE_ANSWER), `rated_by_time` of likes and of dislikes.
@@ -49,6 +50,7 @@ class RequestStats:
 
     responses: dict[str, int] = field(default_factory=dict)
     answers: int = 0
+    calls: int = 0
     failed: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -93,6 +95,7 @@ class RequestStats:
             self,
             responses=add_counts(self.responses, value_counts(rows["status"], "unknown")),
             answers=self.answers + int(is_answer.sum()),
+            calls=self.calls + int(np.sum(~np.asarray(is_entry))),
             failed=self.failed + int(has_failed.sum()),
             prompt_tokens=self.prompt_tokens + (pc.sum(rows["prompt_tokens"]).as_py() or 0),
             completion_tokens=self.completion_tokens + (pc.sum(rows["completion_tokens"]).as_py() or 0),

@@ -23,7 +23,7 @@ from monitor.snapshot import DeploymentState, Snapshot
 _NOT_FOUND, _UNPROCESSABLE = 404, 422
 _FIRST_YEAR, _LAST_YEAR = 1970, 2999
 _MOST_CALLEES = 30
-"""Deployments whose tables are looked into for the calls behind an answer: those with the most requests."""
+"""Deployments whose tables are looked into for the calls behind an answer: those that are called most."""
 
 
 class _Addressed(Protocol):
@@ -60,9 +60,10 @@ class Visible:
 
     @property
     def callees(self) -> list[str | None]:
-        """The deployments that may have been called by any answer."""
-        busiest = sorted(self.states.items(), key=lambda one: one[1].requests.total, reverse=True)
-        return [deployment_of(name) for name, _ in busiest[:_MOST_CALLEES]]
+        """The deployments that other applications call: any answer may have called them."""
+        calls = {name: _calls_of(state) for name, state in self.states.items()}
+        most = sorted((name for name in calls if calls[name]), key=calls.__getitem__, reverse=True)
+        return [deployment_of(name) for name in most[:_MOST_CALLEES]]
 
     def references(self, name: str) -> dict[str, float]:
         """Give what is usual in a deployment: the reference mean of each metric that has one."""
@@ -118,6 +119,10 @@ class AnswerPlace:
 def address_of(answer: _Addressed) -> str:
     """Give the path of the page of an answer, or of a call."""
     return answer_page(answer.deployment or UNASSIGNED, answer.date, answer.event_id)
+
+
+def _calls_of(state: DeploymentState) -> int:
+    return sum(one.calls for one in (state.requests, *state.other_requests.values()))
 
 
 def in_list(answer: _Addressed, query: AnswerQuery) -> str:

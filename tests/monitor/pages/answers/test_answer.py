@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 from lake import GROUND_TRUTH, Lake
 from lake.answers import answer_details
 from monitor import Monitor, create_app
+from monitor.pages.answers import addresses
 from tests.monitor.conftest import NOW, ScoreColumns
 
 TODAY = NOW.date()
@@ -194,3 +195,14 @@ def test_details_of_any_depth_are_given(rows: ScoreColumns, monitor: Monitor, de
     assert score["value"] == 0.5
     assert "[1]" in json.dumps(score["details"])
     assert answer.json()["row"]["answer"] == "Some words"
+
+
+def test_calls_are_looked_for_where_applications_call(
+    one_answer: str, rows: ScoreColumns, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not in deployments that people alone ask, however many requests these have."""
+    monkeypatch.setattr(addresses, "_MOST_CALLEES", 2)
+    for number in range(3):
+        rows.logs(f"busy-{number}", *({"event_id": f"{number}-{n}"} for n in range(3)))
+    monitor.refresh()
+    assert 'class="depth-1"' in TestClient(create_app(monitor)).get(one_answer).text
