@@ -46,8 +46,9 @@ def demo_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process.wait(60)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    """One browser for each module: Playwright keeps an event loop running, which no test after these may find."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=needed("chromium"), args=["--no-sandbox"])
         yield browser
@@ -86,7 +87,7 @@ class OpenPage:
             page.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def paths(demo_pages: str, chromium: Browser) -> dict[str, str]:
     """By its name the path of each kind of page, found by following links from the overview."""
     page = chromium.new_page()

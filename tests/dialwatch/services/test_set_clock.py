@@ -36,6 +36,10 @@ class SetClock(datetime, metaclass=AnyDatetime):
     def now(cls, tz=None):
         return datetime.now(tz) + cls.by
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _, handler):
+        return handler(datetime)
+
 for name, module in list(sys.modules.items()):
     if name.partition(".")[0] in ("collector", "dialwatch", "evaluator", "lake", "monitor") or module is base:
         if getattr(module, "datetime", None) is datetime:
