@@ -73,7 +73,7 @@ def _events(before: IncidentState, after: IncidentState) -> Iterable[IncidentEve
     if before.is_open:
         if (before.tier, after.tier) == (Tier.WARN, Tier.PAGE):
             yield IncidentEvent.RAISED
-        if before.verdict not in (None, after.verdict):
+        if (before.verdict or AlertVerdict.UNDECIDED) != (after.verdict or AlertVerdict.UNDECIDED):
             yield IncidentEvent.VERDICT_CHANGED
         if not after.is_open:
             yield IncidentEvent.ENDED

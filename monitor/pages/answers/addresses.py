@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Annotated, Protocol
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Request
 from pydantic import Field
@@ -89,6 +89,17 @@ class Visible:
         if query.words and not self.may_read_texts(query.deployment):
             raise BadQueryError("Words can be searched by who may read the texts of the deployment")
         return query
+
+    def list_in_address(self, text: str) -> AnswerQuery | None:
+        """Read the query of a list from the part of its address behind the question mark; None where it is none.
+
+        What the reader may not search is none either: which answer is next tells whether it has a word.
+        """
+        try:
+            query = self.query(dict(parse_qsl(text)))
+        except ValueError:
+            return None
+        return query if query.deployment else None
 
 
 @dataclass(frozen=True)

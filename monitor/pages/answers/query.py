@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import TypeVar
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 from pydantic import ConfigDict
 
@@ -97,15 +97,6 @@ class AnswerQuery:
             page=_page(fields),
             entries_only=_flag(fields, "entries_only"),
         )
-
-    @classmethod
-    def in_address(cls, text: str, now: datetime) -> AnswerQuery | None:
-        """Read the query of a list from the part of its address behind the question mark; None where it is none."""
-        try:
-            query = cls.read(dict(parse_qsl(text)), now)
-        except ValueError:
-            return None
-        return query if query.deployment else None
 
     def filter(self, page_size: int = PAGE_SIZE) -> AnswerFilter:
         """Give what to search the lake by."""

@@ -144,9 +144,7 @@ class _AnswerPages:
 
     def _list_of(self, request: Request) -> AnswerQuery | None:
         """Give the list from which the answer was opened; None where the address names none that may be seen."""
-        seen = self._seen(request)
-        query = AnswerQuery.in_address(request.query_params.get("list", ""), seen.now)
-        return query if query and query.deployment in seen.states else None
+        return self._seen(request).list_in_address(request.query_params.get("list", ""))
 
     def show_json(self, request: Request) -> Response:
         return json_answer(self._read(request)[1].details)

@@ -14,7 +14,7 @@ from lake import AuditAction, log_failure, visible
 from monitor.access.reader import Reader
 from monitor.controls.releases import mark_release, read_releases
 from monitor.controls.silences import Silence, add_silence, read_silences
-from monitor.pages.incidents.finding import Found
+from monitor.pages.incidents.finding import Found, incident_of
 from monitor.regression import Release
 from monitor.service import Monitor
 
@@ -43,11 +43,18 @@ class Actions:
         """Record that the reader takes note, unless that is what the incident says already; 409 where it is over."""
         if not found.is_open:
             raise HTTPException(_CONFLICT, "This incident is over: there is nothing to acknowledge")
-        comment, last = _comment(fields), found.incident.acknowledged
-        if last is not None and (last.who, last.comment) == (reader.who, comment):
-            return
-        self._done(lambda: self._monitor.acknowledge(found.incident, reader.who, comment))
-        self._note(reader, AuditAction.ACKNOWLEDGE, found, "")
+        comment = _comment(fields)
+
+        def acknowledge() -> bool:
+            newest = incident_of(self._monitor.snapshot, found.incident.incident_id) or found
+            last = newest.incident.acknowledged
+            if last is not None and (last.who, last.comment) == (reader.who, comment):
+                return False
+            self._monitor.acknowledge(newest.incident, reader.who, comment)
+            return True
+
+        if self._done(acknowledge):
+            self._note(reader, AuditAction.ACKNOWLEDGE, found, "")
 
     def silence(self, reader: Reader, found: Found, fields: Mapping[str, str], now: datetime) -> int:
         """Add a silence and give its id; where there is such a one already, that one's."""

@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import monitor.notify.webhook_sender as webhook_sender_module
-from lake import ALERT_STATES, DELIVERY_EVENTS, Lake
+from lake import ALERT_STATES, DELIVERY_EVENTS, AlertEvent, Floor, Lake
 from monitor.alerts.store import AlertStore
 from monitor.controls.silences import Silence
+from monitor.floors import FloorChange
 from monitor.incidents.incident import incidents_of
 from monitor.notify import Attempt, DeliveryOutcome, Notifier, WebhookSettings
 from monitor.regression import Transition
@@ -75,6 +76,19 @@ def test_metrics_that_join_are_no_message_and_stand_in_the_next_one(
     assert {alert["labels"]["metric"] for alert in end["alerts"]} == {KEY.metric, ONE.metric, TWO.metric}
     assert {alert["status"] for alert in end["alerts"]} == {"resolved"}
     assert sorted(settled(alerts)) == ["delivered"] * 3 + ["grouped"] * 4
+
+
+def test_the_first_regression_that_joins_a_floor_and_says_what_changed_is_a_message(
+    alerts: AlertStore, start_receiver: Callable[..., Any]
+) -> None:
+    receiver = start_receiver()
+    sender = notifier(receiver.settings(), alerts)
+    errors = FloorChange(KEY.deployment, Floor.ERRORS, AlertEvent.FIRING, NOW, "errors", NOW)
+    alerts.record_floors(KEY.deployment, [errors], NOW)
+    sender.run_due(NOW)
+    play(alerts, sender, page(1), page(2, ONE))
+    verdicts = [body["incident"]["verdict"] for body in bodies(receiver)]
+    assert verdicts == [None, "system"]
 
 
 @pytest.mark.parametrize("form", ["slack", "teams"])

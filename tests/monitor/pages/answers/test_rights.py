@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from fastapi.testclient import TestClient
@@ -58,6 +60,19 @@ def test_without_the_right_words_cannot_be_searched(client: TestClient) -> None:
         assert refused.status_code == 422
         assert "r1" not in refused.text
         assert client.get(f"{path}&words=gold", headers=of("readers")).status_code == 200
+
+
+@pytest.mark.parametrize("word", ["gold", "zebra"])
+def test_without_the_right_neighbours_do_not_tell_words(client: TestClient, one_answer: str, word: str) -> None:
+    """Nor does the page of an answer, whose list may be one of words."""
+    of_list = urlencode({"list": f"deployment=rag&words={word}"})
+    event = re.findall("event_id=[^&]*", one_answer)[0]
+    refused = client.get(f"/answers/neighbour?{event}&step=next&{of_list}", headers=of("watchers"))
+    assert (refused.status_code, refused.headers.get("location")) == (422, None)
+    assert "neighbour" not in client.get(f"{one_answer}&{of_list}", headers=of("watchers")).text
+    allowed = client.get(f"/answers/neighbour?{event}&step=next&{of_list}", headers=of("readers"))
+    assert allowed.status_code == 303
+    assert "/answers/neighbour" in client.get(f"{one_answer}&{of_list}", headers=of("readers")).text
 
 
 def test_a_deployment_that_one_may_not_see_does_not_exist(client: TestClient, one_answer: str) -> None:

@@ -12,9 +12,12 @@ from fastapi.testclient import TestClient
 
 from lake import AUDIT, INCIDENTS, Lake
 from monitor import Monitor, MonitorSettings, create_app
+from monitor.access.reader import Reader
 from monitor.controls.releases import read_releases
 from monitor.controls.silences import read_silences
+from monitor.pages.incidents.actions import Actions
 from monitor.pages.incidents.commands import commands_of
+from monitor.pages.incidents.finding import incident_of
 from tests.monitor.conftest import NOW, STRANGE_NAME, Clock
 from tests.monitor.pages.answers.payloads import PAYLOADS
 from tests.monitor.pages.incidents.conftest import BAD, GOOD, incident_id
@@ -68,6 +71,18 @@ def test_an_acknowledgement_says_who(proxied: TestClient, monitor: Monitor, lake
         assert 'role="status"' in page
     assert lake.table(INCIDENTS, "rag-search").read()["change"].to_pylist().count("acknowledged") == 1
     assert noted(monitor, lake) == [("ann", "acknowledge", "rag-search")]
+
+
+def test_forms_that_are_sent_at_once_acknowledge_once(
+    proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock
+) -> None:
+    """Each of them has read the incident before any of them has stored anything."""
+    actions, found = Actions(monitor), incident_of(monitor.snapshot, incident_id(monitor))
+    assert found is not None
+    for _ in range(2):
+        actions.acknowledge(Reader(who="ann"), found, {"comment": "I look"})
+        clock.advance(seconds=1)
+    assert lake.table(INCIDENTS, "rag-search").read()["change"].to_pylist().count("acknowledged") == 1
 
 
 def test_a_silence_is_added_once(proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock) -> None:
