@@ -13,6 +13,7 @@ from .answers.answer_rows import (
     CASE_QUESTION_COLUMNS,
     IS_ANSWER,
     IS_PRODUCTION,
+    CaseQuestion,
     answer_text,
     case_question,
     context_texts,
@@ -20,6 +21,15 @@ from .answers.answer_rows import (
     usable_texts,
 )
 from .answers.answer_search import AnswerFilter, AnswerPage, AnswerRow, find_answers
+from .answers.case_versions import (
+    EVALUATOR,
+    CaseChangedError,
+    case_history,
+    change_case,
+    change_cases,
+    newest_versions,
+    read_cases,
+)
 from .answers.cases import Case, CaseBook
 from .answers.child_contexts import ChildContexts
 from .answers.failures import AnswerStatus
@@ -124,6 +134,7 @@ __all__ = [
     "CUT_FINISH_REASONS",
     "DELIVERY_EVENTS",
     "DISLIKES",
+    "EVALUATOR",
     "FIRST_DRAWS",
     "FLOOR_VERSION",
     "FOLD_COLUMNS",
@@ -177,6 +188,8 @@ __all__ = [
     "Backoff",
     "Case",
     "CaseBook",
+    "CaseChangedError",
+    "CaseQuestion",
     "CaseStatus",
     "Change",
     "ChildContexts",
@@ -231,7 +244,10 @@ __all__ = [
     "answers_frame",
     "asks_llm",
     "can_drift",
+    "case_history",
     "case_question",
+    "change_case",
+    "change_cases",
     "check_root",
     "clean_log",
     "compact",
@@ -256,9 +272,11 @@ __all__ = [
     "log_failure",
     "maintain",
     "metric_scores",
+    "newest_versions",
     "one_of",
     "read_answer",
     "read_answer_row",
+    "read_cases",
     "read_new",
     "reads_hosts",
     "reads_seconds",

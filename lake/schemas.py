@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lake.root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
-from lake.table_spec import CONTEXT, SOURCE, STRINGS, TIMESTAMP, TableSpec, described
+from lake.table_spec import CITATION, CONTEXT, SOURCE, STRINGS, TIMESTAMP, TableSpec, described
 from lake.vocabulary import (
     FLOOR_VERSION,
     AlertEvent,
@@ -208,25 +208,58 @@ ANCHORS = TableSpec(
 
 GROUND_TRUTH = TableSpec(
     "ground_truth",
-    "One row a case: a question with what a right answer says and must be based on.",
+    "One row a version of a case: a question with what a right answer says and must be based on. A change of a case is "
+    "a row with the next version.",
     described(
-        ("case_id", pa.string(), "Unique."),
+        ("case_id", pa.string(), "Case; with `version` unique."),
         ("deployment", pa.string(), "As in parsed_logs."),
-        ("question", pa.string(), "As asked, byte for byte; the standalone question where others came before it."),
+        (
+            "version",
+            pa.int64(),
+            "Counts the changes of the case from 1; the row with the highest is the case as it is. Null is 1.",
+        ),
+        (
+            "question",
+            pa.string(),
+            "What is asked. It says so by itself unless `conversation_hash` is there: the first "
+            "question of a conversation as it was sent, the standalone question where others came before it.",
+        ),
+        (
+            "conversation_hash",
+            pa.string(),
+            "prefix_hash of the answer that the case was made from, if the question "
+            "means something in its conversation alone: it is then the same question in no other one.",
+        ),
         ("documents", STRINGS, "Documents in scope."),
         ("facts", STRINGS, "Texts that the retrieved chunks must contain."),
+        (
+            "citations",
+            pa.list_(CITATION),
+            "Of each fact, in the order of `facts`: what it says in other words, the "
+            "chunk of `context` that it stands in (from 0), and where it begins and ends there, in characters. Null "
+            "where nobody has looked.",
+        ),
         ("answer", pa.string(), "Reference answer."),
         ("context", STRINGS, "Chunks that the facts were taken from."),
+        (
+            "context_ids",
+            STRINGS,
+            "Ids of these chunks, in the same order: contexts.id, else url and page as `url#page=N`; "
+            "null for a chunk that has none of both.",
+        ),
         ("source_response_id", pa.string(), "Answer that the case was made from."),
         ("confidence", pa.float64(), "From 0 to 1: how sure it is that the answer is right."),
         ("status", pa.string(), f"{one_of(CaseStatus)}."),
+        ("status_by", pa.string(), "Who gave the status: a person, or evaluator."),
+        ("status_at", TIMESTAMP, "When it was given."),
+        ("note", pa.string(), "Why this version was made, in a person's words or the evaluator's."),
         ("extractor", pa.string(), "What made question and facts, with its version."),
         ("created_at", TIMESTAMP, "When the case was made."),
-        ("updated_at", TIMESTAMP, "When it was last changed."),
-        ("updated_by", pa.string(), "Who changed it last."),
+        ("updated_at", TIMESTAMP, "When this version was made."),
+        ("updated_by", pa.string(), "Who made it."),
     ),
     by_date=False,
-    long_text=("question", "facts", "answer", "context"),
+    long_text=("question", "facts", "citations", "answer", "context", "note"),
 )
 
 REPLAYS = TableSpec(

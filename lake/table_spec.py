@@ -13,6 +13,7 @@ STRINGS = pa.list_(pa.string())
 CONTEXT = pa.struct(
     [("text", pa.string()), ("title", pa.string()), ("url", pa.string()), ("page", pa.int32()), ("id", pa.string())]
 )
+CITATION = pa.struct([("statement", pa.string()), ("chunk", pa.int32()), ("start", pa.int64()), ("end", pa.int64())])
 SOURCE = pa.struct([("kind", pa.string()), ("name", pa.string()), ("partition", pa.string()), ("offset", pa.int64())])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import typer
 
@@ -25,19 +26,19 @@ from lake import (
     clean_log,
     compact,
     drop_before,
+    newest_versions,
     vacuum,
 )
 
 _COUNTED = {"requests": PARSED_LOGS, "signals": USER_SIGNALS, "scores": SCORES, "cases": GROUND_TRUTH}
-"""Tables whose rows are counted, by what the rows are called."""
+"""Tables that are counted, by what their rows are called; a case has a row a version."""
 
 
 def show(settings: Settings, *, as_json: bool) -> None:
     """List the deployments and how many rows their tables have."""
     opened = open_filled(settings)
-    counts = [
-        {"deployment": deployment}
-        | {name: opened.table(spec, deployment).read(["deployment"]).num_rows for name, spec in _COUNTED.items()}
+    counts: list[dict[str, Any]] = [
+        {"deployment": deployment} | {name: _count(opened.table(spec, deployment)) for name, spec in _COUNTED.items()}
         for deployment in opened.deployments()
     ]
     batches = opened.table(BATCHES).read(["lines", LineOutcome.REJECTED])
@@ -50,6 +51,12 @@ def show(settings: Settings, *, as_json: bool) -> None:
         grid.add_row(one["deployment"] or "(none)", *(f"{one[name]:,}" for name in _COUNTED))
     print_grid(grid)
     typer.echo(f"{lines:,} lines collected, {rejected:,} of them rejected (table _rejected)")
+
+
+def _count(table: Table) -> int:
+    is_versioned = table.spec is GROUND_TRUTH
+    rows = newest_versions(table.read(["case_id", "version"])) if is_versioned else table.read(["deployment"])
+    return int(rows.num_rows)
 
 
 def merge_files(settings: Settings, *, dry_run: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from collector import Counts
 from dialwatch.demo.receiver import Delivery
 from dialwatch.demo.traffic import Plan
-from lake import ALERT_STATES, ALERTS, GROUND_TRUTH, SCORES, AlertEvent, Lake
+from lake import ALERT_STATES, ALERTS, GROUND_TRUTH, SCORES, AlertEvent, Lake, newest_versions
 
 METRIC = "faithfulness_kprecision"
 LOCATED_WITHIN = timedelta(hours=1)
@@ -76,7 +76,7 @@ def _scores(plan: Plan, lake: Lake) -> Check:
 def _ground_truth(lake: Lake) -> Check:
     cases = compared = 0
     for deployment in lake.deployments():
-        cases += lake.table(GROUND_TRUTH, deployment).read(["case_id"]).num_rows
+        cases += newest_versions(lake.table(GROUND_TRUTH, deployment).read(["case_id", "version"])).num_rows
         scores = lake.table(SCORES, deployment).read(["metric", "value"]).to_pylist()
         compared += sum(row["metric"] == "facts_recall" and row["value"] is not None for row in scores)
     found = f"{cases} cases, {compared} later answers compared with one"

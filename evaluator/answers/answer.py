@@ -13,6 +13,7 @@ from lake import (
     CASE_QUESTION_COLUMNS,
     IS_ANSWER,
     OUTRANKED_BY_CHILD,
+    CaseQuestion,
     ContextsOrigin,
     FinishReason,
     answer_text,
@@ -37,7 +38,7 @@ AT_ONCE = 2_000
 class LoggedAnswer:
     """One answer that a person saw.
 
-    `case_question` is the question that it is compared by, which says by itself what is asked; None where none does.
+    `case_question` is the question that it is compared by; None where it is not known what was asked.
     `text` is empty where the application ended its answer without a word, and None where the log does not hold the
     answer (a secured key, a cut line) or it is a tool call. `contexts` are the texts of the chunks in rank order, an
     empty list where nothing was retrieved, and None where the log does not say what was, or only images were.
@@ -55,7 +56,7 @@ class LoggedAnswer:
     requested_at: datetime
     chat_id: str | None
     question: str | None
-    case_question: str | None
+    case_question: CaseQuestion | None
     text: str | None
     documents: tuple[str, ...]
     contexts: list[str] | None

@@ -22,7 +22,7 @@ from evaluator.ground_truth.likes import (
     liked_answers,
     opinions_on,
 )
-from lake import GROUND_TRUTH, IS_ANSWER, CaseStatus, PassTransaction, read_new
+from lake import EVALUATOR, GROUND_TRUTH, IS_ANSWER, CaseStatus, PassTransaction, read_new
 
 FROM_LOGS = "ground_truth:parsed_logs"
 FROM_SIGNALS = "ground_truth:user_signals"
@@ -31,7 +31,8 @@ FROM_SIGNALS = "ground_truth:user_signals"
 def propose_cases(tables: DeploymentTables, now: datetime) -> int:
     """Make a case of every liked answer that has none yet, in one commit; give the number of new cases.
 
-    A question that is not the first of its conversation makes a case with its standalone question, or none.
+    A question that is not the first of its conversation makes a case with its standalone question, or with a hash of
+    its conversation, in which alone it is compared then.
 
     New signals are tried on all answers and new answers on all signals, so it does not matter which came first. A case
     that was made stays proposed when a later signal speaks against it: a person has to reject it.
@@ -87,7 +88,9 @@ def _cases(answer: LoggedAnswer, like: LikedAnswer, now: datetime) -> Iterator[d
     yield {
         "case_id": _case_id(answer.deployment, answer.event_id),
         "deployment": answer.deployment,
-        "question": answer.case_question,
+        "version": 1,
+        "question": answer.case_question.text,
+        "conversation_hash": answer.case_question.conversation_hash,
         "documents": list(answer.documents),
         "facts": facts,
         "answer": answer.text,
@@ -95,10 +98,12 @@ def _cases(answer: LoggedAnswer, like: LikedAnswer, now: datetime) -> Iterator[d
         "source_response_id": answer.response_id or like.response_id,
         "confidence": like.confidence,
         "status": CaseStatus.PROPOSED,
+        "status_by": EVALUATOR,
+        "status_at": now,
         "extractor": EXTRACTOR,
         "created_at": now,
         "updated_at": now,
-        "updated_by": "evaluator",
+        "updated_by": EVALUATOR,
     }
 
 

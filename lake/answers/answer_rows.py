@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow.dataset as ds
 
@@ -32,14 +32,30 @@ def answers_to(origin: str) -> ds.Expression:
     return IS_ANSWER if origin == Origin.PRODUCTION else _IS_ANSWERED & (ds.field("origin") == origin)
 
 
-def case_question(row: Mapping[str, Any]) -> str | None:
-    """Give the question that an answer is compared by, one that says by itself what is asked; None where none does.
+class CaseQuestion(NamedTuple):
+    """A question as answers are compared by it: two are the same question if both fields are equal.
 
-    It is the question as it was sent where that was the first of its conversation, and else the standalone question
-    that the application made of it. A "Yes" means another thing in each conversation.
+    `conversation_hash` is that of the messages before a question that only they explain; None where the text says by
+    itself what is asked.
     """
-    question: str | None = row["question"] if _is_first(row) else row["standalone_question"]
-    return question
+
+    text: str
+    conversation_hash: str | None = None
+
+
+def case_question(row: Mapping[str, Any]) -> CaseQuestion | None:
+    """Give the question that an answer is compared by; None where it is not known what was asked.
+
+    It is the question as it was sent where that was the first of its conversation, else the standalone question that
+    the application made of it, else the question together with its conversation: a "Yes" means another thing in each.
+    """
+    if not _is_first(row):
+        if row["standalone_question"] is not None:
+            return CaseQuestion(row["standalone_question"])
+        if not row["question"] or row["prefix_hash"] is None:
+            return None
+        return CaseQuestion(row["question"], row["prefix_hash"])
+    return CaseQuestion(row["question"]) if row["question"] is not None else None
 
 
 def _is_first(row: Mapping[str, Any]) -> bool:

@@ -11,12 +11,14 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow.dataset as ds
 
-from lake.answers.answer_rows import CASE_QUESTION_COLUMNS, IS_ANSWER, case_question
+from lake.answers.answer_rows import CASE_QUESTION_COLUMNS, IS_ANSWER, CaseQuestion, case_question
+from lake.answers.case_versions import newest_versions
 from lake.tables.table import Table
 from lake.vocabulary import USABLE_STATUS, CaseStatus
 
 _COLUMNS = (
-    "case_id", "question", "documents", "facts", "answer", "source_response_id", "confidence", "status", "extractor",
+    "case_id", "version", "question", "conversation_hash", "documents", "facts",
+    "answer", "source_response_id", "confidence", "status", "extractor",
 )  # fmt: skip
 
 _TOOK_ANY_QUESTION = frozenset({"sentences/1"})
@@ -31,7 +33,7 @@ class Case:
     """
 
     case_id: str
-    question: str
+    question: CaseQuestion
     documents: frozenset[str]
     facts: tuple[str, ...]
     answer: str
@@ -53,7 +55,7 @@ class ComparableAnswer(Protocol):
     """Fields of an answer that are needed to find the case that it is compared with."""
 
     @property
-    def case_question(self) -> str | None:
+    def case_question(self) -> CaseQuestion | None:
         """The question that it is compared by, as `case_question` gives it."""
 
     @property
@@ -81,8 +83,8 @@ class CaseBook:
 
     Same question means the same text byte for byte about the same set of documents, which is how aidial-rag-eval
     joins too: "Summarise it" about two documents are two questions. An answer to a question that is not the first of
-    its conversation takes part by its standalone question, and without one not at all. Of several cases an accepted one
-    comes first, then the most confident.
+    its conversation takes part by its standalone question, and without one in the same conversation
+    alone. Of several cases an accepted one comes first, then the most confident.
     """
 
     def __init__(self, cases: Iterable[Case], logs: Table) -> None:
@@ -96,7 +98,7 @@ class CaseBook:
         cases = (
             Case(
                 case_id=row["case_id"],
-                question=row["question"],
+                question=CaseQuestion(row["question"], row["conversation_hash"]),
                 documents=frozenset(row["documents"] or ()),
                 facts=tuple(row["facts"] or ()),
                 answer=row["answer"] or "",
@@ -105,7 +107,8 @@ class CaseBook:
                 accepted=row["status"] == CaseStatus.ACCEPTED,
                 took_any_question=row["extractor"] in _TOOK_ANY_QUESTION,
             )
-            for row in truth.read(_COLUMNS, ds.field("status").isin(list(status))).to_pylist()
+            for row in newest_versions(truth.read(_COLUMNS)).to_pylist()
+            if row["status"] in status
         )
         return cls(cases, logs)
 
@@ -132,8 +135,8 @@ class CaseBook:
         return [(answer, case) for answer, about in candidates if (case := _first_earlier(answer, about, sources))]
 
     @cached_property
-    def _by_question(self) -> Mapping[tuple[str, frozenset[str]], Sequence[Case]]:
-        found: dict[tuple[str, frozenset[str]], list[Case]] = defaultdict(list)
+    def _by_question(self) -> Mapping[tuple[CaseQuestion, frozenset[str]], Sequence[Case]]:
+        found: dict[tuple[CaseQuestion, frozenset[str]], list[Case]] = defaultdict(list)
         for case in self.cases:
             found[case.question, case.documents].append(case)
         return dict(found)
@@ -172,13 +175,13 @@ class CaseBook:
         return {row["response_id"]: row for row in ordered}
 
 
-def _question_of(case: Case, asked: Mapping[str, Mapping[str, Any]]) -> str | None:
+def _question_of(case: Case, asked: Mapping[str, Mapping[str, Any]]) -> CaseQuestion | None:
     if not case.took_any_question or case.source_response_id is None:
         return case.question
     source = asked.get(case.source_response_id)
     if source is None:
         return case.question if case.accepted else None
-    return case_question(source) if case.question == source["question"] else case.question
+    return case_question(source) if case.question.text == source["question"] else case.question
 
 
 def _first_earlier(

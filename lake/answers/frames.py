@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lake.answers.answer_rows import (
     CASE_QUESTION_COLUMNS,
+    CaseQuestion,
     answer_text,
     answers_to,
     case_question,
@@ -43,7 +44,7 @@ _CASE = ("facts", "answer", "case_id", "source_response_id")
 @dataclass(frozen=True, slots=True)
 class _Asked:
     row: dict[str, Any]
-    case_question: str | None
+    case_question: CaseQuestion | None
     documents: tuple[str, ...]
     response_id: str | None
     response_ids: tuple[str, ...]
@@ -77,7 +78,8 @@ def answers_frame(
 def ground_truth_frame(lake: Lake, deployment: str, status: Sequence[str] = USABLE_STATUS) -> pd.DataFrame:
     """Give the cases of these statuses that answers are compared with, a row a question about the same documents.
 
-    - `question`, `documents`, `facts`, `answer`: what aidial-rag-eval reads. Facts without a letter or a digit are left
+    - `question`, `documents`, `facts`, `answer`: what aidial-rag-eval reads. Questions that mean something in their
+      conversation alone are left out: it joins by the text of the question. Facts without a letter or a digit are left
       out: it would find them in every chunk.
     - `case_id`, and `source_response_id` of the answer that the case was made of.
     - `other_cases`: the same four of the question's other cases. The row is that of the best one, accepted before
@@ -86,7 +88,8 @@ def ground_truth_frame(lake: Lake, deployment: str, status: Sequence[str] = USAB
     cases = CaseBook.read(lake.table(GROUND_TRUTH, deployment), lake.table(PARSED_LOGS, deployment), status).cases
     groups: dict[tuple[str, frozenset[str]], list[Case]] = defaultdict(list)
     for case in cases:
-        groups[case.question, case.documents].append(case)
+        if case.question.conversation_hash is None:
+            groups[case.question.text, case.documents].append(case)
     rows = [
         {"question": question, "documents": sorted(documents), **_case(best), OTHER_CASES: [_case(one) for one in rest]}
         for (question, documents), (best, *rest) in groups.items()

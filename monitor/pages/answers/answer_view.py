@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.dataset as ds
 from markupsafe import Markup
 
-from lake import GROUND_TRUTH, AnswerContext, AnswerDetails, Lake, read_answer
+from lake import GROUND_TRUTH, AnswerContext, AnswerDetails, Lake, newest_versions, read_answer
 from monitor.pages.answers import findings
 from monitor.pages.answers.conversation import Message, messages_before
 from monitor.pages.answers.findings import Case, Claims, Facts, Unsupported
@@ -88,7 +88,8 @@ def _read_case(lake: Lake, details: AnswerDetails) -> Case | None:
     if score is None or case_id is None:
         return None
     table = lake.table(GROUND_TRUTH, details.row["deployment"])
-    rows = table.read(["case_id", "facts", "updated_at"], ds.field("case_id") == case_id).to_pylist()
+    found = table.read(["case_id", "version", "facts", "updated_at"], ds.field("case_id") == case_id)
+    rows = newest_versions(found).to_pylist()
     if not rows:
         return None
     # As the metric counts them: one without a letter or digit cannot be looked for.

@@ -10,11 +10,11 @@ from deltalake import DeltaTable
 
 from collector.parsing.request.request import read_request
 from evaluator import Evaluator, EvaluatorSettings
-from lake import GROUND_TRUTH, PARSED_LOGS, Lake, Subject, erase
+from lake import GROUND_TRUTH, PARSED_LOGS, Lake, Subject, erase, ground_truth_frame
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 FACTS, RECALL = "facts_recall", "answer_correctness_token_recall"
-FOLLOWS = {"message_count": 3, "prefix_hash": "p", "parent_history_hash": "h"}
+FOLLOWS = {"message_count": 3, "parent_history_hash": "h"}
 
 
 @pytest.fixture
@@ -24,6 +24,7 @@ def evaluator(lake: Lake) -> Evaluator:
 
 def follow_up(traffic: Any, name: str, minute: int = 0, question: str = "Yes", **columns: Any) -> dict[str, Any]:
     row: dict[str, Any] = traffic.answer(name, minute, question=question, chat_id=f"chat-{name}", **FOLLOWS)
+    row["prefix_hash"] = f"conversation of {name}"
     return row | columns
 
 
@@ -39,25 +40,40 @@ def add_case(traffic: Any, case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("signal", ["like", "copy"])
-def test_a_yes_is_nobodys_reference(signal: str, evaluator: Evaluator, traffic: Any) -> None:
-    """A good answer to a question that is not the first of its conversation makes no case, whatever the signal."""
+def test_a_yes_is_the_reference_in_its_own_conversation_alone(signal: str, evaluator: Evaluator, traffic: Any) -> None:
+    """A good answer to a question that only its conversation explains is no reference in another, whatever the signal.
+
+    The same messages before it are the same conversation: so where somebody has the answer made again.
+    """
     rating = traffic.signal("like", "yes") | {
         "signal": signal,
         "origin": "explicit" if signal == "like" else "implicit",
     }
     traffic.rate(rating)
-    traffic.log(follow_up(traffic, "yes"), follow_up(traffic, "other", 5, answer="Paris."))
+    again = follow_up(traffic, "again", 6, answer="Delhi", prefix_hash="conversation of yes")
+    traffic.log(follow_up(traffic, "yes"), follow_up(traffic, "other", 5, answer="Paris."), again)
+    assert evaluator.run_once().cases == 1
+    [case] = traffic.cases()
+    assert (case["question"], case["conversation_hash"]) == ("Yes", "conversation of yes")
+    assert set(traffic.values(RECALL)) == set(traffic.values(FACTS)) == {"again"}
+    assert ground_truth_frame(traffic.lake, "rag").empty
+
+
+def test_a_follow_up_of_an_unknown_conversation_makes_no_case(evaluator: Evaluator, traffic: Any) -> None:
+    """Rows of versions that knew no hashes, and conversations that are named by an id alone."""
+    traffic.log(follow_up(traffic, "yes", prefix_hash=None))
+    traffic.rate(traffic.signal("like", "yes"))
     assert evaluator.run_once().cases == 0
-    assert traffic.values(RECALL) == traffic.values(FACTS) == {}
 
 
 def test_an_edited_follow_up_is_still_one(evaluator: Evaluator, traffic: Any) -> None:
     """Messages before the question show it, whatever became of the question since."""
-    edited = follow_up(traffic, "edited", 3, "Yes, please", prefix_hash="p")
+    edited = follow_up(traffic, "edited", 3, "Yes, please", prefix_hash="conversation of first")
     traffic.log(follow_up(traffic, "first"), edited)
     traffic.rate(traffic.signal("edit", "first", 2) | {"value": -0.5, "origin": "implicit"})
     traffic.rate(traffic.signal("like", "edited", 4))
-    assert evaluator.run_once().cases == 0
+    assert evaluator.run_once().cases == 1
+    assert traffic.cases()[0]["conversation_hash"] == "conversation of first"
 
 
 def test_a_follow_up_is_compared_by_its_standalone_question(evaluator: Evaluator, traffic: Any) -> None:
@@ -107,7 +123,8 @@ def test_earlier_messages_show_the_first_question(
     columns |= {"parent_history_hash": request.history.parent_history_hash}
     traffic.log(traffic.answer("liked", question=request.question, **columns))
     traffic.rate(traffic.signal("like", "liked"))
-    assert evaluator.run_once().cases == is_first
+    assert evaluator.run_once().cases == 1
+    assert (traffic.cases()[0]["conversation_hash"] is None) == is_first
 
 
 @pytest.mark.parametrize(("messages", "cases"), [(1, 1), (2, 0), (3, 0), (None, 1)])

@@ -114,9 +114,23 @@ def test_contexts_that_only_the_applications_model_call_shows_are_found(lake: La
 def test_ground_truth_has_no_fact_that_is_found_everywhere(lake: Lake) -> None:
     """Rejected cases and facts of punctuation alone are left out; an accepted case comes before a proposed one."""
     cases = [
-        {"question": "Q?", "facts": ["Thirty days.", "---"], "answer": "30", "status": "accepted", "updated_at": START},
-        {"question": "No?", "facts": [], "answer": "x", "status": "rejected", "updated_at": START},
-        {"question": "Q?", "facts": None, "answer": "31", "status": "proposed", "updated_at": START - timedelta(1)},
+        {
+            "case_id": "a",
+            "question": "Q?",
+            "facts": ["Thirty days.", "---"],
+            "answer": "30",
+            "status": "accepted",
+            "updated_at": START,
+        },
+        {"case_id": "b", "question": "No?", "facts": [], "answer": "x", "status": "rejected", "updated_at": START},
+        {
+            "case_id": "c",
+            "question": "Q?",
+            "facts": None,
+            "answer": "31",
+            "status": "proposed",
+            "updated_at": START - timedelta(1),
+        },
     ]
     lake.table(GROUND_TRUTH, "rag-app").append(GROUND_TRUTH.rows(cases))
     frame = ground_truth_frame(lake, "rag-app")
