@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from evaluator.anchors.settings import AnchorSettings
+from evaluator.ground_truth.settings import GroundTruthSettings
 from evaluator.judge_binding import asks_judge, without_prices
 from evaluator.judges import JudgeSettings
 from evaluator.metrics import Metric, Models, metric_named
@@ -78,7 +79,8 @@ class EvaluatorSettings(BaseModel):
     `{"quality": {"faithfulness_kprecision": 2, "context_present": 1}}`, or with `weights` and `mean` where that is
     the harmonic one.
 
-    `anchors` are answers that are scored again to see whether a judge has changed.
+    `anchors` are answers that are scored again to see whether a judge has changed. `ground_truth` says which answers
+    become cases.
 
     `models` says which local models the metrics use that use one. `judges` are the language models that may be asked,
     by name, `judge` is the one that is; where there is one alone, it need not be named. It may also be one of
@@ -109,6 +111,7 @@ class EvaluatorSettings(BaseModel):
     every: Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)] = 60.0
     context_grace: Annotated[float, BeforeValidator(_seconds), Field(ge=0, allow_inf_nan=False)] = 120.0
     anchors: AnchorSettings = AnchorSettings()
+    ground_truth: GroundTruthSettings = GroundTruthSettings()
 
     def chosen_metrics(self, deployment: str) -> list[Metric]:
         """Give the metrics that score a deployment, combinations among them."""

@@ -28,6 +28,7 @@ from .answers.case_versions import (
     change_case,
     change_cases,
     newest_versions,
+    next_version,
     read_cases,
 )
 from .answers.cases import Case, CaseBook
@@ -273,6 +274,7 @@ __all__ = [
     "maintain",
     "metric_scores",
     "newest_versions",
+    "next_version",
     "one_of",
     "read_answer",
     "read_answer_row",

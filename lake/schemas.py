@@ -248,6 +248,7 @@ GROUND_TRUTH = TableSpec(
             "null for a chunk that has none of both.",
         ),
         ("source_response_id", pa.string(), "Answer that the case was made from."),
+        ("source_date", pa.date32(), "Its `date` in parsed_logs."),
         ("confidence", pa.float64(), "From 0 to 1: how sure it is that the answer is right."),
         ("status", pa.string(), f"{one_of(CaseStatus)}."),
         ("status_by", pa.string(), "Who gave the status: a person, or evaluator."),

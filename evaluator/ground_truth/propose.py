@@ -1,9 +1,9 @@
-"""Proposals of ground truth: an answer that people found good becomes a case."""
+"""Pass over new answers and signals: answers that people found good become cases, and later signals withdraw them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
@@ -11,34 +11,47 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, answers, identity, with_late_contexts
+from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, answers, identity, with_late_contexts
 from evaluator.ground_truth.facts import EXTRACTOR, supporting_sentences
-from evaluator.ground_truth.likes import (
+from evaluator.ground_truth.later_signals import changes_by_signals
+from evaluator.ground_truth.ratings import (
     IDENTITY_COLUMNS,
-    MAY_MAKE_LIKED,
+    IS_OPINION,
     OPINION_COLUMNS,
-    LikedAnswer,
+    RatedAnswer,
     answers_with,
-    liked_answers,
     opinions_on,
+    rated_answers,
 )
-from lake import EVALUATOR, GROUND_TRUTH, IS_ANSWER, CaseStatus, PassTransaction, read_new
+from evaluator.ground_truth.selection import KNOWN_COLUMNS, Candidate, Selection
+from evaluator.ground_truth.settings import GroundTruthSettings
+from lake import (
+    EVALUATOR,
+    GROUND_TRUTH,
+    IS_ANSWER,
+    CaseStatus,
+    PassTransaction,
+    newest_versions,
+    next_version,
+    read_new,
+)
 
 FROM_LOGS = "ground_truth:parsed_logs"
 FROM_SIGNALS = "ground_truth:user_signals"
 
+_DEFAULT = GroundTruthSettings()
 
-def propose_cases(tables: DeploymentTables, now: datetime) -> int:
-    """Make a case of every liked answer that has none yet, in one commit; give the number of new cases.
 
-    A question that is not the first of its conversation makes a case with its standalone question, or with a hash of
-    its conversation, in which alone it is compared then.
+def propose_cases(tables: DeploymentTables, now: datetime, settings: GroundTruthSettings = _DEFAULT) -> int:
+    """Make cases of good answers that have none yet, and withdraw those whose answers turn out not to be good.
 
-    New signals are tried on all answers and new answers on all signals, so it does not matter which came first. A case
-    that was made stays proposed when a later signal speaks against it: a person has to reject it.
+    All of it is one commit; gives the number of new cases. A question that is not the first of its conversation makes a
+    case with its standalone question, or with a hash of its conversation, in which alone it is compared then.
 
-    Where there is none, a commit is made only now and then. Raises LostRaceError where another evaluator has just
-    done so.
+    New signals are tried on all answers and new answers on all signals, so it does not matter which came first.
+
+    Where there is nothing to write, a commit is made only now and then. Raises LostRaceError where another evaluator
+    has just done so.
     """
     if tables.signals.version() is None:
         return 0
@@ -48,55 +61,70 @@ def propose_cases(tables: DeploymentTables, now: datetime) -> int:
     signals = read_new(tables.signals, seen.get(FROM_SIGNALS), OPINION_COLUMNS)
     read = {FROM_LOGS: logs.version, FROM_SIGNALS: signals.version}
     reached = {name: position for name, position in read.items() if position is not None}
-    liked = _newly_liked(tables, logs.rows.filter(IS_ANSWER), signals.rows.filter(MAY_MAKE_LIKED))
-    known = set(tables.truth.read(["case_id"])["case_id"].to_pylist()) if liked else set()
-    cases = [case for like in _read_answers(tables, liked, known) for case in _cases(*like, now)]
-    if not cases and not transaction.is_far(reached, [FROM_LOGS, FROM_SIGNALS]):
+    rated = _newly_rated(tables, logs.rows.filter(IS_ANSWER), signals.rows.filter(IS_OPINION))
+    known = newest_versions(tables.truth.read(KNOWN_COLUMNS)).to_pylist() if rated else []
+    cases = _new_cases(tables, rated, known, now, settings)
+    changed = _changed_cases(tables, rated, known, now, settings)
+    if not cases and not changed and not transaction.is_far(reached, [FROM_LOGS, FROM_SIGNALS]):
         transaction.remember(reached)
         return 0
-    transaction.append(GROUND_TRUTH.rows(cases), reached)
+    transaction.append(GROUND_TRUTH.rows([*cases, *changed]), reached)
     return len(cases)
 
 
-def _newly_liked(tables: DeploymentTables, new: pa.Table, likes: pa.Table) -> list[LikedAnswer]:
-    """Join new answers with all signals, and those that new likes are about."""
-    rated = answers_with(tables.logs, likes["response_id"])
+def _newly_rated(tables: DeploymentTables, new: pa.Table, opinions: pa.Table) -> list[RatedAnswer]:
+    """Join new answers with all signals, and those that new signals are about."""
+    rated = answers_with(tables.logs, opinions["response_id"])
     older = rated.filter(pc.invert(pc.is_in(rated["event_id"], new["event_id"].combine_chunks())))
     both = pa.concat_tables([new.select(rated.column_names), older])
-    return liked_answers(both, opinions_on(both, tables.signals))
+    return rated_answers(both, opinions_on(both, tables.signals))
 
 
-def _read_answers(
-    tables: DeploymentTables, liked: Iterable[LikedAnswer], known: set[str]
-) -> Iterator[tuple[LoggedAnswer, LikedAnswer]]:
-    """Read the liked answers without a case, one day at a time."""
-    by_day: dict[date, dict[str, LikedAnswer]] = defaultdict(dict)
-    for like in liked:
-        if _case_id(tables.deployment, like.event_id) not in known:
-            by_day[like.date][like.event_id] = like
-    for day, likes in sorted(by_day.items()):
-        where = (ds.field("date") == pa.scalar(day)) & ds.field("event_id").isin(sorted(likes))
+def _new_cases(
+    tables: DeploymentTables,
+    rated: Iterable[RatedAnswer],
+    known: Sequence[Mapping[str, Any]],
+    now: datetime,
+    settings: GroundTruthSettings,
+) -> list[dict[str, Any]]:
+    ids = {case["case_id"] for case in known}
+    good = [
+        one
+        for one in rated
+        if one.confidence >= settings.least_confidence and _case_id(tables.deployment, one.event_id) not in ids
+    ]
+    selection = Selection(known, settings.most_per_day)
+    return [_case(one, now) for one in selection.chosen(_candidates(tables, good))]
+
+
+def _candidates(tables: DeploymentTables, good: Iterable[RatedAnswer]) -> Iterator[Candidate]:
+    """Read the answers, one day at a time; one without a text or a question makes no case."""
+    by_day: dict[date, dict[str, RatedAnswer]] = defaultdict(dict)
+    for one in good:
+        by_day[one.date][one.event_id] = one
+    for day, of_day in sorted(by_day.items()):
+        where = (ds.field("date") == pa.scalar(day)) & ds.field("event_id").isin(sorted(of_day))
         for some in answers(tables.logs.read(ANSWER_COLUMNS, where)):
-            yield from ((answer, likes[answer.event_id]) for answer in with_late_contexts(tables, some))
+            for answer in with_late_contexts(tables, some):
+                if answer.case_question and answer.text and answer.text.strip():
+                    yield Candidate(answer, answer.case_question, answer.text, of_day[answer.event_id])
 
 
-def _cases(answer: LoggedAnswer, like: LikedAnswer, now: datetime) -> Iterator[dict[str, Any]]:
-    """Give the case of a liked answer; none where its text or its `case_question` is missing."""
-    if not answer.case_question or not answer.text or not answer.text.strip():
-        return
-    facts = supporting_sentences(answer.text, answer.contexts or ())
-    yield {
+def _case(candidate: Candidate, now: datetime) -> dict[str, Any]:
+    answer, text = candidate.answer, candidate.text
+    return {
         "case_id": _case_id(answer.deployment, answer.event_id),
         "deployment": answer.deployment,
         "version": 1,
-        "question": answer.case_question.text,
-        "conversation_hash": answer.case_question.conversation_hash,
+        "question": candidate.question.text,
+        "conversation_hash": candidate.question.conversation_hash,
         "documents": list(answer.documents),
-        "facts": facts,
-        "answer": answer.text,
-        "context": [context for context in answer.contexts or () if supporting_sentences(answer.text, [context])],
-        "source_response_id": answer.response_id or like.response_id,
-        "confidence": like.confidence,
+        "facts": supporting_sentences(text, answer.contexts or ()),
+        "answer": text,
+        "context": [context for context in answer.contexts or () if supporting_sentences(text, [context])],
+        "source_response_id": answer.response_id or candidate.rating.response_id,
+        "source_date": answer.date,
+        "confidence": candidate.rating.confidence,
         "status": CaseStatus.PROPOSED,
         "status_by": EVALUATOR,
         "status_at": now,
@@ -105,6 +133,22 @@ def _cases(answer: LoggedAnswer, like: LikedAnswer, now: datetime) -> Iterator[d
         "updated_at": now,
         "updated_by": EVALUATOR,
     }
+
+
+def _changed_cases(
+    tables: DeploymentTables,
+    rated: Iterable[RatedAnswer],
+    known: Sequence[Mapping[str, Any]],
+    now: datetime,
+    settings: GroundTruthSettings,
+) -> list[dict[str, Any]]:
+    """Give the next versions of the cases that new signals speak against, or for again."""
+    folded = {_case_id(tables.deployment, one.event_id): one.confidence for one in rated}
+    changes = dict(changes_by_signals(known, folded, settings.least_confidence))
+    if not changes:
+        return []
+    rows = newest_versions(tables.truth.read(where=ds.field("case_id").isin(sorted(changes)))).to_pylist()
+    return [next_version(row, changes[row["case_id"]], EVALUATOR, now) for row in rows]
 
 
 def _case_id(deployment: str | None, event_id: str) -> str:

@@ -145,7 +145,7 @@ class Evaluator:
         self, tables: DeploymentTables, metrics: Sequence[Metric], tally: _Tally, is_stopping: Callable[[], bool]
     ) -> None:
         # Cases first, so that an answer can be compared with a case from the same stretch of the log.
-        tally.cases += propose_cases(tables, self._clock())
+        tally.cases += propose_cases(tables, self._clock(), self._settings.ground_truth)
         now, deployment = self._clock(), tables.deployment
         counts = score_new_answers(
             tables,

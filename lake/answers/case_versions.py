@@ -50,6 +50,14 @@ def case_history(truth: Table, case_id: str) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: row["version"], reverse=True)
 
 
+def next_version(case: Mapping[str, Any], columns: Changes, who: str, now: datetime) -> dict[str, Any]:
+    """Give the row of a case with some columns changed; who gives another status stands in `status_by`."""
+    made = {"version": (case["version"] or 1) + 1, "updated_at": now, "updated_by": who, "note": None}
+    if columns.get("status", case["status"]) != case["status"]:
+        made |= {"status_by": who, "status_at": now}
+    return {**case, **made, **columns}
+
+
 def change_cases(
     lake: Lake,
     deployment: str,
@@ -60,8 +68,8 @@ def change_cases(
     """Write a new version of each case that `change` gives columns for, in one commit, and give these versions.
 
     `change` gets the cases as they are, by their ids, and gives by id the columns that change; it is asked again where
-    somebody else has changed the table meanwhile. Who gives another status stands in `status_by`. Raises KeyError for a
-    case that is not there, LostRaceError where others are faster ten times in a row.
+    somebody else has changed the table meanwhile. Raises KeyError for a case that is not there, LostRaceError
+    where others are faster ten times in a row.
     """
     # A handle of its own: two threads that share one do not see each other's commits.
     truth = lake.table(GROUND_TRUTH, deployment)
@@ -69,7 +77,7 @@ def change_cases(
         # Begun before the cases are read: what it appends knows all of them, or is refused.
         transaction = PassTransaction(truth)
         cases = {case["case_id"]: case for case in read_cases(truth)}
-        changed = [_next_version(cases[case_id], columns, who, now) for case_id, columns in change(cases).items()]
+        changed = [next_version(cases[case_id], columns, who, now) for case_id, columns in change(cases).items()]
         try:
             if changed:
                 transaction.append(GROUND_TRUTH.rows(changed))
@@ -105,13 +113,6 @@ def change_case(
 
     changed = change_cases(lake, deployment, change, who, now)
     return changed[0] if changed else None
-
-
-def _next_version(case: Mapping[str, Any], columns: Changes, who: str, now: datetime) -> dict[str, Any]:
-    made = {"version": case["version"] + 1, "updated_at": now, "updated_by": who, "note": None}
-    if columns.get("status", case["status"]) != case["status"]:
-        made |= {"status_by": who, "status_at": now}
-    return {**case, **made, **columns}
 
 
 def _ids_of(rows: pa.Table) -> list[tuple[str, int]]:

@@ -19,10 +19,10 @@ def test_what_was_erased_is_not_written_back(
     """A pass that has read a person's answers before they were erased adds nothing; the next one does the others'."""
     evaluator = Evaluator(lake, EvaluatorSettings(), clock=lambda: NOW)
     if not is_first:
-        traffic.log(traffic.answer("z", ingested_at=NOW, user_id="stays"))
+        traffic.log(traffic.answer("z", question="z", ingested_at=NOW, user_id="stays"))
         traffic.rate(traffic.signal("like", "z", user="stays"))
         evaluator.run_once()
-    traffic.log(traffic.answer("a", ingested_at=NOW, user_id="gone"))
+    traffic.log(traffic.answer("a", question="a", ingested_at=NOW, user_id="gone"))
     traffic.log(traffic.answer("b", ingested_at=NOW, user_id="stays"))
     traffic.rate(traffic.signal("like", "a", user="gone"), traffic.signal("like", "b", user="stays"))
     append, erased = Table.append, []

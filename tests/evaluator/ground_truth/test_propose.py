@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 from unittest.mock import Mock
 
@@ -11,7 +11,7 @@ import pytest
 from evaluator import Evaluator, EvaluatorSettings
 from evaluator.answers import DeploymentTables
 from evaluator.ground_truth import OPINION_COLUMNS, propose_cases
-from evaluator.ground_truth.likes import IDENTITY_COLUMNS
+from evaluator.ground_truth.ratings import IDENTITY_COLUMNS
 from evaluator.metrics import ABSENT, fact_ranks
 from lake import Lake, LostRaceError
 
@@ -47,6 +47,7 @@ def test_a_liked_answer_is_a_proposed_case(evaluator: Evaluator, traffic: Any) -
         "context": ["Delhi is the seat of government. It is large."],
         "context_ids": None,
         "source_response_id": "chatcmpl-a",
+        "source_date": date(2026, 11, 20),
         "confidence": 0.9,
         "status": "proposed",
         "status_by": "evaluator",
@@ -64,7 +65,7 @@ def test_a_like_may_come_passes_before_or_after_its_answer(evaluator: Evaluator,
     """Whichever comes first waits for the other, and each pair makes one case however often passes run."""
     traffic.rate(traffic.signal("like", "like-first"))
     assert evaluator.run_once().cases == 0
-    traffic.log(traffic.answer("answer-first"), traffic.answer("never-liked"))
+    traffic.log(traffic.answer("answer-first", question="first"), traffic.answer("never-liked"))
     assert evaluator.run_once().cases == 0
     traffic.log(traffic.answer("like-first", 1))
     assert evaluator.run_once().cases == 1
@@ -78,7 +79,7 @@ def test_a_like_may_come_passes_before_or_after_its_answer(evaluator: Evaluator,
 
 def test_of_one_users_opinions_the_latest_counts(evaluator: Evaluator, traffic: Any) -> None:
     """A like taken back makes no case and a dislike taken back does, in whatever order they arrive."""
-    traffic.log(*(traffic.answer(name) for name in ("back", "forth", "split", "twice")))
+    traffic.log(*(traffic.answer(name, question=name) for name in ("back", "forth", "split", "twice")))
     traffic.rate(
         traffic.signal("dislike", "back", 9), traffic.signal("like", "back", 1),
         traffic.signal("like", "forth", 9), traffic.signal("dislike", "forth", 1),
@@ -147,6 +148,8 @@ def test_two_evaluators_with_different_news_make_one_case(step: str, evaluator: 
 def test_likes_of_many_days_and_commits_are_all_found(evaluator: Evaluator, traffic: Any) -> None:
     """Answers spread over files and days are joined in one pass."""
     for day in range(3):
-        traffic.log(*(traffic.answer(f"{day}-{number}", day * 1440 + number) for number in range(4)))
+        traffic.log(
+            *(traffic.answer(f"{day}-{number}", day * 1440 + number, question=f"{day} {number}") for number in range(4))
+        )
     traffic.rate(*(traffic.signal("like", f"{day}-{number}", 9000) for day in range(3) for number in (1, 3)))
     assert evaluator.run_once().cases == 6

@@ -1,4 +1,4 @@
-"""Liked answers: people's signals joined with answers, whichever came first."""
+"""What people thought of answers: their signals joined with answers, whichever came first."""
 
 from __future__ import annotations
 
@@ -11,24 +11,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lake import FOLD_COLUMNS, IS_ANSWER, IS_NO_LABEL, SignalOrigin, Table, fold_signals
+from lake import FOLD_COLUMNS, IS_ANSWER, IS_NO_LABEL, Table, fold_signals
 
 OPINION_COLUMNS = ("response_id", *FOLD_COLUMNS)
 IS_OPINION = ds.field("value").is_valid() & IS_NO_LABEL
-MAY_MAKE_LIKED = IS_OPINION & ((ds.field("value") > 0) | (ds.field("origin") == SignalOrigin.EXPLICIT))
-"""Signals that may make an answer a liked one: a good one, and one that replaces what a person said before."""
-
 IDENTITY_COLUMNS = ("event_id", "response_ids", "date", "kind", "status", "is_entry", "origin")
 
 _JOINED = ["event_id", "date", "response_ids"]
 
-LEAST_CONFIDENCE = 0.8
-"""What the signals of an answer must come to: a like, and nobody and nothing of weight against it."""
-
 
 @dataclass(frozen=True, slots=True)
-class LikedAnswer:
-    """An answer that people found good; `confidence` is what their signals come to, from 0.8 to 1."""
+class RatedAnswer:
+    """An answer that people thought something of; `confidence` is what their signals come to, from -1 to 1."""
 
     event_id: str
     date: date
@@ -64,11 +58,10 @@ def opinions_on(identities: pa.Table, signals: Table) -> pa.Table:
     )
 
 
-def liked_answers(identities: pa.Table, opinions: pa.Table) -> list[LikedAnswer]:
+def rated_answers(identities: pa.Table, opinions: pa.Table) -> list[RatedAnswer]:
     """Join answers (`event_id`, `date`, `response_ids`) with signals (`OPINION_COLUMNS`) by any id of the answer.
 
-    Liked are those whose signals fold to at least 0.8 (`lake.fold_signals`). `response_id` is the id that the best
-    signal carries.
+    The signals of an answer are folded (`lake.fold_signals`). `response_id` is the id that the best of them carries.
     """
     by_response = defaultdict(list)
     for opinion in opinions.to_pylist():
@@ -77,9 +70,9 @@ def liked_answers(identities: pa.Table, opinions: pa.Table) -> list[LikedAnswer]
     for event_id, day, response_ids in _with_any_id(identities, by_response):
         signals = [opinion for known in sorted(response_ids) for opinion in by_response[known]]
         folded = fold_signals(signals)
-        if folded is not None and folded >= LEAST_CONFIDENCE:
+        if folded is not None:
             best = max(signals, key=lambda signal: (signal["value"], signal["confidence"] or 0.0, signal["signal_id"]))
-            found.append(LikedAnswer(event_id, day, best["response_id"], folded))
+            found.append(RatedAnswer(event_id, day, best["response_id"], folded))
     return found
 
 

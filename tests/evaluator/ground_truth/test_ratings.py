@@ -29,7 +29,7 @@ def implicit(traffic: Any, signal: str, name: str, minute: int, confidence: floa
 
 def test_a_rating_may_carry_any_id_of_the_answers_chunks(evaluator: Evaluator, traffic: Any) -> None:
     """DIAL Chat rates by the first chunk's id, Core's merged answer has the last one's."""
-    traffic.log(*(traffic.answer(name) for name in ("first", "last", "none")))
+    traffic.log(*(traffic.answer(name, question=name) for name in ("first", "last", "none")))
     likes = [traffic.signal("like", name) for name in ("first", "last", "none")]
     traffic.rate(likes[0], likes[1] | {"response_id": "chatcmpl-last"}, likes[2] | {"response_id": "chatcmpl"})
     evaluator.run_once()
@@ -49,7 +49,7 @@ def test_a_rating_may_come_days_later_or_before(evaluator: Evaluator, traffic: A
     """In another file and another partition of the table."""
     traffic.rate(traffic.signal("like", "b", 0))
     evaluator.run_once()
-    traffic.log(traffic.answer("a"), traffic.answer("b"))
+    traffic.log(traffic.answer("a", question="a"), traffic.answer("b"))
     evaluator.run_once()
     assert liked(traffic) == {"b"}
     traffic.rate(traffic.signal("like", "a", 9 * 1440))
@@ -59,7 +59,7 @@ def test_a_rating_may_come_days_later_or_before(evaluator: Evaluator, traffic: A
 
 def test_of_two_ratings_under_different_ids_of_one_answer_the_latest_counts(evaluator: Evaluator, traffic: Any) -> None:
     """One person rates by the first chunk's id and again by the last one's."""
-    traffic.log(traffic.answer("a"), traffic.answer("b"))
+    traffic.log(traffic.answer("a", question="a"), traffic.answer("b"))
     for name, first, second in (("a", "like", "dislike"), ("b", "dislike", "like")):
         traffic.rate(traffic.signal(first, name, 1))
         traffic.rate(traffic.signal(second, name, 2) | {"response_id": f"chatcmpl-{name}"})
@@ -70,7 +70,7 @@ def test_of_two_ratings_under_different_ids_of_one_answer_the_latest_counts(eval
 def test_a_liked_answer_that_its_person_rejects_later_is_no_case(evaluator: Evaluator, traffic: Any) -> None:
     """Nor one that is asked for again; a mere edit takes nothing away, nor what came before the like."""
     names = ("corrected", "regenerated", "edited", "corrected-before", "corrected-by-another")
-    traffic.log(*(traffic.answer(name) for name in names))
+    traffic.log(*(traffic.answer(name, question=name) for name in names))
     likes = [traffic.signal("like", name, 5) | {"confidence": 1.0} for name in names]
     traffic.rate(
         *likes,
