@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -10,11 +11,17 @@ import typer
 from dialwatch.actions.console import print_list
 from dialwatch.actions.open_lake import open_filled
 from dialwatch.config import Settings
+from dialwatch.reports.terminal_text import MOST_CHARACTERS, in_one_line
 from dialwatch.times import format_time
 from lake import AlertEvent
-from monitor.incidents.incident import Incident
+from monitor.alerts.change import AlertChange
+from monitor.incidents.incident import VERDICTS, Incident
 from monitor.incidents.log import IncidentLog, read_incidents
+from monitor.notify.alert_text import description, summary
 
+UNKNOWN = "somebody without a name"
+_LINK = "Look at: "
+"""Line of a message that links to a page."""
 _SHOWN = 12
 """Characters of an id that are shown, and enough to name it."""
 
@@ -29,14 +36,41 @@ def show(settings: Settings, deployment: str | None, *, everything: bool) -> Non
     if not found:
         typer.echo("there is no incident" if everything else "no incident is open")
         return
-    head = ("id", "deployment", "opened", "ended", "tier", "verdict", "metrics", "acknowledged by")
-    print_list(head, [_row(one) for one in found])
+    head = ("id", "deployment", "began", "change", "tier", "what changed", "acknowledged by")
+    print_list((*head, "ended") if everything else head, [_row(one, everything=everything) for one in found])
+    typer.echo("More of one, with the answers behind it: dialwatch incidents show ID")
+
+
+def show_one(settings: Settings, written_id: str, *, options: str) -> None:
+    """Print what is known of an incident, with the text of its messages; raises BadParameter where none has this id.
+
+    `options` are those of this command that name the lake.
+    """
+    incident = _chosen(read_incidents(open_filled(settings)), written_id)
+    ended, took = incident.ended_at, incident.acknowledged
+    typer.echo(f"incident {incident.incident_id}")
+    typer.echo(f"deployment {in_one_line(incident.deployment)}: {VERDICTS[incident.verdict]} ({incident.tier})")
+    typer.echo(f"opened {format_time(incident.opened_at)}, {f'ended {format_time(ended)}' if ended else 'still open'}")
+    if took:
+        comment = f": {in_one_line(took.comment, MOST_CHARACTERS)}" if took.comment else ""
+        typer.echo(f"acknowledged by {in_one_line(took.who or UNKNOWN)} {format_time(took.at)}{comment}")
+    for alert in incident.alerts:
+        typer.echo(f"\n{in_one_line(summary(alert), MOST_CHARACTERS)}")
+        for line in description(alert, "").splitlines():
+            if not line.startswith(_LINK):
+                typer.echo(f"  {in_one_line(line, MOST_CHARACTERS)}")
+    worst = _worst_of(incident)
+    if worst:
+        typer.echo(f"\nThe worst answer: dialwatch show {shlex.quote(in_one_line(worst))}{options}")
 
 
 def acknowledge(settings: Settings, written_id: str, who: str | None, comment: str, now: datetime) -> None:
     """Acknowledge an incident; raises BadParameter where none that is open has this id."""
     lake = open_filled(settings)
     incident = _chosen(read_incidents(lake), written_id)
+    if incident.ended_at is not None:
+        ended = format_time(incident.ended_at)
+        raise typer.BadParameter(f"incident {written_id} was over at {ended}", param_hint="ID")
     IncidentLog(lake).acknowledge(incident, who, comment, now)
     by = f" by {who}" if who else ""
     typer.echo(f"incident {incident.incident_id[:_SHOWN]} of {incident.deployment} is acknowledged{by}")
@@ -49,24 +83,29 @@ def _chosen(incidents: Sequence[Incident], written_id: str) -> Incident:
     if not found:
         there = ", ".join(one.incident_id[:_SHOWN] for one in incidents if one.ended_at is None) or "none"
         raise typer.BadParameter(f"there is no incident {written_id!r}; open ones: {there}", param_hint="ID")
-    if found[0].ended_at is not None:
-        ended = format_time(found[0].ended_at)
-        raise typer.BadParameter(f"incident {written_id} was over at {ended}", param_hint="ID")
     return found[0]
 
 
-def _row(incident: Incident) -> tuple[str, ...]:
-    metrics = [
-        alert.key.metric if alert.change == AlertEvent.FIRING else f"{alert.key.metric} (over)"
-        for alert in incident.alerts
-    ]
-    return (
+def _row(incident: Incident, *, everything: bool) -> tuple[str, ...]:
+    row = (
         incident.incident_id[:_SHOWN],
         incident.deployment,
-        format_time(incident.opened_at),
-        format_time(incident.ended_at) if incident.ended_at else "",
+        format_time(min((one.since for one in incident.alerts if one.since), default=incident.opened_at)),
+        "\n".join(map(_change, incident.alerts)),
         incident.tier,
-        incident.verdict or "",
-        ", ".join(metrics),
-        (incident.acknowledged.who or "somebody") if incident.acknowledged else "",
+        VERDICTS[incident.verdict],
+        (incident.acknowledged.who or UNKNOWN) if incident.acknowledged else "",
     )
+    ended = format_time(incident.ended_at) if incident.ended_at else ""
+    return (*row, ended) if everything else row
+
+
+def _change(alert: AlertChange) -> str:
+    over = "" if alert.change == AlertEvent.FIRING else " (over)"
+    if alert.reference_mean is None or alert.current_mean is None:
+        return f"{alert.key.metric}{over}"
+    return f"{alert.key.metric} {alert.reference_mean:.2f} to {alert.current_mean:.2f}{over}"
+
+
+def _worst_of(incident: Incident) -> str | None:
+    return next((one.details.worst[0].response_id for one in incident.alerts if one.details.worst), None)

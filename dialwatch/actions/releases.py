@@ -15,8 +15,17 @@ from monitor.controls.releases import mark_release, read_releases, withdraw_rele
 from monitor.regression import Release
 
 
-def mark(settings: Settings, deployment: str, metric: str | None, since: datetime, comment: str, now: datetime) -> None:
-    """Mark a release and print how that is taken back."""
+def mark(
+    settings: Settings,
+    deployment: str,
+    metric: str | None,
+    since: datetime,
+    comment: str,
+    now: datetime,
+    *,
+    options: str,
+) -> None:
+    """Mark a release and print how that is taken back; `options` are those of this command that name the lake."""
     opened = open_filled(settings)
     metric = name_in_alerts(metric, settings)
     for note in unknown_names(deployment, metric, settings, opened):
@@ -24,7 +33,7 @@ def mark(settings: Settings, deployment: str, metric: str | None, since: datetim
     release = Release(deployment, metric, since, comment)
     release_id = mark_release(opened, release, now)
     typer.echo(f"release {release_id}: {_target(release)} learns anew what is usual, from {format_time(release.at)} on")
-    typer.echo(f"to take it back: dialwatch release withdraw {release_id}")
+    typer.echo(f"to take it back: dialwatch release withdraw {release_id}{options}")
 
 
 def show(settings: Settings) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dialwatch.commands.options import ConfigOption, LakeOption, check_name, comment_of, settings_of
+from dialwatch.commands.options import ConfigOption, LakeOption, check_name, comment_of, settings_of, written_options
 
 app = typer.Typer(no_args_is_help=True, help="Incidents: alerts of a deployment that overlap in time.")
 
@@ -26,6 +26,21 @@ def show(
     from dialwatch.actions import incidents
 
     incidents.show(settings, deployment, everything=everything)
+
+
+@app.command("show")
+def show_one(
+    written_id: Annotated[
+        str, typer.Argument(metavar="ID", help="As `dialwatch incidents list` has it, or its beginning.")
+    ],
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Print what is known of an incident: what fell since when, how sure that is, and the worst answers since."""
+    settings = settings_of(config, lake)
+    from dialwatch.actions import incidents
+
+    incidents.show_one(settings, written_id, options=written_options(config, lake))
 
 
 @app.command("acknowledge")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,6 +39,12 @@ def settings_of(config: Path | None, lake: str | None, flags: Mapping[str, Any] 
     from dialwatch.config import load_settings
 
     return load_settings(config, ({"lake": {"root": lake}} if lake else {}) | dict(flags or {}))
+
+
+def written_options(config: Path | None, lake: str | None) -> str:
+    """Give `--config` and `--lake` as a shell reads them, for a command that goes on with the same lake."""
+    given = (*(("-c", str(config)) if config else ()), *(("--lake", lake) if lake else ()))
+    return "".join(f" {shlex.quote(word)}" for word in given)
 
 
 def checked_address(listen: str | None) -> dict[str, Any]:

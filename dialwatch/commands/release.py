@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dialwatch.commands.options import ConfigOption, LakeOption, check_name, comment_of, settings_of
+from dialwatch.commands.options import ConfigOption, LakeOption, check_name, comment_of, settings_of, written_options
 from dialwatch.times import moment_of
 
 app = typer.Typer(no_args_is_help=True, help="Mark a release: metrics learn anew what is usual from it on.")
@@ -35,7 +35,7 @@ def mark(
     settings = settings_of(config, lake)
     from dialwatch.actions import releases
 
-    releases.mark(settings, deployment, metric, since, comment, now)
+    releases.mark(settings, deployment, metric, since, comment, now, options=written_options(config, lake))
 
 
 @app.command("list")

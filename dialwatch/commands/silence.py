@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dialwatch.commands.options import ConfigOption, LakeOption, check_name, comment_of, settings_of
+from dialwatch.commands.options import ConfigOption, LakeOption, check_name, comment_of, settings_of, written_options
 from dialwatch.times import format_time, moment_after, moment_of
 
 app = typer.Typer(no_args_is_help=True, help="Hold alerts back for a while; a running monitor takes it in by itself.")
@@ -34,9 +34,7 @@ def add(
     settings = settings_of(config, lake)
     from dialwatch.actions import silences
 
-    given = f" -c {config}" if config else ""
-    given += f" --lake {lake}" if lake else ""
-    silences.add(settings, deployment, metric, end, comment, now, options=given)
+    silences.add(settings, deployment, metric, end, comment, now, options=written_options(config, lake))
 
 
 @app.command("list")

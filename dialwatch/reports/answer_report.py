@@ -9,9 +9,12 @@ from typing import Any
 
 from dialwatch.reports.terminal_text import in_lines, in_one_line
 from lake import AnswerCall, AnswerContext, AnswerDetails, AnswerScore, AnswerSignal, AnswerTurn
+from monitor.pages.answers.findings import unsupported_in
 
 _TURN_CHARACTERS = 300
 _DETAILS_CHARACTERS = 500
+_IN_WORDS = frozenset({"unsupported", "more_unsupported"})
+"""Members of a score's details that stand beside the answer, in its words."""
 
 
 def format_answer(details: AnswerDetails) -> str:
@@ -28,6 +31,7 @@ def _sections(details: AnswerDetails) -> Iterator[list[str]]:
     if row["standalone_question"] is not None:
         yield ["Question as the application rewrote it", _text(row["standalone_question"])]
     yield ["Answer", _text(row["answer"])]
+    yield list(_unsupported(details))
     origin = f" ({in_one_line(details.contexts_origin)})" if details.contexts_origin else ""
     contexts = [line for context in details.contexts for line in _context(context)]
     yield [f"Contexts{origin}", *(contexts or ["  (none)"])]
@@ -77,6 +81,16 @@ def _context(context: AnswerContext) -> Iterator[str]:
     yield _text(context.text, indented=True)
 
 
+def _unsupported(details: AnswerDetails) -> Iterator[str]:
+    found = unsupported_in(details)
+    if found is None:
+        return
+    text = details.row["answer"] or ""
+    more = f" and {found.more:,} more places" if found.more else ""
+    yield f"Words that stand in no context{more}"
+    yield from (f"  {in_one_line(text[start:end])}" for start, end in found.places)
+
+
 def _score(score: AnswerScore) -> Iterator[str]:
     value = "no value" if score.value is None else _number(score.value)
     notes = (
@@ -87,6 +101,8 @@ def _score(score: AnswerScore) -> Iterator[str]:
     )
     yield f"  {in_one_line(score.metric)}: {value} ({', '.join(in_one_line(one) for one in notes if one)})"
     for name, member in (score.details or {}).items():
+        if name in _IN_WORDS:
+            continue
         yield f"    {in_one_line(name)}: {in_one_line(_member(member), _DETAILS_CHARACTERS)}"
 
 

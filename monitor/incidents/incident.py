@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,6 +17,16 @@ NEWS = frozenset(
     (IncidentEvent.OPENED, IncidentEvent.RAISED, IncidentEvent.VERDICT_CHANGED, IncidentEvent.ENDED),
 )
 """What receivers are told; an acknowledgement holds until one of them."""
+
+
+VERDICTS: Mapping[AlertVerdict | None, str] = {
+    AlertVerdict.SYSTEM: "the application changed",
+    AlertVerdict.JUDGE: "the judge changed, not the application",
+    AlertVerdict.BOTH: "the application changed, and the judge",
+    AlertVerdict.UNDECIDED: "whether the application or its judge changed is undecided",
+    None: "a limit was passed",
+}
+"""A verdict in words; None is that of floors, which are not judged."""
 
 
 @dataclass(frozen=True, slots=True)

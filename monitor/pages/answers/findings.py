@@ -5,7 +5,8 @@ Details may be of any version or writer: what does not have the expected form co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from monitor.pages.texts import Span
 
 _VERDICTS = {"S": "supported", "C": "contradicted", "N": "not in the contexts"}
 _NO_VERDICT = "no verdict"
+_CITATION = re.compile(r"\[\d+\]")
 _TOO_LARGE = 2**31
 """No rank, place or number of places is this large."""
 
@@ -98,7 +100,8 @@ def unsupported_in(answer: AnswerDetails) -> Unsupported | None:
     """Give the words that stand in no context; None where no metric looked for them, or all are there."""
     for score in _latest(answer):
         details = score.details or {}
-        if places := tuple(filter(None, map(_span, _list(details.get("unsupported"))))):
+        spans = filter(None, map(_span, _list(details.get("unsupported"))))
+        if places := tuple(_without_citations(answer.row["answer"] or "", spans)):
             return Unsupported(score, places, _count(details.get("more_unsupported")) or 0)
     return None
 
@@ -169,6 +172,14 @@ def _latest(answer: AnswerDetails) -> Iterator[AnswerScore]:
 def _has_facts(score: AnswerScore) -> bool:
     details = score.details or {}
     return bool(_list(details.get("facts_ranks"))) and "facts_places" in details
+
+
+def _without_citations(text: str, places: Iterable[Span]) -> Iterator[Span]:
+    """Leave out marks such as [1] at the ends of places: they cite a context, and stand in none."""
+    for start, end in places:
+        said = _CITATION.sub(lambda mark: " " * len(mark[0]), text[start:end])
+        if said.strip():
+            yield start + len(said) - len(said.lstrip()), end - len(said) + len(said.rstrip())
 
 
 def _text(value: object) -> str | None:

@@ -39,6 +39,8 @@ class AnswerQuery:
     """First day in UTC; without it the last week."""
     until: date
     """Last day in UTC; without it today."""
+    start_time: datetime | None = None
+    """Only answers that were asked for at this time of the first day or later, such as 2026-11-20T21:30Z."""
     metric: str = ""
     """Metric that `below` is about."""
     below: float | None = None
@@ -69,8 +71,9 @@ class AnswerQuery:
         Raises BadQueryError.
         """
         fields = {name: value for name, value in given.items() if value.strip()}
-        until = _day(fields, "until", now.date())
-        since = _day(fields, "since", min(until, now.date()) - (_USUAL_DAYS - 1) * _DAY)
+        until, start_time = _day(fields, "until", now.date()), _time(fields, "start_time")
+        usual = start_time.date() if start_time else min(until, now.date()) - (_USUAL_DAYS - 1) * _DAY
+        since = _day(fields, "since", usual)
         if since > until:
             raise BadQueryError("The first day must not be after the last day")
         if until - since >= MOST_DAYS * _DAY:
@@ -84,6 +87,8 @@ class AnswerQuery:
             deployment=fields.get("deployment", ""),
             since=since,
             until=until,
+            # Of another first day, as a form may send it, it says nothing.
+            start_time=start_time if start_time and start_time.date() == since else None,
             metric=metric,
             below=below,
             rating=_one_of(fields, "rating", AnswerRating),
@@ -102,7 +107,7 @@ class AnswerQuery:
         """Give what to search the lake by."""
         return AnswerFilter(
             deployment=None if self.deployment == UNASSIGNED else self.deployment,
-            since=datetime.combine(self.since, time(), UTC),
+            since=self.start_time or datetime.combine(self.since, time(), UTC),
             until=datetime.combine(self.until, time(), UTC) + _DAY,
             metric=self.metric or None,
             below=self.below,
@@ -133,6 +138,7 @@ class AnswerQuery:
             "deployment": self.deployment,
             "since": self.since.isoformat(),
             "until": self.until.isoformat(),
+            "start_time": self.start_time.isoformat() if self.start_time else "",
             "metric": self.metric,
             "below": "" if self.below is None else f"{self.below:g}",
             "rating": self.rating or "",
@@ -156,9 +162,25 @@ def _day(fields: Mapping[str, str], name: str, usual: date) -> date:
         day = date.fromisoformat(fields[name].strip())
     except ValueError:
         raise BadQueryError("A day is written as 2026-11-20") from None
+    _check_year(day)
+    return day
+
+
+def _check_year(day: date) -> None:
     if not 1970 <= day.year < 9999:
         raise BadQueryError("A day is one since 1970")
-    return day
+
+
+def _time(fields: Mapping[str, str], name: str) -> datetime | None:
+    if name not in fields:
+        return None
+    try:
+        at = datetime.fromisoformat(fields[name].strip())
+        at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise BadQueryError("A time is written as 2026-11-20T21:30Z") from None
+    _check_year(at.date())
+    return at
 
 
 def _number(fields: Mapping[str, str], name: str) -> float | None:

@@ -12,7 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from lake import AnswerDetails, AnswerPage, AnswerRow, AuditAction, find_answers, locate_response
+from lake import AnswerDetails, AnswerLabel, AnswerPage, AnswerRow, AuditAction, find_answers, locate_response
 from monitor.access.authentication import Authentication
 from monitor.notify.link import response_page
 from monitor.pages.answers.addresses import (
@@ -128,6 +128,7 @@ class _AnswerPages:
             opened_from=opened_from,
             neighbours=_neighbours(opened_from, place.event_id),
             label_id=new_label_id(),
+            was_labelled="labelled" in request.query_params and view.details.label != AnswerLabel.NONE,
             address_of=address_of,
             as_json_text=as_json_text,
         )
@@ -161,7 +162,7 @@ class _AnswerPages:
         label, now = label_of(fields, seen.reader.who), self._monitor.now()
         if self._reads.run(lambda: label_answer(self._monitor.lake, place, label, now)):
             self._monitor.audit.note(seen.reader.who, AuditAction.LABEL, place.name, place.event_id)
-        return RedirectResponse(place.address("/answer"), _SEE_OTHER)
+        return RedirectResponse(f"{place.address('/answer')}&labelled=1", _SEE_OTHER)
 
     def _show_located(self, request: Request) -> Response:
         seen, given = self._seen(request), request.query_params

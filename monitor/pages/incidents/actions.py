@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from lake import AuditAction, log_failure, visible
 from monitor.access.reader import Reader
 from monitor.controls.releases import mark_release, read_releases
-from monitor.controls.silences import Silence, add_silence, read_silences
+from monitor.controls.silences import Silence, add_silence, end_silence, read_silences
 from monitor.pages.incidents.finding import Found, incident_of
 from monitor.regression import Release
 from monitor.service import Monitor
@@ -27,7 +27,7 @@ MOST_CHARACTERS = 1_000
 """Of a comment."""
 _SAME = timedelta(minutes=10)
 """Silences whose ends are no farther apart are one that was sent twice."""
-_CONFLICT, _UNPROCESSABLE, _UNAVAILABLE = 409, 422, 503
+_FORBIDDEN, _CONFLICT, _UNPROCESSABLE, _UNAVAILABLE = 403, 409, 422, 503
 _MOST_DIGITS = 10
 _FIRST_YEAR, _LAST_YEAR = 1970, 2999
 
@@ -74,6 +74,25 @@ class Actions:
         if is_new:
             what = f"silence {number} of {silence.metric or 'all metrics'} until {until.isoformat()}"
             self._note(reader, AuditAction.SILENCE, found, what)
+        return number
+
+    def end_silence(self, reader: Reader, found: Found, fields: Mapping[str, str], now: datetime) -> int:
+        """End a silence of the deployment and give its id; 403 for one that holds for others too."""
+        known = self.silence_of(found, fields.get("silence", ""))
+        if known is None:
+            raise HTTPException(_UNPROCESSABLE, "There is no such silence of this deployment")
+        number, silence = known
+        if silence.deployment is None:
+            raise HTTPException(_FORBIDDEN, "This silence holds for every deployment: it is ended by the command")
+
+        def end() -> bool:
+            is_holding = now < read_silences(self._monitor.lake)[number].until
+            if is_holding:
+                end_silence(self._monitor.lake, number, now)
+            return is_holding
+
+        if self._done(end):
+            self._note(reader, AuditAction.SILENCE, found, f"ended silence {number}")
         return number
 
     def release(self, reader: Reader, found: Found, fields: Mapping[str, str], now: datetime) -> int:

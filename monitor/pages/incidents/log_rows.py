@@ -8,22 +8,15 @@ from datetime import datetime
 
 import pyarrow.dataset as ds
 
-from lake import ALERTS, AlertEvent, AlertVerdict, IncidentEvent, Lake, Tier
+from lake import ALERTS, AlertEvent, IncidentEvent, Lake, Tier
 from monitor.alerts.change import AlertChange, from_row
 from monitor.incidents.change import IncidentChange
-from monitor.incidents.incident import Incident
+from monitor.incidents.incident import VERDICTS, Incident
 from monitor.notify.alert_text import summary
 
 MOST = 200
 """Rows of the log on the page: the latest."""
 _COLUMNS = [field.name for field in ALERTS.schema if field.name not in ("segment",)]
-VERDICTS: Mapping[AlertVerdict | None, str] = {
-    AlertVerdict.SYSTEM: "the application changed",
-    AlertVerdict.JUDGE: "the judge changed, not the application",
-    AlertVerdict.BOTH: "the application changed, and the judge",
-    AlertVerdict.UNDECIDED: "whether the application or its judge changed is undecided",
-    None: "a limit was passed",
-}
 _SENT: Mapping[str, str] = {
     AlertEvent.DELIVERED: "sent to",
     AlertEvent.UNDELIVERABLE: "could not be sent to",

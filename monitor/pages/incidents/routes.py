@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from lake import AuditAction
 from monitor.access.authentication import Authentication
 from monitor.access.reader import Reader
+from monitor.incidents.incident import VERDICTS
 from monitor.pages.answers.addresses import Visible, address_of
 from monitor.pages.answers.reading import LakeReads
 from monitor.pages.forms import checked_form
@@ -27,7 +28,7 @@ from monitor.pages.incidents.finding import (
     listed_incidents,
     other_open_incidents,
 )
-from monitor.pages.incidents.log_rows import MOST, VERDICTS
+from monitor.pages.incidents.log_rows import MOST
 from monitor.pages.incidents.view import IncidentView, Read, chosen_of, read_for, view_of
 from monitor.pages.json_answers import described, json_answer
 from monitor.pages.rendering import Renderer
@@ -64,6 +65,7 @@ def add_incident_pages(
     for path, act in (
         ("/incident/acknowledge", pages.acknowledge),
         ("/incident/silence", pages.silence),
+        ("/incident/silence/end", pages.end_silence),
         ("/incident/release", pages.release),
     ):
         router.add_api_route(path, act, methods=["POST"])
@@ -108,6 +110,7 @@ class _IncidentPages:
             may_read_texts=seen.may_read_texts(found.name),
             has_alertmanager=any(one.format == "alertmanager" for one in self._monitor.settings.webhooks),
             new_silence=self._actions.silence_of(found, given.get("silenced", "")),
+            ended_silence=self._actions.silence_of(found, given.get("ended", "")),
             new_release=self._actions.release_of(found, given.get("released", "")),
             was_acknowledged="acknowledged" in given and found.incident.acknowledged is not None,
             address_of=address_of,
@@ -134,6 +137,12 @@ class _IncidentPages:
     async def silence(self, request: Request) -> Response:
         def act(reader: Reader, found: Found, fields: Mapping[str, str]) -> str:
             return f"silenced={self._actions.silence(reader, found, fields, self._monitor.now())}"
+
+        return await self._act(request, act)
+
+    async def end_silence(self, request: Request) -> Response:
+        def act(reader: Reader, found: Found, fields: Mapping[str, str]) -> str:
+            return f"ended={self._actions.end_silence(reader, found, fields, self._monitor.now())}"
 
         return await self._act(request, act)
 
@@ -170,7 +179,7 @@ class _IncidentPages:
         read: Read | None = None
         problem = ""
         try:
-            read = self._reads.run(lambda: read_for(self._monitor.lake, found, chosen, with_texts=with_texts))
+            read = self._reads.run(lambda: read_for(self._monitor, found, chosen, with_texts=with_texts))
         except HTTPException as error:
             # Who was woken sees what the snapshot knows.
             problem = str(error.detail)

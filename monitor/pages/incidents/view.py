@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 
-from lake import Lake
 from monitor.alerts.change import AlertChange
 from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.incidents.alert_view import AlertView, alerts_of
 from monitor.pages.incidents.commands import Commands, commands_of
 from monitor.pages.incidents.evidence import Evidence, read_evidence
 from monitor.pages.incidents.finding import Found
+from monitor.pages.incidents.held_back import HeldBack, silences_of
 from monitor.pages.incidents.log_rows import LogRow, Told, log_of, read_deliveries, told
 from monitor.pages.incidents.metric_charts import MetricChart, chart_of
+from monitor.service import Monitor
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Read:
 
     evidence: Evidence | None
     deliveries: Sequence[AlertChange]
+    silences: Sequence[HeldBack]
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,13 @@ def chosen_of(alerts: Sequence[AlertView], metric: str) -> AlertView:
     return next((one for one in alerts if one.metric == metric), alerts[0])
 
 
-def read_for(lake: Lake, found: Found, chosen: AlertView, *, with_texts: bool) -> Read:
+def read_for(monitor: Monitor, found: Found, chosen: AlertView, *, with_texts: bool) -> Read:
     """Read what the page shows beside the snapshot."""
+    lake = monitor.lake
     return Read(
         evidence=read_evidence(lake, chosen, found, with_texts=with_texts),
         deliveries=read_deliveries(lake, deployment_of(found.name), found.incident),
+        silences=silences_of(monitor, found),
     )
 
 

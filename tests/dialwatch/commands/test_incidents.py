@@ -31,13 +31,24 @@ def lake(tmp_path: Path) -> Lake:
 def test_open_incidents_are_listed_with_their_metrics_and_all_on_demand(lake: Lake) -> None:
     open_ones = dialwatch("incidents", "list", "--lake", lake.root).stdout
     assert [one.deployment for one in read_incidents(lake) if one.incident_id[:12] in open_ones] == ["rag", "other"]
-    assert "m, n" in open_ones
+    assert "whether the application or its judge changed is undecided" in open_ones
     every = dialwatch("incidents", "list", "--all", "--lake", lake.root).stdout
     assert all(one.incident_id[:12] in every for one in read_incidents(lake))
     only = dialwatch("incidents", "list", "--deployment", "other", "--lake", lake.root).stdout
     assert "rag" not in only
     none = dialwatch("incidents", "list", "--deployment", "none", "--lake", lake.root)
     assert none.stdout == "no incident is open\n"
+
+
+def test_an_incident_is_shown_with_the_text_of_its_messages_and_its_worst_answer(lake: Lake) -> None:
+    """One that is over, too."""
+    newest, over = (one for one in read_incidents(lake) if one.deployment == "rag")
+    done = dialwatch("incidents", "show", newest.incident_id[:8], "--lake", lake.root)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "still open" in done.stdout
+    assert "ended" in dialwatch("incidents", "show", over.incident_id, "--lake", lake.root).stdout
+    refused = dialwatch("incidents", "show", "nothing", "--lake", lake.root)
+    assert (refused.returncode, "there is no incident" in refused.stderr) == (2, True)
 
 
 def test_an_incident_is_acknowledged_by_the_beginning_of_its_id(lake: Lake) -> None:

@@ -67,7 +67,7 @@ def test_a_running_monitor_learns_the_new_level_and_ends_the_alert(lake: Lake, r
     assert changes(lake)[-1][0] == "firing"
     done = release("mark", "--deployment", "rag", "--at", "2026-11-02T06:00:00Z", "--comment", "shorter answers")
     assert done.returncode == 0, done.stderr
-    assert "dialwatch release withdraw 1" in done.stdout
+    assert f"dialwatch release withdraw 1 --lake {lake.root}" in done.stdout
     monitor.refresh()
     assert status(monitor) is Status.WATCHING
     assert changes(lake)[-1][0] == "resolved"

@@ -52,7 +52,8 @@ def log_all(lake: Lake, text: str = "") -> None:
     log(lake, "m", "gpt", 1, parent_span_id="s", is_entry=False, model=f"gpt-5{text}", kind=f"k{text}", **traced)
     score = {"event_id": "e", "date": START.date(), "judge": f"strict{text}", "metric_version": f"2{text}"}
     lake.table(SCORES, "rag").append(SCORES.rows([
-        score | {"score_id": "1", "metric": f"faith{text}", "value": 0.25, "details": json.dumps({f"n{text}": [text]})},
+        score | {"score_id": "1", "metric": f"faith{text}", "value": 0.25,
+                 "details": json.dumps({f"n{text}": [text], "unsupported": [[3, 9]], "more_unsupported": 2})},
         score | {"score_id": "2", "metric": "recall", "reason": f"no_ground_truth{text}", "low": float("-inf")},
     ]))  # fmt: skip
     said = {"signal": f"dislike{text}", "origin": f"explicit{text}", "details": json.dumps({"comment": f"No!{text}"})}
@@ -91,6 +92,9 @@ Question as the application rewrote it
 
 Answer
   It rained.
+
+Words that stand in no context and 2 more places
+  rained
 
 Contexts (retrieval_stage)
   1. rain.pdf, u, page 7

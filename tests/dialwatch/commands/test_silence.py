@@ -292,7 +292,7 @@ def test_a_silence_is_listed_until_it_ends(lake: Lake, silence: Callable[..., Do
     assert silence("list").stdout == "nothing is silenced\n"
     added = silence("add", "--deployment", "rag", "--metric", "errors", "--for", "8h", "--comment", " [red]known\n[/] ")
     assert "silence 1 holds back alerts of errors of rag until" in added.stdout
-    assert "dialwatch silence end 1" in added.stdout
+    assert f"dialwatch silence end 1 --lake {lake.root}" in added.stdout
     silence("add", "--all", "--for", "30m")
     config = tmp_path / "dialwatch.yaml"
     config.write_text(

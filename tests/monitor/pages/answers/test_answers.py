@@ -69,6 +69,21 @@ def test_the_form_finds(client: TestClient, rows: ScoreColumns, query: str, expe
 
 
 @pytest.mark.usefixtures("many_answers")
+def test_a_time_within_the_first_day_is_the_beginning(client: TestClient) -> None:
+    """It stays where the list is paged or sorted, and says nothing of another first day."""
+    every = client.get("/answers.json?deployment=rag&sort=time&order=asc&page=2").json()
+    at = every["rows"][3]["requested_at"]
+    query = {"deployment": "rag", "start_time": at, "sort": "time", "order": "asc"}
+    found = client.get("/answers.json", params=query).json()
+    assert found["rows"][0]["requested_at"] == at
+    assert found["total"] == every["total"] - 28
+    assert found["total"] == client.get("/answers.json", params=query | {"page": "2"}).json()["total"]
+    assert "start_time" in client.get("/answers", params=query).text
+    days = {"since": "2026-11-01", "until": "2026-11-20"}
+    assert client.get("/answers.json", params=query | days).json()["total"] == every["total"]
+
+
+@pytest.mark.usefixtures("many_answers")
 def test_pages_follow_each_other_and_keep_what_was_asked(client: TestClient) -> None:
     """60 answers are three pages: each link leads on, and every answer is on one of them."""
     seen, address = [], f"/answers?deployment=rag&{DAYS}&sort=faithfulness_kprecision&order=asc"
@@ -107,7 +122,8 @@ def test_a_lake_without_rows_says_what_to_do(client: TestClient) -> None:
     [
         "since=yesterday", "since=2026-11-20&until=2026-11-19", "since=2020-01-01&until=2026-01-01", "below=x&metric=m",
         "below=nan&metric=m", "below=0.5", "rating=good", "status=1", "order=up", "page=0", "page=-1", "page=x",
-        "page=99999999999999999999", "page=²", "since=0001-01-01&until=0001-01-02", "until=9999-12-31", "deployment=..",
+        "page=99999999999999999999", "page=²", "start_time=noon",
+        "start_time=0001-01-01T00:00%2B09:00", "since=0001-01-01&until=0001-01-02", "until=9999-12-31", "deployment=..",
     ],
 )  # fmt: skip
 def test_a_field_that_cannot_be_used_is_named(client: TestClient, query: str) -> None:

@@ -52,7 +52,9 @@ class Page(HTMLParser):
         self.read.append(data)
 
 
-OWN_LINK = re.compile(r"/answer/label$|/incident/[a-z]+$|/answers/neighbour\?|/[a-z]*(\.[a-z]+)?(\?|$|\.)|/static/|#")
+OWN_LINK = re.compile(
+    r"/answer/label$|/incident/[a-z]+(/end)?$|/answers/neighbour\?|/[a-z]*(\.[a-z]+)?(\?|$|\.)|/static/|#"
+)
 
 
 def assert_is_plain(page: str, tags: frozenset[str] = TAGS, attributes: frozenset[str] = ATTRIBUTES) -> None:

@@ -65,12 +65,13 @@ def test_a_label_is_a_row_with_who_and_why(client: TestClient, one_answer: str, 
     """The form writes it, leads back to the answer, which shows it, and leaves a row of `_audit`."""
     form = form_of(client, one_answer, of("judges"))
     sent = client.post("/answer/label", data=form | {"label": "wrong", "comment": " Gold <b>? "}, headers=of("judges"))
-    assert (sent.status_code, sent.headers["location"]) == (303, one_answer)
+    assert (sent.status_code, sent.headers["location"]) == (303, f"{one_answer}&labelled=1")
     (row,) = labels_in(lake)
     assert (row["signal"], row["value"], row["confidence"], row["user_id"]) == ("wrong", -1, 1, "ann")
     assert (row["response_id"], row["date"]) == ("r1", NOW.date())
     assert json.loads(row["details"]) == {"event_id": "e1", "comment": "Gold <b>?"}
-    page = client.get(one_answer, headers=of("judges")).text
+    page = client.get(sent.headers["location"], headers=of("judges")).text
+    assert "Your label is stored" in page
     assert "Gold &lt;b&gt;?" in page
     assert "user ann" in page
     assert "<dt>Label</dt><dd>wrong</dd>" in page

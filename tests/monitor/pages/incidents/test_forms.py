@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from lake import AUDIT, INCIDENTS, Lake
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.access.reader import Reader
 from monitor.controls.releases import read_releases
-from monitor.controls.silences import read_silences
+from monitor.controls.silences import Silence, add_silence, read_silences
 from monitor.pages.incidents.actions import Actions
 from monitor.pages.incidents.commands import commands_of
 from monitor.pages.incidents.finding import incident_of
@@ -30,7 +31,7 @@ GROUPS = {
 }
 ACCESS = {"proxy": {"addresses": ["10.0.0.7"], "groups": GROUPS}}
 METRIC = "faithfulness_kprecision"
-ACTS = ("acknowledge", "silence", "release")
+ACTS = ("acknowledge", "silence", "silence/end", "release")
 
 
 def of(*groups: str) -> dict[str, str]:
@@ -103,6 +104,39 @@ def test_a_silence_is_added_once(proxied: TestClient, monitor: Monitor, lake: La
     monitor.refresh()
     assert monitor.snapshot is not None
     assert len(monitor.snapshot.silences) == 3
+
+
+def test_the_page_says_that_it_is_silenced_and_ends_that(
+    proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock
+) -> None:
+    """Also when it is opened anew; with a form for who may act, and the command for others."""
+    address = f"/incident?id={incident_id(monitor)}"
+    assert "Silenced until" not in proxied.get(address, headers=of("readers")).text
+    sent(proxied, monitor, "silence", comment="known")
+    clock.advance(seconds=3)
+    page = proxied.get(address, headers=of("readers")).text
+    assert "Silenced until" in page
+    assert "“<bdi>known</bdi>”" in page
+    assert "dialwatch silence end 1 -c dialwatch.yaml" in page
+    assert "End silence 1" not in page
+    assert "End silence 1" in proxied.get(address, headers=of("on-call")).text
+    for _ in range(2):
+        ended = sent(proxied, monitor, "silence/end", silence="1")
+        assert "Silence 1 is over" in proxied.get(ended.headers["location"], headers=of("readers")).text
+    assert "Silenced until" not in proxied.get(address, headers=of("readers")).text
+    assert noted(monitor, lake) == [("ann", "silence", "rag-search")] * 2
+
+
+def test_a_silence_of_everything_is_not_ended_by_who_may_act_on_one_deployment(
+    proxied: TestClient, monitor: Monitor, lake: Lake, clock: Clock
+) -> None:
+    add_silence(lake, Silence(until=clock.now + timedelta(hours=1)), clock.now)
+    page = proxied.get(f"/incident?id={incident_id(monitor)}", headers=of("on-call")).text
+    assert "of every deployment" in page
+    assert "End silence" not in page
+    assert sent(proxied, monitor, "silence/end", silence="1").status_code == 403
+    assert sent(proxied, monitor, "silence/end", silence="2").status_code == 422
+    assert read_silences(lake)[1].until > clock.now
 
 
 def test_a_release_is_marked_once(proxied: TestClient, monitor: Monitor, lake: Lake) -> None:
