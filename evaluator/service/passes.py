@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from evaluator.anchors import Rescoring
 from evaluator.answers import DeploymentTables, wait_behind_interceptor
-from evaluator.ground_truth import propose_cases
+from evaluator.ground_truth import propose_cases, renew_old_cases
 from evaluator.metrics import Metric
 from evaluator.scoring import ScoreCounts, Scorer
 from evaluator.service.judge_pool import JudgePool
@@ -92,6 +92,8 @@ class Evaluator:
         self._retries = JudgeRetries(self._scorer)
         self._rescoring = Rescoring(settings.anchors, self._scorer)
         self._warned_missing: set[str] = set()
+        self._renewed: set[str] = set()
+        """Deployments whose cases of the first version are renewed."""
         self._children = ChildContexts(lake, wait_behind_interceptor(settings.context_grace), clock)
         self._uncommitted = UncommittedPositions()
         self._clock = clock
@@ -144,6 +146,9 @@ class Evaluator:
     def _score_new(
         self, tables: DeploymentTables, metrics: Sequence[Metric], tally: _Tally, is_stopping: Callable[[], bool]
     ) -> None:
+        if tables.deployment not in self._renewed:
+            renew_old_cases(tables, self._clock())
+            self._renewed.add(tables.deployment)
         # Cases first, so that an answer can be compared with a case from the same stretch of the log.
         tally.cases += propose_cases(tables, self._clock(), self._settings.ground_truth)
         now, deployment = self._clock(), tables.deployment

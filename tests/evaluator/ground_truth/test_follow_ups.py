@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from collector.parsing.request.request import read_request
 from evaluator import Evaluator, EvaluatorSettings
-from lake import GROUND_TRUTH, PARSED_LOGS, Lake, Subject, erase, ground_truth_frame
+from lake import GROUND_TRUTH, PARSED_LOGS, Lake, Subject, case_history, erase, ground_truth_frame
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 FACTS, RECALL = "facts_recall", "answer_correctness_token_recall"
@@ -149,6 +149,31 @@ def test_a_case_that_an_earlier_version_made_of_a_follow_up_matches_no_more(eval
     traffic.log(follow_up(traffic, "old"), traffic.answer("yes", 5, question="Yes"), follow_up(traffic, "again", 6))
     evaluator.run_once()
     assert traffic.values(RECALL) == {}
+
+
+def test_such_a_case_is_stale_where_its_conversation_is_not_known_and_keeps_its_id(
+    evaluator: Evaluator, traffic: Any
+) -> None:
+    """Once, with a version that says why; one whose conversation is known is compared in it."""
+    add_case(traffic, old_case())
+    add_case(traffic, old_case("chatcmpl-known", case_id="known", status="accepted"))
+    add_case(traffic, old_case("chatcmpl-known", case_id="rejected", status="rejected"))
+    traffic.log(
+        follow_up(traffic, "old", prefix_hash=None),
+        follow_up(traffic, "known", 1),
+        follow_up(traffic, "again", 2, prefix_hash="conversation of known", answer="Delhi"),
+    )
+    for _ in range(2):
+        evaluator.run_once()
+        Evaluator(traffic.lake, EvaluatorSettings(), clock=lambda: NOW).run_once()
+    stale, _ = case_history(traffic.lake.table(GROUND_TRUTH, "rag"), "c")
+    assert (stale["version"], stale["status"], stale["status_by"]) == (2, "stale", "evaluator")
+    assert "not known" in stale["note"]
+    known, _ = case_history(traffic.lake.table(GROUND_TRUTH, "rag"), "known")
+    assert (known["version"], known["status"], known["facts"]) == (2, "accepted", ["Delhi"])
+    assert (known["question"], known["conversation_hash"]) == ("Yes", "conversation of known")
+    assert traffic.values(RECALL) == {"again": 1.0}
+    assert len(case_history(traffic.lake.table(GROUND_TRUTH, "rag"), "rejected")) == 1
 
 
 def test_such_a_case_is_found_by_its_answers_standalone_question(evaluator: Evaluator, traffic: Any) -> None:
