@@ -21,8 +21,9 @@ _DEMO_SECONDS = 300
 HEIGHTS = {PHONE: 844, DESKTOP: 900}
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests here share one server, so one worker runs them."""
+    """All tests here share one server, so one worker runs them: marked before pytest-xdist reads the groups."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker("integration")
