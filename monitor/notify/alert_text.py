@@ -72,7 +72,7 @@ def _firing(change: AlertChange) -> list[str]:
         f"Where: deployment {key.deployment}, all of its {which} answers; metric version {key.metric_version}.",
     ]
     if change.changed_at > change.fired_at:
-        lines.insert(0, f"News of an alert that began {time(change.fired_at)}: {change.reason}.")
+        lines.insert(0, f"Update on an alert that began {time(change.fired_at)}: {change.reason}.")
     lines += _segments(details)
     if key.metric == DISLIKES:
         lines.append(

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from markupsafe import Markup
 
-from monitor.regression import Shift
+from monitor.regression import Reading, Shift
 
 _LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
 
@@ -69,6 +69,15 @@ def shift(found: Shift) -> str:
     return f"{found.mean:+.2f} (95 %: {found.lower:+.2f} to {found.upper:+.2f})"
 
 
+def progress(reading: Reading) -> str:
+    """How far a reference is learned: 120 of 200 conversations, 3 hours to go."""
+    seen, needed = reading.reference_observations, reading.reference_needed
+    # Enough conversations are not enough: they must be of enough days.
+    count = f"{whole(seen)} conversations" if seen >= needed else f"{whole(seen)} of {whole(needed)} conversations"
+    return f"{count}, {duration(reading.learning_left)} to go" if reading.learning_left else count
+
+
 FILTERS: dict[str, Callable[..., str]] = {
-    function.__name__: function for function in (whole, short, money, score, percent, breakable, duration, shift)
+    function.__name__: function
+    for function in (whole, short, money, score, percent, breakable, duration, progress, shift)
 }

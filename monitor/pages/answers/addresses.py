@@ -70,6 +70,11 @@ class Visible:
         readings = self.states[name].readings if name in self.states else {}
         return {metric: one.reference_mean for metric, one in readings.items() if one.reference_mean is not None}
 
+    def incident(self, name: str, incident_id: str) -> str:
+        """Give the id of an incident of a deployment; empty where it has no such incident."""
+        known = (one.incident_id for one in self.states[name].incidents) if name in self.states else ()
+        return incident_id if incident_id in known else ""
+
     def may_read_texts(self, name: str) -> bool:
         """Whether the reader may read texts of a deployment."""
         return self.reader.may_read_texts(name)

@@ -6,7 +6,7 @@ Details may be of any version or writer: what does not have the expected form co
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,8 @@ from monitor.pages.texts import Span
 
 _VERDICTS = {"S": "supported", "C": "contradicted", "N": "not in the contexts"}
 _NO_VERDICT = "no verdict"
-_CITATION = re.compile(r"\[\d+\]")
+_CITATION = re.compile(r"\[\s*[0-9]{1,3}(?:\s*[,;\u2013-]\s*[0-9]{1,3})*\s*\]")
+"""A mark such as [1]: it names a context, and claims nothing."""
 _TOO_LARGE = 2**31
 """No rank, place or number of places is this large."""
 
@@ -97,13 +98,35 @@ def scored_facts(answer: AnswerDetails) -> AnswerScore | None:
 
 
 def unsupported_in(answer: AnswerDetails) -> Unsupported | None:
-    """Give the words that stand in no context; None where no metric looked for them, or all are there."""
+    """Give the words that stand in no context; None where no metric looked for them, or all are there.
+
+    Citation marks are left out.
+    """
+    text = _text(answer.row["answer"]) or ""
     for score in _latest(answer):
         details = score.details or {}
-        spans = filter(None, map(_span, _list(details.get("unsupported"))))
-        if places := tuple(_without_citations(answer.row["answer"] or "", spans)):
-            return Unsupported(score, places, _count(details.get("more_unsupported")) or 0)
+        places = tuple(filter(None, map(_span, _list(details.get("unsupported")))))
+        more = _count(details.get("more_unsupported")) or 0
+        claimed = _without_citations(places, text)
+        if claimed or (places and more):
+            return Unsupported(score, claimed, more)
     return None
+
+
+def _without_citations(places: Sequence[Span], text: str) -> tuple[Span, ...]:
+    citations = [found.span() for found in _CITATION.finditer(text)]
+    return tuple(part for place in places for part in _parts(place, citations, text))
+
+
+def _parts(place: Span, citations: Sequence[Span], text: str) -> Iterator[Span]:
+    start, end = place
+    inside = [one for one in citations if one[0] < end and start < one[1]]
+    if not inside:
+        yield place
+        return
+    for first, last in zip((start, *(one[1] for one in inside)), (*(one[0] for one in inside), end), strict=True):
+        if any(map(str.isalnum, text[first:last])):
+            yield first, last
 
 
 def facts_in(answer: AnswerDetails, case: Case | None) -> Facts | None:
@@ -172,14 +195,6 @@ def _latest(answer: AnswerDetails) -> Iterator[AnswerScore]:
 def _has_facts(score: AnswerScore) -> bool:
     details = score.details or {}
     return bool(_list(details.get("facts_ranks"))) and "facts_places" in details
-
-
-def _without_citations(text: str, places: Iterable[Span]) -> Iterator[Span]:
-    """Leave out marks such as [1] at the ends of places: they cite a context, and stand in none."""
-    for start, end in places:
-        said = _CITATION.sub(lambda mark: " " * len(mark[0]), text[start:end])
-        if said.strip():
-            yield start + len(said) - len(said.lstrip()), end - len(said) + len(said.rstrip())
 
 
 def _text(value: object) -> str | None:

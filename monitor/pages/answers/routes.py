@@ -127,6 +127,7 @@ class _AnswerPages:
             references=self._seen(request).references(place.name),
             opened_from=opened_from,
             neighbours=_neighbours(opened_from, place.event_id),
+            incident=self._seen(request).incident(place.name, request.query_params.get("incident", "")),
             label_id=new_label_id(),
             was_labelled="labelled" in request.query_params and view.details.label != AnswerLabel.NONE,
             address_of=address_of,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from lake import AlertEvent
 from monitor.alerts.change import AlertChange
 from monitor.notify.alert_text import summary
+from monitor.notify.link import incident_page
 from monitor.pages.charts import Mark, MarkKind
 from monitor.pages.period import Period
 from monitor.snapshot import DeploymentState, Snapshot
@@ -29,11 +30,13 @@ def floor_marks_of(name: str, floor: str, snapshot: Snapshot, period: Period) ->
 
 
 def _alerts(state: DeploymentState, is_meant: Callable[[AlertChange], bool]) -> Iterator[Mark]:
+    known = {one.incident_id for one in state.incidents}
     for change in state.changes:
         if is_meant(change):
             firing = MarkKind.PAGE if change.pages else MarkKind.WARNING
             kind = firing if change.change == AlertEvent.FIRING else MarkKind.ENDED
-            yield Mark(kind, change.changed_at, text=summary(change))
+            address = incident_page(change.incident_id) if change.incident_id in known else None
+            yield Mark(kind, change.changed_at, text=summary(change), address=address)
 
 
 def _releases(name: str, metric: str, snapshot: Snapshot) -> Iterator[Mark]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monitor.pages.filters import duration, whole
+from monitor.pages.filters import duration, score, whole
 from monitor.regression import Reading, Scale, Status
 
 
@@ -18,12 +18,22 @@ def power_words(reading: Reading | None, scale: Scale | None) -> str:
     if not reading.can_fire:
         return f"Too bad to get worse: no {drop} is seen."
     if reading.small_conversations is None or reading.small_delay is None:
-        return f"A {drop} is within the reference's interval and the tolerance: it would not be seen."
+        return f"A {drop} is too small to be told from chance: it would not be seen. {_larger(reading, scale)}"
     number = _rounded(reading.small_conversations)
     return (
         f"A {drop} is seen after about {whole(number)} conversation{'s' if number != 1 else ''}: "
         f"at the present traffic about {duration(reading.small_delay)}."
     )
+
+
+def _larger(reading: Reading, scale: Scale) -> str:
+    word = "rise" if scale.is_reversed else "drop"
+    if reading.smallest_drop is not None:
+        return f"The smallest {word} that would be seen within a week is about {reading.smallest_drop:.2g}."
+    if reading.delay is not None:
+        tenth = score(abs(scale.best - scale.worst) / 10)
+        return f"No {word} would be seen within a week; one of {tenth} takes about {duration(reading.delay)}."
+    return f"At the present traffic no {word} would be seen within a week."
 
 
 def _rounded(number: float) -> int:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from lake import UNASSIGNED
 from monitor.alerts.change import is_page
-from monitor.notify.plain_text import duration
+from monitor.pages.filters import progress
 from monitor.pages.fleet.trend import Trend, trend_of
 from monitor.pages.period import Period
 from monitor.pages.times import IN_UTC, Times
@@ -182,17 +182,10 @@ def _state_of(deployment: DeploymentState, period: Period, times: Times, *, has_
         return State.FINE, f"{len(watching)} watched{more}"
     if learning:
         furthest = max(learning, key=_learned)
-        return State.LEARNING, _progress(furthest)
+        return State.LEARNING, progress(furthest)
     if deployment.watched:
         return State.NOT_WATCHED, "no metric that can get worse has scores of the last 4 weeks"
     return State.NO_DATA, "no score yet" if has_requests else f"no request in {period.days.words}"
-
-
-def _progress(reading: Reading) -> str:
-    seen, needed = reading.reference_observations, reading.reference_needed
-    # Enough conversations are not enough: they must be of enough days.
-    count = f"{seen:,} conversations" if seen >= needed else f"{seen:,} of {needed:,} conversations"
-    return f"{count}, {duration(reading.learning_left)} to go" if reading.learning_left else count
 
 
 def _learned(reading: Reading) -> float:

@@ -15,6 +15,7 @@ from monitor.pages.incidents.finding import Found
 from monitor.pages.incidents.held_back import HeldBack, silences_of
 from monitor.pages.incidents.log_rows import LogRow, Told, log_of, read_deliveries, told
 from monitor.pages.incidents.metric_charts import MetricChart, chart_of
+from monitor.pages.incidents.moments import Moment, moments_of
 from monitor.service import Monitor
 
 
@@ -39,6 +40,7 @@ class IncidentView:
     """That of the chosen alert first."""
     log: tuple[LogRow, ...]
     told: tuple[Told, ...]
+    moments: tuple[Moment, ...]
     commands: Commands
     read: Read | None
 
@@ -83,13 +85,15 @@ def view_of(found: Found, metric: str, batch: timedelta, read: Read | None) -> I
         newest.setdefault(one.metric, one)
     charts = (chart_of(one, found, f"metric-{number}") for number, one in enumerate(newest.values(), 1))
     deliveries = read.deliveries if read else ()
+    received = told(deliveries)
     return IncidentView(
         found=found,
         alerts=alerts,
         chosen=chosen,
         charts=tuple(charts),
         log=log_of(found.incident, found.state.changes, deliveries),
-        told=told(deliveries),
+        told=received,
+        moments=moments_of(found, chosen, received),
         commands=commands_of(
             found.incident.incident_id, found.name, chosen.metric, None if chosen.fired.is_floor else chosen.onset
         ),

@@ -58,7 +58,7 @@ def test_settings_that_say_nothing_of_what_is_worse_end_no_alert(
     assert [row["change"] for row in lake.table(ALERTS, "rag-search").read().to_pylist()] == ["firing"]
     page = " ".join(get(create_app(again), "/deployment?name=rag-search").text.split())
     assert 'REGRESSED</span> <span class="quiet">since 20 Nov, 0' in page
-    assert "; kept by its open alert: computed anew, as with other settings" in page
+    assert "; its alert is still open, but with the present settings this drop would not be found" in page
     assert "fell from 0.8" in page
     metrics = get(create_app(again), "/metrics").text
     stream = '{deployment="rag-search",metric="faithfulness_kprecision"} 1.0'

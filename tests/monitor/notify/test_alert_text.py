@@ -117,6 +117,6 @@ def test_an_alert_that_fires_again_says_first_what_is_new(firing: AlertChange) -
     )  # fmt: skip
     later = replace(later, details=structs.replace(firing.details, fired_at=firing.changed_at))
     assert description(later, "").splitlines()[0] == (
-        "News of an alert that began 2026-11-20 12:00 UTC: the verdict was undecided and is now judge."
+        "Update on an alert that began 2026-11-20 12:00 UTC: the verdict was undecided and is now judge."
     )
     assert not description(firing, "").startswith("News")

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 
-from monitor.pages.filters import breakable, duration, money, score, short
+from monitor.pages.filters import breakable, duration, money, progress, score, short
+from monitor.pages.rendering import templates
+from monitor.regression import Status
+from tests.monitor.alerts.test_alerts import READING
 
 
 @pytest.mark.parametrize(
@@ -41,3 +46,21 @@ def test_names_break_after_underscores_and_nowhere_else():
 def test_no_score_is_a_dash():
     """A missing score is not a zero."""
     assert score(None) == "–"
+
+
+@pytest.mark.parametrize(
+    ("seen", "left", "words"),
+    [
+        (120, timedelta(hours=3), "120 of 200 conversations, 3 hours to go"),
+        (343, timedelta(hours=3), "343 conversations, 3 hours to go"),
+        (343, None, "343 conversations"),
+    ],
+)
+def test_progress_counts_no_more_than_all(seen: int, left: timedelta | None, words: str) -> None:
+    reading = replace(
+        READING, status=Status.LEARNING, reference_needed=200, reference_observations=seen, learning_left=left
+    )
+    assert progress(reading) == words
+    macro = templates().get_template("macros.html").module.state  # type: ignore[attr-defined]
+    row = SimpleNamespace(reading=reading, can_be_watched=True, stopped=None, idle_since=None, mix=None, anchors=None)
+    assert words in str(macro(row))

@@ -218,3 +218,17 @@ def test_calls_are_looked_for_where_applications_call(
         rows.logs(f"busy-{number}", *({"event_id": f"{number}-{n}"} for n in range(3)))
     monitor.refresh()
     assert 'class="depth-1"' in TestClient(create_app(monitor)).get(one_answer).text
+
+
+def test_citations_are_not_marked_as_words_without_support(
+    rows: ScoreColumns, client: TestClient, monitor: Monitor
+) -> None:
+    """Only what is claimed is marked, also where a citation stands between the words."""
+    place = {"event_id": "cited", "response_id": "cited", "requested_at": NOW, "date": TODAY}
+    rows.logs("cites", place | {"answer": "Leave is 30 days [1]. It is paid in gold [2, 3] monthly."})
+    found = json.dumps({"unsupported": [[18, 19], [28, 56]]})
+    rows.scores("cites", place | {"value": 0.7, "score_id": "cited", "details": found})
+    monitor.refresh()
+    page = client.get(f"/answer?deployment=cites&date={TODAY}&event_id=cited").text
+    marks = [one.strip() for one in re.findall(r'<mark class="absent" title[^>]*>(.*?)</mark>', page)]
+    assert marks == ["paid in gold", "monthly."]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,7 +18,8 @@ from monitor.controls.releases import mark_release
 from monitor.controls.silences import Silence, add_silence
 from monitor.pages.deployment.power_words import power_words
 from monitor.pages.visibility import snapshot_for
-from monitor.regression import Release, Scale
+from monitor.regression import Release, Scale, Status
+from tests.monitor.alerts.test_alerts import READING
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 
 METRIC = "faithfulness_kprecision"
@@ -190,6 +192,22 @@ def test_a_metric_without_a_detector_says_so() -> None:
     """What is not watched sees no drop."""
     assert power_words(None, Scale(0.0, 1.0)) == "Not watched: no drop of it is seen."
     assert power_words(None, None) == "Not watched: no drop of it is seen."
+
+
+@pytest.mark.parametrize(
+    ("smallest", "delay", "words"),
+    [
+        (0.083, None, "The smallest drop that would be seen within a week is about 0.083."),
+        (None, timedelta(days=9), "No drop would be seen within a week; one of 0.10 takes about 9 days."),
+        (None, None, "At the present traffic no drop would be seen within a week."),
+    ],
+)
+def test_where_a_small_drop_is_not_seen_it_says_what_is(
+    smallest: float | None, delay: timedelta | None, words: str
+) -> None:
+    reading = replace(READING, status=Status.WATCHING, can_fire=True, smallest_drop=smallest, delay=delay)
+    reading = replace(reading, small_conversations=None, small_delay=None)
+    assert power_words(reading, Scale(0.0, 1.0)).endswith(f"it would not be seen. {words}")
 
 
 def test_the_segments_of_a_regression(

@@ -211,3 +211,39 @@ def test_a_silence_of_all_metrics_may_be_named_by_any_query(client: TestClient, 
         page = client.get(path + more)
         assert page.status_code == 200
         assert 'role="status"' not in page.text
+
+
+def test_the_times_stand_in_their_order(client: TestClient, monitor: Monitor) -> None:
+    """The fall is before the alert, and each time says what it is of."""
+    page = client.get(f"/incident?id={incident_id(monitor)}").text
+    (listed,) = re.findall(r'<ol class="moments">(.*?)</ol>', page, re.DOTALL)
+    times = re.findall(r'datetime="([^"]*)"', listed)
+    assert len(times) >= 2
+    assert times == sorted(times)
+    assert listed.index("quality most likely began to fall") < listed.index("first alert fired")
+    assert "Means in it are as of" in page
+    assert "Each score counts once here" in page
+
+
+def test_an_answer_leads_back_to_its_incident_and_to_no_other_place(client: TestClient, monitor: Monitor) -> None:
+    mine = incident_id(monitor)
+    page = client.get(f"/incident?id={mine}").text
+    first = re.findall(r'<a href="(/answer\?[^"]*)"', page)[0].replace("&amp;", "&")
+    (back,) = re.findall(r'<a href="([^"]*)">Back to the incident</a>', client.get(first).text)
+    assert back == f"/incident?id={mine}"
+    for foreign in ("https://example.com", "//example.com", "absent"):
+        forged = client.get(first.replace(f"incident={mine}", f"incident={foreign}"))
+        assert forged.status_code == 200
+        assert "Back to the incident" not in forged.text
+
+
+def test_alertmanager_is_named_only_where_it_is_configured(client: TestClient, monitor: Monitor) -> None:
+    forms = client.get(f"/incident?id={incident_id(monitor)}").text.partition('id="act"')[2]
+    assert "Others see that you look after it." in forms
+    assert "Alertmanager" not in forms
+
+
+def test_an_alert_in_the_deployments_chart_leads_to_the_incident(client: TestClient, monitor: Monitor) -> None:
+    page = client.get("/deployment?name=rag-search").text
+    address = f"/incident?id={incident_id(monitor)}"
+    assert re.search(rf'<td><a href="{re.escape(address)}">(page|warning)</a>', page)
