@@ -154,18 +154,6 @@ def test_an_address_of_nothing_is_answered_in_words(
     assert (page.status_code, "<main" in page.text, "How long" in page.text) == (status, True, False)
 
 
-def test_a_citation_is_not_marked_as_unsupported(rows: ScoreColumns, monitor: Monitor) -> None:
-    """It stands in no context, and says nothing that could."""
-    answer = "Leave is 40 days [1]. [2] Ask."
-    spans = [[9, 20], [22, 25], [17, 20]]
-    assert [answer[start:end] for start, end in spans] == ["40 days [1]", "[2]", "[1]"]
-    rows.logs("rag", {"event_id": "e1", "answer": answer, "contexts": [{"text": "Leave."}]})
-    rows.scores("rag", {"event_id": "e1", "score_id": "s", "details": json.dumps({"unsupported": spans}), "value": 0.5})
-    monitor.refresh()
-    page = TestClient(create_app(monitor)).get(f"/answer?deployment=rag&date={TODAY}&event_id=e1").text
-    assert re.findall('<mark class="absent" title[^>]*>([^<]*)</mark>', page) == ["40 days"]
-
-
 DETAILS: list[Any] = [
     {"unsupported": 1, "facts_ranks": {"a": 1}, "facts": "x", "judges": []},
     {"unsupported": [[1], [2, 1], ["a", "b"], [True, 5], [-4, 2], [10**30, 10**31], [0, 10**9]]},
