@@ -125,8 +125,9 @@ def _parts(place: Span, citations: Sequence[Span], text: str) -> Iterator[Span]:
         yield place
         return
     for first, last in zip((start, *(one[1] for one in inside)), (*(one[0] for one in inside), end), strict=True):
-        if any(map(str.isalnum, text[first:last])):
-            yield first, last
+        part = text[first:last]
+        if any(map(str.isalnum, part)):
+            yield last - len(part.lstrip()), first + len(part.rstrip())
 
 
 def facts_in(answer: AnswerDetails, case: Case | None) -> Facts | None:
