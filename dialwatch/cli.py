@@ -13,6 +13,7 @@ from dialwatch.commands import (
     collect,
     demo,
     evaluate,
+    ground_truth,
     incident,
     judge,
     label,
@@ -37,6 +38,7 @@ app.add_typer(webhook.app, name="webhook")
 app.add_typer(silence.app, name="silence")
 app.add_typer(release.app, name="release")
 app.add_typer(incident.app, name="incidents")
+app.add_typer(ground_truth.app, name="ground-truth")
 app.add_typer(judge.app, name="judge")
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)

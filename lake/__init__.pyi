@@ -1,3 +1,4 @@
+from .answers.alike_cases import AlikeCases, alike_cases
 from .answers.answer_calls import AnswerCall
 from .answers.answer_details import (
     AnswerContext,
@@ -172,6 +173,7 @@ __all__ = [
     "USER_SIGNALS",
     "AlertEvent",
     "AlertVerdict",
+    "AlikeCases",
     "AnswerAddress",
     "AnswerCall",
     "AnswerContext",
@@ -240,6 +242,7 @@ __all__ = [
     "WorkerDiedError",
     "WorkerPool",
     "age_of",
+    "alike_cases",
     "all_tables",
     "answer_text",
     "answers_frame",

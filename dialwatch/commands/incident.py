@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import getpass
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from dialwatch.commands.options import ConfigOption, LakeOption, check_name, comment_of, settings_of, written_options
+from dialwatch.commands.options import (
+    ConfigOption,
+    LakeOption,
+    account,
+    check_name,
+    comment_of,
+    settings_of,
+    written_options,
+)
 
 app = typer.Typer(no_args_is_help=True, help="Incidents: alerts of a deployment that overlap in time.")
 
@@ -59,11 +66,4 @@ def acknowledge(
     settings = settings_of(config, lake)
     from dialwatch.actions import incidents
 
-    incidents.acknowledge(settings, written_id, who or _user(), comment, datetime.now(UTC))
-
-
-def _user() -> str | None:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a container may have no name for its user
-        return None
+    incidents.acknowledge(settings, written_id, who or account(), comment, datetime.now(UTC))

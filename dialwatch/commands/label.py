@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
 import uuid
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from dialwatch.commands.options import ConfigOption, LakeOption, check_name, comment_of, settings_of
+from dialwatch.commands.options import ConfigOption, LakeOption, account, check_name, comment_of, settings_of
 from dialwatch.times import day_of
 
 
@@ -40,12 +39,7 @@ def label(
 
     if len(comment) > MOST_CHARACTERS:
         raise typer.BadParameter(f"it has more than {MOST_CHARACTERS:,} characters", param_hint="--comment")
-    said = Label(is_right, comment, by or _account(), uuid.uuid4().hex)
+    if (who := by or account()) is None:
+        raise typer.BadParameter("this account has no name: say who labels", param_hint="--by")
+    said = Label(is_right, comment, who, uuid.uuid4().hex)
     answers.label(settings, response_id, deployment, day, said, datetime.now(UTC))
-
-
-def _account() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        raise typer.BadParameter("this account has no name: say who labels", param_hint="--by") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import shlex
 import unicodedata
@@ -55,6 +56,14 @@ def checked_address(listen: str | None) -> dict[str, Any]:
     return {"listen": listen}
 
 
+def account() -> str | None:
+    """Give the name of the account that runs this; a container may have none for its user."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return None
+
+
 def metric_names(given: Sequence[str], otherwise: str) -> list[str]:
     """Give the names of every `--metrics`, each a list separated by commas, each name once and in their order.
 
@@ -66,10 +75,10 @@ def metric_names(given: Sequence[str], otherwise: str) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
 
 
-def comment_of(text: str) -> str:
-    """Give what was typed for `--comment` on one line; raises BadParameter."""
+def comment_of(text: str, option: str = "--comment") -> str:
+    """Give what was typed for an option on one line; raises BadParameter."""
     comment = " ".join(text.split())
-    _check_text("--comment", comment)
+    _check_text(option, comment)
     return comment
 
 

@@ -1,0 +1,79 @@
+"""One case of ground truth with all that is known of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import typer
+
+from dialwatch.actions.ground_truth.finding import FoundCase, cases_named
+from dialwatch.actions.open_lake import open_filled
+from dialwatch.config import Settings
+from dialwatch.errors import ConfigError
+from dialwatch.reports.case_report import CaseDetails, format_case
+from lake import (
+    GROUND_TRUTH,
+    AlikeCases,
+    AnswerSignal,
+    Lake,
+    alike_cases,
+    case_history,
+    json_values,
+    locate_response,
+    read_answer,
+    read_cases,
+)
+
+
+def show(settings: Settings, written_id: str, deployment: str | None, version: int | None, *, as_json: bool) -> None:
+    """Print a case; raises BadParameter where no id begins so, ConfigError where there is no such version."""
+    lake = open_filled(settings)
+    (found,) = cases_named(lake, [written_id], deployment)
+    details = _details(lake, found)
+    if version is not None:
+        of_version = [case for case in details.history if case["version"] == version]
+        if not of_version:
+            newest = details.history[0]["version"]
+            raise ConfigError(f"{found.name} has no version {version}: it has 1 to {newest}")
+        details = replace(details, case=of_version[0])
+    typer.echo(_as_json(details) if as_json else format_case(details))
+
+
+def _details(lake: Lake, found: FoundCase) -> CaseDetails:
+    truth = lake.table(GROUND_TRUTH, found.deployment)
+    history = tuple(case_history(truth, found.case_id))
+    if not history:
+        raise ConfigError(f"{found.name} was removed a moment ago")
+    alike = alike_cases(read_cases(truth)).get(found.case_id, AlikeCases((), ()))
+    event_id, signals = _source(lake, found.deployment, history[0]["source_response_id"])
+    return CaseDetails(found.deployment, history[0], history, alike, event_id, tuple(signals))
+
+
+def _source(lake: Lake, deployment: str, response_id: str | None) -> tuple[str | None, Sequence[AnswerSignal]]:
+    """Give the event id of the answer that a case was made from, and what people thought of it."""
+    if response_id is None:
+        return None, ()
+    some = locate_response(lake, response_id, [deployment])
+    addresses = [one for one in some if one.is_entry] or some
+    if not addresses:
+        return None, ()
+    # Of several rows with one id the earliest is the source, as in CaseBook.
+    address = addresses[-1]
+    details = read_answer(lake, deployment, address.date, address.event_id)
+    return (None, ()) if details is None else (address.event_id, details.signals)
+
+
+def _as_json(details: CaseDetails) -> str:
+    members: dict[str, Any] = {
+        "deployment": details.deployment,
+        "case": details.case,
+        "history": details.history,
+        "alike": details.alike,
+        "source_event_id": details.source_event_id,
+        "signals": details.signals,
+    }
+    # In ASCII: no character of a text reaches the terminal as it is.
+    return json.dumps(json_values(members), indent=2, ensure_ascii=True)

@@ -1,0 +1,106 @@
+"""The commands `dialwatch ground-truth ...`: cases that answers are compared with."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from dialwatch.commands.options import ConfigOption, LakeOption, account, check_name, comment_of, settings_of
+from lake.vocabulary import CaseStatus
+
+app = typer.Typer(no_args_is_help=True, help="Ground truth: questions with right answers, to compare answers with.")
+
+DeploymentOption = Annotated[str | None, typer.Option(help="Only of this deployment, as DIAL names it.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, with all texts as a whole.")]
+StatusOption = Annotated[list[CaseStatus] | None, typer.Option(help="Only of this status; can be repeated.")]
+WhoOption = Annotated[str | None, typer.Option(help="Who says so; by default your name on this machine.")]
+IdsArgument = Annotated[
+    list[str], typer.Argument(metavar="ID...", help="As `dialwatch ground-truth list` has them, or their beginnings.")
+]
+IdArgument = Annotated[
+    str, typer.Argument(metavar="ID", help="As `dialwatch ground-truth list` has it, or its beginning.")
+]
+
+
+@app.command("list")
+def list_(
+    deployment: DeploymentOption = None,
+    status: StatusOption = None,
+    as_json: JsonOption = False,
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """List the cases, the newest first, with those that ask the same and those that contradict each other."""
+    settings = settings_of(config, lake)
+    from dialwatch.actions.ground_truth import listing
+
+    listing.show(settings, deployment, status or (), as_json=as_json)
+
+
+@app.command()
+def show(
+    written_id: IdArgument,
+    deployment: DeploymentOption = None,
+    version: Annotated[int | None, typer.Option(min=1, help="Its version; the newest by default.")] = None,
+    as_json: JsonOption = False,
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Print a case: its texts, its facts marked in their contexts, why it is a case, and its history."""
+    settings = settings_of(config, lake)
+    from dialwatch.actions.ground_truth import showing
+
+    showing.show(settings, written_id, deployment, version, as_json=as_json)
+
+
+@app.command()
+def accept(
+    written_ids: IdsArgument,
+    deployment: DeploymentOption = None,
+    note: Annotated[str, typer.Option(help="Why; it stands in the history of the case.")] = "",
+    who: WhoOption = None,
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Accept cases: their answers are right. A rejected case can be accepted again."""
+    _decide(CaseStatus.ACCEPTED, written_ids, deployment, note, who, lake, config)
+
+
+@app.command()
+def reject(
+    written_ids: IdsArgument,
+    deployment: DeploymentOption = None,
+    note: Annotated[str, typer.Option(help="Why; it stands in the history of the case.")] = "",
+    who: WhoOption = None,
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Reject cases: no answer is compared with them any more. An accepted case can be rejected."""
+    _decide(CaseStatus.REJECTED, written_ids, deployment, note, who, lake, config)
+
+
+def _decide(
+    status: CaseStatus,
+    written_ids: list[str],
+    deployment: str | None,
+    note: str,
+    who: str | None,
+    lake: str | None,
+    config: ConfigOption,
+) -> None:
+    note, by = comment_of(note, "--note"), _who(who)
+    settings = settings_of(config, lake)
+    from dialwatch.actions.ground_truth import deciding
+
+    deciding.decide(settings, written_ids, deployment, status, note or None, by, datetime.now(UTC))
+
+
+def _who(written: str | None) -> str:
+    """Give who changes a case; raises BadParameter."""
+    check_name("--who", written, "give a name, or leave the option out")
+    who = written or account()
+    if who is None:
+        raise typer.BadParameter("this account has no name: say who you are", param_hint="--who")
+    return who
