@@ -81,6 +81,42 @@ def reject(
     _decide(CaseStatus.REJECTED, written_ids, deployment, note, who, lake, config)
 
 
+@app.command()
+def edit(
+    written_id: IdArgument,
+    deployment: DeploymentOption = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Change question, answer, or a list as JSON: facts, documents, "
+            "context. Can be repeated; without it the case is opened in $EDITOR.",
+        ),
+    ] = None,
+    accept_: Annotated[bool, typer.Option("--accept", help="Accept the case too.")] = False,
+    note: Annotated[str, typer.Option(help="Why; it stands in the history of the case.")] = "",
+    who: WhoOption = None,
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Change a case, in $EDITOR (else vi) as YAML. It keeps its status, and all its versions can be read."""
+    given = _given(values or [])
+    note, by = comment_of(note, "--note"), _who(who)
+    settings = settings_of(config, lake)
+    from dialwatch.actions.ground_truth import editing
+
+    editing.edit(settings, written_id, deployment, given, note or None, by, datetime.now(UTC), accept=accept_)
+
+
+def _given(values: list[str]) -> dict[str, str]:
+    pairs = [value.partition("=") for value in values]
+    wrong = [name for name, sign, _ in pairs if not sign]
+    if wrong:
+        raise typer.BadParameter(f"{wrong[0]!r} has no value: write it as NAME=VALUE", param_hint="--set")
+    return {name: value for name, _, value in pairs}
+
+
 def _decide(
     status: CaseStatus,
     written_ids: list[str],

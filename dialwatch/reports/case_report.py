@@ -8,17 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from dialwatch.reports.fact_places import Place, places_of
 from dialwatch.reports.terminal_text import in_lines, in_one_line
-from evaluator.metrics import CITATION
 from lake import AlikeCases, AnswerSignal, fold_signals
 
 _COMPARED = (
     "status", "question", "conversation_hash", "answer", "documents", "facts", "context", "context_ids", "citations",
     "confidence", "source_response_id", "extractor",
 )  # fmt: skip
-
-Place = tuple[int, int, int]
-"""Chunk, from 0, and the characters in it where a fact begins and ends."""
 
 
 @dataclass(frozen=True)
@@ -147,24 +144,6 @@ def _change(newer: Mapping[str, Any], older: Mapping[str, Any] | None) -> str:
     names = [name for name in _COMPARED if newer[name] != older[name]]
     words = [in_one_line(f"{older['status']} → {newer['status']}")] if "status" in names else []
     return ", ".join(words + [name.replace("_", " ") for name in names if name != "status"]) or "nothing but the note"
-
-
-def places_of(case: Mapping[str, Any]) -> list[Place | None]:
-    """Give where each fact of a case stands: as the case has it, else in the first chunk where the matcher finds it."""
-    facts, chunks = [one or "" for one in case["facts"] or ()], [one or "" for one in case["context"] or ()]
-    found: dict[int, Place] = {}
-    for chunk, spans in enumerate(CITATION.spans(facts, chunks)):
-        for number, (start, end) in spans:
-            found.setdefault(number, (chunk, start, end))
-    return [_stored(_at(case["citations"], number), chunks) or found.get(number) for number in range(len(facts))]
-
-
-def _stored(citation: Mapping[str, Any] | None, chunks: Sequence[str]) -> Place | None:
-    if citation is None or None in (citation["chunk"], citation["start"], citation["end"]):
-        return None
-    chunk, start, end = citation["chunk"], citation["start"], citation["end"]
-    is_there = 0 <= chunk < len(chunks) and 0 <= start < end <= len(chunks[chunk])
-    return (chunk, start, end) if is_there else None
 
 
 def _at(values: Sequence[Any] | None, place: int) -> Any:
