@@ -31,6 +31,7 @@ from .answers.case_versions import (
     newest_versions,
     next_version,
     read_cases,
+    write_cases,
 )
 from .answers.cases import Case, CaseBook
 from .answers.child_contexts import ChildContexts
@@ -50,6 +51,7 @@ from .runtime.clocks import SKEW, ClockSteps, age_of
 from .runtime.durations import reads_seconds
 from .runtime.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from .runtime.host_names import reads_hosts
+from .runtime.spreadsheet_cells import cell_of_text, text_of_cell
 from .runtime.unseen_characters import unseen_pieces, visible
 from .runtime.worker_pool import Engine, WorkerDiedError, WorkerPool, engine_of
 from .schemas import (
@@ -250,6 +252,7 @@ __all__ = [
     "can_drift",
     "case_history",
     "case_question",
+    "cell_of_text",
     "change_case",
     "change_cases",
     "check_root",
@@ -286,10 +289,12 @@ __all__ = [
     "reads_hosts",
     "reads_seconds",
     "shares_of_right",
+    "text_of_cell",
     "texts_of_answers",
     "unseen_pieces",
     "usable_texts",
     "vacuum",
     "visible",
     "without_rows",
+    "write_cases",
 ]

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dialwatch.actions.ground_truth.file_formats import CaseFormat
 from dialwatch.commands.options import ConfigOption, LakeOption, account, check_name, comment_of, settings_of
 from lake.vocabulary import CaseStatus
 
@@ -15,6 +16,10 @@ app = typer.Typer(no_args_is_help=True, help="Ground truth: questions with right
 DeploymentOption = Annotated[str | None, typer.Option(help="Only of this deployment, as DIAL names it.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, with all texts as a whole.")]
 StatusOption = Annotated[list[CaseStatus] | None, typer.Option(help="Only of this status; can be repeated.")]
+NamedDeploymentOption = Annotated[str, typer.Option(help="Deployment, as DIAL names it.")]
+FormatOption = Annotated[
+    CaseFormat | None, typer.Option("--format", help="What the file is; by default as its name ends.")
+]
 WhoOption = Annotated[str | None, typer.Option(help="Who says so; by default your name on this machine.")]
 IdsArgument = Annotated[
     list[str], typer.Argument(metavar="ID...", help="As `dialwatch ground-truth list` has them, or their beginnings.")
@@ -107,6 +112,51 @@ def edit(
     from dialwatch.actions.ground_truth import editing
 
     editing.edit(settings, written_id, deployment, given, note or None, by, datetime.now(UTC), accept=accept_)
+
+
+@app.command("export")
+def export(
+    file: Annotated[str, typer.Argument(help="Where to: .parquet, .csv or .jsonl; local or s3://.")],
+    deployment: NamedDeploymentOption,
+    case_format: FormatOption = None,
+    status: Annotated[
+        list[CaseStatus] | None,
+        typer.Option(help="Only of this status; can be repeated. By default proposed and accepted."),
+    ] = None,
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Write cases to a file: parquet for aidial-rag-eval, CSV for DIAL's evaluation framework, or JSON lines.
+
+    The texts are those that people wrote and were given: give them only to those who may read them.
+    """
+    check_name("--deployment", deployment, "give a name")
+    settings = settings_of(config, lake)
+    from dialwatch.actions.ground_truth import exporting
+
+    exporting.export(settings, deployment, file, case_format, status or ())
+
+
+@app.command("import")
+def import_(
+    file: Annotated[str, typer.Argument(help="Table of cases: .parquet, .csv or .jsonl; local or s3://.")],
+    deployment: NamedDeploymentOption,
+    case_format: FormatOption = None,
+    accept_: Annotated[bool, typer.Option("--accept", help="Accept the cases: their answers are right.")] = False,
+    who: WhoOption = None,
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Read cases from a file. A case that the lake has gets a new version if the file says something else.
+
+    A row that cannot be used is left out and named; the exit code is 1 then.
+    """
+    check_name("--deployment", deployment, "give a name")
+    by = _who(who)
+    settings = settings_of(config, lake)
+    from dialwatch.actions.ground_truth import importing
+
+    importing.import_cases(settings, deployment, file, case_format, by, datetime.now(UTC), accept=accept_)
 
 
 def _given(values: list[str]) -> dict[str, str]:

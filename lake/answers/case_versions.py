@@ -50,12 +50,27 @@ def case_history(truth: Table, case_id: str) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: row["version"], reverse=True)
 
 
-def next_version(case: Mapping[str, Any], columns: Changes, who: str, now: datetime) -> dict[str, Any]:
-    """Give the row of a case with some columns changed; who gives another status stands in `status_by`."""
-    made = {"version": (case["version"] or 1) + 1, "updated_at": now, "updated_by": who, "note": None}
-    if columns.get("status", case["status"]) != case["status"]:
-        made |= {"status_by": who, "status_at": now}
-    return {**case, **made, **columns}
+def write_cases(
+    lake: Lake, deployment: str, make: Callable[[Mapping[str, Mapping[str, Any]]], Sequence[dict[str, Any]]]
+) -> Sequence[dict[str, Any]]:
+    """Write the rows that `make` gives, new cases and next versions, in one commit, and give these rows.
+
+    `make` gets the cases as they are, by their ids; it is asked again where somebody else has changed the table
+    meanwhile. Raises LostRaceError where others are faster ten times in a row.
+    """
+    # A handle of its own: two threads that share one do not see each other's commits.
+    truth = lake.table(GROUND_TRUTH, deployment)
+    for _ in range(_ATTEMPTS):
+        # Begun before the cases are read: what it appends knows all of them, or is refused.
+        transaction = PassTransaction(truth)
+        made = make({case["case_id"]: case for case in read_cases(truth)})
+        try:
+            if made:
+                transaction.append(GROUND_TRUTH.rows(made))
+        except LostRaceError:
+            continue
+        return made
+    raise LostRaceError(f"{truth.uri} was changed by others {_ATTEMPTS} times in a row: try again")
 
 
 def change_cases(
@@ -64,27 +79,18 @@ def change_cases(
     change: Callable[[Mapping[str, Mapping[str, Any]]], Mapping[str, Changes]],
     who: str,
     now: datetime,
-) -> list[dict[str, Any]]:
+) -> Sequence[dict[str, Any]]:
     """Write a new version of each case that `change` gives columns for, in one commit, and give these versions.
 
     `change` gets the cases as they are, by their ids, and gives by id the columns that change; it is asked again where
-    somebody else has changed the table meanwhile. Raises KeyError for a case that is not there, LostRaceError
-    where others are faster ten times in a row.
+    somebody else has changed the table meanwhile. Who gives another status stands in `status_by`. Raises KeyError for a
+    case that is not there, LostRaceError where others are faster ten times in a row.
     """
-    # A handle of its own: two threads that share one do not see each other's commits.
-    truth = lake.table(GROUND_TRUTH, deployment)
-    for _ in range(_ATTEMPTS):
-        # Begun before the cases are read: what it appends knows all of them, or is refused.
-        transaction = PassTransaction(truth)
-        cases = {case["case_id"]: case for case in read_cases(truth)}
-        changed = [next_version(cases[case_id], columns, who, now) for case_id, columns in change(cases).items()]
-        try:
-            if changed:
-                transaction.append(GROUND_TRUTH.rows(changed))
-        except LostRaceError:
-            continue
-        return changed
-    raise LostRaceError(f"{truth.uri} was changed by others {_ATTEMPTS} times in a row: try again")
+
+    def make(cases: Mapping[str, Mapping[str, Any]]) -> Sequence[dict[str, Any]]:
+        return [next_version(cases[case_id], columns, who, now) for case_id, columns in change(cases).items()]
+
+    return write_cases(lake, deployment, make)
 
 
 def change_case(
@@ -113,6 +119,14 @@ def change_case(
 
     changed = change_cases(lake, deployment, change, who, now)
     return changed[0] if changed else None
+
+
+def next_version(case: Mapping[str, Any], columns: Changes, who: str, now: datetime) -> dict[str, Any]:
+    """Give the next version of a case, with these columns; who gives another status stands in `status_by`."""
+    made = {"version": (case["version"] or 1) + 1, "updated_at": now, "updated_by": who, "note": None}
+    if columns.get("status", case["status"]) != case["status"]:
+        made |= {"status_by": who, "status_at": now}
+    return {**case, **made, **columns}
 
 
 def _ids_of(rows: pa.Table) -> list[tuple[str, int]]:

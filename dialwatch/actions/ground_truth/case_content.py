@@ -32,7 +32,7 @@ def _wrong_texts(case: Mapping[str, Any]) -> Iterator[str]:
         text = case[name]
         if text is None or not isinstance(text, str) or not text.strip():
             yield f"{name} is {'empty' if isinstance(text, str) else 'missing'}: {_ADVICE[name]}"
-        elif not _is_utf8(text):
+        elif not is_utf8(text):
             yield f"{name} is not UTF-8: write it again"
 
 
@@ -45,7 +45,7 @@ def _wrong_items(case: Mapping[str, Any]) -> Iterator[str]:
         for place, item in enumerate(items, 1):
             if not isinstance(item, str):
                 yield f"{name}, {_ordinal(place)}: it must be a text, and not {item!r}"
-            elif not _is_utf8(item):
+            elif not is_utf8(item):
                 yield f"{name}, {_ordinal(place)}: it is not UTF-8: write it again"
             elif name == "documents" and not item.strip():
                 yield f"{name}, {_ordinal(place)}: it is empty: leave it out"
@@ -78,7 +78,7 @@ def changes_of(case: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str,
         changed["context_ids"] = _ids_of(changed["context"], case)
     if "facts" in changed or "context" in changed:
         new = {**case, **changed}
-        changed["citations"] = citations_of(new["facts"] or [], new["context"] or [], _statements(case))
+        changed["citations"] = citations_of(new["facts"] or [], new["context"] or [], statements_of(case))
     return changed
 
 
@@ -95,9 +95,10 @@ def citations_of(
     return made
 
 
-def _statements(case: Mapping[str, Any]) -> dict[str, str | None]:
+def statements_of(case: Mapping[str, Any]) -> dict[str, str | None]:
+    """Give, by its fact, what each citation of a case says in other words."""
     both = zip(case["facts"] or (), case["citations"] or (), strict=False)
-    return {fact: citation["statement"] for fact, citation in both if citation is not None}
+    return {fact: citation.get("statement") for fact, citation in both if citation is not None}
 
 
 def _ids_of(context: Sequence[str], case: Mapping[str, Any]) -> list[str | None] | None:
@@ -114,7 +115,8 @@ def _is_equal(name: str, one: Any, other: Any) -> bool:
     return list(one or ()) == list(other or ()) if name in LISTS else bool(one == other)
 
 
-def _is_utf8(text: str) -> bool:
+def is_utf8(text: str) -> bool:
+    """Say whether a text can be stored: a byte of a file that is no UTF-8 cannot, nor half a character."""
     try:
         text.encode()
     except UnicodeEncodeError:

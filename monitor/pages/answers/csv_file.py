@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterable
 
-from lake import AnswerRow
+from lake import AnswerRow, cell_of_text
 
 _COLUMNS = (
     "deployment", "date", "event_id", "response_id", "requested_at", "status", "http_status", "failures", "error",
     "rating", "label", "question", "answer", "model", "chat_id", "duration_ms", "price",
 )  # fmt: skip
-_SIGNS = "=+@\uff1d\uff0b\uff0d\uff20-"
-_FORMULA = (*_SIGNS, "\t", "\r")
-_FORMULA_WITHIN = re.compile(f"([;\t\r\n] *)(?=[{_SIGNS}])")
-"""Beginnings of formulas for a spreadsheet that divides cells by semicolons or tabs, and takes our quotes for text."""
 
 
 def csv_of(rows: Iterable[AnswerRow]) -> str:
@@ -42,5 +37,4 @@ def _cell(value: object) -> object:
     if not isinstance(value, str):
         return value
     # Python's csv quotes line ends, and not what a spreadsheet takes for a formula.
-    harmless = _FORMULA_WITHIN.sub(r"\1'", value.replace("\x00", "\ufffd"))
-    return f"'{harmless}" if value.startswith(_FORMULA) else harmless
+    return cell_of_text(value.replace("\x00", "\ufffd"))
