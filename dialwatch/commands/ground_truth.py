@@ -9,6 +9,7 @@ import typer
 
 from dialwatch.actions.ground_truth.file_formats import CaseFormat
 from dialwatch.commands.options import ConfigOption, LakeOption, account, check_name, comment_of, settings_of
+from dialwatch.times import past_moment
 from lake.vocabulary import CaseStatus
 
 app = typer.Typer(no_args_is_help=True, help="Ground truth: questions with right answers, to compare answers with.")
@@ -157,6 +158,28 @@ def import_(
     from dialwatch.actions.ground_truth import importing
 
     importing.import_cases(settings, deployment, file, case_format, by, datetime.now(UTC), accept=accept_)
+
+
+@app.command()
+def bad(
+    deployment: NamedDeploymentOption,
+    since: Annotated[str, typer.Option(help="How far back: 7d, 12h, or a date or time (UTC).")] = "30d",
+    most: Annotated[int, typer.Option(min=1, help="How many are shown.")] = 50,
+    as_json: JsonOption = False,
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """List the answers that people found bad, the worst first: their signals come to less than 0, or they are labelled.
+
+    The questions are those that people wrote: show them only to those who may read them.
+    """
+    check_name("--deployment", deployment, "give a name")
+    now = datetime.now(UTC)
+    moment = past_moment(since, "--since", now)
+    settings = settings_of(config, lake)
+    from dialwatch.actions.ground_truth import bad_answers
+
+    bad_answers.show(settings, deployment, moment, most, as_json=as_json)
 
 
 def _given(values: list[str]) -> dict[str, str]:

@@ -1,0 +1,154 @@
+"""Answers that people found bad: to look at, and to learn from."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow.dataset as ds
+import typer
+
+from dialwatch.actions.ground_truth.finding import checked_deployment
+from dialwatch.actions.open_lake import open_filled
+from dialwatch.config import Settings
+from dialwatch.reports.terminal_text import in_one_line
+from dialwatch.times import format_time
+from evaluator.ground_truth import IS_OPINION, answers_with
+from lake import (
+    FOLD_COLUMNS,
+    IS_ANSWER,
+    IS_LABEL,
+    PARSED_LOGS,
+    USER_SIGNALS,
+    Lake,
+    Signal,
+    fold_signals,
+    json_values,
+    shares_of_right,
+)
+
+_SIGNAL_COLUMNS = ("response_id", "details", *FOLD_COLUMNS)
+_ANSWER_COLUMNS = ("event_id", "response_id", "response_ids", "requested_at", "question")
+_DAY = timedelta(days=1)
+_COMMENT = 200
+
+
+@dataclass(frozen=True)
+class BadAnswer:
+    """An answer that people found bad.
+
+    `folded` is what the signals of the people who asked come to, below 0, null where they gave none or are content.
+    `share_of_right` is that of the people who labelled it.
+    """
+
+    deployment: str
+    event_id: str
+    requested_at: datetime
+    question: str | None
+    folded: float | None
+    share_of_right: float | None
+    signals: Sequence[Mapping[str, Any]]
+
+
+def show(settings: Settings, deployment: str, since: datetime, most: int, *, as_json: bool) -> None:
+    """Print the answers since a time whose signals come to less than 0, or that are labelled wrong, the worst first."""
+    lake = open_filled(settings)
+    found = bad_answers(lake, checked_deployment(lake, deployment), since)
+    if as_json:
+        # In ASCII: no character of a text reaches the terminal as it is.
+        typer.echo(json.dumps(json_values(found), indent=2, ensure_ascii=True))
+        return
+    if not found:
+        typer.echo(f"nobody found an answer bad since {format_time(since)}")
+        return
+    typer.echo("\n\n".join(_lines(one) for one in found[:most]))
+    if len(found) > most:
+        typer.echo(f"\n... and {len(found) - most:,} more; --most shows more of them")
+
+
+def bad_answers(lake: Lake, deployment: str, since: datetime) -> list[BadAnswer]:
+    """Give the answers that were asked for since a time and that people found bad, the worst first.
+
+    Those that are only labelled come last.
+    """
+    # No signal is older than its answer, but that clocks and zones of time may differ by a day.
+    first = since.astimezone(UTC).date() - _DAY
+    recent = ds.field("date") >= first
+    signals = lake.table(USER_SIGNALS, deployment).read(_SIGNAL_COLUMNS, recent & (IS_OPINION | IS_LABEL))
+    if not signals.num_rows:
+        return []
+    logs = lake.table(PARSED_LOGS, deployment)
+    ids = set(signals["response_id"].to_pylist()) - {None}
+    rated = set(answers_with(logs, signals["response_id"])["event_id"].to_pylist()) | ids
+    where = IS_ANSWER & recent & (ds.field("requested_at") >= since) & ds.field("event_id").isin(sorted(rated))
+    answers = logs.read(_ANSWER_COLUMNS, where)
+    labels = signals.filter(IS_LABEL)
+    shares = shares_of_right(answers, labels)
+    by_response = defaultdict(list)
+    for signal in signals.to_pylist():
+        by_response[signal["response_id"]].append(signal)
+    found = [_bad(deployment, row, shares.get(number), by_response) for number, row in enumerate(answers.to_pylist())]
+    bad = {one.event_id: one for one in found if one is not None}
+    return sorted(bad.values(), key=_how_bad)
+
+
+def _bad(
+    deployment: str,
+    row: Mapping[str, Any],
+    share_of_right: float | None,
+    by_response: Mapping[str | None, Sequence[Mapping[str, Any]]],
+) -> BadAnswer | None:
+    # A label of an answer without an id has its event_id.
+    ids = dict.fromkeys([*(row["response_ids"] or ()), row["response_id"], row["event_id"]])
+    signals = [signal for one in ids if one is not None for signal in by_response.get(one, ())]
+    folded = fold_signals(signals)
+    is_wrong = share_of_right is not None and share_of_right < 1
+    if not is_wrong and (folded is None or folded >= 0):
+        return None
+    below = folded if folded is not None and folded < 0 else None
+    signals.sort(key=lambda signal: (str(signal["signaled_at"]), signal["signal_id"] or ""))
+    asked = (row["event_id"], row["requested_at"], row["question"])
+    return BadAnswer(deployment, *asked, below, share_of_right, signals)
+
+
+def _how_bad(answer: BadAnswer) -> tuple[float, float, float, str]:
+    share = 1.0 if answer.share_of_right is None else answer.share_of_right
+    return answer.folded or 0.0, share, -answer.requested_at.timestamp(), answer.event_id
+
+
+def _lines(answer: BadAnswer) -> str:
+    head = "labelled" if answer.folded is None else f"{answer.folded:.2f}"
+    words = ("dialwatch show", shlex.quote(answer.event_id), "--deployment", shlex.quote(answer.deployment))
+    return "\n".join(
+        [
+            f"{head}  {format_time(answer.requested_at)}  {', '.join(_why(answer))}",
+            *(f"  {line}" for line in _comments(answer.signals)),
+            f"  {in_one_line(answer.question or '(no question)', 100)}",
+            f"  {in_one_line(' '.join(words), 1000)}",
+        ]
+    )
+
+
+def _why(answer: BadAnswer) -> Iterable[str]:
+    counts = Counter((signal["signal"] or "", signal["origin"] or "") for signal in answer.signals)
+    for (signal, origin), count in counts.items():
+        times = f" x{count}" if count > 1 else ""
+        yield in_one_line(f"{signal}{times} ({origin})")
+    if answer.share_of_right:
+        yield f"people disagree: {answer.share_of_right:.0%} say {Signal.RIGHT}"
+
+
+def _comments(signals: Iterable[Mapping[str, Any]]) -> Iterable[str]:
+    for signal in signals:
+        try:
+            details = json.loads(signal["details"] or "{}")
+        except (ValueError, RecursionError):
+            continue
+        comment = details.get("comment") if isinstance(details, dict) else None
+        if isinstance(comment, str) and comment.strip():
+            yield f'{in_one_line(signal["user_id"] or "somebody")}: "{in_one_line(comment, _COMMENT)}"'
