@@ -23,4 +23,4 @@ def test_three_minutes_of_fuzzing_find_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.collector.parsing.fuzz_parse", str(seeds), *options]
     root = Path(__file__).parents[3]
     run = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace", cwd=root)
-    assert run.returncode == 0, run.stderr[-4000:]
+    assert run.returncode == 0, f"{run.stdout[-4000:]}\n{run.stderr[-4000:]}"

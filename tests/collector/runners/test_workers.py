@@ -112,11 +112,13 @@ def test_no_files_are_no_workers(tmp_path: Path) -> None:
 
 
 _PARENT = """
-import sys, threading
+import signal, sys
 from collector import CollectorSettings
 from collector.runners.workers import collect_with_workers
 from lake import Lake, Storage
 if __name__ == "__main__":
+    # A shell that starts the tests in the background has them ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     collect_with_workers(Lake(sys.argv[2]), CollectorSettings(flush_bytes=20_000), [sys.argv[1]], Storage(), 2)
 """
 

@@ -108,10 +108,12 @@ def test_work_that_is_given_up_leaves_no_process(tmp_path: Path, end: Callable[[
 
 
 _PARENT = """
-import pathlib, sys
+import pathlib, signal, sys
 from lake import WorkerPool
 from tests.lake.runtime.worker_tasks import hanging
 if __name__ == "__main__":
+    # A shell that starts the tests in the background has them ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     list(WorkerPool(2).map(hanging, pathlib.Path(sys.argv[1]), range(10)))
 """
 
