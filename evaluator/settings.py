@@ -27,7 +27,19 @@ DEFAULT_METRICS = (
 )
 """What the service scores where a user chooses nothing: a few that say different things and cost next to nothing."""
 
-LOGGED_COLUMNS = frozenset({"question", "answer", "contexts", "facts", "reference_answers", "duration_ms", "price"})
+LOGGED_COLUMNS = frozenset(
+    {
+        "question",
+        "answer",
+        "contexts",
+        "context_ids",
+        "facts",
+        "reference_answers",
+        "reference_context_ids",
+        "duration_ms",
+        "price",
+    }
+)
 """What the service can show a metric: what logs hold, and what cases of ground truth do."""
 
 _seconds = reads_seconds("smh")
@@ -80,7 +92,7 @@ class EvaluatorSettings(BaseModel):
     the harmonic one.
 
     `anchors` are answers that are scored again to see whether a judge has changed. `ground_truth` says which answers
-    become cases.
+    become cases, which cases answers are compared with, and how they are found.
 
     `models` says which local models the metrics use that use one. `judges` are the language models that may be asked,
     by name, `judge` is the one that is; where there is one alone, it need not be named. It may also be one of

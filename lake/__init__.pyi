@@ -17,6 +17,7 @@ from .answers.answer_rows import (
     CaseQuestion,
     answer_text,
     case_question,
+    context_ids,
     context_texts,
     is_whole,
     usable_texts,
@@ -33,15 +34,17 @@ from .answers.case_versions import (
     read_cases,
     write_cases,
 )
-from .answers.cases import Case, CaseBook
+from .answers.cases import Case, CaseBook, Reference, SimilarQuestions
 from .answers.child_contexts import ChildContexts
 from .answers.failures import AnswerStatus
 from .answers.frames import OTHER_CASES, answers_frame, ground_truth_frame
 from .answers.json_values import json_values
 from .answers.labels import IS_LABEL, IS_NO_LABEL, LABEL_COLUMNS, AnswerLabel, shares_of_right
 from .answers.metric_scores import metric_scores, texts_of_answers
+from .answers.question_text import CAPITALS_MATTER, normalised_question
 from .answers.ratings import AnswerRating
 from .answers.signals import FOLD_COLUMNS, fold_signals
+from .case_vocabulary import USABLE_STATUS, CaseStatus, ReferenceMatch
 from .erasure.erasure import Receipt, TableReceipt, erase
 from .erasure.erasure_scope import Subject
 from .root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
@@ -93,11 +96,9 @@ from .vocabulary import (
     OUTRANKED_BY_CHILD,
     REFUSAL,
     TOOL_CALL_FINISH_REASONS,
-    USABLE_STATUS,
     AlertEvent,
     AlertVerdict,
     AuditAction,
-    CaseStatus,
     ContextsOrigin,
     Direction,
     Draw,
@@ -134,6 +135,7 @@ __all__ = [
     "AUDIT",
     "BACKFILLS",
     "BATCHES",
+    "CAPITALS_MATTER",
     "CASE_QUESTION_COLUMNS",
     "CUT_FINISH_REASONS",
     "DELIVERY_EVENTS",
@@ -221,6 +223,8 @@ __all__ = [
     "PassTransaction",
     "ReadAhead",
     "Receipt",
+    "Reference",
+    "ReferenceMatch",
     "RejectionReason",
     "ReleaseEvent",
     "RetentionResult",
@@ -229,6 +233,7 @@ __all__ = [
     "Signal",
     "SignalOrigin",
     "SilenceEvent",
+    "SimilarQuestions",
     "SourceKind",
     "Storage",
     "Subject",
@@ -258,6 +263,7 @@ __all__ = [
     "check_root",
     "clean_log",
     "compact",
+    "context_ids",
     "context_texts",
     "deployment_name",
     "drop_before",
@@ -281,6 +287,7 @@ __all__ = [
     "metric_scores",
     "newest_versions",
     "next_version",
+    "normalised_question",
     "one_of",
     "read_answer",
     "read_answer_row",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from lake.case_vocabulary import CaseStatus, ReferenceMatch
 from lake.root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
 from lake.table_spec import CITATION, CONTEXT, SOURCE, STRINGS, TIMESTAMP, TableSpec, described
 from lake.vocabulary import (
     FLOOR_VERSION,
     AlertEvent,
     AlertVerdict,
-    CaseStatus,
     ContextsOrigin,
     Direction,
     Draw,
@@ -177,9 +177,15 @@ SCORES = TableSpec(
         ),
         ("low", pa.float64(), "Lower end of its range; -inf where it has none; null is 0."),
         ("high", pa.float64(), "Upper end of its range; inf where it has none; null is 1."),
+        ("reference_match", pa.string(), f"How the case that the answer is compared with was found: "
+         f"{one_of(ReferenceMatch)}. Null where it is compared with none, and in rows of earlier versions."),
+        ("reference_similarity", pa.float64(), "Cosine similarity of both questions, from -1 to 1, of a case found by "
+         f"{ReferenceMatch.EMBEDDING}; else 1. Null as reference_match."),
+        ("reference_status", pa.string(), f"Status of that case at the time: {CaseStatus.PROPOSED} or "
+         f"{CaseStatus.ACCEPTED}. Null as reference_match."),
     ),
     long_text=("details",),
-)
+)  # fmt: skip
 
 ANCHORS = TableSpec(
     "anchors",

@@ -292,19 +292,6 @@ FIRST_DRAWS = (Draw.FIRST, Draw.SECOND)
 """The scorings of an anchor that all later ones are compared with."""
 
 
-class CaseStatus(StrEnum):
-    """`ground_truth.status`: what people, or the evaluator, decided about a case."""
-
-    PROPOSED = "proposed"
-    ACCEPTED = "accepted"
-    REJECTED = "rejected"
-    STALE = "stale"
-
-
-USABLE_STATUS = (CaseStatus.PROPOSED, CaseStatus.ACCEPTED)
-"""Statuses of the cases that answers are compared with."""
-
-
 class AlertEvent(StrEnum):
     """`alerts.change`: an alert begins or ends, or what became of that on its way to a receiver.
 

@@ -37,10 +37,12 @@ def evaluate_once(lake: Lake, settings: EvaluatorSettings) -> None:
     # Whoever asks for one pass expects all answers in it: what is there is all that will come.
     with closing(Evaluator(lake, settings.model_copy(update={"context_grace": 0.0}))) as evaluator:
         result = evaluator.run_once()
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in result.matched.items())
+    matched = f"; answers compared with a case, by how it was found: {kinds}" if kinds else ""
     sampled = f"; {result.not_sampled:,} answers were not in the judge's sample" if result.not_sampled else ""
     typer.echo(
         f"{result.deployments} deployments: {result.scored} scores, without a value: {_reasons(result.unscored)}; "
-        f"{result.cases} new cases{sampled}"
+        f"{result.cases} new cases{matched}{sampled}"
     )
     _end(result.failures, result.left_out)
 

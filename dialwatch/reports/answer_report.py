@@ -97,6 +97,9 @@ def _score(score: AnswerScore) -> Iterator[str]:
         f"reason {score.reason}" if score.reason else None,
         f"judge {score.judge}" if score.judge else None,
         f"version {score.metric_version}",
+        f"by a case that is {score.reference_status}, match {score.reference_match}"
+        if score.reference_status
+        else None,
         None if score.is_latest else "replaced by a later score",
     )
     yield f"  {in_one_line(score.metric)}: {value} ({', '.join(in_one_line(one) for one in notes if one)})"

@@ -21,7 +21,7 @@ from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, an
 from evaluator.metrics import Metric
 from evaluator.metrics.metric import Redrawable
 from evaluator.scoring import Scorer
-from lake import ANCHORS, FIRST_DRAWS, AlertEvent, AlertVerdict, CaseBook, Draw, PassTransaction, can_drift
+from lake import ANCHORS, FIRST_DRAWS, AlertEvent, AlertVerdict, Draw, PassTransaction, can_drift
 
 _AT_ONCE = 50
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -96,7 +96,7 @@ class Rescoring:
         held = AnchorRows.read(tables.anchors, metric.name)
         if (held.last_scored_at(metric.version) or _EPOCH) >= due:
             return 0
-        anchors, cases = self._anchors(tables, metric, held), CaseBook.read(tables.truth, tables.logs)
+        anchors, cases = self._anchors(tables, metric, held), tables.cases()
         scored = {one.event_id for one in held.anchors(metric.version)}
         old = [answer for answer in anchors if answer.event_id in scored]
         new = [answer for answer in anchors if answer.event_id not in scored]

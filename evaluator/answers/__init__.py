@@ -1,6 +1,7 @@
 """Answers to score: new ones, old ones, and those whose contexts come late."""
 
 from evaluator.answers.answer import ANSWER_COLUMNS, AT_ONCE, LoggedAnswer, answers
+from evaluator.answers.case_matching import CaseMatching, SimilarByEncoder
 from evaluator.answers.identity import identity
 from evaluator.answers.late_contexts import GracePeriod, wait_behind_interceptor, with_late_contexts
 from evaluator.answers.new import new_answers
@@ -11,10 +12,12 @@ __all__ = [
     "ANSWER_COLUMNS",
     "AT_ONCE",
     "BackfillPass",
+    "CaseMatching",
     "DeploymentTables",
     "GracePeriod",
     "LoggedAnswer",
     "Period",
+    "SimilarByEncoder",
     "answers",
     "answers_a_day",
     "identity",

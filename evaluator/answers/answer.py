@@ -18,6 +18,7 @@ from lake import (
     FinishReason,
     answer_text,
     case_question,
+    context_ids,
     context_texts,
     is_whole,
 )
@@ -42,6 +43,7 @@ class LoggedAnswer:
     `text` is empty where the application ended its answer without a word, and None where the log does not hold the
     answer (a secured key, a cut line) or it is a tool call. `contexts` are the texts of the chunks in rank order, an
     empty list where nothing was retrieved, and None where the log does not say what was, or only images were.
+    `context_ids` are the ids of the same chunks, with None for one that has none; None where `contexts` is.
     `cited_only` says that the chunks are those that the answer cited, not all that were retrieved. `call` is the trace
     and span of the answer where the prompt of a model call that it made would say more than its own contexts.
     `price` is that of all calls that it took. `model` is what the log names as the model, `is_cut` whether the answer
@@ -60,6 +62,7 @@ class LoggedAnswer:
     text: str | None
     documents: tuple[str, ...]
     contexts: list[str] | None
+    context_ids: list[str | None] | None
     cited_only: bool
     call: tuple[str, str] | None
     duration_ms: int | None
@@ -76,6 +79,7 @@ def answers(rows: pa.Table, at_once: int = AT_ONCE) -> Iterator[list[LoggedAnswe
 
 
 def _answer(row: Mapping[str, Any]) -> LoggedAnswer:
+    contexts = context_texts(row)
     return LoggedAnswer(
         event_id=row["event_id"],
         response_id=row["response_id"],
@@ -88,7 +92,8 @@ def _answer(row: Mapping[str, Any]) -> LoggedAnswer:
         case_question=case_question(row),
         text=answer_text(row),
         documents=tuple(row["documents"] or ()),
-        contexts=context_texts(row),
+        contexts=contexts,
+        context_ids=None if contexts is None else context_ids(row["contexts"]),
         cited_only=row["contexts_origin"] == ContextsOrigin.CITED,
         call=_call(row),
         duration_ms=row["duration_ms"],

@@ -21,7 +21,7 @@ import pyarrow.dataset as ds
 
 from evaluator.answers.answer import ANSWER_COLUMNS, LoggedAnswer
 from evaluator.answers.tables import DeploymentTables
-from lake import IS_ANSWER, OUTRANKED_BY_CHILD, PARSED_LOGS, usable_texts
+from lake import IS_ANSWER, OUTRANKED_BY_CHILD, PARSED_LOGS, context_ids, usable_texts
 
 _MAY_GET_CONTEXTS = (
     ds.field("contexts_origin").isin(OUTRANKED_BY_CHILD)
@@ -83,7 +83,9 @@ def with_late_contexts(tables: DeploymentTables, some: Sequence[LoggedAnswer]) -
 
 def _with(answer: LoggedAnswer, contexts: Sequence[dict[str, Any]]) -> LoggedAnswer:
     texts = usable_texts(contexts)
-    return answer if texts is None else replace(answer, contexts=texts, cited_only=False)
+    if texts is None:
+        return answer
+    return replace(answer, contexts=texts, context_ids=context_ids(contexts), cited_only=False)
 
 
 def _moment(microseconds: int) -> pa.Scalar:

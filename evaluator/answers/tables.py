@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from evaluator.answers.case_matching import CaseMatching
 from lake import (
     ALERTS,
     ANCHORS,
@@ -11,6 +12,7 @@ from lake import (
     PARSED_LOGS,
     SCORES,
     USER_SIGNALS,
+    CaseBook,
     ChildContexts,
     Lake,
     Table,
@@ -22,7 +24,8 @@ from lake import (
 class DeploymentTables:
     """Handles on one deployment's tables, for one pass.
 
-    `children` looks into those of all deployments; `uncommitted` remembers from one pass to another.
+    `children` looks into those of all deployments; `uncommitted` remembers from one pass to another. `matching` says
+    which cases answers are compared with.
     """
 
     deployment: str
@@ -34,6 +37,7 @@ class DeploymentTables:
     alerts: Table
     children: ChildContexts
     uncommitted: UncommittedPositions
+    matching: CaseMatching = field(default_factory=CaseMatching)
 
     @classmethod
     def of(
@@ -42,9 +46,15 @@ class DeploymentTables:
         deployment: str,
         children: ChildContexts | None = None,
         uncommitted: UncommittedPositions | None = None,
+        matching: CaseMatching | None = None,
     ) -> DeploymentTables:
         """Open the tables of a deployment; none of them need exist."""
         specs = (PARSED_LOGS, USER_SIGNALS, GROUND_TRUTH, SCORES, ANCHORS, ALERTS)
         logs, signals, truth, scores, anchors, alerts = (lake.table(spec, deployment) for spec in specs)
         children, uncommitted = children or ChildContexts(lake), uncommitted or UncommittedPositions()
-        return cls(deployment, logs, signals, truth, scores, anchors, alerts, children, uncommitted)
+        matching = matching or CaseMatching()
+        return cls(deployment, logs, signals, truth, scores, anchors, alerts, children, uncommitted, matching)
+
+    def cases(self) -> CaseBook:
+        """Read the cases that answers are compared with."""
+        return CaseBook.read(self.truth, self.logs, self.matching.status, self.matching.similar)

@@ -112,6 +112,8 @@ def _candidates(tables: DeploymentTables, good: Iterable[RatedAnswer]) -> Iterat
 
 def _case(candidate: Candidate, now: datetime) -> dict[str, Any]:
     answer, text = candidate.answer, candidate.text
+    chunks = zip(answer.contexts or (), answer.context_ids or (), strict=True)
+    supporting = [chunk for chunk in chunks if supporting_sentences(text, chunk[:1])]
     return {
         "case_id": _case_id(answer.deployment, answer.event_id),
         "deployment": answer.deployment,
@@ -121,7 +123,8 @@ def _case(candidate: Candidate, now: datetime) -> dict[str, Any]:
         "documents": list(answer.documents),
         "facts": supporting_sentences(text, answer.contexts or ()),
         "answer": text,
-        "context": [context for context in answer.contexts or () if supporting_sentences(text, [context])],
+        "context": [context for context, _ in supporting],
+        "context_ids": [identifier for _, identifier in supporting],
         "source_response_id": answer.response_id or candidate.rating.response_id,
         "source_date": answer.date,
         "confidence": candidate.rating.confidence,

@@ -1,4 +1,4 @@
-"""Settings of ground truth."""
+"""Settings of ground truth: which answers become cases, which cases answers are compared with, and how one is found."""
 
 from __future__ import annotations
 
@@ -6,9 +6,20 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from evaluator.answers import CaseMatching, SimilarByEncoder
+from evaluator.models import Models
+from lake import USABLE_STATUS, CaseStatus
+
 
 class GroundTruthSettings(BaseModel):
-    """Which answers become cases."""
+    """Which answers become cases, which cases answers are compared with, and how the case of an answer is found.
+
+    With `use_proposed` cases that nobody has accepted score answers too; their scores are marked and never page.
+
+    With `match_by_embedding` a question that is no case's own may be that of a case in other words: the sentence
+    encoder of `evaluator.models` finds their cosine to be at least `least_similarity`, and they have the same numbers,
+    names and negations. The default was measured for all-MiniLM-L6-v2; another encoder has another scale.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -16,3 +27,12 @@ class GroundTruthSettings(BaseModel):
     """What the signals of an answer must come to: a like, and nobody and nothing of weight against it."""
     most_per_day: Annotated[int, Field(ge=0)] = 50
     """Cases of a deployment that are made of the answers of one day; 0 makes none."""
+    use_proposed: bool = True
+    match_by_embedding: bool = False
+    least_similarity: Annotated[float, Field(gt=0, le=1)] = 0.95
+
+    def matching(self, models: Models) -> CaseMatching:
+        """Give what finds the case that an answer is compared with."""
+        status = USABLE_STATUS if self.use_proposed else (CaseStatus.ACCEPTED,)
+        similar = SimilarByEncoder(models, self.least_similarity) if self.match_by_embedding else None
+        return CaseMatching(status, similar)

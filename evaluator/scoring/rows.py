@@ -23,7 +23,7 @@ from evaluator.judges.exchange import NOT_FOR_GOOD, TRANSIENT, Reason
 from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, Score, Scores, needs_ground_truth
 from evaluator.sampling import Sampling, flagged
 from evaluator.scoring.segments import segment_of
-from lake import SCORES, Case, CaseBook, JudgeKind, Table, UnscoredReason
+from lake import SCORES, CaseBook, JudgeKind, Reference, Table, UnscoredReason
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,8 @@ class ScoreCounts:
     """What came of answers: scores with a value, without one by reason, and answers a metric left out by its name.
 
     `still_pending` counts, by reason, the scores that were retried and did not come. `not_sampled` counts the answers
-    that no judge was asked about, `judged` the others; `expected` is how many of all the whole sample would have, and
+    that no judge was asked about, `judged` the others; `matched` counts those that were compared with a case, by how it
+    was found (`scores.reference_match`). `expected` is how many of all the whole sample would have, and
     `spend` what it took.
     """
 
@@ -43,6 +44,7 @@ class ScoreCounts:
     unscored: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     still_pending: Counter[str] = field(default_factory=Counter)
+    matched: Counter[str] = field(default_factory=Counter)
     not_sampled: int = 0
     judged: int = 0
     expected: float = 0.0
@@ -59,6 +61,7 @@ class ScoreCounts:
         self.unscored += other.unscored
         self.left_out += other.left_out
         self.still_pending += other.still_pending
+        self.matched += other.matched
         self.not_sampled += other.not_sampled
         self.judged += other.judged
         self.expected += other.expected
@@ -78,11 +81,11 @@ class ScoreCounts:
 
 @dataclass(frozen=True)
 class Work:
-    """A metric and the rows that it is to score, with the answer, and the case if it is compared with one, of each."""
+    """A metric and the rows that it is to score, with the answer of each, and the case if it is compared with one."""
 
     metric: Metric
     frame: pd.DataFrame
-    pairs: Sequence[tuple[LoggedAnswer, Case | None]]
+    pairs: Sequence[tuple[LoggedAnswer, Reference | None]]
 
 
 def answers_at_once(metrics: Sequence[Metric]) -> int:
@@ -122,7 +125,8 @@ def work_on(
     free = [metric for metric in metrics if not needs_ground_truth(metric)]
     compared = [metric for metric in metrics if needs_ground_truth(metric)]
     if free and some:
-        yield from _without_held(free, _frame(some, contexts=[answer.contexts for answer in some]), list(some), held)
+        contexts, ids = [answer.contexts for answer in some], [_known_ids(answer) for answer in some]
+        yield from _without_held(free, _frame(some, contexts=contexts, context_ids=ids), list(some), held)
     pairs = cases.earlier(some) if compared else []
     if not pairs:
         return
@@ -130,8 +134,10 @@ def work_on(
         [answer for answer, _ in pairs],
         # Cited chunks are a part of what was retrieved: too little to say what retrieval missed.
         contexts=[None if answer.cited_only else answer.contexts for answer, _ in pairs],
-        facts=[list(case.facts) for _, case in pairs],
-        reference_answers=[[case.answer] for _, case in pairs],
+        context_ids=[None if answer.cited_only else _known_ids(answer) for answer, _ in pairs],
+        facts=[list(found.case.facts) for _, found in pairs],
+        reference_answers=[[found.case.answer] for _, found in pairs],
+        reference_context_ids=[list(found.case.context_ids) for _, found in pairs],
     )
     yield from _without_held(compared, frame, pairs, held)
 
@@ -139,7 +145,7 @@ def work_on(
 def _without_held(
     metrics: Sequence[Metric],
     frame: pd.DataFrame,
-    given: Sequence[LoggedAnswer | tuple[LoggedAnswer, Case]],
+    given: Sequence[LoggedAnswer | tuple[LoggedAnswer, Reference]],
     held: Collection[str],
 ) -> Iterator[Work]:
     pairs = [one if isinstance(one, tuple) else (one, None) for one in given]
@@ -147,6 +153,12 @@ def _without_held(
         new = [i for i, (answer, _) in enumerate(pairs) if not held or score_id(answer, metric) not in held]
         if new:
             yield Work(metric, frame if len(new) == len(pairs) else frame.iloc[new], [pairs[i] for i in new])
+
+
+def _known_ids(answer: LoggedAnswer) -> list[str | None] | None:
+    """Give the ids of what was retrieved; None where chunks were, and none of them has an id."""
+    ids = answer.context_ids
+    return ids if not ids or any(ids) else None
 
 
 def _frame(some: Sequence[LoggedAnswer], **columns: list[Any]) -> pd.DataFrame:
@@ -274,6 +286,7 @@ class _RowsOfAnswers:
     rows: list[dict[str, Any]] = field(default_factory=list)
     counts: ScoreCounts = field(default_factory=ScoreCounts)
     still_pending: dict[str, str] = field(default_factory=dict)
+    matched: set[str] = field(default_factory=set)
 
     def count_sample(self, sampling: Sampling, some: Sequence[LoggedAnswer], suspicious: Collection[str]) -> None:
         """Draw the sample."""
@@ -287,7 +300,10 @@ class _RowsOfAnswers:
         """Take the scores of a metric."""
         rows = _rows(work, scores, self.now, self.probabilities)
         failed: list[str] = []
-        for row, (answer, _) in zip(rows, work.pairs, strict=True):
+        for row, (answer, found) in zip(rows, work.pairs, strict=True):
+            if found is not None and answer.event_id not in self.matched:
+                self.matched.add(answer.event_id)
+                self.counts.matched[found.match] += 1
             if answer.event_id not in self.segments:
                 self.segments[answer.event_id] = segment_of(answer)
             self.counts.spend += row.pop("spend")
@@ -316,11 +332,11 @@ def _rows(work: Work, scores: Scores, now: datetime, probabilities: Mapping[str,
     metric, judge, is_judged = work.metric, judge_named(work.metric), asks_judge(work.metric)
     is_measured = MEASURED_COLUMNS.issuperset(metric.needs)
     results = zip(scores.values, scores.reasons, scores.details, scores.spends, work.pairs, strict=True)
-    for value, reason, details, spend, (answer, case) in results:
+    for value, reason, details, spend, (answer, found) in results:
         # What the log does not hold was not seen, and so not even "nothing was retrieved" can be said of it.
         seen = is_measured or answer.text is not None
         known = seen and value == value
-        whole = dict(details) | ({"case_id": case.case_id} if case else {})
+        whole = dict(details) | ({"case_id": found.case.case_id} if found else {})
         reason = None if known else (reason if seen else UnscoredReason.NO_ANSWER)
         is_pending = is_judged and reason in NOT_FOR_GOOD
         yield {
@@ -347,5 +363,8 @@ def _rows(work: Work, scores: Scores, now: datetime, probabilities: Mapping[str,
             "direction": metric.about.direction,
             "low": metric.about.low,
             "high": metric.about.high,
+            "reference_match": found.match if found else None,
+            "reference_similarity": found.similarity if found else None,
+            "reference_status": found.case.status if found else None,
             "spend": spend,
         }

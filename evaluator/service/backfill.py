@@ -26,7 +26,7 @@ from evaluator.service.judge_pool import JudgePool
 from evaluator.service.judge_retries import pending_probabilities
 from evaluator.service.passes import Failure
 from evaluator.settings import EvaluatorSettings
-from lake import CaseBook, ChildContexts, Lake, LostRaceError, log_failure
+from lake import ChildContexts, Lake, LostRaceError, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -111,8 +111,9 @@ class Backfill:
     def tasks(self) -> Iterator[DeploymentBackfill]:
         """Give what there is to do, deployment by deployment; nothing is written yet."""
         children = ChildContexts(self._lake, wait_behind_interceptor(self._settings.context_grace), self._clock)
+        matching = self._settings.ground_truth.matching(self._settings.models)
         for deployment in self.deployments:
-            tables = DeploymentTables.of(self._lake, deployment, children)
+            tables = DeploymentTables.of(self._lake, deployment, children, matching=matching)
             metrics, grace = self._metrics_of(deployment), self._settings.context_grace
             sampling = self._settings.sampling_of(deployment)
             yield DeploymentBackfill(tables, metrics, self.period, self._scorer, grace, self._clock, sampling)
@@ -217,7 +218,7 @@ class DeploymentBackfill:
         # First of all: who erases what is read below moves what this looks at.
         begun = self.begin()
         held = self.held_on(day)
-        cases = CaseBook.read(self.tables.truth, self.tables.logs)
+        cases = self.tables.cases()
         seen, left = 0, 0
         were_held = max(0, len(held) - written.total)
         known = pending_probabilities(self.tables.scores, self.metrics, self.period.requests(day))

@@ -86,7 +86,7 @@ class _Sample:
 def _of_deployment(task: DeploymentBackfill, timer: Timer, anchors: float) -> BackfillEstimate:
     number, left = task.count(), 0
     begun = task.begin()
-    cases = CaseBook.read(task.tables.truth, task.tables.logs)
+    cases = task.tables.cases()
     counted: Counter[str] = Counter()
     samples: dict[str, _Sample] = {}
     for day in task.days:

@@ -16,7 +16,7 @@ from evaluator.judge_binding import asks_judge
 from evaluator.judges.exchange import NOT_FOR_GOOD, TRANSIENT, Reason
 from evaluator.metrics import Metric
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
-from lake import IS_ANSWER, SCORES, CaseBook, PassTransaction, Table
+from lake import IS_ANSWER, SCORES, PassTransaction, Table
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +117,7 @@ class JudgeRetries:
             return counts, min((one.due for one in pending.values()), default=None)
         found = _answers(tables, ready)
         cases, parts, at_once = (
-            CaseBook.read(tables.truth, tables.logs),
+            tables.cases(),
             [SCORES.schema.empty_table()],
             answers_at_once([metric]),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from time import monotonic
@@ -13,7 +14,9 @@ from evaluator.answers.new import FROM_LOGS, POSITIONS, WAITED_UNTIL
 from evaluator.metrics import Metric
 from evaluator.sampling import Sampling
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
-from lake import IS_ANSWER, SCORES, CaseBook, PassTransaction
+from lake import IS_ANSWER, SCORES, PassTransaction, ReferenceMatch
+
+logger = logging.getLogger(__name__)
 
 PARTIAL = "evaluate:cut"
 """Odd where the scores of a stretch of the log are there in part, because it took long or was cut off."""
@@ -58,7 +61,7 @@ def score_new_answers(
     if not ready.num_rows and not transaction.is_far(reached, [FROM_LOGS]):
         transaction.remember(reached)
         return counts
-    cases = CaseBook.read(tables.truth, tables.logs)
+    cases = tables.cases()
     # A backfill that came before the first pass may have scored some of them.
     committed = transaction.committed
     may_be_held = FROM_LOGS not in committed or new.repeats or committed.get(PARTIAL, 0) % 2
@@ -74,7 +77,15 @@ def score_new_answers(
         counts.add(of_some)
         commits.add(rows)
     commits.end(reached)
+    _log_matched(tables.deployment, counts)
     return counts
+
+
+def _log_matched(deployment: str, counts: ScoreCounts) -> None:
+    if counts.matched:
+        kinds = ", ".join(f"{counts.matched[kind]} {kind}" for kind in ReferenceMatch if counts.matched[kind])
+        text = "answers of deployment %r that were compared with a case, by how it was found: %s"
+        logger.info(text, deployment, kinds, extra={"deployment": deployment})
 
 
 class _Commits:

@@ -41,7 +41,7 @@ class PassResult:
     `deployments` counts those that went well, `scored` the scores with a value, `unscored` those without one by
     reason, `cases` the new cases of ground truth. `left_out` counts, by a metric's name, the answers without its score
     because it could not run; a backfill scores them once it can. `not_sampled` counts the answers that no judge was
-    asked about.
+    asked about, `matched` those that were compared with a case of ground truth, by `scores.reference_match`.
     """
 
     deployments: int = 0
@@ -51,6 +51,7 @@ class PassResult:
     failures: tuple[Failure, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     not_sampled: int = 0
+    matched: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -64,8 +65,19 @@ class _Tally:
         made, failures = self.counts, tuple(self.failures)
         left_out = dict(made.left_out)
         return PassResult(
-            self.deployments, made.scored, dict(made.unscored), self.cases, failures, left_out, made.not_sampled
+            self.deployments,
+            made.scored,
+            dict(made.unscored),
+            self.cases,
+            failures,
+            left_out,
+            made.not_sampled,
+            _words(made.matched),
         )
+
+
+def _words(counts: Mapping[str, int]) -> dict[str, int]:
+    return {str(name): number for name, number in counts.items()}
 
 
 _Step = Callable[[DeploymentTables, Sequence[Metric], _Tally, Callable[[], bool]], None]
@@ -95,6 +107,7 @@ class Evaluator:
         self._renewed: set[str] = set()
         """Deployments whose cases of the first version are renewed."""
         self._children = ChildContexts(lake, wait_behind_interceptor(settings.context_grace), clock)
+        self._matching = settings.ground_truth.matching(settings.models)
         self._uncommitted = UncommittedPositions()
         self._clock = clock
         self._steps = ClockSteps(clock, monotonic or (lambda: clock().timestamp()))
@@ -131,7 +144,7 @@ class Evaluator:
     def _try(self, step: _Step, deployment: str, tally: _Tally, is_stopping: Callable[[], bool]) -> bool:
         """Take a step for one deployment, and give whether it went well."""
         try:
-            tables = DeploymentTables.of(self._lake, deployment, self._children, self._uncommitted)
+            tables = DeploymentTables.of(self._lake, deployment, self._children, self._uncommitted, self._matching)
             metrics = self._judges.bound(self._settings.chosen_metrics(deployment), deployment)
             step(tables, metrics, tally, is_stopping)
         except LostRaceError:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lake.vocabulary import CaseStatus
+from lake.case_vocabulary import CaseStatus
 
 _CITATION_MARK = re.compile(r"\[\d+\]")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")

@@ -84,6 +84,9 @@ class AnswerScore:
     scored_at: datetime | None
     is_backfill: bool
     is_latest: bool
+    reference_match: str | None = None
+    reference_similarity: float | None = None
+    reference_status: str | None = None
 
 
 @dataclass(frozen=True)
@@ -214,7 +217,8 @@ def _refusing(row: Mapping[str, Any], scores: Sequence[AnswerScore]) -> set[str]
 
 def _score(row: Mapping[str, Any], is_latest: bool) -> AnswerScore:
     names = ("metric", "metric_version", "value", "reason", "judge", "direction", "low", "high", "cost", "scored_at")
-    same = {name: row[name] for name in names}
+    compared = ("reference_match", "reference_similarity", "reference_status")
+    same = {name: row[name] for name in (*names, *compared)}
     return AnswerScore(
         details=_object(row["details"]), is_backfill=bool(row["is_backfill"]), is_latest=is_latest, **same
     )

@@ -86,6 +86,21 @@ def context_texts(row: Mapping[str, Any]) -> list[str] | None:
     return usable_texts(row["contexts"])
 
 
+def context_ids(contexts: Sequence[Mapping[str, Any] | None]) -> list[str | None]:
+    """Give the ids of chunks in rank order: each chunk's own, else its url, with the page where there is one.
+
+    None for a chunk that has neither.
+    """
+    return [_context_id(context or {}) for context in contexts]
+
+
+def _context_id(context: Mapping[str, Any]) -> str | None:
+    if context.get("id"):
+        return str(context["id"])
+    url, page = context.get("url") or None, context.get("page")
+    return url if url is None or page is None else f"{url}#page={page}"
+
+
 def usable_texts(contexts: Sequence[Mapping[str, Any] | None]) -> list[str] | None:
     """Give the texts of chunks in rank order; None where there are chunks, but only images."""
     texts = [(context or {}).get("text") or "" for context in contexts]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
@@ -13,12 +13,13 @@ import pyarrow.dataset as ds
 
 from lake.answers.answer_rows import CASE_QUESTION_COLUMNS, IS_ANSWER, CaseQuestion, case_question
 from lake.answers.case_versions import newest_versions
+from lake.answers.question_text import normalised_question
+from lake.case_vocabulary import USABLE_STATUS, CaseStatus, ReferenceMatch
 from lake.tables.table import Table
-from lake.vocabulary import USABLE_STATUS, CaseStatus
 
 _COLUMNS = (
     "case_id", "version", "question", "conversation_hash", "documents", "facts",
-    "answer", "source_response_id", "confidence", "status", "extractor",
+    "answer", "context_ids", "source_response_id", "confidence", "status", "extractor",
 )  # fmt: skip
 
 _TOOK_ANY_QUESTION = frozenset({"sentences/1"})
@@ -29,6 +30,7 @@ _TOOK_ANY_QUESTION = frozenset({"sentences/1"})
 class Case:
     """A question with a reference answer and the facts that it is based on.
 
+    `context_ids` are those of the chunks that the facts stand in, of the chunks that have an id.
     `took_any_question`: an earlier version made it, which treated a follow-up like any other question.
     """
 
@@ -39,8 +41,33 @@ class Case:
     answer: str
     source_response_id: str | None
     confidence: float
-    accepted: bool
+    status: CaseStatus
+    context_ids: tuple[str, ...] = ()
     took_any_question: bool = False
+
+    @property
+    def accepted(self) -> bool:
+        """Whether somebody has said that it is right."""
+        return self.status == CaseStatus.ACCEPTED
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A case that an answer is compared with, how it was found, and how similar the questions are (1 for the same)."""
+
+    case: Case
+    match: ReferenceMatch
+    similarity: float = 1.0
+
+
+class SimilarQuestions(Protocol):
+    """Finds questions that ask the same in other words."""
+
+    def similar(self, asked: Sequence[str], known: Sequence[str]) -> Sequence[Sequence[tuple[int, float]]]:
+        """Give, for each question that was asked, the places of the known ones that ask the same, and how similar.
+
+        The most similar comes first; a pair that differs in what is asked is none, however similar.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,25 +103,35 @@ class ComparableAnswer(Protocol):
 
 
 AnswerT = TypeVar("AnswerT", bound=ComparableAnswer)
+_Index = Mapping[tuple[str, str | None, frozenset[str]], Sequence[Case]]
+"""Cases by the text of their question, the hash of its conversation, and their documents."""
 
 
 class CaseBook:
     """The usable cases of one deployment (proposed or accepted), found by question and documents.
 
-    Same question means the same text byte for byte about the same set of documents, which is how aidial-rag-eval
-    joins too: "Summarise it" about two documents are two questions. An answer to a question that is not the first of
-    its conversation takes part by its standalone question, and without one in the same conversation
-    alone. Of several cases an accepted one comes first, then the most confident.
+    The question must be about the same set of documents: "Summarise it" about two documents are two questions. It is
+    the same text (which is how aidial-rag-eval joins too), else the same by `normalised_question`, else one that
+    `similar` finds, if given. An answer to a question that is not the first of its conversation takes part by its
+    standalone question, and without one in the same conversation alone, where `similar` is not asked. Of several
+    cases that are found in the same way an accepted one comes first, then the most confident.
     """
 
-    def __init__(self, cases: Iterable[Case], logs: Table) -> None:
+    def __init__(self, cases: Iterable[Case], logs: Table, similar: SimilarQuestions | None = None) -> None:
         self._logs = logs
+        self._similar = similar
         self._read = tuple(cases)
         self._sources: dict[str, _Source | None] = {}
 
     @classmethod
-    def read(cls, truth: Table, logs: Table, status: Sequence[str] = USABLE_STATUS) -> CaseBook:
-        """Read the usable cases of a deployment."""
+    def read(
+        cls,
+        truth: Table,
+        logs: Table,
+        status: Sequence[str] = USABLE_STATUS,
+        similar: SimilarQuestions | None = None,
+    ) -> CaseBook:
+        """Read the cases of a deployment that have one of these statuses."""
         cases = (
             Case(
                 case_id=row["case_id"],
@@ -104,13 +141,14 @@ class CaseBook:
                 answer=row["answer"] or "",
                 source_response_id=row["source_response_id"],
                 confidence=row["confidence"] or 0.0,
-                accepted=row["status"] == CaseStatus.ACCEPTED,
+                status=CaseStatus(row["status"]),
+                context_ids=tuple(one for one in row["context_ids"] or () if one),
                 took_any_question=row["extractor"] in _TOOK_ANY_QUESTION,
             )
             for row in newest_versions(truth.read(_COLUMNS)).to_pylist()
             if row["status"] in status
         )
-        return cls(cases, logs)
+        return cls(cases, logs, similar)
 
     @cached_property
     def cases(self) -> Sequence[Case]:
@@ -125,29 +163,81 @@ class CaseBook:
         found = ((case, _question_of(case, asked)) for case in ordered)
         return [replace(case, question=question) for case, question in found if question is not None]
 
-    def earlier(self, some: Iterable[AnswerT]) -> list[tuple[AnswerT, Case]]:
+    def earlier(self, some: Sequence[AnswerT]) -> list[tuple[AnswerT, Reference]]:
         """Give the answers for which there is a case whose own answer was asked for before, each with the best one.
 
-        A case without a known source is earlier than any answer.
+        A case without a known source is earlier than any answer. An answer is never compared with its own case.
         """
-        candidates = [(answer, about) for answer in some if (about := self._matching(answer))]
-        sources = self._sources_of({case.source_response_id for _, about in candidates for case in about})
-        return [(answer, case) for answer, about in candidates if (case := _first_earlier(answer, about, sources))]
+        if not self._read:
+            return []
+        found = self._earliest_of(some, [self._same(answer) for answer in some])
+        left = [place for place, one in enumerate(found) if one is None]
+        alike = self._alike([some[place] for place in left])
+        for place, one in zip(left, self._earliest_of([some[place] for place in left], alike), strict=True):
+            found[place] = one
+        return [(answer, one) for answer, one in zip(some, found, strict=True) if one is not None]
 
     @cached_property
-    def _by_question(self) -> Mapping[tuple[CaseQuestion, frozenset[str]], Sequence[Case]]:
-        found: dict[tuple[CaseQuestion, frozenset[str]], list[Case]] = defaultdict(list)
-        for case in self.cases:
-            found[case.question, case.documents].append(case)
-        return dict(found)
+    def _by_text(self) -> _Index:
+        return _index((case, case.question.text) for case in self.cases)
 
-    def _matching(self, answer: ComparableAnswer) -> Sequence[Case]:
-        """Give the cases with the answer's question that were not made from the answer itself, best first."""
-        if answer.case_question is None or not self._read:
+    @cached_property
+    def _by_normalised(self) -> _Index:
+        return _index((case, normalised_question(case.question.text)) for case in self.cases)
+
+    @cached_property
+    def _by_documents(self) -> Mapping[frozenset[str], Mapping[str, Sequence[Case]]]:
+        """Cases whose questions say by themselves what is asked."""
+        found: dict[frozenset[str], dict[str, list[Case]]] = defaultdict(lambda: defaultdict(list))
+        for case in self.cases:
+            if case.question.conversation_hash is None:
+                found[case.documents][case.question.text].append(case)
+        return found
+
+    def _same(self, answer: ComparableAnswer) -> Sequence[Reference]:
+        """Give the cases with the answer's question, best first."""
+        question = answer.case_question
+        if question is None:
             return ()
-        cases = self._by_question.get((answer.case_question, frozenset(answer.documents)), ())
-        own = {answer.response_id, *answer.response_ids} - {None}
-        return [case for case in cases if case.source_response_id not in own]
+        about = (question.conversation_hash, frozenset(answer.documents))
+        exact = self._by_text.get((question.text, *about), ())
+        text = normalised_question(question.text)
+        normalised = self._by_normalised.get((text, *about), ()) if text else ()
+        return [
+            *(Reference(case, ReferenceMatch.EXACT) for case in exact),
+            *(Reference(case, ReferenceMatch.NORMALISED) for case in normalised if case.question.text != question.text),
+        ]
+
+    def _alike(self, some: Sequence[ComparableAnswer]) -> list[Sequence[Reference]]:
+        """Give the cases with a similar question for each of these answers, best first."""
+        found: list[Sequence[Reference]] = [()] * len(some)
+        if self._similar is None:
+            return found
+        asked: dict[frozenset[str], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for place, answer in enumerate(some):
+            if answer.case_question is not None and answer.case_question.conversation_hash is None:
+                asked[frozenset(answer.documents)][answer.case_question.text].append(place)
+        for documents, places in asked.items():
+            known = self._by_documents.get(documents, {})
+            cases = list(known.values())
+            similar = self._similar.similar(list(places), list(known)) if known else ()
+            for of_question, pairs in zip(places.values(), similar, strict=False):
+                references = [
+                    Reference(case, ReferenceMatch.EMBEDDING, similarity)
+                    for at, similarity in pairs
+                    for case in cases[at]
+                ]
+                for place in of_question:
+                    found[place] = references
+        return found
+
+    def _earliest_of(
+        self, some: Sequence[ComparableAnswer], found: Sequence[Sequence[Reference]]
+    ) -> list[Reference | None]:
+        """Give of each answer's cases the first that is not its own and was there before it."""
+        usable = [list(_not_own(answer, about)) for answer, about in zip(some, found, strict=True)]
+        sources = self._sources_of({one.case.source_response_id for about in usable for one in about})
+        return [_first_earlier(answer, about, sources) for answer, about in zip(some, usable, strict=True)]
 
     def _sources_of(self, ids: Iterable[str | None]) -> Mapping[str, _Source | None]:
         """Give the answers that cases were made from; None for those that are no longer in the log."""
@@ -184,11 +274,24 @@ def _question_of(case: Case, asked: Mapping[str, Mapping[str, Any]]) -> CaseQues
     return case_question(source) if case.question.text == source["question"] else case.question
 
 
+def _index(cases: Iterable[tuple[Case, str]]) -> _Index:
+    found: dict[tuple[str, str | None, frozenset[str]], list[Case]] = defaultdict(list)
+    for case, text in cases:
+        found[text, case.question.conversation_hash, case.documents].append(case)
+    return dict(found)
+
+
+def _not_own(answer: ComparableAnswer, found: Iterable[Reference]) -> Iterator[Reference]:
+    """Leave out the cases that were made from the answer itself."""
+    own = {answer.response_id, *answer.response_ids} - {None}
+    return (one for one in found if one.case.source_response_id not in own)
+
+
 def _first_earlier(
-    answer: ComparableAnswer, cases: Iterable[Case], sources: Mapping[str, _Source | None]
-) -> Case | None:
-    for case in cases:
-        source = sources.get(case.source_response_id or "")
+    answer: ComparableAnswer, found: Iterable[Reference], sources: Mapping[str, _Source | None]
+) -> Reference | None:
+    for one in found:
+        source = sources.get(one.case.source_response_id or "")
         if source is None or source.requested_at < answer.requested_at:
-            return case
+            return one
     return None

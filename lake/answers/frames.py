@@ -19,9 +19,10 @@ from lake.answers.answer_rows import (
 from lake.answers.cases import Case, CaseBook
 from lake.answers.child_contexts import ChildContexts
 from lake.answers.late_contexts import add_late_contexts
+from lake.case_vocabulary import USABLE_STATUS
 from lake.schemas import GROUND_TRUTH, PARSED_LOGS
 from lake.tables.lake import Lake
-from lake.vocabulary import USABLE_STATUS, ContextsOrigin, Origin
+from lake.vocabulary import ContextsOrigin, Origin
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +60,8 @@ def answers_frame(
     - `question`, `documents`, `context`, `answer`: what aidial-rag-eval reads. `documents` and `context` are lists of
       strings, empty where there is none. An answer without contexts of its own has those of the model call it made.
     - `response_id`, and `case_id` of the case of ground truth (of these statuses) that the answer is compared with: one
-      that was not made of it, and whose own answer was asked for before. Null where there is none.
+      that was not made of it, and whose own answer was asked for before. Null where there is none, also where the
+      evaluator finds one by an encoder of sentences.
     - `contexts_origin`, as in `parsed_logs`: an empty `context` of the origin null or `none` says that it is not known
       what was retrieved.
     - `duration_ms` and `price`, of which `latency` and `cost` are scored.
@@ -71,7 +73,7 @@ def answers_frame(
     add_late_contexts(ChildContexts(lake), deployment, rows)
     some = [_asked(row) for row in rows]
     cases = CaseBook.read(lake.table(GROUND_TRUTH, deployment), lake.table(PARSED_LOGS, deployment), status)
-    compared = {id(answer): case.case_id for answer, case in cases.earlier(some)}
+    compared = {id(answer): found.case.case_id for answer, found in cases.earlier(some)}
     return _frame([_answer(one, compared.get(id(one))) for one in some if answer_text(one.row) is not None], _ANSWERS)
 
 

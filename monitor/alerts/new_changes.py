@@ -14,6 +14,7 @@ from monitor.alerts.change import AlertChange, AlertDetails, WorstAnswer, digest
 from monitor.regression import Judgement, Reading, Transition
 
 _MOMENT = timedelta(microseconds=1)
+_PROPOSED = ", by cases of ground truth that nobody has accepted, which never page"
 _LATER_VERDICTS: Mapping[AlertVerdict, tuple[AlertVerdict, ...]] = {
     AlertVerdict.UNDECIDED: (AlertVerdict.SYSTEM, AlertVerdict.JUDGE, AlertVerdict.BOTH),
     AlertVerdict.JUDGE: (AlertVerdict.SYSTEM, AlertVerdict.BOTH),
@@ -102,6 +103,7 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
         log_threshold=reading.log_threshold,
         verdict=_verdict(transition, opened),
         reason=f"the evidence of a regression reached the threshold of the tier {reading.tier or Tier.WARN}"
+        f"{_PROPOSED if reading.by_proposed else ''}"
         if transition.change == AlertEvent.FIRING
         else "the evidence that quality is back reached the threshold",
         details=AlertDetails(

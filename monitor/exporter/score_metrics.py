@@ -21,6 +21,7 @@ def score_metrics(snapshot: Snapshot) -> Iterator[Metric]:
     """Give the histogram of scores, counts of evaluations, the costs of judges, and what made the newest scores."""
     yield _scores(snapshot.deployments)
     yield from _evaluations(snapshot.deployments, snapshot.totals)
+    yield _match_shares(snapshot)
     yield from _judge_costs(snapshot.totals, snapshot.judge_budgets_left)
     yield _versions(snapshot.deployments)
 
@@ -66,6 +67,18 @@ def _evaluations(deployments: _Deployments, totals: FleetTotals) -> Iterator[Met
         "When the evaluator last scored an answer of the deployment, in seconds since 1970.",
         (((name,), one.last_scored_at.timestamp()) for name, one in scores.items() if one.last_scored_at),
         "deployment",
+    )
+
+
+def _match_shares(snapshot: Snapshot) -> Metric:
+    shares = {name: state.scores.match_shares(snapshot.taken_at) for name, state in snapshot.deployments.items()}
+    return gauge(
+        "dialwatch_reference_match_share",
+        "Share of the answers scored by the service, of those asked for within the last 24 hours, that were compared "
+        "with a case of ground truth, by how it was found: exact, normalised or embedding.",
+        (((name, kind), share) for name, of_kind in shares.items() for kind, share in of_kind.items()),
+        "deployment",
+        "kind",
     )
 
 

@@ -46,8 +46,10 @@ class Detector:
     the segments change, nothing fires as long as none of them is worse.
     """
 
-    def __init__(self, settings: RegressionSettings) -> None:
+    def __init__(self, settings: RegressionSettings, *, may_page: bool = True) -> None:
+        """Without `may_page` no evidence makes a regression a page."""
         self._settings = settings
+        self._may_page = may_page
         self._baselines = Baselines(settings)
         self._classes = TrafficClasses()
         self._window = Observations.of([])
@@ -138,7 +140,7 @@ class Detector:
         taken, changed = run.batches, None
         if level is not None:
             falls = _bets(run, 1.0 - run.values, numbers, 1.0 - levels, shares, 1.0 - level)
-            looks = None if self._tier == Tier.PAGE else log_page_thresholds
+            looks = log_page_thresholds if self._may_page and self._tier != Tier.PAGE else None
             taken, changed = self._worse.take(falls, len(levels), looks)
             run = run.between(0, taken)
             numbers = numbers[: len(run)]
@@ -175,7 +177,8 @@ class Detector:
             self._change = self._history.fall(self._fallen) or ChangePoint(at, at, at)
             self._history = BatchHistory()
             self._tier = Tier.WARN
-        pages = self._worse.is_on and self._worse.log_evidence >= self._log_page_threshold and self._tier != Tier.PAGE
+        has_evidence = self._worse.is_on and self._worse.log_evidence >= self._log_page_threshold
+        pages = self._may_page and has_evidence and self._tier != Tier.PAGE
         if pages:
             self._tier = Tier.PAGE
         return self.reading if pages or changed else None

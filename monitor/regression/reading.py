@@ -105,6 +105,8 @@ class Reading:
     beyond: tuple[tuple[str, int], ...] = ()
     """Attributes of the traffic with too many values, by name, and how many conversations had a later one; see
     `TrafficClasses`."""
+    by_proposed: bool = False
+    """Whether it is of scores by cases that nobody has accepted: then its regression is never a page."""
     kept: bool = False
     """Whether its alert alone says that it is regressed: computed anew, as with other settings, it is not."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
 
-from lake.vocabulary import AlertEvent
+from lake.vocabulary import AlertEvent, Tier
 from monitor.regression.arrays import Integers, Times, begins_of, microseconds, moment, sizes_of
 from monitor.regression.batches.batches import Batches, ClosedBatches
 from monitor.regression.batches.grouping import ScoreGrouper, SkipReason
@@ -23,10 +23,17 @@ from monitor.regression.segments.classes import MOST_VALUES
 from monitor.regression.settings import RegressionSettings
 
 logger = logging.getLogger(__name__)
+_SAYS = {Status.LEARNING: 0, Status.WATCHING: 1, Status.REGRESSED: 2}
+"""Of two readings the one that says more is the stream's."""
+
+
+SILENT = timedelta(weeks=4)
+"""Of scores by proposed and by accepted cases those count no longer that came so much earlier than the others."""
 
 
 @dataclass
 class _Stream:
+    by_proposed: bool
     batches: Batches
     detector: Detector
     first: datetime
@@ -62,6 +69,8 @@ class Streams:
     - Batches of all streams are taken in by their ends. The evidence that pages grows with the number of metrics of
       deployments that had scores before that end, so that the promise is one for all of them together, and history read
       again comes to the same alarms.
+    - Scores by proposed cases of ground truth (`reference_status`) are watched apart from the others of their metric,
+      and are never a page. What is found in either is the stream's: it is regressed as long as one of them is.
     - With the first batch that begins after a release that was marked (`Releases`), a stream learns its reference anew.
     - A stream in which an error arises stops, and the others go on: what its detector knows may be the half of a batch,
       so nothing more is fed to it or read from it, and an alert that is open stays so. What it had found stays. Its
@@ -73,8 +82,11 @@ class Streams:
     def __init__(self, settings: RegressionSettings, releases: Releases | None = None) -> None:
         self._settings = settings
         self._releases = releases or Releases()
-        self._streams: dict[tuple[StreamKey, Scale], _Stream] = {}
+        self._streams: dict[tuple[StreamKey, Scale, bool], _Stream] = {}
+        """By key, scale, and whether the scores rest on proposed cases."""
         self._grouper = ScoreGrouper(settings.segment_by)
+        self._firing: dict[StreamKey, set[bool]] = {}
+        """In which scores of a stream there is a regression: those by proposed cases, the others."""
         self._logged: set[str] = set()
         """Attributes with too many values that the log has named."""
 
@@ -86,7 +98,12 @@ class Streams:
     @property
     def stopped(self) -> Mapping[StreamKey, Exception]:
         """Streams that are no longer watched, and the error for which they have stopped."""
-        return {key: stream.error for key, (_, stream) in self._newest().items() if stream.error is not None}
+        return {
+            key: stream.error
+            for key, (_, streams) in self._newest().items()
+            for stream in streams
+            if stream.error is not None
+        }
 
     def add(self, scores: pa.Table, now: datetime) -> None:
         """Take in new rows of `scores`, in any order. All of them that are known are to be added before `advance`.
@@ -95,11 +112,12 @@ class Streams:
         """
         # What is far in the future would close every batch until then.
         for stream_rows in list(self._grouper.group(scores, now + self._settings.grace)):
-            stream = self._streams.get((stream_rows.key, stream_rows.scale))
+            place = stream_rows.key, stream_rows.scale, stream_rows.by_proposed
+            stream = self._streams.get(place)
             if stream is None:
-                batches = Batches(self._settings.batch, self._settings.grace)
-                stream = _Stream(batches, Detector(self._settings), stream_rows.first, stream_rows.latest, now)
-                self._streams[stream_rows.key, stream_rows.scale] = stream
+                batches, detector = Batches(self._settings.batch, self._settings.grace), self._detector(place[2])
+                stream = _Stream(place[2], batches, detector, stream_rows.first, stream_rows.latest, now)
+                self._streams[place] = stream
             stream.first, stream.latest = min(stream.first, stream_rows.first), max(stream.latest, stream_rows.latest)
             stream.last_added_at = now
             if stream.error is None:
@@ -114,34 +132,37 @@ class Streams:
         """
         begun = self._begun()
         found: list[tuple[Transition, bool]] = []
-        for (key, scale), stream in self._streams.items():
+        for (key, scale, _), stream in self._streams.items():
             if stream.error is not None:
                 continue
             try:
-                closed = stream.batches.close(self._watermark(stream, now))
+                closed = stream.batches.close(self._watermark(key, scale, now))
                 if closed is not None:
                     # One by one: what was found before an error stays.
                     found.extend((one, scale.is_reversed) for one in self._advance(key, scale, stream, closed, begun))
                     self._log_beyond(key, stream.detector)
             except Exception as error:
                 _stop(key, stream, error)
-        return [transition for transition, _ in sorted(found, key=lambda one: (one[0].at, one[0].key, one[1]))]
+        return list(self._of_both(transition for transition, _ in sorted(found, key=_in_order)))
 
     def readings(self) -> Mapping[StreamKey, Reading]:
         """Give what is known of every stream; a few milliseconds for each with new rows."""
         found: dict[StreamKey, Reading] = {}
-        for key, (scale, stream) in self._newest().items():
-            if stream.error is None:
+        for key, (scale, streams) in self._newest().items():
+            readings: list[Reading] = []
+            for stream in streams:
                 try:
-                    found[key] = stream.detector.reading.on(scale)
+                    readings += [] if stream.error else [self._reading(stream, scale)]
                 except Exception as error:
                     _stop(key, stream, error)
+            if readings and not any(stream.error for stream in streams):
+                found[key] = max(readings, key=lambda one: _SAYS[one.status])
         return found
 
     def is_worse_since(self, key: StreamKey, at: datetime) -> bool:
         """Whether the conversations from then on, alone, say that a stream's latest regression goes on."""
-        _, stream = self._newest()[key]
-        return stream.error is None and stream.detector.is_worse_since(at)
+        _, streams = self._newest()[key]
+        return any(stream.error is None and stream.detector.is_worse_since(at) for stream in streams)
 
     def still_worse(self, key: StreamKey, reference_mean: float, since: datetime, known_at: datetime) -> Reading | None:
         """Give the reading of a stream whose latest conversations since then are worse than a reference of before.
@@ -150,7 +171,19 @@ class Streams:
         where the scores are of another range, and where a release was marked, or a mark withdrawn, later than
         `known_at`, by the clock: then the reference of before says nothing.
         """
-        scale, stream = self._newest()[key]
+        scale, streams = self._newest()[key]
+        found = (self._still_worse(key, scale, one, reference_mean, since, known_at) for one in streams)
+        return next((one for one in found if one is not None), None)
+
+    def _still_worse(
+        self,
+        key: StreamKey,
+        scale: Scale,
+        stream: _Stream,
+        reference_mean: float,
+        since: datetime,
+        known_at: datetime,
+    ) -> Reading | None:
         marked = self._releases.last_changed(key.deployment, key.metric)
         if stream.error is not None or stream.first > since or (marked is not None and marked > known_at):
             return None
@@ -174,13 +207,39 @@ class Streams:
         )
         return kept.on(scale)
 
-    def _newest(self) -> Mapping[StreamKey, tuple[Scale, _Stream]]:
-        """Of streams that differ in the scale alone, the one that is in use."""
-        newest: dict[StreamKey, tuple[Scale, _Stream]] = {}
-        for (key, scale), stream in self._streams.items():
-            if key not in newest or stream.latest >= newest[key][1].latest:
-                newest[key] = scale, stream
-        return newest
+    def _detector(self, by_proposed: bool) -> Detector:
+        return Detector(self._settings, may_page=not by_proposed)
+
+    def _reading(self, stream: _Stream, scale: Scale) -> Reading:
+        return replace(stream.detector.reading, by_proposed=stream.by_proposed).on(scale)
+
+    def _of_scale(self, key: StreamKey, scale: Scale) -> list[_Stream]:
+        """Give the streams of one range, that of proposed cases last, without one that is long silent."""
+        both = (self._streams.get((key, scale, by_proposed)) for by_proposed in (False, True))
+        there = [stream for stream in both if stream is not None]
+        latest = max(stream.latest for stream in there)
+        return [stream for stream in there if latest - stream.latest < SILENT]
+
+    def _newest(self) -> Mapping[StreamKey, tuple[Scale, list[_Stream]]]:
+        """Of streams that differ in the scale alone, those that are in use."""
+        newest: dict[StreamKey, tuple[Scale, datetime]] = {}
+        for (key, scale, _), stream in self._streams.items():
+            if key not in newest or stream.latest >= newest[key][1]:
+                newest[key] = scale, stream.latest
+        return {key: (scale, self._of_scale(key, scale)) for key, (scale, _) in newest.items()}
+
+    def _of_both(self, transitions: Iterable[Transition]) -> Iterator[Transition]:
+        """Leave out the end of a regression that goes on in the scores by the other cases."""
+        for one in transitions:
+            firing = self._firing.setdefault(one.key, set())
+            if one.change == AlertEvent.FIRING:
+                firing.add(one.reading.by_proposed)
+                yield one
+                continue
+            firing.discard(one.reading.by_proposed)
+            _, streams = self._newest()[one.key]
+            if not firing.intersection(stream.by_proposed for stream in streams):
+                yield one
 
     def _advance(
         self, key: StreamKey, scale: Scale, stream: _Stream, closed: ClosedBatches, begun: Times
@@ -193,7 +252,8 @@ class Streams:
             known = worst.where(worst.ends <= end).of_latest()
             since = known if reading.since is None else known.where(known.ends > microseconds(reading.since))
             answers = tuple((answer, scale.value(quality)) for answer, quality in since.worst())
-            yield Transition(key, change, moment(int(end)), reading.on(scale), answers)
+            shown = replace(reading, by_proposed=stream.by_proposed).on(scale)
+            yield Transition(key, change, moment(int(end)), shown, answers)
 
     def _take(
         self, key: StreamKey, stream: _Stream, closed: ClosedBatches, streams: Integers
@@ -203,7 +263,7 @@ class Streams:
         begins = begins_of(passed)
         for first, size in zip(begins.tolist(), sizes_of(begins, len(passed)).tolist(), strict=True):
             if passed[first] > stream.releases:
-                stream.detector, stream.releases = Detector(self._settings), int(passed[first])
+                stream.detector, stream.releases = self._detector(stream.by_proposed), int(passed[first])
             run = closed.observations.between(first, first + size)
             for place, reading in stream.detector.changes(run, streams[first : first + size]):
                 yield first + place, reading
@@ -220,14 +280,23 @@ class Streams:
     def _begun(self) -> Times:
         """When each metric of each deployment had its first score, in order: a version that is over is replaced."""
         first: dict[tuple[str, str], datetime] = {}
-        for (key, _), stream in self._streams.items():
+        for (key, _, _), stream in self._streams.items():
             metric = key.deployment, key.metric
             first[metric] = min(first.get(metric, stream.first), stream.first)
         return np.array(sorted(map(microseconds, first.values())), dtype=np.int64)
 
-    def _watermark(self, stream: _Stream, now: datetime) -> datetime:
-        idle = now - stream.last_added_at >= self._settings.batch + self._settings.grace
-        return now if idle else stream.latest
+    def _watermark(self, key: StreamKey, scale: Scale, now: datetime) -> datetime:
+        # One for both: what is found in them is put in one order of time.
+        both = self._of_scale(key, scale)
+        last_added_at = max(stream.last_added_at for stream in both)
+        idle = now - last_added_at >= self._settings.batch + self._settings.grace
+        return now if idle else max(stream.latest for stream in both)
+
+
+def _in_order(found: tuple[Transition, bool]) -> tuple[datetime, StreamKey, bool, bool, bool]:
+    """Sort by time, and of one time a page first, as what follows it is then no news, and an end last."""
+    one, is_reversed = found
+    return one.at, one.key, one.change != AlertEvent.FIRING, one.reading.tier != Tier.PAGE, is_reversed
 
 
 def _stop(key: StreamKey, stream: _Stream, error: Exception) -> None:

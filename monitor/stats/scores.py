@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from lake.case_vocabulary import ReferenceMatch
+from lake.vocabulary import asks_llm
 from monitor.regression import Scale
 from monitor.regression.arrays import groups_of
 from monitor.stats.means import weighted_sums
-from monitor.stats.period_sums import PeriodSums
+from monitor.stats.period_sums import DAY_HOURS, HOUR_SECONDS, PeriodSums
 from monitor.stats.sums import PER_UNIT, add_counts, exact_sum, floats, value_counts
 
 BUCKETS = tuple(tenth / 10 for tenth in range(11))
@@ -46,6 +48,8 @@ SCORE_COLUMNS = (
     "direction",
     "low",
     "high",
+    "reference_match",
+    "reference_status",
 )
 
 _OF_METRIC = (
@@ -176,7 +180,8 @@ class ScoreStats:
 
     `evaluations` counts the rows of the service, `skips` those without a value by their reason, and `last_scored_at` is
     when it made the last one: a backfill's rows are in none of them. `unscored_by_time` has the skips by when their
-    answers were asked for.
+    answers were asked for. `matches_by_time` has the answers, and of them those compared with a case by each kind of
+    match, in the order of `ReferenceMatch`.
     """
 
     evaluations: int = 0
@@ -184,6 +189,13 @@ class ScoreStats:
     last_scored_at: datetime | None = None
     metrics: Mapping[str, MetricStats] = field(default_factory=dict)
     unscored_by_time: Mapping[str, PeriodSums] = field(default_factory=dict)
+    matches_by_time: PeriodSums = field(default_factory=PeriodSums)
+
+    def match_shares(self, now: datetime) -> Mapping[ReferenceMatch, float]:
+        """Give the share of each kind of match in the answers of the last day; nothing where there is no answer."""
+        hour = int(now.timestamp()) // HOUR_SECONDS
+        total, *matched = self.matches_by_time.total(hour - DAY_HOURS + 1, hour) or (0.0,)
+        return {kind: count / total for kind, count in zip(ReferenceMatch, matched, strict=True)} if total else {}
 
     def with_scores(self, rows: pa.Table) -> ScoreStats:
         """Add rows of `scores` (columns SCORE_COLUMNS)."""
@@ -198,7 +210,20 @@ class ScoreStats:
             last_scored_at=max(filter(None, (self.last_scored_at, newest)), default=None),
             metrics=self._metrics_with(_where(rows.select(_OF_METRIC), ~without_value)),
             unscored_by_time=self._unscored_with(skipped),
+            matches_by_time=self._matches_with(_where(rows, is_new)),
         )
+
+    def _matches_with(self, rows: pa.Table) -> PeriodSums:
+        if "reference_match" not in rows.column_names:
+            return self.matches_by_time
+        # Scores of judges may come later than the others of their answers, which would then count again.
+        judged = pc.is_in(rows["judge"], pa.array(filter(asks_llm, rows["judge"].unique().to_pylist()), pa.string()))
+        rows = rows.filter(pc.invert(judged)) if not pc.all(judged).as_py() else rows
+        rows = rows.filter(pc.and_(pc.is_valid(rows["event_id"]), pc.is_valid(rows["requested_at"])))
+        answers = rows.group_by("event_id").aggregate([("requested_at", "min"), ("reference_match", "max")])
+        match = answers["reference_match_max"]
+        kinds = [np.asarray(pc.fill_null(pc.equal(match, kind), False), np.float64) for kind in ReferenceMatch]
+        return self.matches_by_time.with_values(answers["requested_at_min"], np.ones(len(match)), *kinds)
 
     def _unscored_with(self, skipped: pa.Table) -> Mapping[str, PeriodSums]:
         dated = skipped.filter(pc.is_valid(skipped["requested_at"]))

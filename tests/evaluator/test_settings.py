@@ -36,7 +36,10 @@ def test_an_interval_is_seconds_or_has_a_unit(every: Any, seconds: float) -> Non
     ("settings", "message"),
     [
         ({"metrics": ["faithfullness"]}, "no metric 'faithfullness'; did you mean faithfulness"),
-        ({"metrics": ["id_recall"]}, "'id_recall' needs context_ids, reference_context_ids, which neither logs"),
+        (
+            {"metrics": ["non_llm_context_recall"]},
+            "needs reference_contexts, which neither logs",
+        ),
         ({"metrics": ["context_present@5"]}, "no metric 'context_present@5'"),
         ({"metrics": ["quality"]}, "no metric 'quality'"),
         ({"combinations": {"quality": {"faithfullness": 1}}}, "no metric 'faithfullness'"),
@@ -45,7 +48,7 @@ def test_an_interval_is_seconds_or_has_a_unit(every: Any, seconds: float) -> Non
         ({"combinations": {"quality": {"mean": "geometric", "weights": {"refusal": 1}}}}, "harmonic"),
         ({"combinations": {"My mean": {"faithfulness": 1}}}, "cannot name a combination"),
         ({"combinations": {"dislikes": {"faithfulness": 1}}}, "'dislikes' .* watches people's ratings under this name"),
-        ({"combinations": {"by_ids": {"id_recall": 1}}, "metrics": ["by_ids"]}, "'by_ids' needs context_ids"),
+        ({"combinations": {"mine": {"non_llm_context_recall": 1}}, "metrics": ["mine"]}, "'mine' needs reference_con"),
         ({"aspects": {"correctness": {"definition": "Is it right?"}}}, "'correctness' cannot name an aspect"),
         ({"aspects": {"Polite": {"definition": "Is it polite?"}}}, "'Polite' cannot name an aspect"),
         ({"aspects": {"polite": {"definition": " "}}}, "aspects.polite.definition"),
@@ -65,8 +68,8 @@ def test_an_interval_is_seconds_or_has_a_unit(every: Any, seconds: float) -> Non
         ),
         ({"deployments": {"rag": {"metrics": ["faithfullness"]}}}, "deployment 'rag': there is no metric 'faithf"),
         (
-            {"deployments": {"rag": {"metrics": ["id_recall"]}}},
-            "deployment 'rag': metric 'id_recall' needs context_ids",
+            {"deployments": {"rag": {"metrics": ["non_llm_context_recall"]}}},
+            "deployment 'rag': metric 'non_llm_context_recall' needs reference_contexts",
         ),
         ({"deployments": {"rag": {"metric": []}}}, "deployments.rag.metric\n.*not permitted"),
         ({"deployments": {"rag": {}}}, "deployment 'rag' says nothing; give metrics, judge or sampling"),

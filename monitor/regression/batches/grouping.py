@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from lake.case_vocabulary import CaseStatus
 from monitor.regression.arrays import Floats, groups_of, moment
 from monitor.regression.batches.batches import ScoreColumns
 from monitor.regression.observations import Segment
@@ -42,6 +43,7 @@ _COLUMNS = (
     "is_backfill",
     "segment",
 )
+_STATUS, _BY_PROPOSED = "reference_status", "by_proposed"
 _EXPECTED: frozenset[SkipReason] = frozenset({"backfill", "no_value", "no_scale"})
 _SMALLEST_PROBABILITY = 1e-9
 _NONE = pa.scalar(None, pa.string())
@@ -50,9 +52,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StreamRows:
-    """New rows of one stream: the times of all of them, and those that have a score."""
+    """New rows of one stream: the times of all of them, and those that have a score.
+
+    `by_proposed` says that they compare answers with cases that nobody has accepted; such rows never page.
+    """
 
     key: StreamKey
+    by_proposed: bool
     scale: Scale
     first: datetime
     latest: datetime
@@ -69,11 +75,11 @@ class ScoreGrouper:
 
     def group(self, scores: pa.Table, latest: datetime) -> Iterator[StreamRows]:
         """Group rows of `scores`, in any order; a stream may come twice. Rows after `latest` are of the future."""
-        table = scores.select(_COLUMNS).combine_chunks()
+        table = _with_status(scores).combine_chunks()
         table = table.filter(pa.array(self._in_time(table, latest)))
         columns = _Columns.of(table, self._segment_by)
-        for stream in groups_of(table, _STREAM):
-            about = table.select(_STREAM).slice(int(stream[0]), 1).to_pylist()[0]
+        for stream in groups_of(table, (*_STREAM, _BY_PROPOSED)):
+            about = table.select((*_STREAM, _BY_PROPOSED)).slice(int(stream[0]), 1).to_pylist()[0]
             scale = Scale.of(about["direction"], about["low"], about["high"])
             if scale is None:
                 self._skip("no_scale", table, stream)
@@ -81,7 +87,8 @@ class ScoreGrouper:
             key = StreamKey(about["deployment"], about["metric"], about["metric_version"] or "")
             times = columns.at[stream]
             rows = columns.rows(stream, self._usable(table, columns, stream, scale), scale)
-            yield StreamRows(key, scale, moment(int(times.min())), moment(int(times.max())), rows)
+            by_proposed = about[_BY_PROPOSED]
+            yield StreamRows(key, by_proposed, scale, moment(int(times.min())), moment(int(times.max())), rows)
 
     def _in_time(self, table: pa.Table, latest: datetime) -> Mask:
         """Which rows belong to a stream and a time."""
@@ -165,6 +172,14 @@ class _Columns:
         ids = self.conversations.take(picked), self.answers.take(picked)
         # Else each stream would go through the kinds of all.
         return ScoreColumns(self.at[chosen], *ids, quality, weights, *in_use(self.segments[chosen], self.kinds))
+
+
+def _with_status(scores: pa.Table) -> pa.Table:
+    """Give the columns that are needed, and whether a row rests on a proposed case; ratings rest on none."""
+    by_proposed = pa.array([False]).take(pa.array([0] * scores.num_rows, pa.int64()))
+    if _STATUS in scores.column_names:
+        by_proposed = pc.fill_null(pc.equal(scores[_STATUS], CaseStatus.PROPOSED), False)
+    return scores.select(_COLUMNS).append_column(_BY_PROPOSED, by_proposed)
 
 
 def _text(column: pa.ChunkedArray, otherwise: pa.ChunkedArray | pa.Scalar) -> pa.ChunkedArray:

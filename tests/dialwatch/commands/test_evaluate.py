@@ -63,7 +63,7 @@ def test_options_that_do_not_go_together_are_an_error(given: dict[str, Any], say
     ("given", "says"),
     [
         ({"metrics": ["faithfullness"]}, "there is no metric 'faithfullness'"),
-        ({"metrics": ["id_recall"]}, "'id_recall' needs context_ids"),
+        ({"metrics": ["non_llm_context_recall"]}, "'non_llm_context_recall' needs reference_contexts"),
         ({"deployment": ["rag", "typo"]}, "no deployment 'typo'.*lake ls"),
     ],
 )

@@ -39,6 +39,7 @@ def test_an_answer_gets_one_row_a_metric_with_all_that_the_monitor_needs(evaluat
     expected |= {"prompt_tokens": 0, "completion_tokens": 0, "cost": 0.0, "sampling_probability": 1.0}
     expected |= {"reason": None, "details": None, "segment": SEGMENT, "scored_at": NOW, "score_id": row["score_id"]}
     expected |= {"is_backfill": False, "direction": "up", "low": 0.0, "high": 1.0}
+    expected |= dict.fromkeys(("reference_match", "reference_similarity", "reference_status"))
     assert row == expected
     assert traffic.values(PRESENT) == {"a": 1.0}
 

@@ -54,6 +54,7 @@ NAMES = {
     "dialwatch_score_mean_upper",
     "dialwatch_score_reference_mean",
     "dialwatch_score_sum",
+    "dialwatch_reference_match_share",
     "dialwatch_score_window_observations",
     "dialwatch_signals_total",
     "dialwatch_tokens_total",
@@ -61,7 +62,7 @@ NAMES = {
 }
 LABELS = {
     "deployment", "metric", "floor", "signal", "status", "direction", "reason", "verdict", "outcome", "le", "version",
-    "judge", "origin", "label",
+    "judge", "origin", "label", "kind",
 }  # fmt: skip
 
 
@@ -109,6 +110,28 @@ def test_the_numbers_are_those_of_the_tables(monitor: Monitor, rows: Any):
     assert found["dialwatch_lines_total", labelled(outcome="filtered")] == 4
     assert found["dialwatch_rejected_lines_total", labelled(reason="not_json")] == 1
     assert found["dialwatch_collector_lag_seconds", ()] == 0
+
+
+def test_the_share_of_answers_compared_with_a_case_is_by_answers_of_the_last_day(
+    monitor: Monitor, rows: Any, clock: Any
+) -> None:
+    """An answer counts once, however many metrics scored it; backfills and days before do not count."""
+    metrics = ({"metric": "facts_recall"}, {"metric": "facts_ndcg"})
+    for event, match in {"a": "exact", "b": "normalised", "c": "exact", "d": None}.items():
+        marks = {"event_id": event, "value": 1.0, "reference_match": match}
+        rows.scores("a", *(marks | metric for metric in metrics if match), {"event_id": event, "value": 1.0})
+    old = clock() - timedelta(days=2)
+    rows.scores("a", {"value": 1.0, "reference_match": "embedding", "requested_at": old, "date": old.date()})
+    rows.scores("a", {"value": 1.0, "reference_match": "embedding", "is_backfill": True})
+    rows.scores("b", {"value": 1.0})
+    monitor.refresh()
+    found, name = samples(monitor), "dialwatch_reference_match_share"
+    shares = {kind: found[name, labelled(deployment="a", kind=kind)] for kind in ("exact", "normalised", "embedding")}
+    assert shares == {"exact": 0.5, "normalised": 0.25, "embedding": 0.0}
+    assert found[name, labelled(deployment="b", kind="exact")] == 0
+    clock.advance(days=3)
+    monitor.refresh()
+    assert (name, labelled(deployment="a", kind="exact")) not in samples(monitor)
 
 
 def test_what_is_left_of_a_judges_budget_is_exported(lake: Lake, rows: Any, clock: Any) -> None:

@@ -32,7 +32,7 @@ def test_a_stream_in_which_an_error_arises_stops_and_the_others_go_on(
     for begin, end in pairwise([0, 6, 200, len(rows)]):
         found += feed(streams, SCORES.rows([*others[begin:end], *rows[begin:end]]), NOW)
         if not begin:
-            monkeypatch.setattr(streams._streams[bad, Scale(0.0, 1.0)].detector, method, broken)
+            monkeypatch.setattr(streams._streams[bad, Scale(0.0, 1.0), False].detector, method, broken)
         assert set(streams.readings()) == ({KEY} if end > 6 or method == "_read" else {KEY, bad})
     assert found == [one for one in expected if one.key == KEY]
     assert found

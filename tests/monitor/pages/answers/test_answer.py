@@ -220,3 +220,17 @@ def test_citations_are_not_marked_as_words_without_support(
     page = client.get(f"/answer?deployment=cites&date={TODAY}&event_id=cited").text
     marks = [one.strip() for one in re.findall(r'<mark class="absent" title[^>]*>(.*?)</mark>', page)]
     assert marks == ["paid in gold", "monthly."]
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [("proposed", "by a proposed case, which nobody has accepted"), ("accepted", "by an accepted case")],
+)
+def test_a_score_by_a_case_says_whether_somebody_has_accepted_it(
+    status: str, words: str, one_answer: str, client: TestClient, rows: ScoreColumns
+) -> None:
+    assert words not in client.get(one_answer).text
+    marks = {"reference_status": status, "reference_match": "embedding", "reference_similarity": 0.97}
+    rows.scores("rag", {"event_id": "e1", "score_id": "s", "metric": "facts_recall", "value": 0.5} | marks)
+    page = text_of(client.get(one_answer).text)
+    assert f"{words}, found as a similar question (0.97" in page
