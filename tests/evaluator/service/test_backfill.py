@@ -217,7 +217,7 @@ def test_a_deployment_that_fails_does_not_stop_the_others(
     ("given", "error", "says"),
     [
         ({"metrics": ["faithfullness"]}, UnknownMetricError, "no metric 'faithfullness'"),
-        ({"metrics": ["id_recall"]}, ValueError, "'id_recall' needs context_ids"),
+        ({"metrics": ["non_llm_context_recall"]}, ValueError, "'non_llm_context_recall' needs reference_contexts"),
         ({"deployments": ["rag", "typo"]}, UnknownDeploymentError, "no deployment 'typo'"),
     ],
 )
