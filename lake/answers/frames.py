@@ -61,7 +61,7 @@ def answers_frame(
       strings, empty where there is none. An answer without contexts of its own has those of the model call it made.
     - `response_id`, and `case_id` of the case of ground truth (of these statuses) that the answer is compared with: one
       that was not made of it, and whose own answer was asked for before. Null where there is none, also where the
-      evaluator finds one by an encoder of sentences.
+      evaluator finds one by an encoder of sentences, or one that is compared in its conversation alone.
     - `contexts_origin`, as in `parsed_logs`: an empty `context` of the origin null or `none` says that it is not known
       what was retrieved.
     - `duration_ms` and `price`, of which `latency` and `cost` are scored.
@@ -73,7 +73,8 @@ def answers_frame(
     add_late_contexts(ChildContexts(lake), deployment, rows)
     some = [_asked(row) for row in rows]
     cases = CaseBook.read(lake.table(GROUND_TRUTH, deployment), lake.table(PARSED_LOGS, deployment), status)
-    compared = {id(answer): found.case.case_id for answer, found in cases.earlier(some)}
+    earlier = [(answer, found.case) for answer, found in cases.earlier(some)]
+    compared = {id(answer): case.case_id for answer, case in earlier if case.question.conversation_hash is None}
     return _frame([_answer(one, compared.get(id(one))) for one in some if answer_text(one.row) is not None], _ANSWERS)
 
 

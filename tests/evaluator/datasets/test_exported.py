@@ -108,7 +108,7 @@ TURN = st.fixed_dictionaries(
 def test_any_lake_gives_the_same_numbers_both_ways(
     turns: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Whatever was asked, answered, retrieved and liked."""
+    """Whatever was asked, answered, retrieved and liked, each in a conversation of its own."""
     folder = tmp_path_factory.mktemp("export")
     lake = Lake(str(folder / "lake"))
     traffic = Traffic(lake, "rag")
@@ -116,12 +116,24 @@ def test_any_lake_gives_the_same_numbers_both_ways(
     for number, turn in enumerate(turns):
         columns = {name: turn[name] for name in turn if name not in ("is_liked", "response_id")}
         columns |= {} if turn["response_id"] else {"response_id": None}
-        rows.append(traffic.answer(str(number), number, prefix_hash="p", **columns))
+        rows.append(traffic.answer(str(number), number, prefix_hash=f"p{number}", **columns))
     traffic.log(*rows)
     likes = [traffic.signal("like", str(number), 60) for number, turn in enumerate(turns) if turn["is_liked"]]
     if likes:
         traffic.rate(*likes)
     assert of_service(lake) == of_tables(lake, folder)
+
+
+def test_what_is_compared_in_its_conversation_alone_is_not_exported_so(
+    tmp_path: Path, lake: Lake, traffic: Traffic
+) -> None:
+    """aidial-rag-eval joins by the question, which says nothing by itself."""
+    traffic.log(
+        traffic.answer("liked", question="Yes", **FOLLOWS), traffic.answer("again", 1, question="Yes", **FOLLOWS)
+    )
+    traffic.rate(traffic.signal("like", "liked", 60))
+    assert [one for one, *_ in of_service(lake)["facts_recall"]] == ["chatcmpl-again"]
+    assert of_tables(lake, tmp_path)["facts_recall"] == []
 
 
 def test_an_answer_that_names_no_case_is_never_joined_with_its_own(tmp_path: Path) -> None:
