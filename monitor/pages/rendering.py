@@ -27,6 +27,7 @@ from lake import (
 )
 from monitor.access.authentication import Authentication, ByToken
 from monitor.access.reader import Reader
+from monitor.incidents.incident import VERDICTS
 from monitor.notify.link import answer_page, incident_page, page_of, response_page, worst_since
 from monitor.pages.filters import FILTERS
 from monitor.pages.json_answers import asks_for_json, error_answer
@@ -121,5 +122,6 @@ def templates(*own: BaseLoader, times: Times = IN_UTC) -> Environment:
         Signal,
         Tier,
     )
-    made.globals.update({one.__name__: one for one in words} | {"UNASSIGNED": UNASSIGNED, "times": times})
+    made.globals.update({one.__name__: one for one in words})
+    made.globals.update(UNASSIGNED=UNASSIGNED, VERDICTS=VERDICTS, times=times)
     return made

@@ -14,7 +14,6 @@ from starlette.exceptions import HTTPException
 from lake import AuditAction
 from monitor.access.authentication import Authentication
 from monitor.access.reader import Reader
-from monitor.incidents.incident import VERDICTS
 from monitor.pages.answers.addresses import Visible, address_of
 from monitor.pages.answers.reading import LakeReads
 from monitor.pages.forms import checked_form
@@ -89,7 +88,6 @@ class _IncidentPages:
             snapshot=seen.snapshot,
             open=[one for one in found if one.is_open],
             ended=[one for one in found if not one.is_open][:_MOST_LISTED],
-            VERDICTS=VERDICTS,
         )
 
     def listed_json(self, request: Request) -> Response:
@@ -115,7 +113,6 @@ class _IncidentPages:
             was_acknowledged="acknowledged" in given and found.incident.acknowledged is not None,
             address_of=address_of,
             HOURS=HOURS,
-            VERDICTS=VERDICTS,
             most_characters=MOST_CHARACTERS,
             most_rows=MOST,
         )

@@ -10,6 +10,7 @@ import pytest
 from lake import PARSED_LOGS, Lake
 from monitor.alerts.store import AlertStore
 from monitor.incidents.log import read_incidents
+from monitor.notify.alert_text import summary
 from tests.commands import dialwatch
 from tests.monitor.notify.test_notifier import transition
 
@@ -46,6 +47,12 @@ def test_an_incident_is_shown_with_the_text_of_its_messages_and_its_worst_answer
     done = dialwatch("incidents", "show", newest.incident_id[:8], "--lake", lake.root)
     assert (done.returncode, done.stderr) == (0, "")
     assert "still open" in done.stdout
+    for alert in newest.alerts:
+        assert summary(alert) in done.stdout
+    assert "Since: about " in done.stdout
+    assert "Cause: " in done.stdout
+    assert "Look at" not in done.stdout
+    assert f"dialwatch show answer-1 --lake {lake.root}\n" in done.stdout
     assert "ended" in dialwatch("incidents", "show", over.incident_id, "--lake", lake.root).stdout
     refused = dialwatch("incidents", "show", "nothing", "--lake", lake.root)
     assert (refused.returncode, "there is no incident" in refused.stderr) == (2, True)
