@@ -39,16 +39,16 @@ def test_a_log_that_was_removed_and_made_anew_is_read_from_its_beginning(
     """What has scores or a case gets no second ones, what is new is scored, and so on with each pass."""
     evaluator = new_evaluator(lake)
     for name in "abc":
-        traffic.log(traffic.answer(name))
+        traffic.log(traffic.answer(name, question=name))
     traffic.rate(traffic.signal("like", "a"))
     assert (result := evaluator.run_once()).failures == ()
     assert result.cases == 1
     remove(traffic, PARSED_LOGS)
-    traffic.log(traffic.answer("a"), traffic.answer("d"))
+    traffic.log(traffic.answer("a", question="a"), traffic.answer("d", question="d"))
     for name, new in (("", "d"), ("e", "e"), ("f", "f")):
         evaluator = new_evaluator(lake) if restarts else evaluator
         if name:
-            traffic.log(traffic.answer(name))
+            traffic.log(traffic.answer(name, question=name))
         traffic.rate(traffic.signal("like", new))
         result = evaluator.run_once()
         assert (result.failures, result.cases) == ((), 1)
@@ -60,7 +60,7 @@ def test_a_log_that_was_removed_and_made_anew_is_read_from_its_beginning(
 
 def test_signals_that_were_removed_and_made_anew_are_read_from_their_beginning(lake: Lake, traffic: Any) -> None:
     """The case that there is stays the only one of its answer."""
-    traffic.log(traffic.answer("a"), traffic.answer("b"))
+    traffic.log(traffic.answer("a", question="a"), traffic.answer("b", question="b"))
     for minute in range(3):
         traffic.rate(traffic.signal("like", "a", minute))
     new_evaluator(lake).run_once()
