@@ -85,6 +85,7 @@ def test_what_makes_another_question_is_no_spelling(one: str, other: str, evalua
     assert matches(traffic) == {"same": "exact"}
 
 
+@pytest.mark.usefixtures("models")
 def test_a_question_in_other_words_is_found_by_an_encoder(lake: Lake, traffic: Any) -> None:
     """Near-misses are not, however similar, nor is what means something in its conversation alone."""
     add_case(traffic)
