@@ -24,6 +24,7 @@ DEFAULT_METRICS = (
     "context_present",
     "facts_recall",
     "answer_correctness_token_recall",
+    "case_passed",
 )
 """What the service scores where a user chooses nothing: a few that say different things and cost next to nothing."""
 

@@ -44,7 +44,7 @@ from .answers.metric_scores import metric_scores, texts_of_answers
 from .answers.question_text import CAPITALS_MATTER, normalised_question
 from .answers.ratings import AnswerRating
 from .answers.signals import FOLD_COLUMNS, fold_signals
-from .case_vocabulary import USABLE_STATUS, CaseStatus, ReferenceMatch
+from .case_vocabulary import FAILED_PART_MEANING, USABLE_STATUS, CaseStatus, FailedPart, ReferenceMatch
 from .erasure.erasure import Receipt, TableReceipt, erase
 from .erasure.erasure_scope import Subject
 from .root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
@@ -141,6 +141,7 @@ __all__ = [
     "DELIVERY_EVENTS",
     "DISLIKES",
     "EVALUATOR",
+    "FAILED_PART_MEANING",
     "FIRST_DRAWS",
     "FLOOR_VERSION",
     "FOLD_COLUMNS",
@@ -206,6 +207,7 @@ __all__ = [
     "Direction",
     "Draw",
     "Engine",
+    "FailedPart",
     "FailureKind",
     "FinishReason",
     "Floor",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -28,3 +29,31 @@ class ReferenceMatch(StrEnum):
     EXACT = "exact"
     NORMALISED = "normalised"
     EMBEDDING = "embedding"
+
+
+class FailedPart(StrEnum):
+    """`scores.failed_part`: which part of an application failed, where an answer does not agree with its case.
+
+    `retrieval`: a fact that the answer needs was not retrieved. `ranking`: it was, but not among the first chunks.
+    `generation`: it was among the first, and the answer is still wrong. `refusal`: it was, and the application says
+    that it does not know. `unanswerable`: the reference says that there is no answer, and the application gives one.
+    `reference`: a chunk of the case was retrieved, and no longer holds the fact: the case is out of date.
+    """
+
+    RETRIEVAL = "retrieval"
+    RANKING = "ranking"
+    GENERATION = "generation"
+    REFUSAL = "refusal"
+    UNANSWERABLE = "unanswerable"
+    REFERENCE = "reference"
+
+
+FAILED_PART_MEANING: Mapping[FailedPart, str] = {
+    FailedPart.RETRIEVAL: "retrieval did not find the fact",
+    FailedPart.RANKING: "the fact was retrieved, but not among the first chunks",
+    FailedPart.GENERATION: "the fact was retrieved, and the answer is wrong",
+    FailedPart.REFUSAL: "the fact was retrieved, and the application says that it does not know",
+    FailedPart.UNANSWERABLE: "the reference says that there is no answer, and the application gives one",
+    FailedPart.REFERENCE: "a chunk of the case was retrieved and no longer holds the fact, so look at the case",
+}
+"""What people are told of each part."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lake.case_vocabulary import CaseStatus, ReferenceMatch
+from lake.case_vocabulary import CaseStatus, FailedPart, ReferenceMatch
 from lake.root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
 from lake.table_spec import CITATION, CONTEXT, SOURCE, STRINGS, TIMESTAMP, TableSpec, described
 from lake.vocabulary import (
@@ -183,6 +183,8 @@ SCORES = TableSpec(
          f"{ReferenceMatch.EMBEDDING}; else 1. Null as reference_match."),
         ("reference_status", pa.string(), f"Status of that case at the time: {CaseStatus.PROPOSED} or "
          f"{CaseStatus.ACCEPTED}. Null as reference_match."),
+        ("failed_part", pa.string(), f"Which part of the application failed, by case_passed: {one_of(FailedPart)}. "
+         "Null in rows of other metrics, and where the answer passes."),
     ),
     long_text=("details",),
 )  # fmt: skip

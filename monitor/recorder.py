@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from lake import Floor, can_drift
+from lake import AlertEvent, FailedPart, Floor, can_drift
 from monitor.alerts.floor_alerts import last_changes
 from monitor.alerts.open_alerts import recorded_verdicts, with_open_alerts
 from monitor.alerts.store import AlertStore
@@ -87,7 +87,14 @@ class AlertRecorder:
 
     def _record(self, found: Sequence[Transition], streams: StreamStates, now: datetime) -> None:
         readings, judgements = streams.readings, streams.judgements
-        judged = [replace(one, judgement=self._judgement(one.key, one.reading)) for one in found]
+        judged = [
+            replace(
+                one,
+                judgement=self._judgement(one.key, one.reading),
+                failed_parts=self._failed_parts(one, now) if one.change == AlertEvent.FIRING else {},
+            )
+            for one in found
+        ]
         complete = {name for name in self._ingest.deployments if self._ingest.is_complete(name)}
         newest = {
             StreamKey(name, metric, scores.version): scores.scored_at
@@ -104,6 +111,10 @@ class AlertRecorder:
             lambda: self._alerts.close_obsolete(readings, newest, complete, now),
         ):
             self._failures.attempt(ALERTS_RECORDED, record)
+
+    def _failed_parts(self, transition: Transition, now: datetime) -> Mapping[FailedPart, int]:
+        state, since = self._ingest.deployments.get(transition.key.deployment), transition.reading.since
+        return state.scores.failed_parts(since, now) if state and since else {}
 
     def _judgement(self, key: StreamKey, reading: Reading) -> Judgement:
         """Say what has changed; undecided, which may be decided later, where that fails: the alert must not wait."""

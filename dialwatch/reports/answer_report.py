@@ -100,6 +100,7 @@ def _score(score: AnswerScore) -> Iterator[str]:
         f"by a case that is {score.reference_status}, match {score.reference_match}"
         if score.reference_status
         else None,
+        f"what failed: {score.failed_part}" if score.failed_part else None,
         None if score.is_latest else "replaced by a later score",
     )
     yield f"  {in_one_line(score.metric)}: {value} ({', '.join(in_one_line(one) for one in notes if one)})"

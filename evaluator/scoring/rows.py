@@ -336,7 +336,9 @@ def _rows(work: Work, scores: Scores, now: datetime, probabilities: Mapping[str,
         # What the log does not hold was not seen, and so not even "nothing was retrieved" can be said of it.
         seen = is_measured or answer.text is not None
         known = seen and value == value
-        whole = dict(details) | ({"case_id": found.case.case_id} if found else {})
+        failed_part = details.get("failed_part")
+        whole = {name: detail for name, detail in details.items() if name != "failed_part"}
+        whole |= {"case_id": found.case.case_id} if found else {}
         reason = None if known else (reason if seen else UnscoredReason.NO_ANSWER)
         is_pending = is_judged and reason in NOT_FOR_GOOD
         yield {
@@ -366,5 +368,6 @@ def _rows(work: Work, scores: Scores, now: datetime, probabilities: Mapping[str,
             "reference_match": found.match if found else None,
             "reference_similarity": found.similarity if found else None,
             "reference_status": found.case.status if found else None,
+            "failed_part": failed_part,
             "spend": spend,
         }

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from lake import FLOOR_VERSION, AlertEvent, AlertVerdict, Tier
+from lake import FLOOR_VERSION, AlertEvent, AlertVerdict, FailedPart, Tier
 from monitor.floors import FloorDetails
 from monitor.regression import SegmentChange, StreamKey
 
@@ -59,6 +59,8 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     most_worsened: SegmentChange | None = None
     """The one with the greatest part in the worsening."""
     worst: tuple[WorstAnswer, ...] = ()
+    failed_parts: dict[FailedPart, int] = {}
+    """Answers since the onset that do not agree with their case of ground truth, by the part that failed."""
     floor: FloorDetails | None = None
     """For a floor: the numbers behind it."""
     idle_since: datetime | None = None

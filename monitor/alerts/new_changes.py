@@ -124,6 +124,7 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
             most_worsened=reading.most_worsened,
             **_shift_of(transition.judgement),
             worst=tuple(WorstAnswer(*answer) for answer in transition.worst),
+            failed_parts={part: count for part, count in transition.failed_parts.items() if count},
         ),
     )
 

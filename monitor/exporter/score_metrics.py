@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping
 from prometheus_client.core import HistogramMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.samples import Exemplar
 
+from lake.case_vocabulary import FailedPart
+from lake.vocabulary import one_of
 from monitor.exporter.metric_families import by_label, counter, gauge
 from monitor.snapshot import DeploymentState, Snapshot
-from monitor.stats.scores import BUCKETS, Histogram
+from monitor.stats.scores import BUCKETS, DAY, Histogram
 from monitor.stats.sums import PER_UNIT
 from monitor.totals import FleetTotals
 
@@ -22,6 +24,7 @@ def score_metrics(snapshot: Snapshot) -> Iterator[Metric]:
     yield _scores(snapshot.deployments)
     yield from _evaluations(snapshot.deployments, snapshot.totals)
     yield _match_shares(snapshot)
+    yield _failed_parts(snapshot)
     yield from _judge_costs(snapshot.totals, snapshot.judge_budgets_left)
     yield _versions(snapshot.deployments)
 
@@ -79,6 +82,19 @@ def _match_shares(snapshot: Snapshot) -> Metric:
         (((name, kind), share) for name, of_kind in shares.items() for kind, share in of_kind.items()),
         "deployment",
         "kind",
+    )
+
+
+def _failed_parts(snapshot: Snapshot) -> Metric:
+    since, until = snapshot.taken_at - DAY, snapshot.taken_at
+    failed = {name: state.scores.failed_parts(since, until) for name, state in snapshot.deployments.items()}
+    return gauge(
+        "dialwatch_failed_answers",
+        "Answers of the last 24 hours that do not agree with their case of ground truth, by the part of the "
+        f"application that failed: {one_of(FailedPart)}.",
+        (((name, part), float(count)) for name, of_part in failed.items() for part, count in of_part.items()),
+        "deployment",
+        "part",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from lake import DISLIKES, AlertEvent, AlertVerdict, Tier
+from lake import DISLIKES, FAILED_PART_MEANING, AlertEvent, AlertVerdict, FailedPart, Tier
 from monitor.alerts.change import AlertChange, AlertDetails
 from monitor.notify.floor_text import floor_lines, floor_summary
 from monitor.notify.link import link_to, link_to_response, worst_since
@@ -83,10 +83,25 @@ def _firing(change: AlertChange) -> list[str]:
         whole = ", of all that is watched together" if change.tier == Tier.PAGE else ""
         lines.append(f"How sure: steady quality raises an alert like this at most once in {every} on average{whole}.")
     lines.append(f"Cause: {_cause(change)}.")
+    lines += failed_part_lines(details.failed_parts)
     if details.worst:
         worst = ", ".join(f"{answer.response_id} ({_number(answer.value)})" for answer in details.worst[:WORST])
         lines.append(f"Worst answers since then, by response_id in parsed_logs: {worst}")
     return lines
+
+
+def failed_part_lines(failed: Mapping[FailedPart, int]) -> list[str]:
+    """Say which part of the application failed, the most frequent first; nothing where no answer failed its case."""
+    if not failed:
+        return []
+    (part, count), *others = sorted(failed.items(), key=lambda one: -one[1])
+    more = ", ".join(f"{number} {other}" for other, number in others)
+    total = sum(failed.values())
+    one = "answer" if total == 1 else "answers"
+    return [
+        f"Part that failed: {part}, in {count} of {total} {one} since then that do not agree with ground truth: "
+        f"{FAILED_PART_MEANING[part]}{f'; the others: {more}' if more else ''}."
+    ]
 
 
 def _segments(details: AlertDetails) -> list[str]:

@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from lake import (
+    FAILED_PART_MEANING,
     UNASSIGNED,
     AlertEvent,
     AlertVerdict,
@@ -123,5 +124,5 @@ def templates(*own: BaseLoader, times: Times = IN_UTC) -> Environment:
         Tier,
     )
     made.globals.update({one.__name__: one for one in words})
-    made.globals.update(UNASSIGNED=UNASSIGNED, VERDICTS=VERDICTS, times=times)
+    made.globals.update(FAILED_PART_MEANING=FAILED_PART_MEANING, UNASSIGNED=UNASSIGNED, VERDICTS=VERDICTS, times=times)
     return made

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from lake.case_vocabulary import FailedPart
 from lake.vocabulary import AlertEvent, Tier
 from monitor.regression.judgement import UNDECIDED, Judgement
 from monitor.regression.scale import Scale
@@ -155,3 +157,5 @@ class Transition:
     worst: WorstAnswers
     judgement: Judgement = UNDECIDED
     """Of a regression that begins or reaches the tier `page`: what has changed."""
+    failed_parts: Mapping[FailedPart, int] = field(default_factory=dict)
+    """Of the same: how many answers since the onset failed against their case, by part."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lake.case_vocabulary import ReferenceMatch
+from lake.case_vocabulary import FailedPart, ReferenceMatch
 from lake.vocabulary import asks_llm
 from monitor.regression import Scale
 from monitor.regression.arrays import groups_of
@@ -25,6 +25,9 @@ BUCKETS = tuple(tenth / 10 for tenth in range(11))
 
 OLD = timedelta(days=1)
 """A score made this long after its answer, or later, is of the past, as one of a backfill is."""
+
+DAY = timedelta(hours=DAY_HOURS - 1)
+"""The last 24 hours, of which the one that has begun is one."""
 
 IDLE = timedelta(weeks=4)
 """A metric without a score for so long is not watched until there is one: nights, weekends and repairs are shorter."""
@@ -50,6 +53,7 @@ SCORE_COLUMNS = (
     "high",
     "reference_match",
     "reference_status",
+    "failed_part",
 )
 
 _OF_METRIC = (
@@ -181,7 +185,7 @@ class ScoreStats:
     `evaluations` counts the rows of the service, `skips` those without a value by their reason, and `last_scored_at` is
     when it made the last one: a backfill's rows are in none of them. `unscored_by_time` has the skips by when their
     answers were asked for. `matches_by_time` has the answers, and of them those compared with a case by each kind of
-    match, in the order of `ReferenceMatch`.
+    match, in the order of `ReferenceMatch`, then those that failed against it by part, in the order of `FailedPart`.
     """
 
     evaluations: int = 0
@@ -193,9 +197,23 @@ class ScoreStats:
 
     def match_shares(self, now: datetime) -> Mapping[ReferenceMatch, float]:
         """Give the share of each kind of match in the answers of the last day; nothing where there is no answer."""
-        hour = int(now.timestamp()) // HOUR_SECONDS
-        total, *matched = self.matches_by_time.total(hour - DAY_HOURS + 1, hour) or (0.0,)
-        return {kind: count / total for kind, count in zip(ReferenceMatch, matched, strict=True)} if total else {}
+        total, *matched = self._matches(now - DAY, now)
+        kinds = zip(ReferenceMatch, matched[: len(ReferenceMatch)], strict=True)
+        return {kind: count / total for kind, count in kinds} if total else {}
+
+    def failed_parts(self, since: datetime, until: datetime) -> Mapping[FailedPart, int]:
+        """Give how many answers failed against their case, by part; whole hours of when they were asked for.
+
+        Nothing where no answer was compared with a case.
+        """
+        _, *counts = self._matches(since, until)
+        matched, failed = counts[: len(ReferenceMatch)], counts[len(ReferenceMatch) :]
+        return {part: int(count) for part, count in zip(FailedPart, failed, strict=True)} if sum(matched) else {}
+
+    def _matches(self, since: datetime, until: datetime) -> tuple[float, ...]:
+        first, last = (int(at.timestamp()) // HOUR_SECONDS for at in (since, until))
+        nothing = (0.0,) * (1 + len(ReferenceMatch) + len(FailedPart))
+        return self.matches_by_time.total(first, last) or nothing
 
     def with_scores(self, rows: pa.Table) -> ScoreStats:
         """Add rows of `scores` (columns SCORE_COLUMNS)."""
@@ -220,10 +238,11 @@ class ScoreStats:
         judged = pc.is_in(rows["judge"], pa.array(filter(asks_llm, rows["judge"].unique().to_pylist()), pa.string()))
         rows = rows.filter(pc.invert(judged)) if not pc.all(judged).as_py() else rows
         rows = rows.filter(pc.and_(pc.is_valid(rows["event_id"]), pc.is_valid(rows["requested_at"])))
-        answers = rows.group_by("event_id").aggregate([("requested_at", "min"), ("reference_match", "max")])
-        match = answers["reference_match_max"]
-        kinds = [np.asarray(pc.fill_null(pc.equal(match, kind), False), np.float64) for kind in ReferenceMatch]
-        return self.matches_by_time.with_values(answers["requested_at_min"], np.ones(len(match)), *kinds)
+        latest = [("requested_at", "min"), ("reference_match", "max"), ("failed_part", "max")]
+        answers = rows.group_by("event_id").aggregate(latest)
+        kinds = [_equal(answers["reference_match_max"], kind) for kind in ReferenceMatch]
+        parts = [_equal(answers["failed_part_max"], part) for part in FailedPart]
+        return self.matches_by_time.with_values(answers["requested_at_min"], np.ones(answers.num_rows), *kinds, *parts)
 
     def _unscored_with(self, skipped: pa.Table) -> Mapping[str, PeriodSums]:
         dated = skipped.filter(pc.is_valid(skipped["requested_at"]))
@@ -263,6 +282,10 @@ def _newest(rows: pa.Table) -> MetricStats:
     scale = Scale.of(row["direction"], row["low"], row["high"])
     version = str(row["metric_version"] or "")
     return MetricStats(version, row["judge"], row["scored_at"], not of_service.num_rows, scale)
+
+
+def _equal(column: pa.ChunkedArray, value: str) -> NDArray[np.float64]:
+    return np.asarray(pc.fill_null(pc.equal(column, value), False), np.float64)
 
 
 def _where(rows: pa.Table, chosen: NDArray[np.bool_]) -> pa.Table:

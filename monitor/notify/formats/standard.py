@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from lake import AlertEvent, AlertVerdict, Tier
+from lake import AlertEvent, AlertVerdict, FailedPart, Tier
 from monitor.alerts.change import AlertChange, WorstAnswer
 from monitor.floors import FloorDetails
 from monitor.notify.alert_text import WORST, description, summary, worst_links
@@ -66,6 +66,8 @@ class WebhookData(msgspec.Struct, frozen=True):
     """Where the deployment's page is."""
     floor: FloorDetails | None
     """Of an alert of a floor: its numbers."""
+    failed_parts: dict[FailedPart, int]
+    """Answers since the onset that do not agree with their case of ground truth, by the part that failed."""
     worst_links: tuple[str, ...]
     """Where the pages of the `worst` answers are, in their order; empty where nobody said where our pages are."""
 
@@ -174,6 +176,7 @@ def _data(change: AlertChange, external_url: str) -> WebhookData:
         worst=details.worst[:WORST],
         link=link_to(change.key.deployment, external_url) or None,
         floor=details.floor,
+        failed_parts=details.failed_parts,
         worst_links=worst_links(change, external_url),
     )
 

@@ -126,6 +126,25 @@ def test_proposed_cases_score_nothing_where_they_are_switched_off(use_proposed: 
     assert [row["reference_status"] for row in traffic.scores()] == (["proposed"] if use_proposed else [])
 
 
+def test_the_part_that_failed_stands_beside_the_score(lake: Lake, traffic: Any) -> None:
+    """In a column, and in the rows of that metric alone."""
+    add_case(traffic, facts=["Delhi is the seat"], answer="Delhi is the seat of government")
+    missed, found = [{"text": "Mumbai is large", "rank": 0}], [{"text": "Delhi is the seat of all", "rank": 0}]
+    answers = {"missed": ("Mumbai is large", missed), "wrong": ("Mumbai", found), "right": ("Delhi is the seat", found)}
+    traffic.log(
+        *(
+            traffic.answer(name, question=QUESTION, answer=answer, contexts=contexts)
+            for name, (answer, contexts) in answers.items()
+        )
+    )
+    Evaluator(lake, EvaluatorSettings(), clock=lambda: NOW).run_once()
+    rows = {(row["event_id"], row["metric"]): row for row in traffic.scores()}
+    failed = {event: row["failed_part"] for (event, metric), row in rows.items() if metric == "case_passed"}
+    assert failed == {"event-missed": "retrieval", "event-wrong": "generation", "event-right": None}
+    assert "failed_part" not in rows["event-missed", "case_passed"]["details"]
+    assert not any(row["failed_part"] for (_, metric), row in rows.items() if metric != "case_passed")
+
+
 IDS = ("map", "ndcg", "id_recall", "context_correctness")
 
 

@@ -39,7 +39,7 @@ def test_an_answer_gets_one_row_a_metric_with_all_that_the_monitor_needs(evaluat
     expected |= {"prompt_tokens": 0, "completion_tokens": 0, "cost": 0.0, "sampling_probability": 1.0}
     expected |= {"reason": None, "details": None, "segment": SEGMENT, "scored_at": NOW, "score_id": row["score_id"]}
     expected |= {"is_backfill": False, "direction": "up", "low": 0.0, "high": 1.0}
-    expected |= dict.fromkeys(("reference_match", "reference_similarity", "reference_status"))
+    expected |= dict.fromkeys(("reference_match", "reference_similarity", "reference_status", "failed_part"))
     assert row == expected
     assert traffic.values(PRESENT) == {"a": 1.0}
 
@@ -181,10 +181,10 @@ def test_of_two_evaluators_at_once_one_does_the_work(
     monkeypatch.setattr(Table, "append", append_after_the_other)
     results.append(first.run_once())
     assert [result.failures for result in results] == [(), ()]
-    assert (sum(result.scored for result in results), sum(result.cases for result in results)) == (12, 2)
+    assert (sum(result.scored for result in results), sum(result.cases for result in results)) == (14, 2)
     for each in (traffic, other_traffic):
         assert len(each.cases()) == 1
-        assert len({row["score_id"] for row in each.scores()}) == len(each.scores()) == 6
+        assert len({row["score_id"] for row in each.scores()}) == len(each.scores()) == 7
 
 
 def test_a_large_backlog_is_scored_in_slices(

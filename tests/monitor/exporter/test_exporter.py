@@ -15,7 +15,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from lake import ALERTS, ANCHORS, BATCHES, REJECTED, SCORES, Lake, Table, TableSpec
+from lake import ALERTS, ANCHORS, BATCHES, REJECTED, SCORES, FailedPart, Lake, Table, TableSpec
 from monitor.exporter.registry import registry_of
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
@@ -132,6 +132,23 @@ def test_the_share_of_answers_compared_with_a_case_is_by_answers_of_the_last_day
     clock.advance(days=3)
     monitor.refresh()
     assert (name, labelled(deployment="a", kind="exact")) not in samples(monitor)
+
+
+def test_answers_that_failed_their_case_are_counted_by_part(monitor: Monitor, rows: Any, clock: Any) -> None:
+    """Of the last day, each answer once; where no answer was compared there is no number."""
+    parts = {"a": "retrieval", "b": "retrieval", "c": "generation", "d": None}
+    for event, part in parts.items():
+        compared = {"event_id": event, "reference_match": "exact", "metric": "case_passed", "failed_part": part}
+        rows.scores("a", compared | {"value": float(part is None)}, compared | {"metric": "facts_recall", "value": 0.5})
+    rows.scores("b", {"value": 1.0})
+    old = clock() - timedelta(days=2)
+    earlier = {"requested_at": old, "date": old.date(), "event_id": "e", "value": 0.0}
+    rows.scores("a", earlier | {"reference_match": "exact", "failed_part": "ranking"})
+    monitor.refresh()
+    found, name = samples(monitor), "dialwatch_failed_answers"
+    counts = {part: found[name, labelled(deployment="a", part=part)] for part in FailedPart}
+    assert {part: count for part, count in counts.items() if count} == {"retrieval": 2, "generation": 1}
+    assert (name, labelled(deployment="b", part="retrieval")) not in found
 
 
 def test_what_is_left_of_a_judges_budget_is_exported(lake: Lake, rows: Any, clock: Any) -> None:

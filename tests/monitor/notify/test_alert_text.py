@@ -1,10 +1,13 @@
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from msgspec import structs
 
-from monitor.alerts.change import AlertChange, AlertDetails
+from lake import FailedPart
+from monitor.alerts.change import AlertChange, AlertDetails, from_row, to_row
 from monitor.notify.alert_text import description, summary
+from monitor.notify.formats.standard import webhook_body
 from monitor.regression import SegmentChange
 
 
@@ -120,3 +123,17 @@ def test_an_alert_that_fires_again_says_first_what_is_new(firing: AlertChange) -
         "Update on an alert that began 2026-11-20 12:00 UTC: the verdict was undecided and is now judge."
     )
     assert not description(firing, "").startswith("News")
+
+
+def test_the_part_of_the_application_that_failed_is_named(firing: AlertChange) -> None:
+    """The most frequent first; the message says how many answers that is."""
+    failed = {FailedPart.GENERATION: 1, FailedPart.RETRIEVAL: 9}
+    changed = replace(firing, details=structs.replace(firing.details, failed_parts=failed))
+    [line] = [line for line in description(changed, "").splitlines() if line.startswith("Part that failed")]
+    assert line == (
+        "Part that failed: retrieval, in 9 of 10 answers since then that do not agree with ground truth: "
+        "retrieval did not find the fact; the others: 1 generation."
+    )
+    [data] = json.loads(webhook_body([changed], "pager", ""))["data"]
+    assert data["failed_parts"] == {"retrieval": 9, "generation": 1}
+    assert from_row(to_row(changed)) == changed

@@ -1,0 +1,157 @@
+"""Whether an answer passes against its case of ground truth, and if it does not, which part of the application failed.
+
+A case is a question with a reference answer and the facts that an answer needs. Retrieval is looked at first: where a
+needed fact was not retrieved, no generator could have answered rightly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from evaluator.metrics.cells import ids, text, texts
+from evaluator.metrics.description import Description, OddCases
+from evaluator.metrics.form.refusal import refusal_in
+from evaluator.metrics.language.tokens import shared_tokens, token_counter
+from evaluator.metrics.matchers.citation import CITATION
+from evaluator.metrics.matchers.matcher import ABSENT, FindFacts, finders_of
+from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
+from evaluator.metrics.options import checked_cut, cut_name, option
+from lake.case_vocabulary import FailedPart
+from lake.vocabulary import UnscoredReason
+
+FIRST_CHUNKS = 3
+"""A fact that stands in none of the first three chunks is badly ranked, where nothing else is said."""
+
+_LEAST_RECALL = 0.5
+_LEAST_NUMBERS = 0.5
+_CITATION_MARK = re.compile(r"\[\d+\]")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_COUNT = token_counter("any_script")
+
+
+@dataclass(frozen=True)
+class CasePassed:
+    """1.0 if the answer agrees with a reference answer, else 0.0 with the part that failed; higher is better.
+
+    An answer agrees with a reference if it has half of its tokens (as `answer_correctness_token_recall`, without
+    citation marks) and half of its numbers, and does not refuse. Where every reference refuses, a refusal passes. This
+    is coarse: an answer in other words may fail, and one with a wrong name may pass.
+
+    The details have `failed_part` (`lake.FailedPart`) where it is 0.0. With the columns `context_ids` and
+    `reference_context_ids` a retrieved chunk of the case that no longer holds the fact makes it `reference`.
+
+    No reference is null with `no_ground_truth`, no facts null with `no_facts` unless every reference refuses, contexts
+    that are not known are null with `no_contexts`.
+    """
+
+    k: int | None = field(
+        default=None, metadata=option(f"facts must stand in the first k contexts; None for {FIRST_CHUNKS}")
+    )
+
+    version = "1"
+    needs = ("answer", "reference_answers", "facts", "contexts")
+    judge = ScoredBy.LEXICAL
+    about = Description(
+        asks="Does the answer agree with its case, and if not, which part of the application failed?",
+        formula="1 if the answer has half of the tokens and half of the numbers of a reference answer and does not "
+        "refuse, or refuses where every reference does; else 0. The failed part is the first of: unanswerable (every "
+        "reference refuses), reference (a retrieved chunk with an id of the case lost the fact), retrieval (a fact is "
+        f"in no context), ranking (in none of the first {FIRST_CHUNKS}), refusal, generation",
+        source="dialwatch",
+        odd_cases=OddCases(
+            empty_answer="0.0, null with `no_answer` for a missing cell",
+            no_contexts="0.0 with the part `retrieval` for an empty list if the answer does not agree, null with "
+            "`no_contexts` for a missing cell",
+            duplicate_contexts="a copy moves what follows one rank down",
+            no_reference="null with `no_ground_truth`; without facts null with `no_facts`",
+        ),
+        binary=True,
+    )
+
+    def __post_init__(self) -> None:
+        checked_cut(self.k)
+
+    @property
+    def name(self) -> str:
+        """Name in the registry, with the cut: `case_passed@5`."""
+        return cut_name("case_passed", self.k)
+
+    def score(self, frame: pd.DataFrame) -> Scores:
+        """Score every row; `context_ids` and `reference_context_ids` are read where the frame has them."""
+        find = finders_of(frame).of(CITATION)
+        extra = [frame[name] if name in frame.columns else [None] * len(frame) for name in _ID_COLUMNS]
+        chunk_ids = iter(zip(*extra, strict=True))
+
+        def score_row(*cells: object) -> Score:
+            return self._score_row(find, *cells, *next(chunk_ids))
+
+        return score_rows(self, frame, score_row)
+
+    def _score_row(
+        self,
+        find: FindFacts,
+        answer_cell: object,
+        references_cell: object,
+        facts_cell: object,
+        contexts_cell: object,
+        ids_cell: object,
+        own_ids_cell: object,
+    ) -> Score:
+        answer = text(answer_cell, "answer")
+        references = [one for one in texts(references_cell, "reference_answers") or [] if one.strip()]
+        if not references:
+            return Score(None, UnscoredReason.NO_GROUND_TRUTH)
+        if answer is None:
+            return Score(None, UnscoredReason.NO_ANSWER)
+        refuses = refusal_in(answer) is not None
+        if all(refusal_in(one) is not None for one in references):
+            return Score(1.0) if refuses else _failed(FailedPart.UNANSWERABLE)
+        facts = [fact for fact in texts(facts_cell, "facts") or [] if CITATION.is_usable(fact)]
+        if not facts:
+            return Score(None, UnscoredReason.NO_FACTS)
+        contexts = texts(contexts_cell, "contexts")
+        if contexts is None:
+            return Score(None, UnscoredReason.NO_CONTEXTS)
+        if not refuses and any(agrees(answer, one) for one in references if refusal_in(one) is None):
+            return Score(1.0)
+        found = find(facts, contexts)
+        ranks = found.ranks
+        if ABSENT in ranks:
+            own = set(ids(own_ids_cell, "reference_context_ids") or []) - {""}
+            retrieved = zip(ids(ids_cell, "context_ids") or [], found.counts, strict=False)
+            has_lost_its_facts = any(one in own and not facts_held for one, facts_held in retrieved)
+            return _failed(FailedPart.REFERENCE if has_lost_its_facts else FailedPart.RETRIEVAL, ranks)
+        if max(ranks) >= (self.k or FIRST_CHUNKS):
+            return _failed(FailedPart.RANKING, ranks)
+        return _failed(FailedPart.REFUSAL if refuses else FailedPart.GENERATION, ranks)
+
+
+_ID_COLUMNS = ("context_ids", "reference_context_ids")
+
+
+def agrees(answer: str, reference: str) -> bool:
+    """Say whether an answer has half of the tokens and half of the numbers of a reference answer."""
+    said, expected = (_CITATION_MARK.sub(" ", one) for one in (answer, reference))
+    wanted = _COUNT(expected)
+    if not wanted:
+        return False
+    recall = shared_tokens(wanted, _COUNT(said)) / sum(wanted.values())
+    numbers = _numbers(expected)
+    return recall >= _LEAST_RECALL and len(numbers & _numbers(said)) >= _LEAST_NUMBERS * len(numbers)
+
+
+def _numbers(said: str) -> set[str]:
+    return {found.replace(",", "") for found in _NUMBER.findall(said)}
+
+
+def _failed(part: FailedPart, ranks: Sequence[int] = ()) -> Score:
+    details: Mapping[str, Any] = {"failed_part": part.value, **({"facts_ranks": list(ranks)} if ranks else {})}
+    return Score(0.0, None, details)
+
+
+METRICS: tuple[Metric, ...] = (CasePassed(),)

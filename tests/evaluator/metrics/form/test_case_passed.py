@@ -1,0 +1,108 @@
+"""Answers that agree with their case, and the part of the application that failed where they do not."""
+
+import json
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluator.metrics import compute
+from lake import FailedPart
+
+FACT = "India has 28 states and 8 union territories"
+OTHERS = ["Delhi is the seat of government.", "The monsoon comes in June.", "Tea grows in Assam.", "Rice is eaten."]
+REFERENCE = "India has 28 states and 8 union territories. [1]"
+DECLINES = "I don't know. The documents do not mention it."
+
+
+def scored(answer: Any, contexts: Any, references: Any = (REFERENCE,), facts: Any = (FACT,), **cells: Any) -> pd.Series:
+    row = {"answer": answer, "contexts": contexts, "reference_answers": list(references), "facts": list(facts)} | cells
+    frame = pd.DataFrame({name: pd.Series([cell], dtype=object) for name, cell in row.items()})
+    return compute(frame, ["case_passed"], details=True).iloc[0]
+
+
+def part(found: pd.Series) -> str | None:
+    return None if found["case_passed"] else json.loads(found["case_passed_details"])["failed_part"]
+
+
+GOOD = [FACT, *OTHERS]
+LOW = [*OTHERS, FACT]
+MISSED = OTHERS
+
+
+@pytest.mark.parametrize(
+    ("answer", "contexts", "references", "failed"),
+    [
+        ("It has 28 states and 8 union territories.", GOOD, [REFERENCE], None),
+        ("It has 28 states and 8 union territories.", MISSED, [REFERENCE], None),
+        ("India has 29 states and 9 union territories.", GOOD, [REFERENCE], FailedPart.GENERATION),
+        ("Delhi is the seat of government.", GOOD, [REFERENCE], FailedPart.GENERATION),
+        ("Delhi is the seat of government.", LOW, [REFERENCE], FailedPart.RANKING),
+        ("Delhi is the seat of government.", MISSED, [REFERENCE], FailedPart.RETRIEVAL),
+        ("Delhi is the seat of government.", [], [REFERENCE], FailedPart.RETRIEVAL),
+        (DECLINES, MISSED, [REFERENCE], FailedPart.RETRIEVAL),
+        (DECLINES, GOOD, [REFERENCE], FailedPart.REFUSAL),
+        (DECLINES, LOW, [REFERENCE], FailedPart.RANKING),
+        (DECLINES, MISSED, [DECLINES], None),
+        ("Delhi is the seat of government.", MISSED, [DECLINES], FailedPart.UNANSWERABLE),
+        ("", GOOD, [REFERENCE], FailedPart.GENERATION),
+        ("Tea grows in Assam.", GOOD, [DECLINES, "Tea grows in Assam."], None),
+    ],
+)
+def test_the_first_part_of_the_chain_that_failed_is_named(
+    answer: str, contexts: list[str], references: list[str], failed: FailedPart | None
+) -> None:
+    """An answer that agrees passes, wherever its application found it."""
+    assert part(scored(answer, contexts, references)) == failed
+
+
+def test_a_chunk_of_the_case_that_lost_its_fact_makes_the_reference_stale() -> None:
+    ids = {"context_ids": ["a#1", "b", "c", "d"], "reference_context_ids": ["a#1"]}
+    assert part(scored("Rice is eaten.", MISSED, **ids)) == FailedPart.REFERENCE
+    ids["reference_context_ids"] = ["z", None]
+    assert part(scored("Rice is eaten.", MISSED, **ids)) == FailedPart.RETRIEVAL
+    kept = {"context_ids": ["a#1", "b", "c", "d", "e"], "reference_context_ids": ["a#1", "z"]}
+    two = scored("Rice is eaten.", GOOD, facts=[FACT, "Lassi is sweet"], **kept)
+    assert part(two) == FailedPart.RETRIEVAL, "the chunk that was retrieved still has its fact"
+
+
+def test_where_facts_must_stand_is_an_option() -> None:
+    frame = pd.DataFrame(
+        {"answer": ["Rice."], "contexts": [LOW], "reference_answers": [[REFERENCE]], "facts": [[FACT]]}
+    )
+    found = compute(frame, ["case_passed@5", "case_passed@4"], details=True).iloc[0]
+    assert '"generation"' in found["case_passed@5_details"]
+    assert '"ranking"' in found["case_passed@4_details"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "reason"),
+    [
+        ({"references": []}, "no_ground_truth"),
+        ({"references": [" "]}, "no_ground_truth"),
+        ({"facts": []}, "no_facts"),
+        ({"facts": ["..."]}, "no_facts"),
+        ({"contexts": None}, "no_contexts"),
+        ({"answer": None}, "no_answer"),
+    ],
+)
+def test_what_is_not_known_is_not_said(cells: dict[str, Any], reason: str) -> None:
+    found = scored(**{"answer": "Rice.", "contexts": GOOD} | cells)
+    assert (found["case_passed"] != found["case_passed"], found["case_passed_reason"]) == (True, reason)
+
+
+texts = st.text(st.characters(codec="utf-8"), max_size=40)
+
+
+@given(texts, st.lists(texts, max_size=4), texts, st.lists(texts, max_size=3))
+def test_it_passes_or_names_a_part_or_says_why_not(
+    answer: str, contexts: list[str], reference: str, facts: list[str]
+) -> None:
+    found = scored(answer, contexts, [reference], facts)
+    if found["case_passed"] == found["case_passed"]:
+        assert found["case_passed"] == (part(found) is None)
+        assert part(found) in {None, *FailedPart}
+    else:
+        assert found["case_passed_reason"] in {"no_ground_truth", "no_facts"}
