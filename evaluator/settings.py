@@ -16,6 +16,7 @@ from evaluator.judges import JudgeSettings
 from evaluator.metrics import Metric, Models, metric_named
 from evaluator.metrics.ensemble import Combine
 from evaluator.own_metrics import Aspects, CombinationSettings, aspects_of, checked_combinations, combinations_of
+from evaluator.replays.settings import ReplaySettings
 from evaluator.sampling import SamplingSettings
 from lake import JUDGE_KINDS, reads_seconds
 
@@ -93,7 +94,8 @@ class EvaluatorSettings(BaseModel):
     the harmonic one.
 
     `anchors` are answers that are scored again to see whether a judge has changed. `ground_truth` says which answers
-    become cases, which cases answers are compared with, and how they are found.
+    become cases, which cases answers are compared with, and how they are found. `replay` says of which deployments
+    accepted cases are asked again, and how.
 
     `models` says which local models the metrics use that use one. `judges` are the language models that may be asked,
     by name, `judge` is the one that is; where there is one alone, it need not be named. It may also be one of
@@ -125,6 +127,7 @@ class EvaluatorSettings(BaseModel):
     context_grace: Annotated[float, BeforeValidator(_seconds), Field(ge=0, allow_inf_nan=False)] = 120.0
     anchors: AnchorSettings = AnchorSettings()
     ground_truth: GroundTruthSettings = GroundTruthSettings()
+    replay: ReplaySettings = ReplaySettings()
 
     def chosen_metrics(self, deployment: str) -> list[Metric]:
         """Give the metrics that score a deployment, combinations among them."""

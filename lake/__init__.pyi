@@ -44,7 +44,7 @@ from .answers.metric_scores import metric_scores, texts_of_answers
 from .answers.question_text import CAPITALS_MATTER, normalised_question
 from .answers.ratings import AnswerRating
 from .answers.signals import FOLD_COLUMNS, fold_signals
-from .case_vocabulary import FAILED_PART_MEANING, USABLE_STATUS, CaseStatus, FailedPart, ReferenceMatch
+from .case_vocabulary import FAILED_PART_MEANING, USABLE_STATUS, CaseStatus, FailedPart, ReferenceMatch, ReplayVerdict
 from .erasure.erasure import Receipt, TableReceipt, erase
 from .erasure.erasure_scope import Subject
 from .root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
@@ -92,6 +92,7 @@ from .vocabulary import (
     FLOOR_VERSION,
     JUDGE_KINDS,
     NO_ERROR,
+    ORIGIN_BAGGAGE,
     OUTCOMES,
     OUTRANKED_BY_CHILD,
     REFUSAL,
@@ -156,6 +157,7 @@ __all__ = [
     "LABEL_COLUMNS",
     "LOG_RETENTION",
     "NO_ERROR",
+    "ORIGIN_BAGGAGE",
     "OTHER_CASES",
     "OUTCOMES",
     "OUTRANKED_BY_CHILD",
@@ -229,6 +231,7 @@ __all__ = [
     "ReferenceMatch",
     "RejectionReason",
     "ReleaseEvent",
+    "ReplayVerdict",
     "RetentionResult",
     "ServicePart",
     "ServiceState",

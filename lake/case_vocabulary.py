@@ -48,6 +48,18 @@ class FailedPart(StrEnum):
     REFERENCE = "reference"
 
 
+class ReplayVerdict(StrEnum):
+    """`replays.verdict`: what became of a run that asked the accepted cases again.
+
+    `baseline`: there was no run to compare with. `incomplete`: fewer than half of the cases were answered.
+    """
+
+    BASELINE = "baseline"
+    REGRESSION = "regression"
+    NO_REGRESSION = "no_regression"
+    INCOMPLETE = "incomplete"
+
+
 FAILED_PART_MEANING: Mapping[FailedPart, str] = {
     FailedPart.RETRIEVAL: "retrieval did not find the fact",
     FailedPart.RANKING: "the fact was retrieved, but not among the first chunks",

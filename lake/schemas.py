@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lake.case_vocabulary import CaseStatus, FailedPart, ReferenceMatch
+from lake.case_vocabulary import CaseStatus, FailedPart, ReferenceMatch, ReplayVerdict
 from lake.root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
-from lake.table_spec import CITATION, CONTEXT, SOURCE, STRINGS, TIMESTAMP, TableSpec, described
+from lake.table_spec import CITATION, CONTEXT, REPLAY_SCORE, SOURCE, STRINGS, TIMESTAMP, TableSpec, described
 from lake.vocabulary import (
     FLOOR_VERSION,
     AlertEvent,
@@ -273,21 +273,33 @@ GROUND_TRUTH = TableSpec(
 
 REPLAYS = TableSpec(
     "replays",
-    "One row an answer to a case that was asked again.",
+    "One row an answer to a case that was asked again; the rows of one run are committed together.",
     described(
-        ("replay_id", pa.string(), "Unique."),
+        ("replay_id", pa.string(), "Hash of (run_id, case_id). Unique."),
+        ("run_id", pa.string(), "The run that asked it; null in rows of earlier versions."),
+        ("run_started_at", TIMESTAMP, "When the run began."),
+        (
+            "is_baseline",
+            pa.bool_(),
+            "Whether later runs are compared with this one: the first, and those that a person accepted.",
+        ),
+        ("compared_with", pa.string(), "run_id of the baseline that it was compared with; null for the first run."),
+        ("verdict", pa.string(), f"What became of the run: {one_of(ReplayVerdict)}."),
         ("case_id", pa.string(), "Case of ground_truth that was asked."),
+        ("case_version", pa.int64(), "Its version at the time."),
         ("deployment", pa.string(), "Deployment that was asked."),
         ("date", pa.date32(), "UTC date of `replayed_at`. Partition."),
         ("replayed_at", TIMESTAMP, "When it was asked."),
         ("response_id", pa.string(), "Id of the answer."),
+        ("trace_id", pa.string(), "Trace of the call, of its own for each, and of the calls behind it."),
         ("answer", pa.string(), "The answer."),
-        ("contexts", pa.list_(CONTEXT), "Retrieved chunks in rank order."),
+        ("contexts", pa.list_(CONTEXT), "Retrieved chunks in rank order; null where they are not known."),
+        ("scores", pa.list_(REPLAY_SCORE), "Its scores by metrics, as in `scores`."),
         ("error", pa.string(), "Why there is no answer; null where there is one."),
         ("duration_ms", pa.int64(), "Milliseconds to the whole answer."),
         ("prompt_tokens", pa.int64(), "Tokens of the prompt."),
         ("completion_tokens", pa.int64(), "Tokens of the answer."),
-        ("price", pa.float64(), "Price of the call."),
+        ("price", pa.float64(), "Price of the call; null where the endpoint does not say it."),
     ),
     long_text=("answer", "contexts"),
 )

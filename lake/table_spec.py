@@ -14,6 +14,10 @@ CONTEXT = pa.struct(
     [("text", pa.string()), ("title", pa.string()), ("url", pa.string()), ("page", pa.int32()), ("id", pa.string())]
 )
 CITATION = pa.struct([("statement", pa.string()), ("chunk", pa.int32()), ("start", pa.int64()), ("end", pa.int64())])
+REPLAY_SCORE = pa.struct(
+    [("metric", pa.string()), ("metric_version", pa.string()), ("value", pa.float64()), ("reason", pa.string()),
+     ("failed_part", pa.string())]
+)  # fmt: skip
 SOURCE = pa.struct([("kind", pa.string()), ("name", pa.string()), ("partition", pa.string()), ("offset", pa.int64())])
 
 

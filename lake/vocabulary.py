@@ -47,6 +47,10 @@ class Origin(StrEnum):
     TEST = "test"
 
 
+ORIGIN_BAGGAGE = "dialwatch.origin"
+"""Key of the header `baggage` (W3C) whose value is the origin of a request that dialwatch makes itself."""
+
+
 class ContextsOrigin(StrEnum):
     """`parsed_logs.contexts_origin`: where the chunks of a row were found, the best source first."""
 

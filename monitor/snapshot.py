@@ -18,6 +18,7 @@ from monitor.incidents.incident import Incident
 from monitor.regression import Judgement, JudgeReading, Reading, Release
 from monitor.stats.collector_stats import CollectorStats
 from monitor.stats.judge_costs import JudgeCosts
+from monitor.stats.replays import ReplayStats
 from monitor.stats.requests import RequestStats, production
 from monitor.stats.scores import MetricStats, ScoreStats
 from monitor.totals import FleetTotals
@@ -47,6 +48,7 @@ class DeploymentState:
     stopped: Mapping[str, str] = field(default_factory=dict)
     idle: Mapping[str, datetime] = field(default_factory=dict)
     ratings: ScoreStats = field(default_factory=ScoreStats)
+    replays: ReplayStats = field(default_factory=ReplayStats)
     floors: Mapping[Floor, FloorReading] = field(default_factory=dict)
     changes: tuple[AlertChange, ...] = ()
     incidents: tuple[Incident, ...] = ()
@@ -74,6 +76,10 @@ class DeploymentState:
     def with_anchors(self, rows: pa.Table) -> DeploymentState:
         """Add rows of `anchors` (columns JUDGE_COST_COLUMNS)."""
         return replace(self, judge_costs=self.judge_costs.with_rows(rows))
+
+    def with_replays(self, rows: pa.Table) -> DeploymentState:
+        """Add rows of `replays` (columns REPLAY_COLUMNS)."""
+        return replace(self, replays=self.replays.with_replays(rows))
 
     def with_ratings(self, rows: pa.Table) -> DeploymentState:
         """Add ratings as rows of scores (columns SCORE_COLUMNS)."""

@@ -4,6 +4,7 @@
 `parse_piece` does both. A rating that people did not give is just counted.
 """
 
+from collector.parsing.completion import Completion, read_completion
 from collector.parsing.line.entries import split_entries
 from collector.parsing.line.origins import ProjectOrigins
 from collector.parsing.parse import Record, parse_entry, parse_piece
@@ -11,6 +12,7 @@ from collector.parsing.records import REASONS, Filtered, LogRecord, Rejection, S
 
 __all__ = [
     "REASONS",
+    "Completion",
     "Filtered",
     "LogRecord",
     "ProjectOrigins",
@@ -19,5 +21,6 @@ __all__ = [
     "SignalRecord",
     "parse_entry",
     "parse_piece",
+    "read_completion",
     "split_entries",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -180,6 +181,31 @@ def bad(
     from dialwatch.actions.ground_truth import bad_answers
 
     bad_answers.show(settings, deployment, moment, most, as_json=as_json)
+
+
+@app.command()
+def replay(
+    deployment: NamedDeploymentOption,
+    fail_on_regression: Annotated[
+        bool, typer.Option("--fail-on-regression", help="End with exit code 1 if the answers got worse.")
+    ] = False,
+    accept_: Annotated[
+        bool, typer.Option("--accept", help="Compare later runs with this one, whatever it finds.")
+    ] = False,
+    junit: Annotated[Path | None, typer.Option(help="Write a report for a CI: JUnit's XML.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write a report for people: Markdown.")] = None,
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Ask the accepted cases again of the live deployment, and compare the answers case by case.
+
+    Where and with which key they are asked is in `evaluator.replay`. The answers cost what questions of people cost.
+    """
+    check_name("--deployment", deployment, "give a name")
+    settings = settings_of(config, lake)
+    from dialwatch.actions.replays import replaying
+
+    replaying.run(settings, deployment, junit, markdown, accept=accept_, fail_on_regression=fail_on_regression)
 
 
 def _given(values: list[str]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from dialwatch.config import Settings
 from dialwatch.errors import AddressError, ConfigError
 from dialwatch.services.collecting import collecting
 from dialwatch.services.heartbeats import Part, ProcessParts
+from dialwatch.services.replaying import replaying
 from dialwatch.services.schedule import Schedule
 from dialwatch.services.upkeep import maintaining
 from dialwatch.serving.addresses import is_loopback, parse_address
@@ -44,6 +45,7 @@ def all_services(settings: Settings) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(parts.running())
         stack.enter_context(evaluating(settings, lake, stop, parts[ServicePart.EVALUATOR]))
+        stack.enter_context(replaying(settings, lake, stop, parts[ServicePart.EVALUATOR]))
         if upkeep:
             stack.enter_context(maintaining(settings.lake.maintenance, lake, stop, parts[ServicePart.UPKEEP]))
         stack.enter_context(monitoring(settings, lake, stop, parts))
@@ -69,8 +71,9 @@ def only_collector(settings: Settings) -> Iterator[None]:
 def only_evaluator(settings: Settings) -> Iterator[None]:
     """Run the evaluator in a process of its own."""
     lake = settings.lake.open()
-    parts = ProcessParts(lake, [ServicePart.EVALUATOR])
-    with parts.running(), evaluating(settings, lake, part=parts[ServicePart.EVALUATOR]):
+    parts, stop = ProcessParts(lake, [ServicePart.EVALUATOR]), threading.Event()
+    part = parts[ServicePart.EVALUATOR]
+    with parts.running(), replaying(settings, lake, stop, part), evaluating(settings, lake, stop, part):
         yield
 
 

@@ -121,10 +121,13 @@ class _Erasure:
 
     def run(self) -> None:
         """Erase a row before the rows through which it was found, so that a run that is cut off can be repeated."""
+        called = set()
+        for deployment, table in _tables(self._lake, [PARSED_LOGS]):
+            if self._scope.replayed and self._erase(table, of_calls(self._scope.replayed)):
+                called.add(deployment)
         self._erase_made_of_logs()
         for _, table in _tables(self._lake, _ROOT_TABLES):
             self._erase(table, RULES[table.spec.name])
-        called = set()
         for event_ids in reversed(self._scope.rounds):
             for deployment, table in _tables(self._lake, [PARSED_LOGS]):
                 if self._erase(table, of_calls(event_ids)):

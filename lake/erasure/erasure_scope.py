@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lake.erasure.quotations import Quotations
-from lake.schemas import PARSED_LOGS
+from lake.schemas import GROUND_TRUTH, PARSED_LOGS, REPLAYS
 from lake.tables.lake import Lake
 
 _ID_COLUMNS = (
@@ -53,6 +53,8 @@ class ErasureScope:
     subject: Subject
     rounds: list[frozenset[str]] = field(default_factory=list)
     """Ids of the calls (`event_id`): first the subject's own, then those found through the round before."""
+    replayed: frozenset[str] = frozenset()
+    """Ids of calls that asked the subject's cases of ground truth again, and of the calls behind them."""
     event_ids: set[str] = field(default_factory=set)
     response_ids: set[str] = field(default_factory=set)
     trace_ids: set[str] = field(default_factory=set)
@@ -102,6 +104,7 @@ class _ScopeSearch:
         self._add(own)
         while self._add(self._rows(self._is_related)):
             pass
+        self._note_replayed()
         self._read_texts()
         self._add(self._repeating())
         self._add(self._rows(self._is_of_trace))
@@ -126,6 +129,26 @@ class _ScopeSearch:
         if new:
             scope.rounds.append(frozenset(row["event_id"] for row in new))
         return bool(new)
+
+    def _note_replayed(self) -> None:
+        """Find the calls of replays by the traces that `replays` has of the subject's cases."""
+        scope, traces = self._scope, set[str]()
+        for deployment in self._lake.deployments():
+            truth, replays = self._lake.table(GROUND_TRUTH, deployment), self._lake.table(REPLAYS, deployment)
+            if truth.version() is None or replays.version() is None:
+                continue
+            cases = truth.read(["case_id", "source_response_id"])
+            own = set(cases["case_id"].filter(is_in(cases["source_response_id"], scope.response_ids)).to_pylist())
+            asked = replays.read(["case_id", "trace_id"])
+            traces |= set(asked["trace_id"].filter(is_in(asked["case_id"], own)).to_pylist()) - {None}
+        # Whoever they name: dialwatch made them itself.
+        called = self._rows(lambda batch: is_in(batch["trace_id"], traces)) if traces else []
+        scope.replayed = frozenset(row["event_id"] for row in called) - scope.event_ids
+        scope.event_ids |= scope.replayed
+        scope.trace_ids |= traces
+        scope.response_ids.update(
+            one for row in called for one in (row["response_id"], *(row["response_ids"] or ())) if one
+        )
 
     def _is_own(self, batch: pa.RecordBatch) -> pa.Array:
         subject = self._scope.subject

@@ -14,6 +14,7 @@ from monitor.exporter.detector_metrics import detector_metrics
 from monitor.exporter.health_metrics import audit_metrics, failure_metrics, health_metrics
 from monitor.exporter.label_bounds import LabelBound, LabelBounds
 from monitor.exporter.pipeline_metrics import pipeline_metrics
+from monitor.exporter.replay_metrics import replay_metrics
 from monitor.exporter.request_metrics import request_metrics
 from monitor.exporter.score_metrics import score_metrics
 from monitor.health.health import Health
@@ -74,5 +75,6 @@ class _MonitorCollector(Collector):
 def _families(snapshot: Snapshot) -> Iterator[Metric]:
     yield from request_metrics(snapshot.deployments)
     yield from score_metrics(snapshot)
+    yield from replay_metrics(snapshot)
     yield from detector_metrics(snapshot.deployments)
     yield from pipeline_metrics(snapshot)

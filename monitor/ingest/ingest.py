@@ -19,6 +19,7 @@ from lake import (
     PARSED_LOGS,
     REJECTED,
     RELEASES,
+    REPLAYS,
     SCORES,
     SILENCES,
     UNASSIGNED,
@@ -41,6 +42,7 @@ from monitor.snapshot import DeploymentState
 from monitor.stats.collector_stats import BATCH_COLUMNS, REJECTED_COLUMNS, CollectorStats
 from monitor.stats.judge_costs import JUDGE_COST_COLUMNS
 from monitor.stats.ratings import RATING_COLUMNS, Ratings
+from monitor.stats.replays import REPLAY_COLUMNS
 from monitor.stats.requests import LOG_COLUMNS
 from monitor.stats.scores import SCORE_COLUMNS
 
@@ -122,7 +124,7 @@ class Ingest:
         self._read_one(REJECTED, None, REJECTED_COLUMNS, rejected, now)
 
     def read_deployment(self, deployment: str | None, now: datetime) -> None:
-        """Read requests, signals, scores and anchors of a deployment."""
+        """Read requests, signals, scores, anchors and replays of a deployment."""
         self._has_scores = True
         name = UNASSIGNED if deployment is None else deployment
         logs = self._stats(PARSED_LOGS, name, DeploymentState.with_logs)
@@ -140,6 +142,8 @@ class Ingest:
         self._read(SCORES, deployment, SCORE_COLUMNS, scores, now)
         anchors = self._stats(ANCHORS, name, DeploymentState.with_anchors) | {JUDGES: self.judges.add}
         self._read(ANCHORS, deployment, _ANCHOR_COLUMNS, anchors, now)
+        replays = self._stats(REPLAYS, name, DeploymentState.with_replays)
+        self._read(REPLAYS, deployment, REPLAY_COLUMNS, replays, now)
 
     def settle_ratings(self, now: datetime) -> None:
         """Count and watch, as scores, the ratings whose batch is over."""

@@ -252,6 +252,8 @@ CASES = [
         for severity in TIERS
     ),
     *(Case("DialwatchRegression", tier("1x110 0x10", "1x110 0x10"), False, 2, severity) for severity in TIERS),
+    Case("DialwatchReplayRegression", {'dialwatch_replay_regression{deployment="a"}': "0x110 1x10"}, True),
+    Case("DialwatchReplayRegression", {'dialwatch_replay_regression{deployment="a"}': "1x110 0x10"}, False),
     Case("DialwatchFloor", {f"dialwatch_floor_active{ERRORS}": "0x110 1x10"}, True),
     Case("DialwatchFloor", {f"dialwatch_floor_active{ERRORS}": "1x110 0x10"}, False),
     Case("DialwatchNearFloor", floor("0.2x120", "0x120"), True),

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from collector.parsing.line.call import Call
-from lake import Origin
+from lake import ORIGIN_BAGGAGE, Origin
 
 ProjectOrigins = Mapping[str, Origin]
 """Origin of the requests of some projects; a project is the owner of an API key in Core."""
@@ -17,20 +17,25 @@ _EVALUATION_RUN: Final = "eval.run.id"
 
 
 def read_origin(call: Call, projects: ProjectOrigins) -> Origin:
-    """Return the origin of a call: that of its project, else evaluation if its baggage names an evaluation run.
+    """Return the origin of a call: that of its project, else what its baggage says.
 
-    DIAL's evaluation framework names its run in the header `baggage`, which Core logs if it is configured to.
+    DIAL's evaluation framework names its run in the header `baggage`, and dialwatch the origin of what it asks itself;
+    Core logs that header if it is configured to.
     """
     if call.project_id is not None and call.project_id in projects:
         return projects[call.project_id]
     headers = call.left.get("headers")
     if isinstance(headers, dict):
         for name, value in headers.items():
-            if name.lower() == "baggage" and isinstance(value, str) and _names_run(value):
-                return Origin.EVALUATION
+            if name.lower() == "baggage" and isinstance(value, str) and (found := _origin_in(value)):
+                return found
     return Origin.PRODUCTION
 
 
-def _names_run(baggage: str) -> bool:
-    """Whether W3C baggage, `key=value;property,key=value`, has the id of an evaluation's run."""
-    return any(member.partition("=")[0].strip() == _EVALUATION_RUN for member in baggage.split(","))
+def _origin_in(baggage: str) -> Origin | None:
+    """Give the origin that W3C baggage, `key=value;property,key=value`, names: by an evaluation's run, or by ours."""
+    members = {key.strip(): value for key, _, value in (one.partition("=") for one in baggage.split(","))}
+    if _EVALUATION_RUN in members:
+        return Origin.EVALUATION
+    named = members.get(ORIGIN_BAGGAGE, "").partition(";")[0].strip()
+    return Origin(named) if named in set(Origin) else None

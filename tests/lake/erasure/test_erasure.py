@@ -128,6 +128,7 @@ def test_nothing_is_left_of_it(lake: Lake, subject: Subject) -> None:
         "_rejected": (1, 0),
     }
     assert receipt.is_complete
+
     assert lake.table(PARSED_LOGS, "rag-app").read(["event_id"]).to_pylist() == [{"event_id": "dd"}]
     assert lake.table(SCORES, "rag-app").read(["value", "details"]).to_pylist() == [{"value": 0.25, "details": None}]
     alert = lake.table(ALERTS, "rag-app").read(["change", "details"]).to_pylist()[0]
@@ -364,3 +365,20 @@ def test_a_collector_and_readers_at_work(lake: Lake) -> None:
         ["dd", *appended]
     )
     assert sorted(name for name in seen if name.startswith("n")) == sorted(appended)
+
+
+@pytest.mark.parametrize("subject", [Subject(user="planted-user"), Subject(response="r-aa")], ids=["user", "response"])
+def test_calls_that_asked_a_case_of_it_again_are_gone(lake: Lake, subject: Subject) -> None:
+    """Found by the traces of the replays, with the calls behind them; those of a stranger's case stay."""
+    put(lake, REPLAYS, {"replay_id": "2", "case_id": "k1", "trace_id": "t8"},
+        {"replay_id": "3", "case_id": "k2", "trace_id": "t9"})  # fmt: skip
+    again = {"origin": "replay", "question": QUESTION, "user_id": "service-account"}
+    put(
+        lake, PARSED_LOGS, call("r8", trace_id="t8", **again), call("r9", trace_id="t9", **again | {"question": "Tea?"})
+    )
+    put(lake, PARSED_LOGS, call("m8", trace_id="t8", request_body=history(QUESTION)), deployment="gpt-4o")
+    erase(lake, subject, NOW)
+    left = everywhere(lake.root)
+    assert [word for word in PLANTED if word.encode() in left] == []
+    ids = lake.table(PARSED_LOGS, "rag-app").read(["event_id"])["event_id"].to_pylist()
+    assert (sorted(ids), lake.table(PARSED_LOGS, "gpt-4o").read().num_rows) == (["dd", "r9"], 0)

@@ -15,7 +15,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from lake import ALERTS, ANCHORS, BATCHES, REJECTED, SCORES, FailedPart, Lake, Table, TableSpec
+from lake import ALERTS, ANCHORS, BATCHES, REJECTED, REPLAYS, SCORES, FailedPart, Lake, Table, TableSpec
 from monitor.exporter.registry import registry_of
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
@@ -149,6 +149,22 @@ def test_answers_that_failed_their_case_are_counted_by_part(monitor: Monitor, ro
     counts = {part: found[name, labelled(deployment="a", part=part)] for part in FailedPart}
     assert {part: count for part, count in counts.items() if count} == {"retrieval": 2, "generation": 1}
     assert (name, labelled(deployment="b", part="retrieval")) not in found
+
+
+def test_the_latest_replay_is_exported(monitor: Monitor, lake: Lake, rows: Any, clock: Any) -> None:
+    """Whether it found a regression, how many answers passed, and when it began; nothing where there is no run."""
+    rows.scores("b", {"value": 1.0})
+    for hours, verdict, values in ((2, "no_regression", (1.0, 1.0)), (1, "regression", (1.0, 0.0, 0.0, None))):
+        at = clock() - timedelta(hours=hours)
+        of_run = {"run_id": f"run-{hours}", "run_started_at": at, "verdict": verdict, "date": at.date()}
+        scores = ([{"metric": "case_passed", "value": value}, {"metric": "bleu", "value": 1.0}] for value in values)
+        lake.table(REPLAYS, "a").append(REPLAYS.rows([of_run | {"scores": some} for some in scores]))
+        monitor.refresh()
+    found, a = samples(monitor), labelled(deployment="a")
+    assert found["dialwatch_replay_regression", a] == 1
+    assert found["dialwatch_replay_pass_share", a] == pytest.approx(1 / 3)
+    assert found["dialwatch_replay_last_run_timestamp_seconds", a] == (clock() - timedelta(hours=1)).timestamp()
+    assert ("dialwatch_replay_regression", labelled(deployment="b")) not in found
 
 
 def test_what_is_left_of_a_judges_budget_is_exported(lake: Lake, rows: Any, clock: Any) -> None:

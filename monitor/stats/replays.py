@@ -1,0 +1,52 @@
+"""The latest run that asked the accepted cases of a deployment again, from rows of `replays`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from lake.case_vocabulary import ReplayVerdict
+
+REPLAY_COLUMNS = ("run_id", "run_started_at", "verdict", "scores")
+_CASE_PASSED = "case_passed"
+
+
+@dataclass(frozen=True)
+class ReplayStats:
+    """The latest run: its verdict, when it began, and the share of its answers that agree with their cases.
+
+    All are None where no run has been read, and `pass_share` where no answer was scored.
+    """
+
+    run_id: str | None = None
+    started_at: datetime | None = None
+    verdict: ReplayVerdict | None = None
+    passed: int = 0
+    scored: int = 0
+
+    @property
+    def pass_share(self) -> float | None:
+        """Share of the answers that agree with their cases."""
+        return self.passed / self.scored if self.scored else None
+
+    def with_replays(self, rows: pa.Table) -> ReplayStats:
+        """Add rows of `replays` (columns REPLAY_COLUMNS); those of one run come together."""
+        runs: dict[tuple[datetime, str], list[dict[str, Any]]] = {}
+        for row in rows.to_pylist():
+            if row["run_id"] is not None and row["run_started_at"] is not None:
+                runs.setdefault((row["run_started_at"], row["run_id"]), []).append(row)
+        newest = max(runs, default=None)
+        if newest is None or (self.started_at is not None and newest[0] <= self.started_at):
+            return self
+        values = [
+            score["value"]
+            for row in runs[newest]
+            for score in row["scores"] or ()
+            if score["metric"] == _CASE_PASSED and score["value"] is not None
+        ]
+        started_at, run_id = newest
+        verdict = ReplayVerdict(runs[newest][0]["verdict"])
+        return ReplayStats(run_id, started_at, verdict, sum(value == 1 for value in values), len(values))

@@ -1,0 +1,206 @@
+"""Runs that ask accepted cases again: what is asked, written, compared, and called a regression."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluator.replays import Outcome, ReplayRun, ReplaySettings, Reply, replay
+from lake import GROUND_TRUTH, REPLAYS, Lake, ReplayVerdict, Table
+from tests.killing import KILLED, Moment, die
+from tests.killing import run as run_and_wait
+
+NAME = "rag"
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+CASES = 12
+
+
+class Scripted:
+    """A deployment that gives what a function says, and remembers what it was asked."""
+
+    def __init__(self, answer: Callable[[str], Reply]) -> None:
+        self.answer = answer
+        self.asked: list[tuple[str, tuple[str, ...], str]] = []
+        self.is_closed = False
+
+    async def ask(self, question: str, documents: Sequence[str], trace_id: str) -> Reply:
+        self.asked.append((question, tuple(documents), trace_id))
+        return self.answer(question)
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+def fact(number: str) -> str:
+    return f"Store {number} sells {number} kinds of tea"
+
+
+def context(text: str) -> dict[str, Any]:
+    return {"text": text, "title": None, "url": None, "page": None, "id": text[:8]}
+
+
+def right(question: str) -> Reply:
+    number = question.split()[-1].strip("?")
+    return Reply(f"{fact(number)}.", f"r-{number}", [context(fact(number))], None, False, 10, 5)
+
+
+def misses(question: str) -> Reply:
+    return Reply("Coffee is sold next door.", "r", [context("Coffee is sold next door")], None, False, 10, 5)
+
+
+def makes_up(question: str) -> Reply:
+    number = question.split()[-1].strip("?")
+    return Reply("Coffee is sold next door.", "r", [context(fact(number))], None, False, 10, 5)
+
+
+def fails(_: str) -> Reply:
+    return Reply(None, None, None, "status 502: bad gateway")
+
+
+def fill(lake: Lake, cases: int = CASES, **columns: Any) -> None:
+    rows = [
+        {"case_id": f"case-{n:02d}", "deployment": NAME, "version": 1, "question": f"How many kinds has store {n}?"}
+        | {"documents": ["files/tea.pdf"], "facts": [fact(str(n))], "answer": fact(str(n)), "status": "accepted"}
+        | {"context": [fact(str(n))], "context_ids": [f"Store {n}"], "created_at": NOW, "updated_at": NOW}
+        | columns
+        for n in range(cases)
+    ]
+    lake.table(GROUND_TRUTH, NAME).append(GROUND_TRUTH.rows(rows))
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(str(tmp_path / "lake"))
+
+
+def run(lake: Lake, answer: Callable[[str], Reply], *, accept: bool = False, **settings: Any) -> ReplayRun:
+    made = replay(lake, NAME, Scripted(answer), ReplaySettings(**settings), [], accept=accept)
+    assert made is not None
+    return made
+
+
+def written(lake: Lake) -> list[dict[str, Any]]:
+    return lake.table(REPLAYS, NAME).read().to_pylist()
+
+
+def test_each_accepted_case_is_asked_once_in_a_trace_of_its_own(lake: Lake) -> None:
+    """With its documents; answers, contexts and scores are written, and the connection is closed."""
+    fill(lake)
+    fill(lake, 1, case_id="proposed", status="proposed")
+    fill(lake, 1, case_id="later", conversation_hash="h")
+    deployment = Scripted(right)
+    made = replay(lake, NAME, deployment, ReplaySettings(), [])
+    assert made is not None
+    assert (made.verdict, made.in_conversation, made.not_asked, made.errors) == (ReplayVerdict.BASELINE, 1, 0, 0)
+    assert sorted(question for question, _, _ in deployment.asked) == sorted(
+        f"How many kinds has store {n}?" for n in range(CASES)
+    )
+    assert {documents for _, documents, _ in deployment.asked} == {("files/tea.pdf",)}
+    rows = written(lake)
+    assert len({row["trace_id"] for row in rows} | {row["replay_id"] for row in rows}) == 2 * CASES
+    assert {(row["is_baseline"], row["compared_with"], row["verdict"]) for row in rows} == {(True, None, "baseline")}
+    assert {score["value"] for row in rows for score in row["scores"] if score["metric"] == "case_passed"} == {1.0}
+    assert rows[0]["contexts"][0]["text"].startswith("Store")
+    assert deployment.is_closed
+
+
+@pytest.mark.parametrize(("answer", "part"), [(misses, "retrieval"), (makes_up, "generation")])
+def test_a_run_that_got_worse_is_a_regression_that_names_the_part(
+    lake: Lake, answer: Callable[[str], Reply], part: str
+) -> None:
+    fill(lake)
+    first = run(lake, right)
+    second = run(lake, answer)
+    assert second.verdict == ReplayVerdict.REGRESSION
+    assert second.comparison is not None
+    assert second.comparison.count(Outcome.WORSE) == CASES
+    parts = {score["failed_part"] for row in second.rows for score in row["scores"] if score["value"] == 0}
+    assert part in parts
+    assert {row["compared_with"] for row in second.rows} == {first.run_id}
+    assert not any(row["is_baseline"] for row in second.rows)
+    third = run(lake, right)
+    assert (third.verdict, third.rows[0]["compared_with"]) == (ReplayVerdict.NO_REGRESSION, first.run_id)
+
+
+def test_one_case_that_changed_is_no_regression_and_is_named(lake: Lake) -> None:
+    fill(lake)
+    run(lake, right)
+    made = run(lake, lambda question: misses(question) if question.endswith("store 3?") else right(question))
+    assert made.verdict == ReplayVerdict.NO_REGRESSION
+    assert made.comparison is not None
+    assert [one.case_id for one in made.comparison.cases if one.outcome == Outcome.WORSE] == ["case-03"]
+
+
+def test_what_a_person_accepts_is_compared_with_from_then_on(lake: Lake) -> None:
+    fill(lake)
+    run(lake, right)
+    accepted = run(lake, misses, accept=True)
+    assert accepted.verdict == ReplayVerdict.REGRESSION
+    again = run(lake, misses)
+    assert (again.verdict, again.rows[0]["compared_with"]) == (ReplayVerdict.NO_REGRESSION, accepted.run_id)
+
+
+def test_each_run_after_a_baseline_needs_more_evidence(lake: Lake) -> None:
+    """So that the chance that any of them is called worse without a cause stays `alpha`."""
+    fill(lake)
+    run(lake, right)
+    levels = []
+    for _ in range(3):
+        made = run(lake, right)
+        assert made.comparison is not None
+        levels += [one.level for one in made.comparison.metrics if one.metric == "case_passed"]
+    assert levels == pytest.approx([0.05 / 2, 0.05 / 6, 0.05 / 12])
+
+
+def test_a_run_without_answers_concludes_nothing_and_is_no_baseline(lake: Lake) -> None:
+    fill(lake)
+    made = run(lake, fails)
+    assert (made.verdict, made.errors) == (ReplayVerdict.INCOMPLETE, CASES)
+    assert {row["error"] for row in written(lake)} == {"status 502: bad gateway"}
+    assert run(lake, right).verdict == ReplayVerdict.BASELINE
+
+
+def test_limits_hold(lake: Lake) -> None:
+    """No case is begun once the tokens are taken; the same cases are asked each time."""
+    fill(lake)
+    few = run(lake, right, most_cases=5)
+    assert (len(few.rows), few.not_asked) == (5, CASES - 5)
+    assert {row["case_id"] for row in run(lake, right, most_cases=5).rows} == {row["case_id"] for row in few.rows}
+    short = run(lake, right, most_tokens=45, concurrency=1)
+    assert (len(short.rows), short.tokens) == (3, 45)
+
+
+def test_nothing_to_ask_writes_nothing(lake: Lake) -> None:
+    fill(lake, status="proposed")
+    assert replay(lake, NAME, Scripted(right), ReplaySettings(), []) is None
+    assert lake.table(REPLAYS, NAME).version() is None
+
+
+def test_a_run_that_is_told_to_stop_is_none(lake: Lake) -> None:
+    fill(lake)
+    deployment = Scripted(right)
+    stopped = replay(
+        lake, NAME, deployment, ReplaySettings(concurrency=1), [], is_stopping=lambda: len(deployment.asked) >= 3
+    )
+    assert (stopped, len(deployment.asked), lake.table(REPLAYS, NAME).version()) == (None, 3, None)
+
+
+def dying(root: str, moment: Moment) -> None:
+    """A run that dies around its commit."""
+    die(moment, Table, "append", counts=lambda to, *_, **__: to.spec is REPLAYS)
+    run(Lake(root), right)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("moment", "verdict", "rows"),
+    [("before", ReplayVerdict.BASELINE, CASES), ("after", ReplayVerdict.NO_REGRESSION, 2 * CASES)],
+)
+def test_a_killed_run_is_whole_or_none(lake: Lake, moment: Moment, verdict: ReplayVerdict, rows: int) -> None:
+    """The next one is compared with a whole run, or is the first."""
+    fill(lake)
+    assert run_and_wait(dying, lake.root, moment) == KILLED
+    assert run(lake, right).verdict == verdict
+    assert len(written(lake)) == rows
