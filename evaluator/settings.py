@@ -223,9 +223,21 @@ class EvaluatorSettings(BaseModel):
         members = (name for ensemble in self.ensembles.values() for name in ensemble.judges)
         _check_known([name for name in asked if name], {*self.judges, *self.ensembles})
         _check_known(members, self.judges)
+        self._check_judge_of_facts()
         for deployment in (None, *self.deployments):
             self.check_judge(self.chosen_metrics(deployment or ""), deployment)
         return self
+
+    def _check_judge_of_facts(self) -> None:
+        name = self.ground_truth.judge
+        if name is None:
+            return
+        _check_known([name], self.judges)
+        if without_prices(self.judges[name]):
+            raise ValueError(
+                f"ground_truth.judge is {name!r}, and it is not known what a call costs; give prompt_price and "
+                "completion_price (0 for a model that costs nothing), or allow_unpriced"
+            )
 
 
 def _own_metrics(

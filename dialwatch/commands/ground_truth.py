@@ -184,6 +184,29 @@ def bad(
 
 
 @app.command()
+def extract(
+    deployment: NamedDeploymentOption,
+    written_ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID...]", help="Cases; without one all proposed ones whose facts the judge lacks."),
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="One of evaluator.judges; by default evaluator.ground_truth.judge.")
+    ] = None,
+    who: WhoOption = None,
+    lake: LakeOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Ask a judge which facts the answers of cases need. Each must stand in the contexts of its answer."""
+    check_name("--deployment", deployment, "give a name")
+    by = _who(who)
+    settings = settings_of(config, lake)
+    from dialwatch.actions.ground_truth import extracting
+
+    extracting.extract(settings, deployment, written_ids or (), judge, by, datetime.now(UTC))
+
+
+@app.command()
 def replay(
     deployment: NamedDeploymentOption,
     fail_on_regression: Annotated[

@@ -19,6 +19,9 @@ class GroundTruthSettings(BaseModel):
     With `match_by_embedding` a question that is no case's own may be that of a case in other words: the sentence
     encoder of `evaluator.models` finds their cosine to be at least `least_similarity`, and they have the same numbers,
     names and negations. The default was measured for all-MiniLM-L6-v2; another encoder has another scale.
+
+    `judge` is the name of one of `evaluator.judges`, which names the facts of proposed cases; without it they are the
+    sentences of the contexts that have the words of the answer.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -28,6 +31,7 @@ class GroundTruthSettings(BaseModel):
     most_per_day: Annotated[int, Field(ge=0)] = 50
     """Cases of a deployment that are made of the answers of one day; 0 makes none."""
     use_proposed: bool = True
+    judge: Annotated[str, Field(min_length=1)] | None = None
     match_by_embedding: bool = False
     least_similarity: Annotated[float, Field(gt=0, le=1)] = 0.95
 

@@ -76,6 +76,10 @@ class JudgePool:
         jury = Jury(tuple(map(self._opened().judge, names)), combine)
         return [with_judges(metric, jury) for metric in metrics]
 
+    def judge(self, name: str) -> BoundJudge:
+        """Give a judge by its name. Raises LookupError, and JudgeCallsError."""
+        return self._opened().judge(name)
+
     def sampling(self, deployment: str, metrics: Sequence[Metric], answers: pa.Table, now: datetime) -> Sampling:
         """Give how likely new answers of a deployment are to be judged, from their number and their times."""
         settings = self._settings.sampling_of(deployment)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from evaluator.anchors import Rescoring
 from evaluator.answers import DeploymentTables, wait_behind_interceptor
-from evaluator.ground_truth import propose_cases, renew_old_cases
+from evaluator.ground_truth import NewFacts, propose_cases, renew_old_cases
 from evaluator.metrics import Metric
 from evaluator.scoring import ScoreCounts, Scorer
 from evaluator.service.judge_pool import JudgePool
@@ -104,6 +104,7 @@ class Evaluator:
         self._retries = JudgeRetries(self._scorer)
         self._rescoring = Rescoring(settings.anchors, self._scorer)
         self._warned_missing: set[str] = set()
+        self._new_facts = NewFacts()
         self._renewed: set[str] = set()
         """Deployments whose cases of the first version are renewed."""
         self._children = ChildContexts(lake, wait_behind_interceptor(settings.context_grace), clock)
@@ -164,6 +165,7 @@ class Evaluator:
             self._renewed.add(tables.deployment)
         # Cases first, so that an answer can be compared with a case from the same stretch of the log.
         tally.cases += propose_cases(tables, self._clock(), self._settings.ground_truth)
+        self._name_facts(tables)
         now, deployment = self._clock(), tables.deployment
         counts = score_new_answers(
             tables,
@@ -177,6 +179,16 @@ class Evaluator:
         self._judges.learn(deployment, metrics, counts)
         tally.counts.add(counts)
         self._retries.plan(deployment, counts, now)
+
+    def _name_facts(self, tables: DeploymentTables) -> None:
+        judge = self._settings.ground_truth.judge
+        if judge is None:
+            return
+        try:
+            self._new_facts.extract(tables, self._judges.judge(judge), self._clock())
+        except LostRaceError:
+            # Whoever was faster has made new cases, or changed one: the next pass looks again.
+            logger.info("the facts of new cases of deployment %r are named in the next pass", tables.deployment)
 
     def _retry_and_rescore(
         self, tables: DeploymentTables, metrics: Sequence[Metric], tally: _Tally, is_stopping: Callable[[], bool]

@@ -1,0 +1,157 @@
+"""Facts of cases that a judge names in the place of those that the words of the answer gave."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, answers, with_late_contexts
+from evaluator.ground_truth.judged_facts import Good, JudgedFacts, extractor_of, judged_facts
+from evaluator.judges.exchange import TRANSIENT, Spend
+from lake import EVALUATOR, GROUND_TRUTH, IS_ANSWER, CaseStatus, PassTransaction, next_version, read_cases
+
+if TYPE_CHECKING:
+    from evaluator.judges import BoundJudge
+
+logger = logging.getLogger(__name__)
+
+_NAMED = "{count} facts named by judge {judge}; {dropped} of its citations stood nowhere and were dropped"
+
+
+@dataclass
+class Extraction:
+    """What came of asking for facts: cases with new facts, those without and why, facts, dropped citations, spend."""
+
+    cases: int = 0
+    facts: int = 0
+    dropped: int = 0
+    left: Counter[str] = field(default_factory=Counter)
+    spend: Spend = field(default_factory=Spend)
+
+
+NO_ANSWER_LEFT = "its answer is no longer in the log"
+NO_CONTEXTS = "its answer has no contexts"
+NO_FACTS = "the judge named no fact that stands in its contexts"
+
+
+class NewFacts:
+    """Asks about the proposed cases whose facts a judge has not named, some a pass, each once in a process.
+
+    A case about which it says nothing of use keeps the facts that the words of its answer gave.
+    """
+
+    def __init__(self, most: int = 20) -> None:
+        self._most = most
+        self._tried: set[tuple[str, str]] = set()
+        self._seen: dict[str, int | None] = {}
+
+    def extract(self, tables: DeploymentTables, judge: BoundJudge, now: datetime) -> Extraction:
+        """Ask about the cases of a deployment. Raises LostRaceError where another has just changed the table."""
+        version = tables.truth.version()
+        if version is None or self._seen.get(tables.deployment) == version:
+            return Extraction()
+        name = tables.deployment
+        new = [one for one in lacking(read_cases(tables.truth), judge) if (name, one["case_id"]) not in self._tried]
+        if not new:
+            self._seen[name] = version
+            return Extraction()
+        some = new[: self._most]
+        made = extract_facts(tables, judge, some, EVALUATOR, now)
+        # What a judge may say later is asked again: only these do not count as tried.
+        if not made.left.keys() & {str(reason) for reason in TRANSIENT}:
+            self._tried |= {(name, one["case_id"]) for one in some}
+        if made.left:
+            text = "no facts of %d cases of deployment %r by judge %r: %s; they keep those of their words"
+            reasons = ", ".join(f"{count} {reason}" for reason, count in made.left.items())
+            logger.warning(text, made.left.total(), name, judge.name, reasons, extra={"deployment": name})
+        return made
+
+
+def lacking(cases: Iterable[Mapping[str, Any]], judge: BoundJudge) -> list[Mapping[str, Any]]:
+    """Give the proposed cases made of answers whose facts this judge, by this prompt, has not named."""
+    extractor = extractor_of(judge)
+    return [
+        case
+        for case in cases
+        if case["status"] == CaseStatus.PROPOSED
+        and case["updated_by"] == EVALUATOR
+        and case["source_response_id"] is not None
+        and case["extractor"] != extractor
+    ]
+
+
+def extract_facts(
+    tables: DeploymentTables, judge: BoundJudge, cases: Sequence[Mapping[str, Any]], who: str, now: datetime
+) -> Extraction:
+    """Ask a judge for the facts of these cases, and write their next versions in one commit.
+
+    A case for which it names none stays as it is. Nothing that was paid is paid again where this is cut off: replies
+    are kept. Raises LostRaceError where another has just changed the table; the cases are then as they were.
+    """
+    made = Extraction()
+    transaction = PassTransaction(tables.truth)
+    current = {case["case_id"]: case for case in read_cases(tables.truth)}
+    wanted: list[Mapping[str, Any]] = [current[case["case_id"]] for case in cases if case["case_id"] in current]
+    sources = _sources(tables, wanted)
+    asked: list[tuple[Mapping[str, Any], LoggedAnswer]] = []
+    for case in wanted:
+        source = sources.get(case["source_response_id"])
+        if source is None or not source.contexts:
+            made.left[NO_ANSWER_LEFT if source is None else NO_CONTEXTS] += 1
+            continue
+        asked.append((case, source))
+    good = [Good(one["question"], one["answer"], answer.contexts or ()) for one, answer in asked]
+    rows = []
+    for (case, answer), found in zip(asked, judged_facts(judge, good) if good else (), strict=True):
+        made.spend += found.spend
+        made.dropped += found.dropped
+        if not found.facts:
+            made.left[str(found.reason or NO_FACTS)] += 1
+            continue
+        made.cases += 1
+        made.facts += len(found.facts)
+        rows.append(next_version(case, _columns(answer, found, judge), who, now))
+    if rows:
+        transaction.append(GROUND_TRUTH.rows(rows))
+    return made
+
+
+def _columns(source: LoggedAnswer, found: JudgedFacts, judge: BoundJudge) -> dict[str, Any]:
+    contexts, ids = source.contexts or [], source.context_ids or []
+    places = sorted({fact.chunk for fact in found.facts})
+    chunk_of = {place: chunk for chunk, place in enumerate(places)}
+    return {
+        "facts": [fact.text for fact in found.facts],
+        "citations": [
+            {"statement": fact.statement, "chunk": chunk_of[fact.chunk], "start": fact.start, "end": fact.end}
+            for fact in found.facts
+        ],
+        "context": [contexts[place] for place in places],
+        "context_ids": [ids[place] if place < len(ids) else None for place in places],
+        "extractor": extractor_of(judge),
+        "note": _NAMED.format(count=len(found.facts), judge=judge.name, dropped=found.dropped),
+    }
+
+
+def _sources(tables: DeploymentTables, cases: Sequence[Mapping[str, Any]]) -> dict[str, LoggedAnswer]:
+    """Read the answers that cases were made of, with contexts that came late, by all of their ids."""
+    ids = sorted({case["source_response_id"] for case in cases} - {None})
+    if not ids:
+        return {}
+    where = IS_ANSWER & ds.field("response_id").isin(ids)
+    dates = sorted({case["source_date"] for case in cases if case["source_date"] is not None})
+    if len(dates) and all(case["source_date"] is not None for case in cases):
+        where = where & ds.field("date").isin([pa.scalar(date) for date in dates])
+    found: dict[str, LoggedAnswer] = {}
+    for some in answers(tables.logs.read(ANSWER_COLUMNS, where)):
+        for answer in with_late_contexts(tables, some):
+            if answer.response_id is not None:
+                found.setdefault(answer.response_id, answer)
+    return found

@@ -1,0 +1,116 @@
+"""Facts of proposed cases that a judge names: asked in the pass and by command, checked, and paid once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from evaluator import Evaluator, EvaluatorSettings
+from lake import GROUND_TRUTH, Lake, case_history, read_cases
+from tests.evaluator.judges.scripted_server import ScriptedServer, fails, says
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+SEAT = "Delhi is the seat of government"
+
+
+def named(*facts: tuple[str, Sequence[int], str]) -> str:
+    return json.dumps({"facts": [{"statement": s, "sentences": list(n), "quote": q} for s, n, q in facts]})
+
+
+def settings(server: ScriptedServer, tmp_path: Path, **truth: Any) -> EvaluatorSettings:
+    judge = {"base_url": f"{server.url}/v1", "model": "m", "prompt_price": 1, "completion_price": 10}
+    given = {"judges": {"strict": judge}, "judge_calls": tmp_path / "calls.sqlite", "metrics": ("facts_recall",)}
+    return EvaluatorSettings.model_validate(given | {"ground_truth": {"judge": "strict"} | truth})
+
+
+def evaluate(chosen: EvaluatorSettings, lake: Lake) -> None:
+    evaluator = Evaluator(lake, chosen, clock=lambda: NOW)
+    assert evaluator.run_once().failures == ()
+    evaluator.close()
+
+
+@pytest.fixture
+def liked(traffic: Any) -> Any:
+    """A liked answer in other words than its contexts, which the words of the answer do not find."""
+    traffic.log(traffic.answer("a", answer="Neu-Delhi ist die Hauptstadt.", question="Wo sitzt die Regierung?"))
+    traffic.rate(traffic.signal("like", "a"))
+    return traffic
+
+
+def case_of(lake: Lake) -> dict[str, Any]:
+    (case,) = read_cases(lake.table(GROUND_TRUTH, "rag"))
+    return case
+
+
+def test_a_case_gets_the_facts_that_the_judge_points_at(
+    server: ScriptedServer, lake: Lake, liked: Any, tmp_path: Path
+) -> None:
+    """With what each says, where it stands, the chunks that hold them, and who named them; asked once."""
+    server.follow(says(named(("Delhi is the capital.", [1], ""), ("It was made up.", [2], "It is tiny"))))
+    evaluate(settings(server, tmp_path), lake)
+    case = case_of(lake)
+    assert case["facts"] == [SEAT]
+    assert case["citations"] == [{"statement": "Delhi is the capital.", "chunk": 0, "start": 0, "end": len(SEAT)}]
+    assert case["context"] == ["Delhi is the seat of government. It is large."]
+    assert case["extractor"].startswith("judge/1-m-")
+    assert (case["version"], case["status"], case["updated_by"]) == (2, "proposed", "evaluator")
+    assert "1 of its citations stood nowhere" in case["note"]
+    assert len(case_history(lake.table(GROUND_TRUTH, "rag"), case["case_id"])) == 2
+    content = server.requests[0].body["messages"][1]["content"]
+    assert content.index("<sentence 1 ") < content.index("<question 1 ") < content.index("<answer 1 ")
+    evaluate(settings(server, tmp_path), lake)
+    assert len(server.requests) == 1
+
+
+def test_where_the_judge_is_away_the_case_keeps_its_facts_and_is_asked_about_later(
+    server: ScriptedServer, lake: Lake, liked: Any, tmp_path: Path, caplog: Any
+) -> None:
+    server.always = fails(401)
+    evaluate(settings(server, tmp_path), lake)
+    assert (case_of(lake)["extractor"], case_of(lake)["version"]) == ("sentences/2", 1)
+    assert "judge_unavailable; they keep those of their words" in caplog.text
+    server.always = says(named(("s", [1], "")))
+    evaluate(settings(server, tmp_path), lake)
+    assert case_of(lake)["facts"] == [SEAT]
+
+
+def test_a_broken_reply_is_asked_for_again_in_two_parts(
+    server: ScriptedServer, lake: Lake, liked: Any, tmp_path: Path
+) -> None:
+    """Long input breaks the format of replies: the halves are numbered anew, and the places are those of the whole."""
+    broken = says("I think that...")
+    server.follow(broken, broken, says(named()), says(named(("Mumbai is a port.", [1], ""))))
+    evaluate(settings(server, tmp_path), lake)
+    case = case_of(lake)
+    assert (case["facts"], case["context"]) == (["Mumbai is a port"], ["Mumbai is a port."])
+    assert len(server.requests) == 4
+
+
+def test_where_most_citations_are_wrong_shorter_contexts_are_asked_about(
+    server: ScriptedServer, lake: Lake, liked: Any, tmp_path: Path
+) -> None:
+    """What the whole reply had right is asked for again too, so that nothing is kept twice."""
+    wrong = ("Made up.", [1], "Goa is the seat of government")
+    server.follow(says(named(wrong, wrong, ("s", [1], ""))), says(named(("s", [1], ""))), says(named(("s", [1], ""))))
+    evaluate(settings(server, tmp_path), lake)
+    assert case_of(lake)["facts"] == [SEAT, "Mumbai is a port"]
+    assert "0 of its citations" in case_of(lake)["note"]
+
+
+def test_what_a_person_changed_is_left_alone(server: ScriptedServer, lake: Lake, liked: Any, tmp_path: Path) -> None:
+    evaluate(settings(server, tmp_path, judge=None), lake)
+    truth = lake.table(GROUND_TRUTH, "rag")
+    truth.append(GROUND_TRUTH.rows([case_of(lake) | {"version": 2, "updated_by": "ann"}]))
+    evaluate(settings(server, tmp_path), lake)
+    assert (case_of(lake)["version"], server.requests) == (2, [])
+
+
+def test_the_judge_must_be_there(server: ScriptedServer, tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="kind"):
+        settings(server, tmp_path, judge="kind")
