@@ -16,12 +16,13 @@ _SENTENCE_END = re.compile(_NO_ABBREVIATION + r'(?<=[.!?])(?:\s+(?=["(]?[A-Z0-9]
 class Question:
     """A question that its knowledge answers.
 
-    `knowledge` is the text in sentences; `grounded_answer` is the one that holds the right answer word for
-    word, `hallucinated_answer` says something that the knowledge does not.
+    `knowledge` is the text in sentences; `grounded_answer` is the one that holds `right_answer` word for word,
+    `hallucinated_answer` says something that the knowledge does not.
     """
 
     text: str
     knowledge: tuple[str, ...]
+    right_answer: str
     grounded_answer: str
     hallucinated_answer: str
 
@@ -48,4 +49,4 @@ def _question(record: dict[str, str]) -> Question | None:
     hallucinated = record["hallucinated_answer"].strip()
     if grounded is None or hallucinated.lower() in record["knowledge"].lower():
         return None
-    return Question(record["question"].strip(), knowledge, grounded, hallucinated)
+    return Question(record["question"].strip(), knowledge, right, grounded, hallucinated)

@@ -1,0 +1,47 @@
+"""The application without its protocol: a question in, an answer and what it was made from out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dialwatch.demo.rag.extraction import Extract, Extractor
+from dialwatch.demo.rag.faults import Faults
+from dialwatch.demo.rag.passages import Passage
+from dialwatch.demo.rag.retrieval import Found, Retriever
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer and what was found for it."""
+
+    found: Found
+    extract: Extract
+
+    @property
+    def cited(self) -> tuple[Passage, ...]:
+        """The passages that the answer cites, each once, in the order of their numbers."""
+        return tuple(self.found.retrieved[place] for place in dict.fromkeys(self.extract.cited))
+
+
+class RagAssistant:
+    """Answers questions from passages; `faults` may be set at any time and holds from the next question on."""
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        """Index the passages; raises ValueError where there are none."""
+        self.faults = Faults()
+        self._retriever = Retriever(passages)
+        self._extractor = Extractor(passages)
+
+    def search(self, question: str) -> Found:
+        """Find what an answer can be made from."""
+        return self._retriever.search(question, self.faults.retrieval)
+
+    def extract(self, question: str, retrieved: Sequence[Passage]) -> Extract:
+        """Make an answer from what was found."""
+        return self._extractor.extract(question, retrieved, self.faults.generation)
+
+    def answer(self, question: str) -> Answer:
+        """Search and answer."""
+        found = self.search(question)
+        return Answer(found, self.extract(question, found.retrieved))
