@@ -1,103 +1,134 @@
-"""A simulated RAG application: what it is asked, what it retrieves, and how often it makes its answer up."""
+"""The RAG applications of the demo, asked over DIAL's protocol: which questions, and what was answered."""
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, Self
 
+from dialwatch.demo.completion import assembled
+from dialwatch.demo.in_process import InProcessClient
 from dialwatch.demo.questions import Question
+from dialwatch.demo.rag.application import create_app
+from dialwatch.demo.rag.assistant import RagAssistant
+from dialwatch.demo.rag.extraction import PASSAGES_READ
+from dialwatch.demo.rag.faults import Faults
+from dialwatch.demo.rag.passages import passages_of
 from dialwatch.demo.rag_answer import Passage
 
-HALLUCINATED_SHARE = 0.04
-HALLUCINATED_SHARE_AFTER_DROP = 0.7
-ASKED_AGAIN_SHARE = 0.15
+DROP = Faults(retrieval="other_index")
+ASKED_AGAIN_SHARE = 0.5
+_STAGE_SHARE = 0.12
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as a client sends it: when, how long the answer may take, and as a stream or not."""
+
+    moment: datetime
+    duration: timedelta
+    messages: Sequence[Mapping[str, Any]]
+    stream: bool
+    response_id: str
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """A question and its answer; `retrieved` are the passages that the answer was made from, best first.
+    """A question and what the application sent: `body` is JSON, or the events of a stream, `assembled` always JSON.
 
-    `cited` is the place in `retrieved` of the passage that the answer names. `candidates` are what the
-    inner searches found before they were combined.
+    `right` says that the answer has the right one in it. `read` are the passages that it was made from, best first.
     """
 
     question: str
     answer: str
-    hallucinated: bool
-    retrieved: tuple[Passage, ...]
-    candidates: tuple[Passage, ...]
-    cited: int
+    right: bool
+    body: str
+    assembled: str
+    read: tuple[Passage, ...]
 
 
-class Assistant:
-    """An application over the shipped questions; from `drop_at` on it makes most answers up."""
+class Applications:
+    """One RAG application for each deployment, over the same texts in its own documents, served in this process.
+
+    From `drop_at` on the retrieval of `degraded` is broken as DROP says. Use it as a context.
+    """
 
     def __init__(
-        self, documents: Sequence[str], questions: Sequence[Question], rng: random.Random, drop_at: datetime | None
+        self,
+        documents: Mapping[str, Sequence[str]],
+        questions: Sequence[Question],
+        degraded: str,
+        drop_at: datetime,
     ) -> None:
-        """Index the questions' knowledge under the URLs `documents`."""
-        self._rng = rng
-        self._drop_at = drop_at
-        self._questions = questions
-        self._passages = [_passages(number, question, documents) for number, question in enumerate(questions)]
-        self._unasked: list[int] = []
-        self._liked: list[tuple[datetime, int]] = []
+        """Index the questions' knowledge under the URLs `documents` of each deployment."""
+        texts = [question.knowledge for question in questions]
+        self._assistants = {name: RagAssistant(passages_of(texts, urls)) for name, urls in documents.items()}
+        self._right = {question.text: question.right_answer.lower() for question in questions}
+        self._degraded, self._drop_at = degraded, drop_at
+        self._seconds = self._step = 0.0
+        self._response_id = ""
+        self._client = InProcessClient(create_app(self._assistants, self._clock, lambda: self._response_id))
 
-    def answer(self, moment: datetime) -> Exchange:
-        """Take the next question and answer it; some were asked and liked at least ten minutes earlier."""
-        number = self._next_question(moment)
-        question, own = self._questions[number], self._passages[number]
-        others = [self._passages[other][0] for other in self._rng.sample(range(len(self._questions)), 5)]
-        unrelated = [passage for passage in others if passage not in own]
-        retrieved = [*own, *unrelated[: self._rng.randint(1, 2)]]
-        if self._rng.random() < 0.2:
-            retrieved.insert(0, retrieved.pop())
-        hallucinated = self._rng.random() < self._hallucinated_share(moment)
-        source = next(passage for passage in own if question.grounded_answer in passage.text)
-        return Exchange(
-            question=question.text,
-            answer=question.hallucinated_answer if hallucinated else question.grounded_answer,
-            hallucinated=hallucinated,
-            retrieved=tuple(retrieved),
-            candidates=tuple(self._rng.sample([*own, *unrelated], len(own) + len(unrelated))[:7]),
-            cited=retrieved.index(source),
+    def __enter__(self) -> Self:
+        self._client.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.__exit__(kind, error, trace)
+
+    def ask(self, deployment: str, asked: Asked) -> Exchange:
+        """Send a chat completion request, at the time of the question."""
+        broken = deployment == self._degraded and asked.moment >= self._drop_at
+        self._assistants[deployment].faults = DROP if broken else Faults()
+        self._seconds, self._step = asked.moment.timestamp(), _STAGE_SHARE * asked.duration.total_seconds()
+        self._response_id = asked.response_id
+        sent = self._client.post(
+            f"/openai/deployments/{deployment}/chat/completions",
+            {"messages": asked.messages, "stream": asked.stream},
         )
+        question = asked.messages[-1]["content"]
+        body = assembled(sent, "message") if asked.stream else sent
+        message = json.loads(body)["choices"][0]["message"]
+        answer = message["content"]
+        right = self._right[question] in answer.lower()
+        return Exchange(question, answer, right, sent, body, _passages_read(message))
 
-    def remember_like(self, exchange: Exchange, moment: datetime) -> None:
-        """Let the question be asked again by others once its like is ten minutes old."""
-        number = next(i for i, question in enumerate(self._questions) if question.text == exchange.question)
-        self._liked.append((moment, number))
+    def _clock(self) -> float:
+        """Give the simulated time; each look at it takes a while."""
+        now, self._seconds = self._seconds, self._seconds + self._step
+        return now
 
-    def _hallucinated_share(self, moment: datetime) -> float:
-        dropped = self._drop_at is not None and moment >= self._drop_at
-        return HALLUCINATED_SHARE_AFTER_DROP if dropped else HALLUCINATED_SHARE
 
-    def _next_question(self, moment: datetime) -> int:
-        known = [number for liked_at, number in self._liked if liked_at <= moment - timedelta(minutes=10)]
-        if known and self._rng.random() < ASKED_AGAIN_SHARE:
+class Visitors:
+    """What people ask one deployment: some first questions were asked and liked at least ten minutes earlier."""
+
+    def __init__(self, questions: Sequence[Question], rng: random.Random) -> None:
+        """Draw from `questions` in an order of `rng`; each is asked before any comes anew."""
+        self._questions = questions
+        self._rng = rng
+        self._unasked: list[int] = []
+        self._liked: list[tuple[datetime, str]] = []
+
+    def question(self, moment: datetime, *, first: bool) -> str:
+        """Give the next question of a conversation, of which it is the first or not."""
+        known = [text for liked_at, text in self._liked if liked_at <= moment - timedelta(minutes=10)]
+        if first and known and self._rng.random() < ASKED_AGAIN_SHARE:
             return self._rng.choice(known)
         if not self._unasked:
             self._unasked = self._rng.sample(range(len(self._questions)), len(self._questions))
-        return self._unasked.pop()
+        return self._questions[self._unasked.pop()].text
+
+    def remember_like(self, question: str, moment: datetime) -> None:
+        """Let the question be asked again by others once its like is ten minutes old."""
+        self._liked.append((moment, question))
 
 
-def _passages(number: int, question: Question, documents: Sequence[str]) -> tuple[Passage, ...]:
-    """Cut a question's knowledge into one to three passages, the same whenever it is asked."""
-    sentences = question.knowledge
-    count = min(len(sentences), 1 + number % 3)
-    bounds = [len(sentences) * cut // count for cut in range(count + 1)]
-    document, page = number % len(documents), 1 + number // len(documents)
-    url = documents[document]
-    return tuple(
-        Passage(
-            text=" ".join(sentences[bounds[cut] : bounds[cut + 1]]),
-            name=url.rsplit("/", 1)[-1],
-            url=url,
-            page=page,
-            document=document,
-            chunk=3 * page + cut,
-        )
-        for cut in range(count)
-    )
+def _passages_read(message: Mapping[str, Any]) -> tuple[Passage, ...]:
+    found = message["custom_content"]["stages"][0].get("attachments", [])[:PASSAGES_READ]
+    return tuple(Passage(item["data"], item["reference_url"]) for item in found)

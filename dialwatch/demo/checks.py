@@ -1,7 +1,8 @@
-"""Checks of the demo: each stage did its work, and just the planted drop was found."""
+"""Checks of the demo: each stage did its work, and just the planted drop was found, with the part that failed."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,9 +11,20 @@ from typing import Any
 from collector import Counts
 from dialwatch.demo.receiver import Delivery
 from dialwatch.demo.traffic import Plan
-from lake import ALERT_STATES, ALERTS, GROUND_TRUTH, SCORES, AlertEvent, Lake, newest_versions
+from lake import (
+    ALERT_STATES,
+    ALERTS,
+    FAILED_PART_MEANING,
+    GROUND_TRUTH,
+    SCORES,
+    AlertEvent,
+    FailedPart,
+    Lake,
+    newest_versions,
+)
 
 METRIC = "faithfulness_kprecision"
+RETRIEVAL_METRIC = "facts_recall"
 LOCATED_WITHIN = timedelta(hours=1)
 
 
@@ -50,6 +62,7 @@ def check_all(plan: Plan, counts: Counts, lake: Lake, deliveries: Sequence[Deliv
         _scores(plan, lake),
         _ground_truth(lake),
         *_regression(plan, lake, deliveries),
+        _failed_part(plan, lake, deliveries),
     ]
 
 
@@ -78,7 +91,7 @@ def _ground_truth(lake: Lake) -> Check:
     for deployment in lake.deployments():
         cases += newest_versions(lake.table(GROUND_TRUTH, deployment).read(["case_id", "version"])).num_rows
         scores = lake.table(SCORES, deployment).read(["metric", "value"]).to_pylist()
-        compared += sum(row["metric"] == "facts_recall" and row["value"] is not None for row in scores)
+        compared += sum(row["metric"] == RETRIEVAL_METRIC and row["value"] is not None for row in scores)
     found = f"{cases} cases, {compared} later answers compared with one"
     return Check("liked answers become ground truth for later ones", found, cases > 0 and compared > 0)
 
@@ -106,18 +119,20 @@ def _regression(plan: Plan, lake: Lake, deliveries: Sequence[Delivery]) -> list[
     alerts = _state_changes(rows)
     # An alert that becomes a page fires again.
     names = dict.fromkeys(f"{row['metric']} of {row['deployment']} {row['change']}" for row in alerts)
-    found = ", ".join(names) or "none"
-    planted = (plan.degraded_deployment, METRIC, AlertEvent.FIRING)
-    changes = {(row["deployment"], row["metric"], row["change"]) for row in alerts}
-    passed = changes == {planted} and len({row["alert_id"] for row in alerts}) == 1
-    since = alerts[0]["since"] if passed else None
-    located = since is not None and abs(since - plan.drop_at) <= LOCATED_WITHIN
+    changes = {(row["deployment"], row["change"]) for row in alerts}
+    is_one = len({row["incident_id"] for row in alerts}) == 1
+    since = {row["metric"]: row["since"] for row in alerts}
+    passed = changes == {(plan.degraded_deployment, AlertEvent.FIRING)} and is_one
+    passed = passed and {METRIC, RETRIEVAL_METRIC} <= since.keys()
+    located = passed and all(
+        abs(since[metric] - plan.drop_at) <= LOCATED_WITHIN for metric in (METRIC, RETRIEVAL_METRIC)
+    )
     verified = sum(delivery.verified for delivery in deliveries)
     return [
-        Check("just the planted regression is found", found, passed),
+        Check("just the planted regression is found, as one incident", ", ".join(names) or "none", passed),
         Check(
             f"it is located at {plan.drop_at:%H:%M}, give or take an hour",
-            "not located" if since is None else f"{since:%H:%M}",
+            ", ".join(f"{metric} {moment:%H:%M}" for metric, moment in since.items()) or "not located",
             located,
         ),
         Check(
@@ -126,3 +141,14 @@ def _regression(plan: Plan, lake: Lake, deliveries: Sequence[Delivery]) -> list[
             _are_delivered(rows) and 0 < verified == len(deliveries),
         ),
     ]
+
+
+def _failed_part(plan: Plan, lake: Lake, deliveries: Sequence[Delivery]) -> Check:
+    rows = lake.table(SCORES, plan.degraded_deployment).read(["failed_part", "requested_at"]).to_pylist()
+    parts = Counter(row["failed_part"] for row in rows if row["failed_part"] and row["requested_at"] >= plan.drop_at)
+    retrieval = parts[FailedPart.RETRIEVAL]
+    meaning = FAILED_PART_MEANING[FailedPart.RETRIEVAL]
+    named = any(meaning in str(delivery.body) for delivery in deliveries)
+    found = f"{retrieval} of {parts.total()} answers that fail their case"
+    passed = named and 2 * retrieval > parts.total()
+    return Check("retrieval is named as what failed", f"{found}{'' if named else ', and no webhook says so'}", passed)

@@ -1,9 +1,10 @@
-"""A chat completion as a deployment sends it, plain or as a stream, and as Core assembles the stream."""
+"""A streamed chat completion as a deployment sends it, and as Core assembles the stream."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,63 +14,67 @@ Delta = dict[str, Any]
 Shape = Literal["delta", "message"]
 """Key of the merged answer in `assembled_response`: `delta` up to Core 0.22.0, `message` since."""
 
+_DATA = re.compile(r"^data: (\{.*\})$", re.MULTILINE)
+
 
 @dataclass(frozen=True)
 class Completion:
-    """A completion in pieces, in the order in which they are sent.
+    """A streamed completion in pieces, in the order in which they are sent.
 
-    `created` is in epoch seconds. `usage` is the token object of the last chunk. With `error` the stream
-    breaks off after the pieces and ends in that error object.
+    `created` is in epoch seconds. `usage` is the token object of the last chunk.
     """
 
     response_id: str
     created: int
-    model: str | None
+    model: str
     deltas: tuple[Delta, ...]
-    usage: Mapping[str, int] | None = None
-    error: Mapping[str, Any] | None = None
-
-    def plain(self) -> str:
-        """Give the JSON body of an answer that was not streamed; Core logs the same as assembled."""
-        choice = {"index": 0, "message": self._message(), "finish_reason": "stop"}
-        body = {"id": self.response_id, "object": "chat.completion", "created": self.created, "model": self.model}
-        return _json({**body, "choices": [choice], "usage": self.usage})
+    usage: Mapping[str, int]
 
     def events(self) -> str:
         """Give the body of the stream: one server-sent event a piece, then `[DONE]`."""
-        chunks = [_json(self._chunk(delta)) for delta in self.deltas]
-        if self.error is None:
-            chunks.append(_json({**self._chunk({}, "stop"), "usage": self.usage}))
-        else:
-            chunks.append(_json({"error": self.error}))
-        return "".join(f"data: {chunk}\n\n" for chunk in [*chunks, "[DONE]"])
-
-    def assembled(self, shape: Shape) -> str:
-        """Give what Core merges the stream into; an error costs it the id and the time, which come last."""
-        broken = self.error is not None
-        head: dict[str, Any] = {
-            "id": None if broken else self.response_id,
-            "object": "chat.completion",
-            "created": None if broken else self.created,
-            "model": self.model,
-        }
-        if self.usage is not None and not broken:
-            head["usage"] = self.usage
-        choice: dict[str, Any] = {"index": 0} if shape == "message" else {}
-        choice |= {"finish_reason": None if broken else "stop", shape: self._message()}
-        return _json({**head, "choices": [choice]})
+        chunks = [self._chunk(delta) for delta in self.deltas]
+        return _events(_json(chunk) for chunk in [*chunks, {**self._chunk({}, "stop"), "usage": self.usage}])
 
     def _chunk(self, delta: Delta, finish_reason: str | None = None) -> dict[str, Any]:
         choice = {"index": 0, "finish_reason": finish_reason, "delta": delta}
         head = {"id": self.response_id, "object": "chat.completion.chunk", "created": self.created}
-        model = {} if self.model is None else {"model": self.model}
-        return {**head, **model, "choices": [choice], "usage": None}
+        return {**head, "model": self.model, "choices": [choice], "usage": None}
 
-    def _message(self) -> Any:
-        merged: Any = {}
-        for delta in self.deltas:
-            merged = _merge(merged, delta)
-        return _without_index(merged)
+
+def assembled(events: str, shape: Shape) -> str:
+    """Give what Core merges the events of a stream into; an error costs it the id and the time, which come last."""
+    chunks = [json.loads(data) for data in _DATA.findall(events)]
+    last: Mapping[str, Any] = chunks[-1] if chunks else {}
+    head: dict[str, Any] = {
+        "id": last.get("id"),
+        "object": "chat.completion",
+        "created": last.get("created"),
+        "model": next((chunk["model"] for chunk in chunks if chunk.get("model")), None),
+    }
+    usage = _merged(chunk.get("usage") for chunk in chunks)
+    if usage:
+        head["usage"] = usage
+    choices = [choice for chunk in chunks for choice in chunk.get("choices", ())]
+    finish = next((choice["finish_reason"] for choice in choices if choice["finish_reason"]), None)
+    choice: dict[str, Any] = {"index": 0} if shape == "message" else {}
+    message = _without_index(_merged(choice["delta"] for choice in choices))
+    return _json({**head, "choices": [choice | {"finish_reason": finish, shape: message}]})
+
+
+def broken_off(events: str, error: Mapping[str, Any], lost: int) -> str:
+    """Give a stream that lost its last `lost` events and ends in an error object."""
+    return _events([*_DATA.findall(events)[:-lost], _json({"error": error})])
+
+
+def _events(chunks: Iterable[str]) -> str:
+    return "".join(f"data: {chunk}\n\n" for chunk in [*chunks, "[DONE]"])
+
+
+def _merged(parts: Iterable[Any]) -> Any:
+    merged: Any = {}
+    for part in parts:
+        merged = _merge(merged, part)
+    return merged
 
 
 def _merge(target: Any, source: Any) -> Any:

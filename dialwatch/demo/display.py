@@ -63,7 +63,7 @@ class Display:
 
     def dropped(self, deployment: str, at: datetime) -> None:
         """Say that the planted drop has begun."""
-        self.say(f"[yellow]▼[/] from {at:%H:%M} UTC on [bold]{deployment}[/] makes most of its answers up")
+        self.say(f"[yellow]▼[/] from {at:%H:%M} UTC on [bold]{deployment}[/] searches an index that lacks most texts")
 
     def delivered(self, delivery: Delivery) -> None:
         """Show a webhook as it arrived."""

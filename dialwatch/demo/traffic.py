@@ -6,14 +6,14 @@ import heapq
 import itertools
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any, Literal
 from urllib.parse import quote
 
-from dialwatch.demo.assistant import Assistant, Exchange
+from dialwatch.demo.assistant import Applications, Asked, Exchange, Visitors
 from dialwatch.demo.core_line import CoreCall, core_line
 from dialwatch.demo.malformed import MALFORMATIONS, Malformation, malformed_line
 from dialwatch.demo.questions import Question, load_questions
@@ -43,14 +43,14 @@ class TrafficLine:
     """A line of Core's log, without its line feed, and what is true of it.
 
     `at` is when it comes to the log, in order; the request's own time is earlier. `deployment` is null for a
-    malformed line. `hallucinated` is set for answers, `malformed` for malformed lines.
+    malformed line. `right` is set for answers, `malformed` for malformed lines.
     """
 
     at: datetime
     raw: bytes
     kind: Kind
     deployment: str | None
-    hallucinated: bool | None = None
+    right: bool | None = None
     malformed: Malformation | None = None
 
 
@@ -79,9 +79,9 @@ def make_traffic(
 ) -> Iterator[TrafficLine]:
     """Give about `answers` answers between `start` and `end` with all lines around them, by time of arrival.
 
-    Conversations of one to three turns are spread evenly over the time and over DEPLOYMENTS; from `drop_at` on
-    DEGRADED_DEPLOYMENT makes 70 % of its answers up, before that, like the others, 4 %. Core is updated after
-    the first quarter, from 0.18 to its form of 2026. Equal arguments give equal lines.
+    Conversations of one to three turns are spread evenly over the time and over DEPLOYMENTS, and each question is
+    asked of a RAG application; from `drop_at` on the retrieval of DEGRADED_DEPLOYMENT is broken. Core is updated
+    after the first quarter, from 0.18 to its form of 2026. Equal arguments give equal lines.
 
     Raises ValueError when a time has no zone or `drop_at` is not within the time.
     """
@@ -91,7 +91,13 @@ def make_traffic(
         raise ValueError(f"the drop at {drop_at} is not between {start} and {end}; move it into the time")
     rng = random.Random(seed)  # noqa: S311 - the same traffic each time is the point
     begins = sorted(start + (end - start) * rng.random() for _ in range(round(answers / _MEAN_TURNS)))
-    core = _CoreSimulation(rng, load_questions(), drop_at, end, old_core_until=start + (end - start) / 4)
+    questions = load_questions()
+    with Applications(_document_urls(), questions, DEGRADED_DEPLOYMENT, drop_at) as applications:
+        core = _CoreSimulation(rng, questions, applications, end, old_core_until=start + (end - start) / 4)
+        yield from _in_order(begins, core)
+
+
+def _in_order(begins: Sequence[datetime], core: _CoreSimulation) -> Iterator[TrafficLine]:
     order = itertools.count()
     pending: list[tuple[datetime, int, TrafficLine]] = []
     for number, begin in enumerate(begins):
@@ -129,20 +135,17 @@ class _CoreSimulation:
         self,
         rng: random.Random,
         questions: tuple[Question, ...],
-        drop_at: datetime,
+        applications: Applications,
         end: datetime,
         old_core_until: datetime,
     ) -> None:
         self._rng = rng
+        self._applications = applications
         self._end = end
         self._old_core_until = old_core_until
         # In turn, so that even a short time has each.
         self._malformations = itertools.cycle(MALFORMATIONS)
-        self._assistants = {}
-        for deployment in DEPLOYMENTS:
-            urls = [f"files/{_BUCKET}/{name}" for name in _DOCUMENTS[deployment]]
-            drop = drop_at if deployment == DEGRADED_DEPLOYMENT else None
-            self._assistants[deployment] = Assistant(urls, questions, rng, drop)
+        self._visitors = {deployment: Visitors(questions, rng) for deployment in DEPLOYMENTS}
 
     def conversation(self, number: int, begin: datetime) -> Iterator[TrafficLine]:
         rng = self._rng
@@ -153,13 +156,13 @@ class _CoreSimulation:
         for _ in range(rng.choices(_TURNS, _TURN_WEIGHTS)[0]):
             if begin > self._end - timedelta(minutes=1):
                 return
-            exchange = self._assistants[deployment].answer(begin)
-            messages.append(_question(exchange, deployment, first=not messages))
-            turn = self._turn(deployment, person, quote(conversation, safe=""), begin, exchange, messages)
+            question = self._visitors[deployment].question(begin, first=not messages)
+            messages.append(_question(question, deployment, first=not messages))
+            turn = self._turn(deployment, person, quote(conversation, safe=""), begin, messages)
             yield from self._lines(turn)
             if turn.outcome != "answered":
                 return
-            messages.append(_answer(exchange))
+            messages.append(_answer(turn.exchange))
             begin += turn.duration + timedelta(seconds=rng.uniform(15, 90))
 
     def secured_line(self, moment: datetime) -> TrafficLine:
@@ -181,24 +184,27 @@ class _CoreSimulation:
         person: Person,
         chat_id: str,
         started: datetime,
-        exchange: Exchange,
         messages: list[dict[str, Any]],
     ) -> Turn:
         rng = self._rng
         outcomes: tuple[Outcome, ...] = ("answered", "refused", "broken")
         outcome = rng.choices(outcomes, (0.985, 0.008, 0.007))[0]
+        duration = timedelta(milliseconds=rng.randrange(1500, 6000))
+        stream = outcome == "broken" or rng.random() < 0.8
+        ids = new_ids(rng)
+        asked = Asked(started, duration, tuple(messages), stream, ids["response_id"])
         return Turn(
             deployment=deployment,
             person=person,
             chat_id=chat_id,
             started=started,
-            duration=timedelta(milliseconds=rng.randrange(1500, 6000)),
-            exchange=exchange,
+            duration=duration,
+            exchange=self._applications.ask(deployment, asked),
             messages=tuple(messages),
-            stream=outcome == "broken" or rng.random() < 0.8,
+            stream=stream,
             outcome=outcome,
             old_core=started < self._old_core_until,
-            **new_ids(rng),
+            **ids,
         )
 
     def _lines(self, turn: Turn) -> Iterator[TrafficLine]:
@@ -216,7 +222,7 @@ class _CoreSimulation:
                 ended = rating.at + timedelta(seconds=rng.uniform(1, 30))
         raw = core_line(turn.answer_call())
         if turn.outcome == "answered":
-            yield TrafficLine(ended, raw, "answer", turn.deployment, hallucinated=turn.exchange.hallucinated)
+            yield TrafficLine(ended, raw, "answer", turn.deployment, right=turn.exchange.right)
         else:
             yield TrafficLine(ended, raw, "error", turn.deployment)
         # A turn has nearly two lines.
@@ -228,10 +234,10 @@ class _CoreSimulation:
         moment = ended + timedelta(minutes=rng.uniform(0.5, 20))
         if rng.random() >= RATED_SHARE or moment > self._end - timedelta(minutes=1):
             return None
-        like = (rng.random() < FLIPPED_SHARE) == turn.exchange.hallucinated
+        like = (rng.random() < FLIPPED_SHARE) != turn.exchange.right
         comment = rng.choice(_COMMENTS) if not like and rng.random() < 0.4 else None
-        if like:
-            self._assistants[turn.deployment].remember_like(turn.exchange, moment)
+        if like and len(turn.messages) == 1:
+            self._visitors[turn.deployment].remember_like(turn.exchange.question, moment)
         raw = core_line(turn.rating_call(like, comment, moment, rng))
         return TrafficLine(moment + timedelta(milliseconds=30), raw, "like" if like else "dislike", turn.deployment)
 
@@ -261,15 +267,20 @@ def _person(number: int) -> Person:
     return Person(user_id, ("", "Analyst", "Support engineer")[number % 3], user_id[:16])
 
 
-def _question(exchange: Exchange, deployment: str, first: bool) -> dict[str, Any]:
+def _document_urls() -> dict[str, list[str]]:
+    return {deployment: [f"files/{_BUCKET}/{name}" for name in names] for deployment, names in _DOCUMENTS.items()}
+
+
+def _question(question: str, deployment: str, first: bool) -> dict[str, Any]:
     if not first:
-        return {"role": "user", "content": exchange.question}
+        return {"role": "user", "content": question}
     documents = [
-        {"type": "application/pdf", "title": name, "url": f"files/{_BUCKET}/{name}"} for name in _DOCUMENTS[deployment]
+        {"type": "application/pdf", "title": name, "url": url}
+        for name, url in zip(_DOCUMENTS[deployment], _document_urls()[deployment], strict=True)
     ]
-    return {"role": "user", "content": exchange.question, "custom_content": {"attachments": documents}}
+    return {"role": "user", "content": question, "custom_content": {"attachments": documents}}
 
 
 def _answer(exchange: Exchange) -> dict[str, Any]:
     """DIAL Chat sends an earlier answer back with its text only, no stages or attachments."""
-    return {"role": "assistant", "content": f"{exchange.answer} [1]"}
+    return {"role": "assistant", "content": exchange.answer}

@@ -12,9 +12,9 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from dialwatch.demo.assistant import Exchange
-from dialwatch.demo.completion import Completion
+from dialwatch.demo.completion import Completion, assembled, broken_off
 from dialwatch.demo.core_line import CallUsage, CoreCall
-from dialwatch.demo.rag_answer import prompt_parts, rag_deltas, text_deltas
+from dialwatch.demo.rag_answer import prompt_parts, text_deltas
 
 MODEL = "gpt-4o"
 EMBEDDER = "text-embedding-3-small"
@@ -25,6 +25,7 @@ INSTRUCTION = (
 )
 FILTERED = {"message": "The response was filtered", "type": "invalid_request_error", "code": "content_filter"}
 BROKEN = {"message": "Error during processing the request", "type": "runtime_error", "code": "500"}
+_LOST_EVENTS = 4
 
 Outcome = Literal["answered", "refused", "broken"]
 
@@ -70,13 +71,17 @@ class Turn:
             return CoreCall(**common, request_body=request, response_body=body, assembled_response=body, status=400)
         return CoreCall(
             **common,
-            **self._bodies(self._completion(), self.stream),
+            **self._answer_bodies(),
             request_body=request,
             usage=_sum(self._embedding_usage(), self._model_usage()),
         )
 
     def child_calls(self, rng: random.Random) -> Iterator[CoreCall]:
-        """Give the application's own calls, in the order in which they end: embeddings, then the model."""
+        """Give calls of the application, in the order in which they end: embeddings, then the model.
+
+        The demo's application makes none: it searches words and answers with sentences. These are what DIAL RAG would
+        have asked for the same answer.
+        """
         yield embeddings_call(
             self.exchange.question,
             rng,
@@ -85,14 +90,14 @@ class Turn:
         model_started = self.started + 0.3 * self.duration
         child = self._child(MODEL, "chat/completions", _span(rng), model_started, 0.6)
         prompt = [{"type": "text", "text": INSTRUCTION}]
-        parts = prompt_parts(self.exchange.question, self.exchange.retrieved)
+        parts = prompt_parts(self.exchange.question, self.exchange.read)
         messages = [{"role": "system", "content": prompt}, {"role": "user", "content": parts}]
         usage = self._model_usage()
         completion = Completion(
             response_id=f"chatcmpl-{rng.getrandbits(116):029x}",
             created=int(model_started.timestamp()),
             model="gpt-4o-2024-08-06",
-            deltas=({"role": "assistant"}, *text_deltas(f"{self.exchange.answer} <[{self.exchange.cited + 1}]>")),
+            deltas=({"role": "assistant"}, *text_deltas(self.exchange.answer)),
             usage={
                 "completion_tokens": usage.completion_tokens,
                 "prompt_tokens": usage.prompt_tokens,
@@ -101,7 +106,7 @@ class Turn:
         )
         yield CoreCall(
             **child,
-            **self._bodies(completion, stream=True),
+            **self._bodies(completion.events()),
             request_body=_json({"messages": messages, "model": MODEL, "stream": True, "temperature": 0}),
             usage=usage,
         )
@@ -123,24 +128,17 @@ class Turn:
             user_title=self.person.title,
         )
 
-    def _completion(self) -> Completion:
-        exchange = self.exchange
-        seconds = 0.3 * self.duration.total_seconds()
-        deltas = rag_deltas(exchange.answer, exchange.retrieved, exchange.candidates, exchange.cited, seconds)
-        broken = self.outcome == "broken"
-        return Completion(
-            response_id=self.response_id,
-            created=int(self.started.timestamp()),
-            model=None,
-            deltas=deltas[:-4] if broken else deltas,
-            error=BROKEN if broken else None,
-        )
+    def _answer_bodies(self) -> dict[str, Any]:
+        sent = self.exchange.body
+        if self.outcome == "broken":
+            return self._bodies(broken_off(sent, BROKEN, _LOST_EVENTS))
+        if self.stream and self.old_core:
+            return self._bodies(sent)
+        return {"response_body": sent, "assembled_response": self.exchange.assembled}
 
-    def _bodies(self, completion: Completion, stream: bool) -> dict[str, Any]:
-        if not stream:
-            return {"response_body": completion.plain(), "assembled_response": completion.plain()}
-        shape = completion.assembled("delta" if self.old_core else "message")
-        return {"response_body": completion.events(), "assembled_response": shape}
+    def _bodies(self, events: str) -> dict[str, Any]:
+        shape = assembled(events, "delta" if self.old_core else "message")
+        return {"response_body": events, "assembled_response": shape}
 
     def _call(self, deployment: str, uri: str, span_id: str) -> dict[str, Any]:
         path = (self.deployment,) if deployment == self.deployment else (self.deployment, deployment)
@@ -174,7 +172,7 @@ class Turn:
         return _embedding_usage(self.exchange.question)
 
     def _model_usage(self) -> CallUsage:
-        texts = (INSTRUCTION, self.exchange.question, *(passage.text for passage in self.exchange.retrieved))
+        texts = (INSTRUCTION, self.exchange.question, *(passage.text for passage in self.exchange.read))
         prompt, completion = sum(_tokens(text) for text in texts), _tokens(self.exchange.answer)
         price = prompt * PROMPT_PRICE + completion * COMPLETION_PRICE
         return CallUsage(prompt_tokens=prompt, completion_tokens=completion, price=price, deployment_price=price)

@@ -117,7 +117,7 @@ def _attachment(passage: Passage, title: str) -> Attachment:
 
 def _pieces(text: str) -> list[str]:
     """Cut a text after each few words, as a stream of a model does."""
-    return re.findall(r"(?:\S+\s*){1,4}", text)
+    return re.findall(r"(?:\S+\s*){1,8}", text)
 
 
 def _tokens(text: str) -> int:

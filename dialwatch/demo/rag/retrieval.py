@@ -13,15 +13,14 @@ from dialwatch.demo.rag.faults import RetrievalFault
 from dialwatch.demo.rag.passages import Passage
 from dialwatch.demo.rag.words import words
 
-RETRIEVED = 4
-CANDIDATES = 7
-_SHUFFLED = 24
+RETRIEVED = 8
+CANDIDATES = 8
 _OLD_INDEX_EVERY = 4
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found, best first: `retrieved` is what the answer is made from, of `candidates`."""
+    """What a search found, best first: `retrieved` is what the application hands on, of `candidates`."""
 
     retrieved: tuple[Passage, ...]
     candidates: tuple[Passage, ...]
@@ -42,11 +41,11 @@ class Retriever:
         if fault == "other_index":
             return _best(self._old_index.ranked(question, CANDIDATES))
         if fault == "shuffled_ranks":
-            ranked = self._index.ranked(question, _SHUFFLED)
+            ranked = self._index.ranked(question, RETRIEVED)
             random.Random(question).shuffle(ranked)  # noqa: S311 - the same order each time is the point
-            return _best(ranked[:CANDIDATES])
+            return _best(ranked)
         ranked = self._index.ranked(question, CANDIDATES)
-        return _best(ranked, 1 if fault == "fewer_passages" else RETRIEVED)
+        return _best(ranked, 1 if fault == "fewer_chunks" else RETRIEVED)
 
 
 class _Index:

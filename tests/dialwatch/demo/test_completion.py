@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.parsing import LogRecord, parse_entry
-from dialwatch.demo.completion import Completion
+from dialwatch.demo.completion import Completion, assembled, broken_off
 from dialwatch.demo.core_line import CoreCall, core_line
-from dialwatch.demo.rag_answer import Passage, rag_deltas
+from dialwatch.demo.rag_answer import text_deltas
 
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
+USAGE = {"completion_tokens": 2, "prompt_tokens": 3, "total_tokens": 5}
 
 
 def parsed(response_body: str, assembled_response: str) -> LogRecord:
@@ -32,30 +33,45 @@ def parsed(response_body: str, assembled_response: str) -> LogRecord:
 
 @given(TEXT, st.lists(TEXT, min_size=1, max_size=4))
 def test_every_form_says_the_same(answer: str, texts: list[str]) -> None:
-    """Plain, streamed, and merged by Core in its old or new form, a completion is one and the same answer."""
-    passages = [Passage(text, "doc.pdf", "files/b/doc.pdf", 3, 0, chunk) for chunk, text in enumerate(texts)]
-    completion = Completion("r-1", 1785742217, None, rag_deltas(answer, passages, passages[::-1], 0, 1.5))
-    records = [
-        parsed(completion.plain(), completion.plain()),
-        parsed(completion.events(), completion.assembled("message")),
-        parsed(completion.events(), completion.assembled("delta")),
-        parsed(completion.events(), "{}"),
+    """Streamed, and merged by Core in its old or new form, a completion is one and the same answer."""
+    stage = {"index": 0, "name": "Combined search", "status": None}
+    found = [
+        {"index": rank, "title": f"[0.{rank}] 'doc.pdf'", "data": text, "reference_url": "files/b/doc.pdf#page=3"}
+        for rank, text in enumerate(texts)
     ]
-    assert {record.answer for record in records} == {f"{answer} [1]"}
+    deltas = (
+        {"role": "assistant"},
+        {"custom_content": {"stages": [stage]}},
+        *({"custom_content": {"stages": [{"index": 0, "attachments": [one]}]}} for one in found),
+        {"custom_content": {"stages": [{"index": 0, "status": "completed"}]}},
+        *text_deltas(answer),
+    )
+    events = Completion("r-1", 1785742217, "gpt", deltas, USAGE).events()
+    records = [parsed(events, form) for form in (assembled(events, "message"), assembled(events, "delta"), "{}")]
+    assert {record.answer for record in records} == {answer}
     assert {record.response_id for record in records} == {"r-1"}
     assert {record.contexts_origin for record in records} == {"retrieval_stage"}
     for record in records:
-        assert [context["id"] for context in record.contexts or ()] == [f"0.{chunk}" for chunk in range(len(texts))]
+        assert [context["text"] for context in record.contexts or ()] == texts
+
+
+def test_what_core_assembles_has_usage_and_model() -> None:
+    """The merged stream has id, time, model and usage, in its old form the key `delta`."""
+    events = Completion("r-1", 1785742217, "gpt", ({"content": "Hel"}, {"content": "lo"}), USAGE).events()
+    head = {"id": "r-1", "object": "chat.completion", "created": 1785742217, "model": "gpt", "usage": USAGE}
+    choice = {"finish_reason": "stop", "delta": {"content": "Hello"}}
+    assert json.loads(assembled(events, "delta")) == {**head, "choices": [choice]}
 
 
 def test_error_in_the_stream_costs_core_the_id() -> None:
     """A stream that breaks off ends in its error, and what Core assembles of it has no id and no finish reason."""
-    completion = Completion("r-1", 1785742217, None, ({"content": "Hel"}, {"content": "lo"}), error={"code": "500"})
-    assert completion.events().endswith('data: {"error":{"code":"500"}}\n\ndata: [DONE]\n\n')
-    assert json.loads(completion.assembled("message")) == {
+    events = Completion("r-1", 1785742217, "gpt", ({"content": "Hel"}, {"content": "lo"}), USAGE).events()
+    broken = broken_off(events, {"code": "500"}, lost=2)
+    assert broken.endswith('data: {"error":{"code":"500"}}\n\ndata: [DONE]\n\n')
+    assert json.loads(assembled(broken, "message")) == {
         "id": None,
         "object": "chat.completion",
         "created": None,
-        "model": None,
-        "choices": [{"index": 0, "finish_reason": None, "message": {"content": "Hello"}}],
+        "model": "gpt",
+        "choices": [{"index": 0, "finish_reason": None, "message": {"content": "Hel"}}],
     }

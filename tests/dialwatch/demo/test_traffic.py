@@ -1,6 +1,7 @@
 """The demo's traffic, as the collector reads it."""
 
 import json
+import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -11,6 +12,8 @@ import pytest
 
 from collector.parsing import LogRecord, Rejection, SignalRecord, parse_entry, split_entries
 from dialwatch.demo.questions import load_questions, sentences
+from dialwatch.demo.rag.extraction import PASSAGES_READ, REFUSAL
+from dialwatch.demo.rag.retrieval import RETRIEVED
 from dialwatch.demo.traffic import DEGRADED_DEPLOYMENT, DEPLOYMENTS, TrafficLine, make_plan, make_traffic
 from lake import PARSED_LOGS
 from monitor.stats.requests import failed
@@ -18,6 +21,7 @@ from monitor.stats.requests import failed
 START = datetime(2026, 11, 20, tzinfo=UTC)
 END = START + timedelta(hours=18)
 DROP = START + timedelta(hours=11)
+CITATION = re.compile(r" \[\d\] ?")
 
 Parsed = LogRecord | SignalRecord | Rejection
 
@@ -57,7 +61,7 @@ def test_grounded_answers_stand_in_the_knowledge() -> None:
 def test_same_seed_gives_the_same_lines(lines: list[TrafficLine]) -> None:
     """Equal arguments give equal lines in equal order; another seed gives others."""
     assert list(make_traffic(7, START, END, DROP, answers=700)) == lines
-    assert next(make_traffic(8, START, END, DROP)) != lines[0]
+    assert next(make_traffic(8, START, END, DROP, answers=20)) != lines[0]
 
 
 def test_just_the_calls_that_fail_count_as_failed(parsed: list[tuple[TrafficLine, list[Parsed]]]) -> None:
@@ -94,6 +98,7 @@ def test_plan_counts_what_is_in_the_lines(
 
 def test_answers_are_read_with_their_retrieved_contexts(parsed: list[tuple[TrafficLine, list[Parsed]]]) -> None:
     """The collector reads every answer whole, its contexts from the stage Combined search, and all are entries."""
+    right = {question.text: question.right_answer.lower() for question in load_questions()}
     rows = answers(parsed)
     assert len(rows) == sum(line.kind == "answer" for line, _ in parsed)
     assert {record.deployment for _, record in rows} == set(DEPLOYMENTS)
@@ -105,9 +110,12 @@ def test_answers_are_read_with_their_retrieved_contexts(parsed: list[tuple[Traff
         assert record.chat_id.startswith("conversations/")
         assert record.contexts
         texts = [context["text"] for context in record.contexts]
-        assert 2 <= len(texts) <= 5
+        assert len(texts) <= RETRIEVED
         assert record.answer
-        assert any(record.answer.removesuffix(" [1]") in text for text in texts) != line.hallucinated
+        said = CITATION.sub("\n", record.answer).split("\n")
+        read = texts[:PASSAGES_READ]
+        assert record.answer == REFUSAL or all(any(part.strip() in text for text in read) for part in said)
+        assert line.right == (right[record.question or ""] in record.answer.lower())
 
 
 def test_both_ways_to_answer_and_both_forms_of_core_occur(lines: list[TrafficLine]) -> None:
@@ -122,18 +130,18 @@ def test_both_ways_to_answer_and_both_forms_of_core_occur(lines: list[TrafficLin
 
 
 def test_quality_drops_in_one_deployment_only(lines: list[TrafficLine]) -> None:
-    """From the drop on the degraded deployment makes most answers up; before it, and elsewhere, few are."""
+    """From the drop on the degraded deployment answers few questions; before it, and elsewhere, most are right."""
     share: dict[tuple[str | None, bool], list[bool]] = {}
     for line in lines:
         if line.kind == "answer":
-            share.setdefault((line.deployment, line.at >= DROP), []).append(bool(line.hallucinated))
-    for (deployment, dropped), hallucinated in share.items():
-        mean = sum(hallucinated) / len(hallucinated)
-        assert (mean > 0.55) if (deployment, dropped) == (DEGRADED_DEPLOYMENT, True) else (mean < 0.12)
+            share.setdefault((line.deployment, line.at >= DROP), []).append(bool(line.right))
+    for (deployment, dropped), right in share.items():
+        mean = sum(right) / len(right)
+        assert (mean < 0.4) if (deployment, dropped) == (DEGRADED_DEPLOYMENT, True) else (mean > 0.75)
 
 
 def test_ratings_belong_to_answers_and_follow_their_quality(parsed: list[tuple[TrafficLine, list[Parsed]]]) -> None:
-    """A rating names an answer of its deployment; likes mostly name grounded ones; some come before the answer."""
+    """A rating names an answer of its deployment; likes mostly name right ones; some come before the answer."""
     known = {(record.deployment, record.response_id): line for line, record in answers(parsed)}
     agreeing, early, ratings = 0, 0, 0
     for line, rows in parsed:
@@ -144,7 +152,7 @@ def test_ratings_belong_to_answers_and_follow_their_quality(parsed: list[tuple[T
         assert signal.signal == line.kind
         rated = known[signal.deployment, signal.response_id]
         ratings += 1
-        agreeing += (line.kind == "dislike") == rated.hallucinated
+        agreeing += (line.kind == "like") == rated.right
         early += line.at < rated.at
     assert agreeing / ratings > 0.85
     assert 0 < early < ratings / 4

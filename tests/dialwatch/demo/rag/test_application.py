@@ -14,6 +14,7 @@ from dialwatch.demo.questions import load_questions
 from dialwatch.demo.rag.application import DEPLOYMENT, create_app, shipped_passages
 from dialwatch.demo.rag.assistant import RagAssistant
 from dialwatch.demo.rag.extraction import REFUSAL
+from dialwatch.demo.rag.retrieval import CANDIDATES, RETRIEVED
 
 PATH = f"/openai/deployments/{DEPLOYMENT}/chat/completions"
 QUESTION = load_questions()[0].text
@@ -87,7 +88,7 @@ def test_stages_are_those_of_dial_rag(client: TestClient) -> None:
     stages = message(client)["custom_content"]["stages"]
     assert [stage["name"] for stage in stages] == ["Combined search [0.00s]", "Keywords search [0.00s]"]
     assert {stage["status"] for stage in stages} == {"completed"}
-    assert len(stages[1]["attachments"]) > len(stages[0]["attachments"])
+    assert [len(stage["attachments"]) for stage in stages] == [RETRIEVED, CANDIDATES]
 
 
 def test_a_refusal_has_no_attachments(client: TestClient) -> None:
@@ -106,9 +107,9 @@ def test_equal_requests_get_equal_bytes(client: TestClient) -> None:
 def test_faults_are_switched_over_http(client: TestClient) -> None:
     """What is put holds for the next answer, until it is put right; what is unknown is refused."""
     whole = message(client)["custom_content"]["stages"][0]["attachments"]
-    assert client.put(f"/faults/{DEPLOYMENT}", json={"retrieval": "fewer_passages"}).status_code == 200
+    assert client.put(f"/faults/{DEPLOYMENT}", json={"retrieval": "fewer_chunks"}).status_code == 200
     assert message(client)["custom_content"]["stages"][0]["attachments"] == whole[:1]
-    assert client.get(f"/faults/{DEPLOYMENT}").json() == {"retrieval": "fewer_passages", "generation": None}
+    assert client.get(f"/faults/{DEPLOYMENT}").json() == {"retrieval": "fewer_chunks", "generation": None}
     assert client.put(f"/faults/{DEPLOYMENT}", json={"retrieval": "worse"}).status_code == 422
     assert client.get("/faults/other").status_code == 404
     assert client.put(f"/faults/{DEPLOYMENT}", json={}).status_code == 200
