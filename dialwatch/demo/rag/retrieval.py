@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from dialwatch.demo.rag.words import words
 RETRIEVED = 8
 CANDIDATES = 8
 _OLD_INDEX_EVERY = 4
+
+# It sets its own logger to DEBUG.
+logging.getLogger(bm25s.__name__).setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True)
