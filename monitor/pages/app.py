@@ -11,6 +11,7 @@ from monitor.access.authentication import ByToken, authentication_of
 from monitor.pages.access_control import AccessControl, refusal_of
 from monitor.pages.answers import add_answer_pages
 from monitor.pages.answers.reading import LakeReads
+from monitor.pages.compare import add_compare_page
 from monitor.pages.deployment import add_deployment_page
 from monitor.pages.error_pages import add_error_pages
 from monitor.pages.fleet import add_overview
@@ -54,6 +55,7 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None, *, wit
     reads = LakeReads()
     add_answer_pages(app, monitor, renderer, authentication, reads)
     add_incident_pages(app, monitor, renderer, authentication, reads)
+    add_compare_page(app, monitor, renderer, reads)
     if isinstance(authentication, ByToken):
         add_sign_in(
             app, renderer, authentication, monitor.audit, is_https=chosen.external_url.lower().startswith("https:")

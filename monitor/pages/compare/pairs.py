@@ -1,0 +1,140 @@
+"""Pairs of answers to the same question: which belong together, how they differ, and by how much on average."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+import numpy as np
+
+from lake import normalised_question
+from monitor.pages.texts import Span
+
+SHOWN = 20
+"""Pairs that are shown, those that differ most first."""
+MOST_CHARACTERS = 2_000
+"""Characters of an answer whose words are compared."""
+_Z = 1.96
+_WORD = re.compile(r"\w+|[^\w\s]")
+_SMALLEST = 1e-9
+
+
+@dataclass(frozen=True)
+class ComparedAnswer:
+    """One side of a pair. `date` and `event_id` are None for a replay; texts are None for who may not read them."""
+
+    value: float
+    question: str | None
+    answer: str | None
+    date: date | None
+    event_id: str | None = None
+    deployment: str | None = None
+    case_id: str | None = None
+    contexts: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class AnswerPair:
+    """Answers to one question before and after; `difference` is positive where the later one is better."""
+
+    before: ComparedAnswer
+    after: ComparedAnswer
+    difference: float
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """All pairs together: the mean of their differences with its 95 % interval (normal approximation), and counts.
+
+    `pairs` are the worst of them. `unpaired` counts the questions of either side that the other does not have.
+    """
+
+    count: int
+    before_mean: float
+    after_mean: float
+    mean_difference: float
+    lower: float
+    upper: float
+    better: int
+    worse: int
+    same: int
+    unpaired: int
+    pairs: tuple[AnswerPair, ...]
+
+    def without_texts(self) -> PairedComparison:
+        """Give it for who may not read texts."""
+        return replace(self, pairs=tuple(_without_texts(one) for one in self.pairs))
+
+
+def pairs_of(
+    before: Iterable[tuple[str, ComparedAnswer]], after: Iterable[tuple[str, ComparedAnswer]], *, lower_is_better: bool
+) -> PairedComparison | None:
+    """Pair answers by their keys, and give what the pairs say; None where there is no pair.
+
+    Of several answers with one key on a side the mean of their values counts, and the one nearest to it is shown.
+    """
+    old, new = _by_key(before), _by_key(after)
+    sign = -1.0 if lower_is_better else 1.0
+    found = []
+    for key in old.keys() & new.keys():
+        (one, mean_before), (other, mean_after) = _typical(old[key]), _typical(new[key])
+        found.append((AnswerPair(one, other, sign * (mean_after - mean_before)), mean_before, mean_after))
+    if not found:
+        return None
+    differences = np.array([pair.difference for pair, _, _ in found])
+    mean = float(differences.mean())
+    error = float(differences.std(ddof=1)) / math.sqrt(len(found)) if len(found) > 1 else math.inf
+    ordered = sorted((pair for pair, _, _ in found), key=lambda pair: pair.difference)
+    return PairedComparison(
+        count=len(found),
+        before_mean=float(np.mean([value for _, value, _ in found])),
+        after_mean=float(np.mean([value for _, _, value in found])),
+        mean_difference=mean,
+        lower=mean - _Z * error,
+        upper=mean + _Z * error,
+        better=int((differences > _SMALLEST).sum()),
+        worse=int((differences < -_SMALLEST).sum()),
+        same=int((np.abs(differences) <= _SMALLEST).sum()),
+        unpaired=len(old.keys() ^ new.keys()),
+        pairs=tuple(ordered[:SHOWN]),
+    )
+
+
+def question_key(question: str | None) -> str:
+    """Give what two questions have in common that are the same but for their spelling; empty for none."""
+    return normalised_question(question) if question else ""
+
+
+def different_words(one: str, other: str) -> tuple[list[Span], list[Span]]:
+    """Give the places of the words of two texts that the other does not have at that place."""
+    words = [list(_WORD.finditer(text[:MOST_CHARACTERS])) for text in (one, other)]
+    old, new = ([word[0] for word in some] for some in words)
+    places: tuple[list[Span], list[Span]] = ([], [])
+    for kind, *ends in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        for side, (begin, end) in enumerate((ends[:2], ends[2:])):
+            if kind != "equal" and end > begin:
+                places[side].append((words[side][begin].start(), words[side][end - 1].end()))
+    return places
+
+
+def _by_key(some: Iterable[tuple[str, ComparedAnswer]]) -> dict[str, list[ComparedAnswer]]:
+    found: dict[str, list[ComparedAnswer]] = defaultdict(list)
+    for key, answer in some:
+        if key:
+            found[key].append(answer)
+    return found
+
+
+def _typical(some: Sequence[ComparedAnswer]) -> tuple[ComparedAnswer, float]:
+    mean = math.fsum(one.value for one in some) / len(some)
+    return min(some, key=lambda one: abs(one.value - mean)), mean
+
+
+def _without_texts(pair: AnswerPair) -> AnswerPair:
+    before, after = (replace(one, question=None, answer=None, contexts=None) for one in (pair.before, pair.after))
+    return replace(pair, before=before, after=after)

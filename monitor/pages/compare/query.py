@@ -1,0 +1,99 @@
+"""Query of the page: which answers are compared, and by which metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import date, timedelta
+from enum import StrEnum
+from urllib.parse import urlencode
+
+from pydantic import ConfigDict
+
+from monitor.pages.answers.query import MOST_DAYS, BadQueryError
+
+_USUAL_DAYS = 7
+_DAY = timedelta(days=1)
+
+
+class Between(StrEnum):
+    """What is compared."""
+
+    PERIODS = "periods"
+    REPLAYS = "replays"
+
+
+@dataclass(frozen=True)
+class CompareQuery:
+    """The fields of the form. Days are in UTC, and the first and the last one are both of their period."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
+
+    deployment: str
+    metric: str
+    """Metric whose scores are compared; without it the first that the deployment has."""
+    between: Between = Between.PERIODS
+    """`periods`: answers to people; `replays`: two runs that asked accepted cases again."""
+    before_since: date = date.min
+    """First day of the earlier period; without it the week before the last one."""
+    before_until: date = date.min
+    after_since: date = date.min
+    """First day of the later period; without it the last week."""
+    after_until: date = date.min
+    before_version: str = ""
+    """Version of the metric in the earlier period; without it the newest."""
+    after_version: str = ""
+    before_run: str = ""
+    """Run to compare with; without it the baseline of the later run."""
+    after_run: str = ""
+    """Run that is compared; without it the latest."""
+
+    def address(self) -> str:
+        """Give the part of the address behind the question mark: the fields that are not empty."""
+        fields = {name: str(value) for name, value in asdict(self).items() if value}
+        return urlencode(fields, errors="replace")
+
+    def with_metric(self, metric: str) -> CompareQuery:
+        """Give the same query of another metric."""
+        return replace(self, metric=metric)
+
+    @classmethod
+    def read(cls, given: Mapping[str, str], today: date) -> CompareQuery:
+        """Read the fields of an address; one that is absent or empty has its usual value. Raises BadQueryError."""
+        fields = {name: value.strip() for name, value in given.items() if value.strip()}
+        try:
+            between = Between(fields.get("between", Between.PERIODS))
+        except ValueError:
+            raise BadQueryError("What is compared are `periods` or `replays`") from None
+        after_until = _day(fields, "after_until", today)
+        after_since = _day(fields, "after_since", after_until - (_USUAL_DAYS - 1) * _DAY)
+        before_until = _day(fields, "before_until", after_since - _DAY)
+        before_since = _day(fields, "before_since", before_until - (_USUAL_DAYS - 1) * _DAY)
+        for first, last in ((before_since, before_until), (after_since, after_until)):
+            if first > last:
+                raise BadQueryError("The first day of a period must not be after its last day")
+            if last - first >= MOST_DAYS * _DAY:
+                raise BadQueryError(f"A period has at most {MOST_DAYS} days")
+        texts = ("before_version", "after_version", "before_run", "after_run")
+        return cls(
+            deployment=fields.get("deployment", ""),
+            metric=fields.get("metric", ""),
+            between=between,
+            before_since=before_since,
+            before_until=before_until,
+            after_since=after_since,
+            after_until=after_until,
+            **{name: fields.get(name, "") for name in texts},
+        )
+
+
+def _day(fields: Mapping[str, str], name: str, usual: date) -> date:
+    if name not in fields:
+        return usual
+    try:
+        day = date.fromisoformat(fields[name])
+    except ValueError:
+        raise BadQueryError("A day is written as 2026-11-20") from None
+    if not 1970 <= day.year <= 2999:
+        raise BadQueryError("A day has a year from 1970 to 2999")
+    return day

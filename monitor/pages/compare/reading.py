@@ -1,0 +1,147 @@
+"""Answers that are compared, read from the lake: of two periods, or of two runs that asked accepted cases again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from lake import (
+    GROUND_TRUTH,
+    PARSED_LOGS,
+    REPLAYS,
+    Direction,
+    Lake,
+    context_texts,
+    metric_scores,
+    read_cases,
+    texts_of_answers,
+)
+from monitor.pages.answers.addresses import deployment_of
+from monitor.pages.compare.pairs import AnswerPair, ComparedAnswer, PairedComparison, pairs_of, question_key
+from monitor.pages.compare.query import CompareQuery
+from monitor.stats.scores import MetricStats
+
+_ENOUGH = 2_000
+"""Scores of a period that are compared, the latest days first."""
+_CHARACTERS = 2_000
+_DAY = timedelta(days=1)
+_CASE_PASSED = "case_passed"
+
+
+@dataclass(frozen=True)
+class ReplayRunRow:
+    """A run to choose from."""
+
+    run_id: str
+    started_at: datetime
+    verdict: str
+    compared_with: str | None
+
+
+def compare_periods(lake: Lake, query: CompareQuery, stats: MetricStats | None) -> PairedComparison | None:
+    """Compare answers of two periods to the same questions by a metric; None where no question is in both."""
+    deployment, newest = deployment_of(query.deployment), stats.version if stats else ""
+    sides = [
+        _answers(lake, deployment, query.metric, version or newest, since, until)
+        for version, since, until in (
+            (query.before_version, query.before_since, query.before_until),
+            (query.after_version, query.after_since, query.after_until),
+        )
+    ]
+    lower = stats is not None and stats.scale is not None and stats.scale.best < stats.scale.worst
+    found = pairs_of(*sides, lower_is_better=lower)
+    return found and replace(found, pairs=_with_contexts(lake, deployment, found.pairs))
+
+
+def runs_of(lake: Lake, name: str) -> list[ReplayRunRow]:
+    """Give the runs of a deployment, the latest first."""
+    table = lake.table(REPLAYS, deployment_of(name))
+    if table.version() is None:
+        return []
+    rows = table.read(["run_id", "run_started_at", "verdict", "compared_with"]).to_pylist()
+    runs = {row["run_id"]: row for row in rows if row["run_id"] is not None and row["run_started_at"] is not None}
+    found = [ReplayRunRow(one["run_id"], one["run_started_at"], one["verdict"] or "", one["compared_with"])
+             for one in runs.values()]  # fmt: skip
+    return sorted(found, key=lambda one: (one.started_at, one.run_id), reverse=True)
+
+
+def chosen_runs(query: CompareQuery, runs: Sequence[ReplayRunRow]) -> tuple[str, str]:
+    """Give the runs that are compared: the latest with its baseline, else the one before, where none is named."""
+    after = query.after_run or (runs[0].run_id if runs else "")
+    known = {one.run_id: one for one in runs}
+    earlier = next((one.run_id for one in runs if one.run_id != after), "")
+    usual = (known[after].compared_with if after in known else None) or earlier
+    return query.before_run or usual, after
+
+
+def compare_runs(
+    lake: Lake, name: str, metric: str, before: str, after: str, direction: str
+) -> PairedComparison | None:
+    """Compare two runs case by case by a metric; None where no case has a score in both."""
+    deployment = deployment_of(name)
+    table = lake.table(REPLAYS, deployment)
+    if table.version() is None:
+        return None
+    rows = table.read(where=ds.field("run_id").isin([before, after])).to_pylist()
+    questions = {case["case_id"]: case["question"] for case in read_cases(lake.table(GROUND_TRUTH, deployment))}
+    sides = [list(_of_run(rows, run, metric or _CASE_PASSED, questions)) for run in (before, after)]
+    return pairs_of(*sides, lower_is_better=direction == Direction.DOWN)
+
+
+def _of_run(
+    rows: Iterable[Mapping[str, Any]], run: str, metric: str, questions: Mapping[str, str]
+) -> Iterator[tuple[str, ComparedAnswer]]:
+    for row in rows:
+        values = [score["value"] for score in row["scores"] or () if score["metric"] == metric]
+        if row["run_id"] == run and values and values[0] is not None:
+            contexts = [context["text"] or "" for context in row["contexts"] or () if context]
+            yield (
+                row["case_id"],
+                ComparedAnswer(
+                    values[0],
+                    questions.get(row["case_id"]),
+                    row["answer"],
+                    None,
+                    case_id=row["case_id"],
+                    contexts=contexts,
+                ),
+            )
+
+
+def _answers(
+    lake: Lake, deployment: str | None, metric: str, version: str, since: date, until: date
+) -> list[tuple[str, ComparedAnswer]]:
+    first, last = (datetime.combine(day, time(), UTC) for day in (since, until + _DAY))
+    rows = metric_scores(lake, deployment, metric, version, first, last, _ENOUGH)
+    rows = rows.slice(0, _ENOUGH)
+    texts = texts_of_answers(lake, deployment, rows, ("question", "answer"), _CHARACTERS)
+    found = []
+    for row in rows.to_pylist():
+        text = texts.get(row["event_id"])
+        if text is not None:
+            answer = ComparedAnswer(
+                row["value"], text["question"], text["answer"], row["date"], row["event_id"], deployment
+            )
+            found.append((question_key(text["question"]), answer))
+    return found
+
+
+def _with_contexts(lake: Lake, deployment: str | None, pairs: Sequence[AnswerPair]) -> tuple[AnswerPair, ...]:
+    sides = [side for pair in pairs for side in (pair.before, pair.after)]
+    days = sorted({side.date for side in sides if side.date is not None})
+    ids = [side.event_id for side in sides if side.event_id is not None]
+    if not ids:
+        return tuple(pairs)
+    where = ds.field("date").isin([pa.scalar(day) for day in days]) & ds.field("event_id").isin(ids)
+    rows = lake.table(PARSED_LOGS, deployment).read(["event_id", "contexts", "contexts_origin"], where).to_pylist()
+    known = {row["event_id"]: context_texts(row) for row in rows}
+
+    def of(side: ComparedAnswer) -> ComparedAnswer:
+        return replace(side, contexts=known.get(side.event_id or ""))
+
+    return tuple(replace(pair, before=of(pair.before), after=of(pair.after)) for pair in pairs)

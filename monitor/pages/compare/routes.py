@@ -1,0 +1,143 @@
+"""Routes of the page that compares answers: `/compare`, and the same as `/compare.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from markupsafe import Markup
+from starlette.exceptions import HTTPException
+
+from lake import AuditAction, Direction
+from monitor.pages.answers.addresses import Visible, address_of
+from monitor.pages.answers.query import BadQueryError
+from monitor.pages.answers.reading import LakeReads
+from monitor.pages.compare.pairs import AnswerPair, PairedComparison, different_words
+from monitor.pages.compare.query import Between, CompareQuery
+from monitor.pages.compare.reading import ReplayRunRow, chosen_runs, compare_periods, compare_runs, runs_of
+from monitor.pages.json_answers import described, json_answer
+from monitor.pages.rendering import Renderer
+from monitor.pages.texts import Mark, marked
+from monitor.service import Monitor
+
+_UNPROCESSABLE = 422
+_CASE_PASSED = "case_passed"
+_TITLE = "not in the other answer"
+
+
+@dataclass(frozen=True)
+class CompareData:
+    """What is compared, and what was found; `found` is null where no question has answers on both sides."""
+
+    deployment: str
+    metric: str
+    before: str
+    after: str
+    found: PairedComparison | None
+
+
+@dataclass(frozen=True)
+class _Read:
+    query: CompareQuery
+    metrics: Sequence[str]
+    runs: Sequence[ReplayRunRow] = ()
+    found: PairedComparison | None = None
+    names: tuple[str, str] = ("", "")
+    problem: str = ""
+    may_read_texts: bool = field(default=False)
+
+
+_DATA = described(
+    CompareData, "Answers to the same questions, compared", 503, parameters=CompareQuery, required=("deployment",)
+)
+
+
+def add_compare_page(app: FastAPI, monitor: Monitor, renderer: Renderer, reads: LakeReads) -> None:
+    """Serve the page; what it reads of the lake is bounded by `reads`."""
+    pages = _ComparePage(monitor, renderer, reads)
+    router = APIRouter()
+    router.add_api_route("/compare", pages.show)
+    router.add_api_route("/compare.json", pages.show_json, **_DATA)
+    app.include_router(router)
+
+
+class _ComparePage:
+    def __init__(self, monitor: Monitor, renderer: Renderer, reads: LakeReads) -> None:
+        self._monitor = monitor
+        self._renderer = renderer
+        self._reads = reads
+
+    def show(self, request: Request) -> Response:
+        seen = Visible.to(request, self._monitor.snapshot)
+        read, problem = None, ""
+        try:
+            read = self._read(request, seen)
+        except BadQueryError as error:
+            problem = str(error)
+        return self._renderer.page(
+            request,
+            "compare.html",
+            _UNPROCESSABLE if problem else 200,
+            names=list(seen.states),
+            read=read,
+            problem=problem,
+            Between=Between,
+            answers_of=_marked_answers,
+            address_of=address_of,
+        )
+
+    def show_json(self, request: Request) -> Response:
+        try:
+            read = self._read(request, Visible.to(request, self._monitor.snapshot))
+        except BadQueryError as error:
+            raise HTTPException(_UNPROCESSABLE, str(error)) from None
+        if not read.query.deployment:
+            raise HTTPException(_UNPROCESSABLE, "A comparison is of a deployment: it is missing")
+        return json_answer(CompareData(read.query.deployment, read.query.metric, *read.names, read.found))
+
+    def _read(self, request: Request, seen: Visible) -> _Read:
+        query = CompareQuery.read(request.query_params, seen.now.date())
+        name = query.deployment
+        if not name:
+            return _Read(query, ())
+        if name not in seen.states:
+            raise BadQueryError("There is no such deployment")
+        metrics = sorted(seen.states[name].scores.metrics)
+        usual = _CASE_PASSED if query.between == Between.REPLAYS or _CASE_PASSED in metrics else next(iter(metrics), "")
+        query = query.with_metric(query.metric or usual)
+        may_read = seen.may_read_texts(name)
+        read = self._reads.run(lambda: self._compared(query, seen, metrics))
+        if read.found is not None and not may_read:
+            return _Read(query, metrics, read.runs, read.found.without_texts(), read.names)
+        if read.found is not None:
+            detail = f"{len(read.found.pairs)} pairs of answers that were compared"
+            self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, name, detail=detail)
+        return _Read(query, metrics, read.runs, read.found, read.names, may_read_texts=may_read)
+
+    def _compared(self, query: CompareQuery, seen: Visible, metrics: Sequence[str]) -> _Read:
+        lake, name = self._monitor.lake, query.deployment
+        stats = seen.states[name].scores.metrics.get(query.metric)
+        if query.between == Between.PERIODS:
+            found = compare_periods(lake, query, stats) if query.metric else None
+            names = (_period(query.before_since, query.before_until), _period(query.after_since, query.after_until))
+            return _Read(query, metrics, (), found, names)
+        runs = runs_of(lake, name)
+        before, after = chosen_runs(query, runs)
+        is_down = stats is not None and stats.scale is not None and stats.scale.best < stats.scale.worst
+        direction = Direction.DOWN if is_down else Direction.UP
+        found = compare_runs(lake, name, query.metric, before, after, direction) if before and after else None
+        return _Read(query, metrics, runs, found, (before, after))
+
+
+def _period(since: date, until: date) -> str:
+    return f"{since} to {until}"
+
+
+def _marked_answers(pair: AnswerPair) -> tuple[Markup, Markup]:
+    """Give both answers as HTML, with the words marked that the other does not have."""
+    texts = pair.before.answer or "", pair.after.answer or ""
+    old, new = (marked(text, [Mark("different", places, _TITLE)])
+                for text, places in zip(texts, different_words(*texts), strict=True))  # fmt: skip
+    return old, new

@@ -1,0 +1,176 @@
+"""The page that compares answers to the same questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lake import GROUND_TRUTH, REPLAYS, Lake
+from monitor import Monitor, MonitorSettings, create_app
+from monitor.pages.compare.pairs import different_words
+from tests.monitor.conftest import NOW, ScoreColumns
+
+METRIC = "faithfulness_kprecision"
+PERIODS = {"deployment": "rag", "metric": METRIC}
+HOSTILE = "<script>alert(1)</script>"
+
+
+def at(days: float) -> dict[str, Any]:
+    moment = NOW - timedelta(days=days)
+    return {"requested_at": moment, "date": moment.date()}
+
+
+@pytest.fixture
+def filled(rows: ScoreColumns, lake: Lake) -> None:
+    """Three questions in both weeks, one of them worse and one better, one asked twice; and one in one week alone."""
+    texts = {
+        "leave": ("How much leave?", "You have 30 days of leave.", "You have 10 days of leave."),
+        "pay": ("When is pay day?", "I do not know.", "On the 25th."),
+        "tea": ("Is there tea?", "Yes.", "Yes."),
+    }
+    values = {"leave": (1.0, 0.2), "pay": (0.0, 1.0), "tea": (1.0, 1.0)}
+    for week, days in enumerate((10, 3)):
+        for name, (question, *answers) in texts.items():
+            row = {"event_id": f"{name}-{week}", "response_id": f"{name}-{week}", **at(days)}
+            spelled = question if week == 0 else question.upper().rstrip("?") + " ?"
+            context = {"text": f"{HOSTILE} {name}"}
+            found = {"contexts": [context], "contexts_origin": "retrieval_stage"}
+            rows.logs("rag", row | {"question": spelled, "answer": answers[week]} | found)
+            rows.scores("rag", row | {"metric": METRIC, "value": values[name][week]})
+    again = {"event_id": "leave-again", "response_id": "leave-again", **at(2)}
+    rows.logs("rag", again | {"question": "How much leave?", "answer": HOSTILE})
+    rows.scores("rag", again | {"metric": METRIC, "value": 0.0})
+    alone = {"event_id": "alone", "response_id": "alone", **at(2)}
+    rows.logs("rag", alone | {"question": "Who?", "answer": "Ann."})
+    rows.scores("rag", alone | {"metric": METRIC, "value": 0.5})
+
+
+@pytest.fixture
+def client(monitor: Monitor, filled: None) -> Iterator[TestClient]:
+    monitor.refresh()
+    with TestClient(create_app(monitor), follow_redirects=False) as client:
+        yield client
+
+
+def test_two_periods_are_compared_question_by_question(client: TestClient) -> None:
+    """Several answers to one question count as their mean; the worst comes first, and other spellings are the same."""
+    found = client.get("/compare.json", params=PERIODS).json()
+    assert (found["before"], found["after"]) == ("2026-11-07 to 2026-11-13", "2026-11-14 to 2026-11-20")
+    whole = found["found"]
+    assert (whole["count"], whole["worse"], whole["better"], whole["same"], whole["unpaired"]) == (3, 1, 1, 1, 1)
+    assert whole["mean_difference"] == pytest.approx((-0.9 + 1.0 + 0.0) / 3)
+    assert whole["lower"] < whole["mean_difference"] < whole["upper"]
+    assert [pair["difference"] for pair in whole["pairs"]] == pytest.approx([-0.9, 0.0, 1.0])
+    assert whole["pairs"][0]["before"]["answer"] == "You have 30 days of leave."
+    assert whole["pairs"][0]["before"]["contexts"] == [f"{HOSTILE} leave"]
+
+
+def test_the_page_shows_both_answers_with_the_words_that_differ(client: TestClient) -> None:
+    page = client.get("/compare", params=PERIODS)
+    assert page.status_code == 200
+    assert '<mark class="different" title="not in the other answer">On the 25th</mark>' in page.text
+    assert HOSTILE not in page.text
+    assert "1 worse, 1 better, 1 the same" in page.text
+    assert "/answer?deployment=rag&amp;date=" in page.text
+
+
+def test_versions_of_a_metric_can_be_compared(client: TestClient, rows: ScoreColumns, monitor: Monitor) -> None:
+    """The same answers by another version: an answer is its own pair."""
+    row = {"event_id": "tea-1", "response_id": "tea-1", "metric": METRIC, "metric_version": "0", **at(3)}
+    rows.scores("rag", row | {"value": 0.25, "is_backfill": True})
+    week = {"before_since": "2026-11-14", "before_until": "2026-11-20"}
+    params = PERIODS | week | {"before_version": "0", "after_version": "1"}
+    (pair,) = client.get("/compare.json", params=params).json()["found"]["pairs"]
+    assert (pair["before"]["event_id"], pair["after"]["event_id"], pair["difference"]) == ("tea-1", "tea-1", 0.75)
+
+
+def test_two_replays_are_compared_case_by_case(client: TestClient, lake: Lake) -> None:
+    """The latest with its baseline, by whether cases pass; others can be chosen."""
+    cases = [{"case_id": name, "version": 1, "question": f"What of {name}?", "status": "accepted"} for name in "ab"]
+    lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows(cases))
+    runs = (("r1", 3, "baseline", None, (1.0, 1.0)), ("r2", 2, "no_regression", "r1", (1.0, 1.0)),
+            ("r3", 1, "regression", "r1", (1.0, 0.0)))  # fmt: skip
+    for run_id, days, verdict, compared_with, values in runs:
+        of_run = {"run_id": run_id, "run_started_at": at(days)["requested_at"], "date": at(days)["date"]}
+        of_run |= {"verdict": verdict, "compared_with": compared_with}
+        lake.table(REPLAYS, "rag").append(
+            REPLAYS.rows(
+                [
+                    of_run
+                    | {"case_id": name, "answer": f"{run_id} says {name}", "contexts": [{"text": HOSTILE}]}
+                    | {"scores": [{"metric": "case_passed", "value": value}]}
+                    for name, value in zip("ab", values, strict=True)
+                ]
+            )
+        )
+    params = {"deployment": "rag", "between": "replays"}
+    found = client.get("/compare.json", params=params).json()
+    assert (found["metric"], found["before"], found["after"]) == ("case_passed", "r1", "r3")
+    first = found["found"]["pairs"][0]
+    assert (first["difference"], first["after"]["case_id"], first["after"]["question"]) == (-1.0, "b", "What of b?")
+    assert first["after"]["contexts"] == [HOSTILE]
+    same = client.get("/compare.json", params=params | {"after_run": "r2"}).json()["found"]
+    assert (same["worse"], same["same"]) == (0, 2)
+    page = client.get("/compare", params=params).text
+    assert "r3 says b" in page.replace('<mark class="different" title="not in the other answer">', "").replace(
+        "</mark>", ""
+    )
+    assert HOSTILE not in page
+
+
+@pytest.mark.parametrize(
+    ("params", "status", "words"),
+    [
+        ({}, 200, "Choose a deployment"),
+        ({"deployment": "rag", "between": "replays"}, 200, "dialwatch ground-truth replay --deployment rag"),
+        (PERIODS | {"before_since": "2026-10-01", "before_until": "2026-10-02"}, 200, "No question was asked in both"),
+        ({"deployment": "nobody"}, 422, "There is no such deployment"),
+        (PERIODS | {"after_since": "soon"}, 422, "A day is written as"),
+        (PERIODS | {"after_since": "0001-01-01"}, 422, "A day has a year"),
+        (PERIODS | {"after_since": "2026-11-20", "after_until": "2026-11-19"}, 422, "must not be after"),
+        (PERIODS | {"between": "us"}, 422, "What is compared are"),
+    ],
+)
+def test_what_cannot_be_compared_is_explained(
+    client: TestClient, params: dict[str, str], status: int, words: str
+) -> None:
+    page = client.get("/compare", params=params)
+    assert (page.status_code, words in page.text) == (status, True)
+
+
+def test_texts_are_for_who_may_read_them(monitor: Monitor, filled: None) -> None:
+    """Others see the numbers; a deployment that one may not see is as one that is not there."""
+    groups = {"figures": {"deployments": ["rag"]}, "others": {"deployments": ["x"], "rights": ["texts"]}}
+    access = {"proxy": {"addresses": ["10.0.0.7"], "groups": groups}}
+    monitor.refresh()
+    app = create_app(monitor, MonitorSettings.model_validate({"access": access}))
+    with TestClient(app, client=("10.0.0.7", 5000)) as client:
+        as_figures, as_others = ({"X-Forwarded-User": "ann", "X-Forwarded-Groups": name} for name in groups)
+        found = client.get("/compare.json", params=PERIODS, headers=as_figures).json()["found"]
+        assert found["count"] == 3
+        sides = [side for pair in found["pairs"] for side in (pair["before"], pair["after"])]
+        assert {side[name] for side in sides for name in ("question", "answer", "contexts")} == {None}
+        assert "30 days" not in client.get("/compare", params=PERIODS, headers=as_figures).text
+        assert client.get("/compare", params=PERIODS, headers=as_others).status_code == 422
+
+
+words = st.lists(st.sampled_from(["a", "b", "30", "days", ".", "Ü"]), max_size=8).map(" ".join)
+
+
+@given(words, words)
+def test_what_is_not_marked_is_the_same_on_both_sides(one: str, other: str) -> None:
+    old, new = different_words(one, other)
+
+    def rest(text: str, places: list[tuple[int, int]]) -> list[str]:
+        for begin, end in reversed(places):
+            text = text[:begin] + " " * (end - begin) + text[end:]
+        return text.split()
+
+    assert rest(one, old) == rest(other, new)
+    assert different_words(one, one) == ([], [])
