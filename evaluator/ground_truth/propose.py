@@ -93,7 +93,7 @@ def _new_cases(
         for one in rated
         if one.confidence >= settings.least_confidence and _case_id(tables.deployment, one.event_id) not in ids
     ]
-    selection = Selection(known, settings.most_per_day)
+    selection = Selection(known, settings.most_per_day, tables.matching.similar)
     return [_case(one, now) for one in selection.chosen(_candidates(tables, good))]
 
 

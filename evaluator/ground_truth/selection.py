@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import zip_longest
@@ -12,7 +12,7 @@ from typing import Any
 
 from evaluator.answers import LoggedAnswer
 from evaluator.ground_truth.ratings import RatedAnswer
-from lake import USABLE_STATUS, CaseQuestion
+from lake import USABLE_STATUS, CaseQuestion, SimilarQuestions
 
 MOST_PER_QUESTION = 3
 """Cases of one question about the same documents: answers that people liked and that do not say the same."""
@@ -44,9 +44,13 @@ class Candidate:
 class Selection:
     """The cases that a deployment has, and those that are added to them."""
 
-    def __init__(self, known: Iterable[Mapping[str, Any]], most_per_day: int) -> None:
-        """`known` are the cases as they are (columns KNOWN_COLUMNS)."""
+    def __init__(
+        self, known: Iterable[Mapping[str, Any]], most_per_day: int, similar: SimilarQuestions | None = None
+    ) -> None:
+        """`known` are the cases as they are (columns KNOWN_COLUMNS); `similar` finds questions in other words."""
         self._most_per_day = most_per_day
+        self._similar = similar
+        self._alike: Mapping[_About, Collection[_About]] = {}
         self._said: set[tuple[_About, str]] = set()
         self._of_question: Counter[_About] = Counter()
         self._of_day: Counter[date | None] = Counter()
@@ -60,22 +64,42 @@ class Selection:
         1. What has the question, documents and answer of a case (upper case, white space and forms of Unicode aside) is
            none, also where somebody has rejected that case.
         2. A question about the same documents gets three cases at most.
+           For both, a question that `similar` finds to be another in other words is the same one.
         3. The answers of a day make `most_per_day` at most. Where there are more, sets of documents take turns, and of
            each the answer with the highest confidence comes first.
         """
         by_day: dict[date, list[Candidate]] = defaultdict(list)
         for one in candidates:
             by_day[one.answer.date].append(one)
+        self._alike = self._alike_to({one.about for of_day in by_day.values() for one in of_day})
         return [one for day in sorted(by_day) for one in self._chosen_of_day(day, by_day[day])]
 
     def _chosen_of_day(self, day: date, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
         for one in _in_turns(candidates):
             if self._of_day[day] >= self._most_per_day:
                 return
-            is_new = (one.about, _plain(one.text)) not in self._said
-            if is_new and self._of_question[one.about] < MOST_PER_QUESTION:
+            abouts = {one.about, *self._alike.get(one.about, ())}
+            is_new = not any((about, _plain(one.text)) in self._said for about in abouts)
+            if is_new and sum(self._of_question[about] for about in abouts) < MOST_PER_QUESTION:
                 self._add(one.about, one.text, day, is_usable=True)
                 yield one
+
+    def _alike_to(self, asked: Collection[_About]) -> Mapping[_About, Collection[_About]]:
+        """Find the questions in other words among those that are known and those asked, about the same documents."""
+        if self._similar is None:
+            return {}
+        known: dict[frozenset[str], dict[_About, None]] = defaultdict(dict)
+        for about in sorted({*asked, *self._of_question}, key=lambda about: about[0].text):
+            if about[0].conversation_hash is None:
+                known[about[1]][about] = None
+        found: dict[_About, Collection[_About]] = {}
+        for there in map(list, known.values()):
+            some = [about for about in there if about in asked]
+            if some and len(there) > 1:
+                places = self._similar.similar([one.text for one, _ in some], [one.text for one, _ in there])
+                for about, near in zip(some, places, strict=True):
+                    found[about] = {there[place] for place, _ in near}
+        return found
 
     def _add(self, about: _About, text: str, day: date | None, *, is_usable: bool) -> None:
         self._said.add((about, _plain(text)))
@@ -86,9 +110,7 @@ class Selection:
 def _in_turns(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
     """Give the best candidate of each set of documents, then the second best of each, and so on."""
     by_documents: dict[frozenset[str], list[Candidate]] = defaultdict(list)
-    for one in sorted(
-        candidates, key=lambda one: (-one.rating.confidence, one.answer.requested_at, one.answer.event_id)
-    ):
+    for one in sorted(candidates, key=_best_first):
         by_documents[frozenset(one.answer.documents)].append(one)
     for turn in zip_longest(*by_documents.values()):
         yield from (one for one in turn if one is not None)

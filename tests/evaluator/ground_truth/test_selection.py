@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 
 from evaluator import Evaluator, EvaluatorSettings
 from evaluator.answers import ANSWER_COLUMNS, answers
+from evaluator.ground_truth import GroundTruthSettings
 from evaluator.ground_truth.ratings import RatedAnswer
 from evaluator.ground_truth.selection import MOST_PER_QUESTION, Candidate, Selection
+from evaluator.models import Models
 from lake import PARSED_LOGS, Lake
+from tests.evaluator.models.real_encoder import real_encoder
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -54,6 +57,48 @@ def test_a_question_has_three_cases_at_most(lake: Lake, traffic: Any) -> None:
     like(traffic, traffic.answer("another", 9, question="And who?"))
     evaluator_of(lake).run_once()
     assert sources(traffic) == ["0", "1", "2", "another"]
+
+
+IN_OTHER_WORDS = (
+    "What was Siemens' revenue in 2023?",
+    "How much was Siemens' revenue in 2023?",
+    "How high was the revenue of Siemens in the year 2023?",
+)
+ANOTHER_YEAR = "How much was Siemens' revenue in 2022?"
+
+
+@pytest.mark.usefixtures("models")
+@pytest.mark.parametrize("by_embedding", [True, False])
+@pytest.mark.parametrize("at_once", [1, 10])
+def test_a_question_in_other_words_is_the_same_one(lake: Lake, traffic: Any, by_embedding: bool, at_once: int) -> None:
+    """For the limit and for the same answer, whether the other one is a case already; other numbers are another."""
+    rows = [traffic.answer(str(number), number, question=IN_OTHER_WORDS[number % 2], answer=f"{number} euros")
+            for number in range(4)]  # fmt: skip
+    rows += [
+        traffic.answer("same", 4, question=IN_OTHER_WORDS[2], documents=["b"], answer="5 euros"),
+        traffic.answer("said", 5, question=IN_OTHER_WORDS[1], documents=["b"], answer="5 Euros"),
+        traffic.answer("year", 6, question=ANOTHER_YEAR, answer="3 euros"),
+        traffic.answer("documents", 7, question=IN_OTHER_WORDS[1], documents=["c"], answer="3 euros"),
+    ]
+    truth, models = GroundTruthSettings(match_by_embedding=by_embedding), Models(sentence_encoder=real_encoder())
+    settings = EvaluatorSettings(metrics=("context_present",), ground_truth=truth, models=models)
+    for start in range(0, len(rows), at_once):
+        like(traffic, *rows[start : start + at_once])
+        Evaluator(lake, settings, clock=lambda: NOW).run_once()
+    both = ["0", "1", "2", "documents", "same", "year"]
+    assert sources(traffic) == (both if by_embedding else sorted([*both, "3", "said"]))
+
+
+def test_an_encoder_that_is_not_there_stops_nothing(lake: Lake, traffic: Any, caplog: Any) -> None:
+    """It is said once."""
+    truth, models = GroundTruthSettings(match_by_embedding=True), Models(sentence_encoder="nobody/has-this")
+    settings = EvaluatorSettings(metrics=("context_present",), ground_truth=truth, models=models)
+    evaluator = Evaluator(lake, settings, clock=lambda: NOW)
+    for number, question in enumerate(IN_OTHER_WORDS):
+        like(traffic, traffic.answer(str(number), number, question=question))
+        evaluator.run_once()
+    assert sources(traffic) == ["0", "1", "2"]
+    assert caplog.text.count("questions in other words are not compared") == 1
 
 
 @pytest.mark.parametrize("at_once", [1, 12])
