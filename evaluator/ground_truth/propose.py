@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, answers, identity, with_late_contexts
+from evaluator.ground_truth.changed_documents import CASE_COLUMNS, WATCHED_COLUMNS, CaseWatch, telling_ids
 from evaluator.ground_truth.facts import EXTRACTOR, supporting_sentences
 from evaluator.ground_truth.later_signals import changes_by_signals
 from evaluator.ground_truth.ratings import (
@@ -45,19 +46,22 @@ _DEFAULT = GroundTruthSettings()
 def propose_cases(tables: DeploymentTables, now: datetime, settings: GroundTruthSettings = _DEFAULT) -> int:
     """Make cases of good answers that have none yet, and withdraw those whose answers turn out not to be good.
 
-    All of it is one commit; gives the number of new cases. A question that is not the first of its conversation makes a
-    case with its standalone question, or with a hash of its conversation, in which alone it is compared then.
+    A case whose documents new answers show to be changed goes stale, and comes back with them. All of it is one commit;
+    gives the number of new cases. A question that is not the first of its conversation makes a case with its standalone
+    question, or with a hash of its conversation, in which alone it is compared then.
 
     New signals are tried on all answers and new answers on all signals, so it does not matter which came first.
 
     Where there is nothing to write, a commit is made only now and then. Raises LostRaceError where another evaluator
     has just done so.
     """
-    if tables.signals.version() is None:
+    if tables.signals.version() is None and tables.truth.version() is None:
         return 0
     transaction = PassTransaction(tables.truth, (FROM_LOGS, FROM_SIGNALS), uncommitted=tables.uncommitted)
     seen = transaction.positions
-    logs = read_new(tables.logs, seen.get(FROM_LOGS), IDENTITY_COLUMNS)
+    is_watching = _has_chunks(tables)
+    columns = {*IDENTITY_COLUMNS, *(WATCHED_COLUMNS if is_watching else ())}
+    logs = read_new(tables.logs, seen.get(FROM_LOGS), sorted(columns))
     signals = read_new(tables.signals, seen.get(FROM_SIGNALS), OPINION_COLUMNS)
     read = {FROM_LOGS: logs.version, FROM_SIGNALS: signals.version}
     reached = {name: position for name, position in read.items() if position is not None}
@@ -65,6 +69,8 @@ def propose_cases(tables: DeploymentTables, now: datetime, settings: GroundTruth
     known = newest_versions(tables.truth.read(KNOWN_COLUMNS)).to_pylist() if rated else []
     cases = _new_cases(tables, rated, known, now, settings)
     changed = _changed_cases(tables, rated, known, now, settings)
+    if is_watching:
+        changed = [*changed, *_with_changed_documents(tables, logs.rows.filter(IS_ANSWER), changed, now)]
     if not cases and not changed and not transaction.is_far(reached, [FROM_LOGS, FROM_SIGNALS]):
         transaction.remember(reached)
         return 0
@@ -152,6 +158,29 @@ def _changed_cases(
         return []
     rows = newest_versions(tables.truth.read(where=ds.field("case_id").isin(sorted(changes)))).to_pylist()
     return [next_version(row, changes[row["case_id"]], EVALUATOR, now) for row in rows]
+
+
+def _has_chunks(tables: DeploymentTables) -> bool:
+    """Say whether there is a case that knows the ids of its chunks."""
+    return bool(pc.any(pc.greater(pc.list_value_length(tables.truth.read(["context_ids"])["context_ids"]), 0)).as_py())
+
+
+def _with_changed_documents(
+    tables: DeploymentTables, new: pa.Table, changed: Sequence[Mapping[str, Any]], now: datetime
+) -> list[dict[str, Any]]:
+    """Give the next versions of the cases whose documents new answers show to be changed, or as they were again."""
+    ids = telling_ids(new)
+    changes = CaseWatch(tables.truth.read(CASE_COLUMNS), ids).changes(new) if ids else {}
+    if not changes:
+        return []
+    rows = newest_versions(tables.truth.read(where=ds.field("case_id").isin(sorted(changes)))).to_pylist()
+    # What signals have just said comes first: a case that they reject is not stale as well.
+    newest = {row["case_id"]: row for row in [*rows, *changed]}
+    return [
+        next_version(newest[case_id], columns, EVALUATOR, now)
+        for case_id, columns in changes.items()
+        if newest[case_id]["status"] != CaseStatus.REJECTED
+    ]
 
 
 def _case_id(deployment: str | None, event_id: str) -> str:

@@ -12,6 +12,7 @@ from evaluator import Evaluator, EvaluatorSettings
 from evaluator.answers import DeploymentTables
 from evaluator.ground_truth import OPINION_COLUMNS, propose_cases
 from evaluator.ground_truth.ratings import IDENTITY_COLUMNS
+from evaluator.ground_truth.selection import KNOWN_COLUMNS
 from evaluator.metrics import ABSENT, fact_ranks
 from lake import Lake, LostRaceError
 
@@ -136,7 +137,9 @@ def test_two_evaluators_with_different_news_make_one_case(step: str, evaluator: 
     overtaken = Mock(wraps=getattr(one, name))
 
     def after_two(*args: Any, **kwargs: Any) -> Any:
-        assert propose_cases(replace(two, logs=two_logs), NOW) == 1
+        # Of the reads of cases it is the one that shows which are known.
+        if method == "append" or args == (KNOWN_COLUMNS,):
+            assert propose_cases(replace(two, logs=two_logs), NOW) == 1
         return getattr(getattr(one, name), method)(*args, **kwargs)
 
     getattr(overtaken, method).side_effect = after_two
