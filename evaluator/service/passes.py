@@ -105,8 +105,8 @@ class Evaluator:
         self._rescoring = Rescoring(settings.anchors, self._scorer)
         self._warned_missing: set[str] = set()
         self._new_facts = NewFacts()
-        self._renewed: set[str] = set()
-        """Deployments whose cases of the first version are renewed."""
+        self._renewed: dict[str, int | None] = {}
+        """By deployment the version of its ground truth in which the cases of the first version are renewed."""
         self._children = ChildContexts(lake, wait_behind_interceptor(settings.context_grace), clock)
         self._matching = settings.ground_truth.matching(settings.models)
         self._uncommitted = UncommittedPositions()
@@ -160,9 +160,10 @@ class Evaluator:
     def _score_new(
         self, tables: DeploymentTables, metrics: Sequence[Metric], tally: _Tally, is_stopping: Callable[[], bool]
     ) -> None:
-        if tables.deployment not in self._renewed:
+        if (version := tables.truth.version()) != self._renewed.get(tables.deployment):
+            # Also later: a person may accept one that was rejected.
             renew_old_cases(tables, self._clock())
-            self._renewed.add(tables.deployment)
+            self._renewed[tables.deployment] = version
         # Cases first, so that an answer can be compared with a case from the same stretch of the log.
         tally.cases += propose_cases(tables, self._clock(), self._settings.ground_truth)
         self._name_facts(tables)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import pyarrow.dataset as ds
 
-from lake.answers.answer_rows import CASE_QUESTION_COLUMNS, IS_ANSWER, CaseQuestion, case_question
+from lake.answers.answer_rows import IS_ANSWER, CaseQuestion
 from lake.answers.case_versions import newest_versions
 from lake.answers.question_text import normalised_question
 from lake.case_vocabulary import USABLE_STATUS, CaseStatus, ReferenceMatch
@@ -19,11 +19,8 @@ from lake.tables.table import Table
 
 _COLUMNS = (
     "case_id", "version", "question", "conversation_hash", "documents", "facts",
-    "answer", "context_ids", "source_response_id", "confidence", "status", "extractor",
+    "answer", "context_ids", "source_response_id", "confidence", "status",
 )  # fmt: skip
-
-_TOOK_ANY_QUESTION = frozenset({"sentences/1"})
-"""`ground_truth.extractor` of versions that made cases of any question as it was sent, a follow-up too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +28,6 @@ class Case:
     """A question with a reference answer and the facts that it is based on.
 
     `context_ids` are those of the chunks that the facts stand in, of the chunks that have an id.
-    `took_any_question`: an earlier version made it, which treated a follow-up like any other question.
     """
 
     case_id: str
@@ -43,7 +39,6 @@ class Case:
     confidence: float
     status: CaseStatus
     context_ids: tuple[str, ...] = ()
-    took_any_question: bool = False
 
     @property
     def accepted(self) -> bool:
@@ -143,7 +138,6 @@ class CaseBook:
                 confidence=row["confidence"] or 0.0,
                 status=CaseStatus(row["status"]),
                 context_ids=tuple(one for one in row["context_ids"] or () if one),
-                took_any_question=row["extractor"] in _TOOK_ANY_QUESTION,
             )
             for row in newest_versions(truth.read(_COLUMNS)).to_pylist()
             if row["status"] in status
@@ -152,16 +146,8 @@ class CaseBook:
 
     @cached_property
     def cases(self) -> Sequence[Case]:
-        """The cases that answers are compared with, the best first, each with the question that it is found by.
-
-        A case of an earlier version may be made of a follow-up, as its answer in the log shows: it gets the
-        standalone question, and is left out where there is none. It is left out too where its answer is gone and nobody
-        has accepted it, and stays as it is where a person has put its question in other words.
-        """
-        ordered = sorted(self._read, key=lambda case: (not case.accepted, -case.confidence, case.case_id))
-        asked = self._questions_of([case for case in ordered if case.took_any_question])
-        found = ((case, _question_of(case, asked)) for case in ordered)
-        return [replace(case, question=question) for case, question in found if question is not None]
+        """The cases that answers are compared with, the best first."""
+        return sorted(self._read, key=lambda case: (not case.accepted, -case.confidence, case.case_id))
 
     def earlier(self, some: Sequence[AnswerT]) -> list[tuple[AnswerT, Reference]]:
         """Give the answers for which there is a case whose own answer was asked for before, each with the best one.
@@ -250,28 +236,6 @@ class CaseBook:
             found = {row["response_id"]: _Source(row["requested_at"], row["date"]) for row in ordered}
             self._sources |= {one: found.get(one) for one in wanted}
         return self._sources
-
-    def _questions_of(self, older: Sequence[Case]) -> Mapping[str, Mapping[str, Any]]:
-        """Read what the answers of these cases were asked, by their ids; nothing of those that are not in the log."""
-        ids = {case.source_response_id for case in older if case.source_response_id is not None}
-        sources = self._sources_of(ids)
-        days = {source.date for one in ids if (source := sources[one]) is not None}
-        if not days:
-            return {}
-        # Texts are read of these days alone: the log of a year has many.
-        where = IS_ANSWER & ds.field("date").isin(sorted(days)) & ds.field("response_id").isin(sorted(ids))
-        rows = self._logs.read(["response_id", "requested_at", *CASE_QUESTION_COLUMNS], where).to_pylist()
-        ordered = sorted(rows, key=lambda row: row["requested_at"], reverse=True)
-        return {row["response_id"]: row for row in ordered}
-
-
-def _question_of(case: Case, asked: Mapping[str, Mapping[str, Any]]) -> CaseQuestion | None:
-    if not case.took_any_question or case.source_response_id is None:
-        return case.question
-    source = asked.get(case.source_response_id)
-    if source is None:
-        return case.question if case.accepted else None
-    return case_question(source) if case.question.text == source["question"] else case.question
 
 
 def _index(cases: Iterable[tuple[Case, str]]) -> _Index:

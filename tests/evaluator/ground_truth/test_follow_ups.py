@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from collector.parsing.request.request import read_request
 from evaluator import Evaluator, EvaluatorSettings
-from lake import GROUND_TRUTH, PARSED_LOGS, Lake, Subject, case_history, erase, ground_truth_frame
+from lake import GROUND_TRUTH, PARSED_LOGS, Lake, Subject, case_history, change_case, erase, ground_truth_frame
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 FACTS, RECALL = "facts_recall", "answer_correctness_token_recall"
@@ -174,6 +174,17 @@ def test_such_a_case_is_stale_where_its_conversation_is_not_known_and_keeps_its_
     assert (known["question"], known["conversation_hash"]) == ("Yes", "conversation of known")
     assert traffic.values(RECALL) == {"again": 1.0}
     assert len(case_history(traffic.lake.table(GROUND_TRUTH, "rag"), "rejected")) == 1
+
+
+def test_such_a_case_is_renewed_where_a_person_accepts_it_later(evaluator: Evaluator, traffic: Any) -> None:
+    """The evaluator that runs meanwhile does not need a new start."""
+    add_case(traffic, old_case(status="rejected"))
+    traffic.log(follow_up(traffic, "old"))
+    evaluator.run_once()
+    change_case(traffic.lake, "rag", "c", {"status": "accepted"}, "ann", NOW)
+    traffic.log(traffic.answer("yes", 5, question="Yes"))
+    evaluator.run_once()
+    assert traffic.values(RECALL) == {}
 
 
 def test_such_a_case_is_found_by_its_answers_standalone_question(evaluator: Evaluator, traffic: Any) -> None:
