@@ -15,6 +15,8 @@ _LEAST_SHARE = 0.5
 _MOST_WORDS = 2_000
 """Longer chunks are not compared: it takes quadratic time."""
 _LEAST_NAME = 3
+_OF_REQUEST = re.compile(r"\d+\.\d+")
+"""DIAL RAG's ids: the number of the document in the request, and that of the chunk in it."""
 _PAGE = re.compile(r"#page=\d+$")
 
 
@@ -38,9 +40,13 @@ def names_chunk(chunk_id: str, url: str | None) -> bool:
 
 
 def names_place(chunk_id: str, url: str | None) -> bool:
-    """Say whether the id is the document's address, with its page where there is one: several chunks may have it."""
+    """Say whether the id tells only together with a question and its documents.
+
+    It is the document's address, with its page where there is one, which several chunks may have; or it counts the
+    documents of the request.
+    """
     document = document_of(url)
-    return document is not None and document_of(chunk_id) == document
+    return document is not None and (document_of(chunk_id) == document or bool(_OF_REQUEST.fullmatch(chunk_id)))
 
 
 def has_lost(old: str, new: str, fact: str) -> bool:

@@ -87,12 +87,13 @@ def test_another_chunk_or_another_cut_says_nothing(
 
 
 @pytest.mark.parametrize(("question", "status"), [("where is the government", "stale"), ("Who is it?", "proposed")])
+@pytest.mark.parametrize("chunk_id", [None, "1.3"])
 def test_a_page_tells_only_in_answers_to_the_same_question(
-    question: str, status: str, evaluator: Evaluator, traffic: Any
+    question: str, status: str, chunk_id: str | None, evaluator: Evaluator, traffic: Any
 ) -> None:
-    """It has several chunks, and they may be alike."""
-    liked(traffic, evaluator, chunk(CHUNK, None, page=3))
-    traffic.log(traffic.answer("later", 5, question=question, contexts=[chunk(CHANGED, None, page=3)]))
+    """It has several chunks, and they may be alike; so does a number that counts the documents of the request."""
+    liked(traffic, evaluator, chunk(CHUNK, chunk_id, page=3))
+    traffic.log(traffic.answer("later", 5, question=question, contexts=[chunk(CHANGED, chunk_id, page=3)]))
     evaluator.run_once()
     assert newest(traffic)["status"] == status
 
