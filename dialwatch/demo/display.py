@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.panel import Panel
@@ -68,8 +68,7 @@ class Display:
     def delivered(self, delivery: Delivery) -> None:
         """Show a webhook as it arrived."""
         signature = "[green]signature verified[/]" if delivery.verified else "[red]signature refused[/]"
-        annotations = delivery.body.get("commonAnnotations", {})
-        text = Text(f"{annotations.get('summary', '')}\n\n{annotations.get('description', '')}")
+        text = Text(_message(delivery.body))
         title = f"webhook {delivery.webhook_id} · {delivery.body.get('status', '?')} · {signature}"
         self.console.print(Panel(text, title=title, title_align="left", border_style="red"))
 
@@ -81,3 +80,10 @@ class Display:
         for check in checks:
             table.add_row("[green]✓[/]" if check.passed else "[red]✗[/]", check.promise, check.found)
         self.console.print(table)
+
+
+def _message(body: Mapping[str, Any]) -> str:
+    """Give what a webhook says: a line an alert, and all that it says of the first."""
+    annotations = [alert.get("annotations", {}) for alert in body.get("alerts", [])]
+    summaries = "\n".join(one.get("summary", "") for one in annotations)
+    return f"{summaries}\n\n{annotations[0].get('description', '')}" if annotations else ""

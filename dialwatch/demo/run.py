@@ -19,6 +19,7 @@ from dialwatch.demo.checks import ScoredAnswers, all_delivered, check_all
 from dialwatch.demo.core import CoreLog
 from dialwatch.demo.display import Display
 from dialwatch.demo.receiver import WebhookReceiver
+from dialwatch.demo.replays import run_replays
 from dialwatch.demo.traffic import Plan, make_plan, make_traffic
 from dialwatch.services import running
 from dialwatch.services.collecting import collecting
@@ -66,7 +67,9 @@ def run_demo(*, once: bool, keep: Path | None) -> int:
         log = folder / "logs" / f"aidial-{now:%Y-%m-%d}.0.log"
         with CoreLog(log, traffic, DAY.total_seconds() / WRITING_SECONDS) as core, display:
             _watch(display, plan, core, collector, lake)
-        checks = check_all(plan, collector.totals, lake, receiver.received)
+        display.say("The liked answers that are cases by now are asked again, of the application whole and broken")
+        replayed = run_replays(lake, plan.degraded_deployment)
+        checks = [*check_all(plan, collector.totals, lake, receiver.received), replayed]
         display.checked(checks)
         display.say("It served, while it ran:" if once else "Serving until Ctrl+C:")
         display.say(f"overview  {url}/\nmetrics   {url}/metrics\nhealth    {url}/healthz\nlake      {lake.root}")

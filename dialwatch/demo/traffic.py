@@ -92,7 +92,7 @@ def make_traffic(
     rng = random.Random(seed)  # noqa: S311 - the same traffic each time is the point
     begins = sorted(start + (end - start) * rng.random() for _ in range(round(answers / _MEAN_TURNS)))
     questions = load_questions()
-    with Applications(_document_urls(), questions, DEGRADED_DEPLOYMENT, drop_at) as applications:
+    with Applications(document_urls(), questions, DEGRADED_DEPLOYMENT, drop_at) as applications:
         core = _CoreSimulation(rng, questions, applications, end, old_core_until=start + (end - start) / 4)
         yield from _in_order(begins, core)
 
@@ -267,7 +267,8 @@ def _person(number: int) -> Person:
     return Person(user_id, ("", "Analyst", "Support engineer")[number % 3], user_id[:16])
 
 
-def _document_urls() -> dict[str, list[str]]:
+def document_urls() -> dict[str, list[str]]:
+    """Give the documents of each deployment."""
     return {deployment: [f"files/{_BUCKET}/{name}" for name in names] for deployment, names in _DOCUMENTS.items()}
 
 
@@ -276,7 +277,7 @@ def _question(question: str, deployment: str, first: bool) -> dict[str, Any]:
         return {"role": "user", "content": question}
     documents = [
         {"type": "application/pdf", "title": name, "url": url}
-        for name, url in zip(_DOCUMENTS[deployment], _document_urls()[deployment], strict=True)
+        for name, url in zip(_DOCUMENTS[deployment], document_urls()[deployment], strict=True)
     ]
     return {"role": "user", "content": question, "custom_content": {"attachments": documents}}
 

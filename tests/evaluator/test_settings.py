@@ -10,10 +10,11 @@ from evaluator import EvaluatorSettings, JudgePool
 from evaluator.metrics import REGISTRY
 from lake import JUDGE_KINDS
 
-DEFAULT = ("faithfulness_kprecision", "context_present", "facts_recall", "answer_correctness_token_recall")
+RECALL = "answer_correctness_token_recall"
+DEFAULT = ("faithfulness_kprecision", "context_present", "facts_recall", RECALL, "case_passed")
 
 
-def test_the_default_is_four_metrics_every_minute() -> None:
+def test_the_default_is_five_metrics_every_minute() -> None:
     """A user who sets nothing gets a few; a metric that is added to the library starts no new stream of scores."""
     assert (EvaluatorSettings().metrics, EvaluatorSettings().every) == (DEFAULT, 60)
 

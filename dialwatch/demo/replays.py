@@ -1,0 +1,85 @@
+"""Replays of the demo: cases are accepted by a rule, and asked again of the application, whole and broken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import SecretStr
+
+from dialwatch.demo.checks import Check
+from dialwatch.demo.questions import load_questions
+from dialwatch.demo.rag.application import create_app
+from dialwatch.demo.rag.assistant import RagAssistant
+from dialwatch.demo.rag.faults import Faults
+from dialwatch.demo.rag.passages import passages_of
+from dialwatch.demo.traffic import document_urls
+from dialwatch.services.replaying import read_reply
+from dialwatch.serving.server import BackgroundServer
+from evaluator.metrics import metric_named
+from evaluator.replays import DialDeployment, ReplayDeployment, ReplayRun, ReplaySettings, replay
+from lake import CaseStatus, FailedPart, Lake, ReplayVerdict, change_cases
+
+WHO = "demo"
+_RULE = "accepted by rule: people liked its answer, and its facts stand in what was retrieved"
+_METRICS = ("facts_recall", "answer_correctness_token_recall")
+
+
+@dataclass(frozen=True)
+class Broken:
+    """How the application is broken for a run, and the part that should be named."""
+
+    faults: Faults
+    part: FailedPart
+
+
+PLANTED = (
+    Broken(Faults(retrieval="other_index"), FailedPart.RETRIEVAL),
+    Broken(Faults(generation="wrong_sentences"), FailedPart.GENERATION),
+)
+
+
+def accept_by_rule(lake: Lake, deployment: str, now: datetime) -> int:
+    """Accept the proposed cases that have facts; give how many."""
+
+    def change(cases: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+        found = (one for one in cases.values() if one["status"] == CaseStatus.PROPOSED and one["facts"])
+        return {one["case_id"]: {"status": CaseStatus.ACCEPTED, "note": _RULE} for one in found}
+
+    return len(change_cases(lake, deployment, change, WHO, now))
+
+
+def run_replays(lake: Lake, deployment: str, planted: Iterable[Broken] = PLANTED) -> Check:
+    """Accept cases, ask them of the application as it should be, then broken in each way, over HTTP on loopback."""
+    accepted = accept_by_rule(lake, deployment, datetime.now(UTC))
+    texts = [question.knowledge for question in load_questions()]
+    assistant = RagAssistant(passages_of(texts, document_urls()[deployment]))
+    with BackgroundServer(create_app({deployment: assistant}), "127.0.0.1:0") as server:
+        keys = {deployment: ReplayDeployment(api_key=SecretStr("demo"))}
+        settings = ReplaySettings(base_url=server.url, deployments=keys)
+        first = _run(lake, deployment, settings)
+        is_found, found = first is not None and first.verdict == ReplayVerdict.BASELINE, [f"{accepted} cases accepted"]
+        for broken in planted:
+            assistant.faults = broken.faults
+            run = _run(lake, deployment, settings)
+            part, count, total = _part(run)
+            is_found = is_found and run is not None and run.verdict == ReplayVerdict.REGRESSION and part == broken.part
+            verdict = run.verdict if run else "no run"
+            found.append(f"{broken.part} broken: {verdict}, {part or 'nothing'} failed in {count} of {total}")
+    return Check("cases that are asked again name the broken part", "; ".join(found), is_found)
+
+
+def _run(lake: Lake, deployment: str, settings: ReplaySettings) -> ReplayRun | None:
+    asked = DialDeployment(deployment, settings, read_reply)
+    return replay(lake, deployment, asked, settings, [metric_named(name) for name in _METRICS])
+
+
+def _part(run: ReplayRun | None) -> tuple[FailedPart | None, int, int]:
+    """Give the part that failed most often, in how many answers, of how many that failed."""
+    scores = (score for row in (run.rows if run else ()) for score in row["scores"])
+    parts = Counter(FailedPart(score["failed_part"]) for score in scores if score["failed_part"])
+    part, count = next(iter(parts.most_common(1)), (None, 0))
+    return part, count, parts.total()

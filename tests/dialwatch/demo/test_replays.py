@@ -1,0 +1,68 @@
+"""Replays of the demo's application, broken in every way that it knows: each time the right part is named."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from dialwatch.demo.questions import load_questions
+from dialwatch.demo.rag.assistant import RagAssistant
+from dialwatch.demo.rag.faults import Faults
+from dialwatch.demo.rag.passages import passages_of
+from dialwatch.demo.replays import Broken, run_replays
+from dialwatch.demo.traffic import DEGRADED_DEPLOYMENT, document_urls
+from evaluator.ground_truth.facts import supporting_sentences
+from lake import GROUND_TRUTH, CaseStatus, FailedPart, Lake, read_cases
+
+CASES = 60
+AT = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """Proposed cases of right answers, and one without facts."""
+    lake = Lake(str(tmp_path / "lake"))
+    questions = load_questions()
+    urls = document_urls()[DEGRADED_DEPLOYMENT]
+    assistant = RagAssistant(passages_of([question.knowledge for question in questions], urls))
+    rows = []
+    for question in questions:
+        answer = assistant.answer(question.text)
+        texts = [passage.text for passage in answer.found.retrieved]
+        facts = supporting_sentences(answer.extract.text, texts)
+        if question.right_answer.lower() in answer.extract.text.lower() and facts and len(rows) < CASES:
+            row = {"case_id": f"case-{len(rows)}", "deployment": DEGRADED_DEPLOYMENT, "version": 1, "documents": urls}
+            row |= {"question": question.text, "answer": answer.extract.text, "facts": facts, "context": texts}
+            rows.append(row | {"status": CaseStatus.PROPOSED, "created_at": AT, "updated_at": AT})
+    rows.append(rows[0] | {"case_id": "no-facts", "facts": []})
+    lake.table(GROUND_TRUTH, DEGRADED_DEPLOYMENT).append(GROUND_TRUTH.rows(rows))
+    return lake
+
+
+@pytest.mark.parametrize(
+    ("faults", "part"),
+    [
+        (Faults(retrieval="other_index"), FailedPart.RETRIEVAL),
+        (Faults(retrieval="shuffled_ranks"), FailedPart.RANKING),
+        (Faults(generation="wrong_sentences"), FailedPart.GENERATION),
+    ],
+    ids=["other_index", "shuffled_ranks", "wrong_sentences"],
+)
+def test_the_part_that_is_broken_is_named(lake: Lake, faults: Faults, part: FailedPart) -> None:
+    """Asked over HTTP; cases without facts stay proposed."""
+    check = run_replays(lake, DEGRADED_DEPLOYMENT, [Broken(faults, part)])
+    assert check.passed, check.found
+    cases = read_cases(lake.table(GROUND_TRUTH, DEGRADED_DEPLOYMENT))
+    assert {case["case_id"] for case in cases if case["status"] == CaseStatus.PROPOSED} == {"no-facts"}
+
+
+def test_another_part_breaks_the_promise(lake: Lake) -> None:
+    check = run_replays(lake, DEGRADED_DEPLOYMENT, [Broken(Faults(retrieval="other_index"), FailedPart.GENERATION)])
+    assert not check.passed
+    assert "regression, retrieval failed in" in check.found
+
+
+def test_an_application_that_is_not_broken_is_no_regression(lake: Lake) -> None:
+    assert not run_replays(lake, DEGRADED_DEPLOYMENT, [Broken(Faults(), FailedPart.RETRIEVAL)]).passed
