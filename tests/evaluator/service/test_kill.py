@@ -32,7 +32,7 @@ def test_a_killed_pass_is_finished_by_the_next_as_if_undisturbed(tmp_path: Path,
     fill(quiet)
     Evaluator(quiet.lake, EvaluatorSettings(), clock=lambda: NOW).run_once()
     fill(traffic)
-    for name, cases, scores in [("ground_truth", 1, 0), ("scores", 1, 10)]:
+    for name, cases, scores in [("ground_truth", 1, 0), ("scores", 1, 12)]:
         assert run(one_pass, traffic.lake.root, "before", name) == KILLED
         assert run(one_pass, traffic.lake.root, "after", name) == KILLED
         assert (len(traffic.cases()), len(traffic.scores())) == (cases, scores)
