@@ -26,6 +26,9 @@ from evaluator.ground_truth.ratings import (
 )
 from evaluator.ground_truth.selection import KNOWN_COLUMNS, Candidate, Selection
 from evaluator.ground_truth.settings import GroundTruthSettings
+from evaluator.ground_truth.similar_sentences import EXTRACTOR as BY_SIMILARITY
+from evaluator.ground_truth.similar_sentences import SimilarSentences
+from evaluator.metrics import ABSENT, fact_ranks
 from lake import (
     EVALUATOR,
     GROUND_TRUTH,
@@ -43,12 +46,18 @@ FROM_SIGNALS = "ground_truth:user_signals"
 _DEFAULT = GroundTruthSettings()
 
 
-def propose_cases(tables: DeploymentTables, now: datetime, settings: GroundTruthSettings = _DEFAULT) -> int:
+def propose_cases(
+    tables: DeploymentTables,
+    now: datetime,
+    settings: GroundTruthSettings = _DEFAULT,
+    similar: SimilarSentences | None = None,
+) -> int:
     """Make cases of good answers that have none yet, and withdraw those whose answers turn out not to be good.
 
     A case whose documents new answers show to be changed goes stale, and comes back with them. All of it is one commit;
     gives the number of new cases. A question that is not the first of its conversation makes a case with its standalone
-    question, or with a hash of its conversation, in which alone it is compared then.
+    question, or with a hash of its conversation, in which alone it is compared then. `similar` finds facts where the
+    words of an answer find none.
 
     New signals are tried on all answers and new answers on all signals, so it does not matter which came first.
 
@@ -67,7 +76,7 @@ def propose_cases(tables: DeploymentTables, now: datetime, settings: GroundTruth
     reached = {name: position for name, position in read.items() if position is not None}
     rated = _newly_rated(tables, logs.rows.filter(IS_ANSWER), signals.rows.filter(IS_OPINION))
     known = newest_versions(tables.truth.read(KNOWN_COLUMNS)).to_pylist() if rated else []
-    cases = _new_cases(tables, rated, known, now, settings)
+    cases = _new_cases(tables, rated, known, now, settings, similar)
     changed = _changed_cases(tables, rated, known, now, settings)
     if is_watching:
         changed = [*changed, *_with_changed_documents(tables, logs.rows.filter(IS_ANSWER), changed, now)]
@@ -92,6 +101,7 @@ def _new_cases(
     known: Sequence[Mapping[str, Any]],
     now: datetime,
     settings: GroundTruthSettings,
+    similar: SimilarSentences | None,
 ) -> list[dict[str, Any]]:
     ids = {case["case_id"] for case in known}
     good = [
@@ -100,7 +110,7 @@ def _new_cases(
         if one.confidence >= settings.least_confidence and _case_id(tables.deployment, one.event_id) not in ids
     ]
     selection = Selection(known, settings.most_per_day, tables.matching.similar)
-    return [_case(one, now) for one in selection.chosen(_candidates(tables, good))]
+    return [_case(one, now, similar) for one in selection.chosen(_candidates(tables, good))]
 
 
 def _candidates(tables: DeploymentTables, good: Iterable[RatedAnswer]) -> Iterator[Candidate]:
@@ -116,10 +126,14 @@ def _candidates(tables: DeploymentTables, good: Iterable[RatedAnswer]) -> Iterat
                     yield Candidate(answer, answer.case_question, answer.text, of_day[answer.event_id])
 
 
-def _case(candidate: Candidate, now: datetime) -> dict[str, Any]:
+def _case(candidate: Candidate, now: datetime, similar: SimilarSentences | None) -> dict[str, Any]:
     answer, text = candidate.answer, candidate.text
-    chunks = zip(answer.contexts or (), answer.context_ids or (), strict=True)
+    chunks = list(zip(answer.contexts or (), answer.context_ids or (), strict=True))
+    facts, extractor = supporting_sentences(text, answer.contexts or ()), EXTRACTOR
     supporting = [chunk for chunk in chunks if supporting_sentences(text, chunk[:1])]
+    if not facts and similar is not None and (facts := similar.facts(text, answer.contexts or ())):
+        extractor = BY_SIMILARITY
+        supporting = [chunk for chunk in chunks if any(rank != ABSENT for rank in fact_ranks(facts, chunk[:1]))]
     return {
         "case_id": _case_id(answer.deployment, answer.event_id),
         "deployment": answer.deployment,
@@ -127,7 +141,7 @@ def _case(candidate: Candidate, now: datetime) -> dict[str, Any]:
         "question": candidate.question.text,
         "conversation_hash": candidate.question.conversation_hash,
         "documents": list(answer.documents),
-        "facts": supporting_sentences(text, answer.contexts or ()),
+        "facts": facts,
         "answer": text,
         "context": [context for context, _ in supporting],
         "context_ids": [identifier for _, identifier in supporting],
@@ -137,7 +151,7 @@ def _case(candidate: Candidate, now: datetime) -> dict[str, Any]:
         "status": CaseStatus.PROPOSED,
         "status_by": EVALUATOR,
         "status_at": now,
-        "extractor": EXTRACTOR,
+        "extractor": extractor,
         "created_at": now,
         "updated_at": now,
         "updated_by": EVALUATOR,

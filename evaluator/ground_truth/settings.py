@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from evaluator.answers import CaseMatching, SimilarByEncoder
+from evaluator.ground_truth.similar_sentences import SimilarSentences
 from evaluator.models import Models
 from lake import USABLE_STATUS, CaseStatus
 
@@ -21,7 +22,8 @@ class GroundTruthSettings(BaseModel):
     names and negations. The default was measured for all-MiniLM-L6-v2; another encoder has another scale.
 
     `judge` is the name of one of `evaluator.judges`, which names the facts of proposed cases; without it they are the
-    sentences of the contexts that have the words of the answer.
+    sentences of the contexts that have the words of the answer. With `facts_by_embedding`, where there are none of
+    those, they are the sentences that the encoder finds to be nearest, from a cosine of `least_fact_similarity` on.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -32,6 +34,8 @@ class GroundTruthSettings(BaseModel):
     """Cases of a deployment that are made of the answers of one day; 0 makes none."""
     use_proposed: bool = True
     judge: Annotated[str, Field(min_length=1)] | None = None
+    facts_by_embedding: bool = False
+    least_fact_similarity: Annotated[float, Field(gt=0, le=1)] = 0.6
     match_by_embedding: bool = False
     least_similarity: Annotated[float, Field(gt=0, le=1)] = 0.95
 
@@ -40,3 +44,7 @@ class GroundTruthSettings(BaseModel):
         status = USABLE_STATUS if self.use_proposed else (CaseStatus.ACCEPTED,)
         similar = SimilarByEncoder(models, self.least_similarity) if self.match_by_embedding else None
         return CaseMatching(status, similar)
+
+    def similar_sentences(self, models: Models) -> SimilarSentences | None:
+        """Give what finds the facts of answers in other words, if anything."""
+        return SimilarSentences(models, self.least_fact_similarity) if self.facts_by_embedding else None

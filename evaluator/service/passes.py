@@ -109,6 +109,7 @@ class Evaluator:
         """By deployment the version of its ground truth in which the cases of the first version are renewed."""
         self._children = ChildContexts(lake, wait_behind_interceptor(settings.context_grace), clock)
         self._matching = settings.ground_truth.matching(settings.models)
+        self._similar = settings.ground_truth.similar_sentences(settings.models)
         self._uncommitted = UncommittedPositions()
         self._clock = clock
         self._steps = ClockSteps(clock, monotonic or (lambda: clock().timestamp()))
@@ -165,7 +166,7 @@ class Evaluator:
             renew_old_cases(tables, self._clock())
             self._renewed[tables.deployment] = version
         # Cases first, so that an answer can be compared with a case from the same stretch of the log.
-        tally.cases += propose_cases(tables, self._clock(), self._settings.ground_truth)
+        tally.cases += propose_cases(tables, self._clock(), self._settings.ground_truth, self._similar)
         self._name_facts(tables)
         now, deployment = self._clock(), tables.deployment
         counts = score_new_answers(

@@ -1,0 +1,73 @@
+"""Facts of a proposed case by a sentence encoder: sentences of the contexts that say in other words what it says."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from evaluator.metrics import ABSENT, fact_ranks, sentences
+from evaluator.models import Models, ModelUnavailableError, sentence_encoder
+
+logger = logging.getLogger(__name__)
+
+EXTRACTOR = "sentence_similarity/1"
+"""Name and version of facts that `SimilarSentences` found."""
+
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_CITATION_MARK = re.compile(r"\[\d+\]")
+_OUTER_PUNCTUATION = re.compile(r"^[\W_]+|[\W_]+$")
+
+
+@dataclass(eq=False)
+class SimilarSentences:
+    """Finds the sentence of the contexts that is nearest to each sentence of an answer, from a cosine of `least` on.
+
+    Where the encoder cannot be loaded nothing is found from then on: that is logged once.
+    """
+
+    models: Models
+    least: float
+    _is_off: bool = field(default=False, init=False)
+
+    def facts(self, answer: str, contexts: Sequence[str]) -> list[str]:
+        """Give sentences of the contexts in their order, each once; each stands in one by the citation matcher.
+
+        A sentence that lacks a number of the answer's is none, however near it is: encoders hardly see numbers.
+        """
+        said = list(dict.fromkeys(sentences(_CITATION_MARK.sub(" ", answer))))
+        there = list(dict.fromkeys(_plain(one) for context in contexts for one in sentences(context)))
+        there = [one for one in there if one]
+        if self._is_off or not said or not there:
+            return []
+        try:
+            encoder = sentence_encoder(self.models)
+        except ModelUnavailableError as error:
+            self._is_off = True
+            logger.warning("sentences in other words are not facts of cases: %s", error)
+            return []
+        cosines = _unit(encoder.vectors(said)) @ _unit(encoder.vectors(there)).T
+        found: set[int] = set()
+        for sentence, row in zip(said, cosines, strict=True):
+            numbers = _numbers(sentence)
+            near = [place for place, one in enumerate(there) if row[place] >= self.least and numbers <= _numbers(one)]
+            found |= {max(near, key=lambda place: row[place])} if near else set()
+        facts = [there[place] for place in sorted(found)]
+        ranks = fact_ranks(facts, contexts)
+        return [fact for fact, rank in zip(facts, ranks, strict=True) if rank != ABSENT]
+
+
+def _plain(sentence: str) -> str:
+    return _OUTER_PUNCTUATION.sub("", sentence)
+
+
+def _numbers(text: str) -> frozenset[str]:
+    return frozenset(_NUMBER.findall(text))
+
+
+def _unit(vectors: Any) -> Any:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
