@@ -400,6 +400,7 @@ class AuditAction(StrEnum):
     SIGN_OUT = "sign_out"
     READ_TEXTS = "read_texts"
     LABEL = "label"
+    CHANGE_CASE = "change_case"
     ACKNOWLEDGE = "acknowledge"
     SILENCE = "silence"
     RELEASE = "release"

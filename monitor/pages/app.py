@@ -15,6 +15,7 @@ from monitor.pages.compare import add_compare_page
 from monitor.pages.deployment import add_deployment_page
 from monitor.pages.error_pages import add_error_pages
 from monitor.pages.fleet import add_overview
+from monitor.pages.ground_truth import add_ground_truth_page
 from monitor.pages.incidents import add_incident_pages
 from monitor.pages.machine_routes import add_routes_for_machines
 from monitor.pages.openapi import add_openapi
@@ -55,6 +56,7 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None, *, wit
     reads = LakeReads()
     add_answer_pages(app, monitor, renderer, authentication, reads)
     add_incident_pages(app, monitor, renderer, authentication, reads)
+    add_ground_truth_page(app, monitor, renderer, authentication, reads)
     add_compare_page(app, monitor, renderer, reads)
     if isinstance(authentication, ByToken):
         add_sign_in(

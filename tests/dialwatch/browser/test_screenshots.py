@@ -11,7 +11,7 @@ from tests.browser import DESKTOP, PHONE
 from tests.dialwatch.browser.conftest import OpenPage
 
 IMAGES = Path(__file__).parents[3] / "docs" / "images"
-PAGES = ["overview", "deployment", "answers", "answer", "incidents", "incident"]
+PAGES = ["overview", "deployment", "answers", "answer", "incidents", "incident", "ground-truth", "compare"]
 
 
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])

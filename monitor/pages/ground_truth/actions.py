@@ -1,0 +1,181 @@
+"""What people do with cases on the page: accept, reject, edit, undo, and make a case of an answer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from starlette.exceptions import HTTPException
+
+from lake import (
+    GROUND_TRUTH,
+    AuditAction,
+    CaseChangedError,
+    CaseStatus,
+    case_history,
+    case_question,
+    change_case,
+    context_ids,
+    context_texts,
+    read_answer,
+    write_cases,
+)
+from monitor.access.reader import Reader
+from monitor.pages.answers.addresses import AnswerPlace, deployment_of, no_answer
+from monitor.pages.ground_truth.fact_places import citations_of, places_of
+from monitor.service import Monitor
+
+NOBODY = "somebody on the pages"
+"""`ground_truth.updated_by` of who acts where the pages need no access."""
+MOST_CHARACTERS = 20_000
+BY_PERSON = "person/1"
+"""`ground_truth.extractor` of a case that a person made of an answer."""
+
+_UNPROCESSABLE, _NOT_FOUND, _CONFLICT = 422, 404, 409
+_UNDONE = ("question", "conversation_hash", "documents", "facts", "citations", "answer", "context", "context_ids",
+           "extractor", "status")  # fmt: skip
+
+
+class CaseActions:
+    """Writes next versions of cases, each of the version that the page showed, and notes in the audit log who did."""
+
+    def __init__(self, monitor: Monitor) -> None:
+        self._monitor = monitor
+
+    def decide(self, reader: Reader, name: str, fields: Mapping[str, str]) -> None:
+        """Accept or reject a case; raises HTTPException."""
+        status = fields.get("status", "")
+        if status not in (CaseStatus.ACCEPTED, CaseStatus.REJECTED):
+            raise HTTPException(_UNPROCESSABLE, "A case is accepted or rejected: choose one")
+        note = _note(fields)
+        self._change(reader, name, fields, {"status": CaseStatus(status)} | ({"note": note} if note else {}))
+
+    def edit(self, reader: Reader, name: str, fields: Mapping[str, str]) -> None:
+        """Change question, answer and facts (one a line); raises HTTPException where a value cannot be used."""
+        case = self._case(name, fields)
+        question, answer = (fields.get(one, "").strip() for one in ("question", "answer"))
+        if not question or not answer:
+            raise HTTPException(_UNPROCESSABLE, "A case has a question and an answer: neither may be empty")
+        if max(len(question), len(answer), len(fields.get("facts", ""))) > MOST_CHARACTERS:
+            raise HTTPException(_UNPROCESSABLE, f"A text has at most {MOST_CHARACTERS:,} characters")
+        facts = [line.strip() for line in fields.get("facts", "").splitlines() if line.strip()]
+        columns = self._changed(case, question, answer, facts)
+        note = _note(fields)
+        if columns:
+            self._change(reader, name, fields, columns | ({"note": note} if note else {}))
+
+    def undo(self, reader: Reader, name: str, fields: Mapping[str, str]) -> None:
+        """Make the version before the newest one the next version; raises HTTPException."""
+        case = self._case(name, fields)
+        history = case_history(self._monitor.lake.table(GROUND_TRUTH, deployment_of(name)), case["case_id"])
+        if len(history) < 2:
+            raise HTTPException(_UNPROCESSABLE, "This is the first version of the case: there is nothing to undo")
+        before = history[1]
+        note = f"version {case['version']} was taken back: as in version {before['version']}"
+        self._change(reader, name, fields, {column: before[column] for column in _UNDONE} | {"note": note})
+
+    def make(self, reader: Reader, place: AnswerPlace) -> str:
+        """Make an accepted case of an answer, once; give its id. Raises HTTPException where it cannot be one."""
+        lake, deployment, now = self._monitor.lake, deployment_of(place.name), self._monitor.now()
+        details = read_answer(lake, deployment, place.date, place.event_id)
+        if details is None or deployment is None:
+            raise no_answer()
+        row = details.row
+        asked = case_question(row)
+        if asked is None or not (row["answer"] or "").strip():
+            raise HTTPException(_UNPROCESSABLE, "An answer without a known question or text cannot be a case")
+        case_id = hashlib.sha256(f"{BY_PERSON} {place.event_id}".encode()).hexdigest()[:32]
+        made = _case_of(row, asked, case_id, place, reader.who or NOBODY, now)
+
+        def new(cases: Mapping[str, Mapping[str, Any]]) -> Sequence[dict[str, Any]]:
+            return [] if case_id in cases else [made]
+
+        if write_cases(lake, deployment, new):
+            self._monitor.audit.note(reader.who, AuditAction.CHANGE_CASE, place.name, place.event_id, f"made {case_id}")
+        return case_id
+
+    def _changed(self, case: Mapping[str, Any], question: str, answer: str, facts: Sequence[str]) -> dict[str, Any]:
+        contexts = list(case["context"] or ())
+        if contexts:
+            for fact, found in zip(facts, places_of(facts, contexts), strict=True):
+                if found is None:
+                    said = fact if len(fact) <= 80 else f"{fact[:80]}…"
+                    raise HTTPException(
+                        _UNPROCESSABLE, f"“{said}” stands in no context of the case: copy a fact from one of them"
+                    )
+        columns: dict[str, Any] = {}
+        if question != case["question"]:
+            # A question in other words stands by itself, without its conversation.
+            columns |= {"question": question, "conversation_hash": None}
+        if answer != case["answer"]:
+            columns["answer"] = answer
+        if list(facts) != list(case["facts"] or ()):
+            both = zip(case["facts"] or (), case["citations"] or (), strict=False)
+            statements = {fact: one.get("statement") for fact, one in both if one is not None}
+            columns |= {"facts": list(facts), "citations": citations_of(facts, contexts, statements)}
+        return columns
+
+    def _case(self, name: str, fields: Mapping[str, str]) -> Mapping[str, Any]:
+        history = case_history(self._monitor.lake.table(GROUND_TRUTH, deployment_of(name)), fields.get("case", ""))
+        if not history:
+            raise _no_case()
+        return history[0]
+
+    def _change(self, reader: Reader, name: str, fields: Mapping[str, str], columns: Mapping[str, Any]) -> None:
+        version = fields.get("version", "")
+        if not version.isdecimal():
+            raise HTTPException(_UNPROCESSABLE, "A change names the version of the case that was shown")
+        deployment, who = deployment_of(name), reader.who or NOBODY
+        try:
+            made = change_case(
+                self._monitor.lake, deployment or "", fields.get("case", ""), columns, who, self._monitor.now(),
+                of_version=int(version[:9]),
+            )  # fmt: skip
+        except CaseChangedError as error:
+            raise HTTPException(_CONFLICT, f"Nothing was changed: {error}. Open the case again") from None
+        if made is None:
+            raise _no_case()
+        detail = f"case {made['case_id']} version {made['version']}: {made['status']}"
+        self._monitor.audit.note(reader.who, AuditAction.CHANGE_CASE, name, detail=detail)
+
+
+def _case_of(
+    row: Mapping[str, Any], asked: Any, case_id: str, place: AnswerPlace, who: str, now: datetime
+) -> dict[str, Any]:
+    contexts = context_texts(row)
+    return {
+        "case_id": case_id,
+        "deployment": place.name,
+        "version": 1,
+        "question": asked.text,
+        "conversation_hash": asked.conversation_hash,
+        "documents": list(row["documents"] or ()),
+        "facts": [],
+        "answer": row["answer"],
+        "context": contexts or [],
+        "context_ids": context_ids(row["contexts"]) if contexts else [],
+        "source_response_id": row["response_id"],
+        "source_date": row["date"],
+        "confidence": 1.0,
+        "status": CaseStatus.ACCEPTED,
+        "status_by": who,
+        "status_at": now,
+        "extractor": BY_PERSON,
+        "note": "made a case on the page of the answer",
+        "created_at": now,
+        "updated_at": now,
+        "updated_by": who,
+    }
+
+
+def _note(fields: Mapping[str, str]) -> str:
+    note = fields.get("note", "").strip()
+    if len(note) > MOST_CHARACTERS:
+        raise HTTPException(_UNPROCESSABLE, f"A note has at most {MOST_CHARACTERS:,} characters")
+    return note
+
+
+def _no_case() -> HTTPException:
+    return HTTPException(_NOT_FOUND, "There is no such case")

@@ -1,0 +1,155 @@
+"""Queue of cases: those of a deployment by status, the next ones first, and all that is known of the chosen one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import pyarrow.dataset as ds
+from markupsafe import Markup
+
+from lake import GROUND_TRUTH, USER_SIGNALS, AlikeCases, CaseStatus, Lake, alike_cases, case_history, read_cases
+from monitor.pages.answers.addresses import deployment_of
+from monitor.pages.ground_truth.fact_places import places_of
+from monitor.pages.texts import Mark, marked
+
+MOST = 200
+"""Cases that are listed."""
+_NONE = AlikeCases((), ())
+
+
+@dataclass(frozen=True)
+class QueuedCase:
+    """A case in the list; texts are None for who may not read them."""
+
+    case_id: str
+    version: int
+    status: str
+    confidence: float | None
+    facts: int
+    question: str | None
+    answer: str | None
+    duplicates: Sequence[str] = ()
+    contradicts: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class CaseVersion:
+    """A version of a case: who made it, when, and what it was then."""
+
+    version: int
+    status: str
+    updated_by: str | None
+    updated_at: datetime | None
+    note: str | None
+
+
+@dataclass(frozen=True)
+class CaseSignal:
+    """What somebody, or their behaviour, said of the answer that a case was made of."""
+
+    signal: str
+    value: float | None
+    origin: str | None
+    signaled_at: datetime
+
+
+@dataclass(frozen=True)
+class CaseView:
+    """The chosen case with all that is known of it; `row` are the columns of its newest version."""
+
+    row: Mapping[str, Any]
+    duplicates: Sequence[str]
+    contradicts: Sequence[str]
+    history: Sequence[CaseVersion]
+    signals: Sequence[CaseSignal]
+
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether there is an earlier version."""
+        return len(self.history) > 1
+
+    @property
+    def marked_contexts(self) -> list[Markup]:
+        """The contexts as HTML, each fact marked where it stands."""
+        facts, contexts = list(self.row["facts"] or ()), list(self.row["context"] or ())
+        marks: list[list[Mark]] = [[] for _ in contexts]
+        for number, place in enumerate(places_of(facts, contexts), 1):
+            if place is not None:
+                chunk, start, end = place
+                marks[chunk].append(Mark("fact", [(start, end)], f"fact {number}"))
+        return [marked(text, own) for text, own in zip(contexts, marks, strict=True)]
+
+    @property
+    def missing_facts(self) -> list[str]:
+        """The facts that stand in no context."""
+        facts, contexts = list(self.row["facts"] or ()), list(self.row["context"] or ())
+        places = places_of(facts, contexts) if contexts else [(0, 0, 0)] * len(facts)
+        return [fact for fact, place in zip(facts, places, strict=True) if place is None]
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Cases of one status, the surest first, how many there are of each status, and the chosen one."""
+
+    counts: Mapping[str, int]
+    cases: Sequence[QueuedCase] = ()
+    chosen: CaseView | None = None
+    previous: str = ""
+    next: str = ""
+    total: int = field(default=0)
+
+
+def read_queue(lake: Lake, name: str, status: CaseStatus | None, case_id: str, *, with_texts: bool) -> Queue:
+    """Read the queue; the first case is chosen where none is named, or the named one is not there."""
+    truth = lake.table(GROUND_TRUTH, deployment_of(name))
+    every = read_cases(truth) if truth.version() is not None else []
+    counts = {str(one): sum(case["status"] == one for case in every) for one in CaseStatus}
+    alike = alike_cases(every)
+    wanted = [case for case in every if status is None or case["status"] == status]
+    wanted.sort(key=lambda case: (-(case["confidence"] or 0.0), case["case_id"]))
+    cases = [_queued(case, alike.get(case["case_id"], _NONE), with_texts) for case in wanted[:MOST]]
+    ids = [case["case_id"] for case in wanted]
+    known = {case["case_id"]: case for case in every}
+    chosen = known.get(case_id) or (wanted[0] if wanted else None)
+    if chosen is None or not with_texts:
+        return Queue(counts, cases, total=len(wanted))
+    at = ids.index(chosen["case_id"]) if chosen["case_id"] in ids else -1
+    view = _view(lake, name, chosen, alike.get(chosen["case_id"], _NONE))
+    before = ids[at - 1] if at > 0 else ""
+    after = ids[at + 1] if at + 1 < len(ids) else ""
+    return Queue(counts, cases, view, before, after, len(wanted))
+
+
+def _queued(case: Mapping[str, Any], alike: AlikeCases, with_texts: bool) -> QueuedCase:
+    return QueuedCase(
+        case_id=case["case_id"],
+        version=case["version"],
+        status=case["status"],
+        confidence=case["confidence"],
+        facts=len(case["facts"] or ()),
+        question=case["question"] if with_texts else None,
+        answer=case["answer"] if with_texts else None,
+        duplicates=alike.duplicates,
+        contradicts=alike.contradicting,
+    )
+
+
+def _view(lake: Lake, name: str, case: Mapping[str, Any], alike: AlikeCases) -> CaseView:
+    deployment = deployment_of(name)
+    history = [
+        CaseVersion(one["version"], one["status"], one["updated_by"], one["updated_at"], one["note"])
+        for one in case_history(lake.table(GROUND_TRUTH, deployment), case["case_id"])
+    ]
+    return CaseView(case, alike.duplicates, alike.contradicting, history, _signals(lake, deployment, case))
+
+
+def _signals(lake: Lake, deployment: str | None, case: Mapping[str, Any]) -> list[CaseSignal]:
+    table = lake.table(USER_SIGNALS, deployment)
+    if case["source_response_id"] is None or table.version() is None:
+        return []
+    names = ["signal", "value", "origin", "signaled_at"]
+    rows = table.read(names, ds.field("response_id") == case["source_response_id"]).to_pylist()
+    return sorted((CaseSignal(**row) for row in rows), key=lambda one: one.signaled_at)

@@ -1,0 +1,212 @@
+"""Routes of the page of ground truth: `/ground-truth`, the same as JSON, and its forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import RedirectResponse
+from pydantic import ConfigDict
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from lake import AuditAction, CaseStatus
+from monitor.access.authentication import Authentication
+from monitor.access.reader import Reader
+from monitor.pages.answers.addresses import AnswerPlace, Visible
+from monitor.pages.answers.reading import LakeReads
+from monitor.pages.forms import checked_form
+from monitor.pages.ground_truth.actions import MOST_CHARACTERS, CaseActions
+from monitor.pages.ground_truth.queue import CaseSignal, CaseVersion, Queue, QueuedCase, read_queue
+from monitor.pages.json_answers import described, json_answer
+from monitor.pages.rendering import POLICY, Renderer
+from monitor.service import Monitor
+
+_NOT_FOUND, _FORBIDDEN, _UNPROCESSABLE, _SEE_OTHER = 404, 403, 422, 303
+_ALL = "all"
+_WITH_SCRIPT = {
+    "Content-Security-Policy": POLICY.replace("form-action 'none'", "form-action 'self'; script-src 'self'")
+}
+"""The page has one script, for the keys; everything works without it."""
+Act = Callable[[Reader, str, Mapping[str, str]], None]
+
+
+@dataclass(frozen=True)
+class CaseQuery:
+    """The fields of the address."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
+
+    deployment: str
+    status: str = CaseStatus.PROPOSED
+    """Status of the cases that are listed, or `all`."""
+    case: str = ""
+    """Id of the case that is shown in full; without it the first of the list."""
+
+    @property
+    def chosen_status(self) -> CaseStatus | None:
+        """Give the status to list; None for all. Raises HTTPException."""
+        if self.status == _ALL:
+            return None
+        try:
+            return CaseStatus(self.status)
+        except ValueError:
+            words = ", ".join([*CaseStatus, _ALL])
+            raise HTTPException(_UNPROCESSABLE, f"A status is one of {words}") from None
+
+    def with_case(self, case_id: str) -> str:
+        """Give the address of another case of the list."""
+        return f"/ground-truth?{urlencode({'deployment': self.deployment, 'status': self.status, 'case': case_id})}"
+
+
+@dataclass(frozen=True)
+class CaseData:
+    """The chosen case: texts, facts, who decided, its history, and the signals of the answer that it was made of."""
+
+    case_id: str
+    version: int
+    status: str
+    question: str | None
+    answer: str | None
+    facts: Sequence[str]
+    missing_facts: Sequence[str]
+    contexts: Sequence[str]
+    documents: Sequence[str]
+    source_response_id: str | None
+    history: Sequence[CaseVersion]
+    signals: Sequence[CaseSignal]
+
+
+@dataclass(frozen=True)
+class QueueData:
+    """Cases of a deployment, how many there are of each status, and the chosen one."""
+
+    deployment: str
+    counts: Mapping[str, int]
+    total: int
+    cases: Sequence[QueuedCase]
+    chosen: CaseData | None
+
+
+_DATA = described(
+    QueueData, "Cases of ground truth of a deployment", 404, 503, parameters=CaseQuery, required=("deployment",)
+)
+
+
+def add_ground_truth_page(
+    app: FastAPI, monitor: Monitor, renderer: Renderer, authentication: Authentication, reads: LakeReads
+) -> None:
+    """Serve the page; what it reads of the lake is bounded by `reads`."""
+    pages = _GroundTruthPage(monitor, renderer, authentication, reads)
+    router = APIRouter()
+    router.add_api_route("/ground-truth", pages.show)
+    router.add_api_route("/ground-truth.json", pages.show_json, **_DATA)
+    for path, act in (("decide", pages.decide), ("edit", pages.edit), ("undo", pages.undo), ("make", pages.make)):
+        router.add_api_route(f"/ground-truth/{path}", act, methods=["POST"])
+    app.include_router(router)
+
+
+class _GroundTruthPage:
+    def __init__(self, monitor: Monitor, renderer: Renderer, authentication: Authentication, reads: LakeReads) -> None:
+        self._monitor = monitor
+        self._renderer = renderer
+        self._authentication = authentication
+        self._reads = reads
+        self._actions = CaseActions(monitor)
+
+    def show(self, request: Request) -> Response:
+        seen, query, queue = self._read(request)
+        name = query.deployment
+        return self._renderer.page(
+            request,
+            "ground_truth.html",
+            headers=_WITH_SCRIPT,
+            names=list(seen.states),
+            query=query,
+            queue=queue,
+            view=queue.chosen if queue else None,
+            may_read_texts=bool(name) and seen.may_read_texts(name),
+            may_act=bool(name) and seen.reader.may_act(name),
+            done=request.query_params.get("done", ""),
+            most_characters=MOST_CHARACTERS,
+            ALL=_ALL,
+        )
+
+    def show_json(self, request: Request) -> Response:
+        _, query, queue = self._read(request)
+        if queue is None:
+            raise HTTPException(_UNPROCESSABLE, "Cases are those of a deployment: it is missing")
+        return json_answer(QueueData(query.deployment, queue.counts, queue.total, queue.cases, _data_of(queue)))
+
+    async def decide(self, request: Request) -> Response:
+        return await self._act(request, self._actions.decide)
+
+    async def edit(self, request: Request) -> Response:
+        return await self._act(request, self._actions.edit)
+
+    async def undo(self, request: Request) -> Response:
+        return await self._act(request, self._actions.undo)
+
+    async def make(self, request: Request) -> Response:
+        fields = await checked_form(request, self._authentication)
+        seen = Visible.to(request, self._monitor.snapshot)
+        place = AnswerPlace.read(fields, seen)
+        self._check_rights(seen, place.name)
+        case_id = await run_in_threadpool(self._actions.make, seen.reader, place)
+        return RedirectResponse(CaseQuery(place.name, _ALL).with_case(case_id) + "&done=made", _SEE_OTHER)
+
+    async def _act(self, request: Request, act: Act) -> Response:
+        fields = await checked_form(request, self._authentication)
+        seen, name = Visible.to(request, self._monitor.snapshot), fields.get("deployment", "")
+        if name not in seen.states:
+            raise HTTPException(_NOT_FOUND, "There is no such case")
+        self._check_rights(seen, name)
+        query = CaseQuery(name, fields.get("list") or CaseStatus.PROPOSED)
+        # It reads and writes the lake: other requests are answered meanwhile.
+        await run_in_threadpool(act, seen.reader, name, fields)
+        done = f"&{urlencode({'done': fields.get('case', '')})}"
+        return RedirectResponse(query.with_case(fields.get("then") or fields.get("case", "")) + done, _SEE_OTHER)
+
+    def _check_rights(self, seen: Visible, name: str) -> None:
+        if not seen.reader.may_act(name) or not seen.may_read_texts(name):
+            raise HTTPException(_FORBIDDEN, "Cases are changed by who may act on this deployment and read its texts")
+
+    def _read(self, request: Request) -> tuple[Visible, CaseQuery, Queue | None]:
+        seen, given = Visible.to(request, self._monitor.snapshot), request.query_params
+        query = CaseQuery(
+            given.get("deployment", ""), given.get("status") or CaseStatus.PROPOSED, given.get("case", "")
+        )
+        name = query.deployment
+        if not name:
+            return seen, query, None
+        if name not in seen.states:
+            raise HTTPException(_NOT_FOUND, "There is no such deployment")
+        with_texts, status = seen.may_read_texts(name), query.chosen_status
+        queue = self._reads.run(lambda: read_queue(self._monitor.lake, name, status, query.case, with_texts=with_texts))
+        if with_texts and queue.cases:
+            detail = f"{len(queue.cases)} cases of ground truth"
+            self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, name, detail=detail)
+        return seen, query, queue
+
+
+def _data_of(queue: Queue) -> CaseData | None:
+    view = queue.chosen
+    if view is None:
+        return None
+    row = view.row
+    return CaseData(
+        case_id=row["case_id"],
+        version=row["version"],
+        status=row["status"],
+        question=row["question"],
+        answer=row["answer"],
+        facts=row["facts"] or (),
+        missing_facts=view.missing_facts,
+        contexts=row["context"] or (),
+        documents=row["documents"] or (),
+        source_response_id=row["source_response_id"],
+        history=view.history,
+        signals=view.signals,
+    )
