@@ -34,6 +34,7 @@ BY_PERSON = "person/1"
 """`ground_truth.extractor` of a case that a person made of an answer."""
 
 _UNPROCESSABLE, _NOT_FOUND, _CONFLICT = 422, 404, 409
+_SHOWN = 80
 _UNDONE = ("question", "conversation_hash", "documents", "facts", "citations", "answer", "context", "context_ids",
            "extractor", "status")  # fmt: skip
 
@@ -55,12 +56,15 @@ class CaseActions:
     def edit(self, reader: Reader, name: str, fields: Mapping[str, str]) -> None:
         """Change question, answer and facts (one a line); raises HTTPException where a value cannot be used."""
         case = self._case(name, fields)
-        question, answer = (fields.get(one, "").strip() for one in ("question", "answer"))
+        question, answer = (_sent(fields, one) for one in ("question", "answer"))
         if not question or not answer:
             raise HTTPException(_UNPROCESSABLE, "A case has a question and an answer: neither may be empty")
         if max(len(question), len(answer), len(fields.get("facts", ""))) > MOST_CHARACTERS:
             raise HTTPException(_UNPROCESSABLE, f"A text has at most {MOST_CHARACTERS:,} characters")
-        facts = [line.strip() for line in fields.get("facts", "").splitlines() if line.strip()]
+        # The form has one fact a line: a fact of several lines came from the case, and is kept as it is.
+        known = {in_one_line(fact): fact for fact in case["facts"] or ()}
+        lines = [in_one_line(line) for line in fields.get("facts", "").splitlines()]
+        facts = [known.get(line, line) for line in lines if line]
         columns = self._changed(case, question, answer, facts)
         note = _note(fields)
         if columns:
@@ -86,6 +90,9 @@ class CaseActions:
         asked = case_question(row)
         if asked is None or not (row["answer"] or "").strip():
             raise HTTPException(_UNPROCESSABLE, "An answer without a known question or text cannot be a case")
+        if row["response_id"] is None:
+            # An erasure finds a case by the id of its answer.
+            raise HTTPException(_UNPROCESSABLE, "An answer without a response id cannot be a case")
         case_id = hashlib.sha256(f"{BY_PERSON} {place.event_id}".encode()).hexdigest()[:32]
         made = _case_of(row, asked, case_id, place, reader.who or NOBODY, now)
 
@@ -98,18 +105,19 @@ class CaseActions:
 
     def _changed(self, case: Mapping[str, Any], question: str, answer: str, facts: Sequence[str]) -> dict[str, Any]:
         contexts = list(case["context"] or ())
-        if contexts:
-            for fact, found in zip(facts, places_of(facts, contexts), strict=True):
-                if found is None:
-                    said = fact if len(fact) <= 80 else f"{fact[:80]}…"
-                    raise HTTPException(
-                        _UNPROCESSABLE, f"“{said}” stands in no context of the case: copy a fact from one of them"
-                    )
+        new = [fact for fact in facts if fact not in (case["facts"] or ())]
+        # A case without contexts has nothing to look in; its facts must be something that can be looked for.
+        for fact, found in zip(new, places_of(new, contexts or new), strict=True):
+            if found is None:
+                said = fact if len(fact) <= _SHOWN else f"{fact[:_SHOWN]}…"
+                raise HTTPException(
+                    _UNPROCESSABLE, f"“{said}” stands in no context of the case: copy a fact from one of them"
+                )
         columns: dict[str, Any] = {}
-        if question != case["question"]:
+        if question != _plain(case["question"]):
             # A question in other words stands by itself, without its conversation.
             columns |= {"question": question, "conversation_hash": None}
-        if answer != case["answer"]:
+        if answer != _plain(case["answer"]):
             columns["answer"] = answer
         if list(facts) != list(case["facts"] or ()):
             both = zip(case["facts"] or (), case["citations"] or (), strict=False)
@@ -128,9 +136,11 @@ class CaseActions:
         if not version.isdecimal():
             raise HTTPException(_UNPROCESSABLE, "A change names the version of the case that was shown")
         deployment, who = deployment_of(name), reader.who or NOBODY
+        if deployment is None:
+            raise _no_case()
         try:
             made = change_case(
-                self._monitor.lake, deployment or "", fields.get("case", ""), columns, who, self._monitor.now(),
+                self._monitor.lake, deployment, fields.get("case", ""), columns, who, self._monitor.now(),
                 of_version=int(version[:9]),
             )  # fmt: skip
         except CaseChangedError as error:
@@ -168,6 +178,20 @@ def _case_of(
         "updated_at": now,
         "updated_by": who,
     }
+
+
+def in_one_line(text: str) -> str:
+    """Give a fact as the form shows it."""
+    return " ".join(text.split())
+
+
+def _sent(fields: Mapping[str, str], name: str) -> str:
+    return _plain(fields.get(name))
+
+
+def _plain(text: str | None) -> str:
+    """Give a text as a form sends it back: browsers send other ends of lines, and spaces around it say nothing."""
+    return "\n".join((text or "").splitlines()).strip()
 
 
 def _note(fields: Mapping[str, str]) -> str:

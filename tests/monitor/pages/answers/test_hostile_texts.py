@@ -53,7 +53,7 @@ class Page(HTMLParser):
 
 
 OWN_LINK = re.compile(
-    r"/answer/label$|/incident/[a-z]+(/end)?$|/answers/neighbour\?|/[a-z]*(\.[a-z]+)?(\?|$|\.)|/static/|#"
+    r"/answer/label$|/ground-truth(/make$|\?)|/incident/[a-z]+(/end)?$|/answers/neighbour\?|/[a-z]*(\.[a-z]+)?(\?|$|\.)|/static/|#"
 )
 
 

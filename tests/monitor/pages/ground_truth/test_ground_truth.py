@@ -124,6 +124,31 @@ def test_an_edit_is_checked(client: TestClient, lake: Lake) -> None:
     ]  # fmt: skip
 
 
+def test_an_edit_keeps_what_it_does_not_change(client: TestClient, lake: Lake) -> None:
+    """Facts of several lines, ends of lines as browsers send them, and facts that were there and stand nowhere."""
+    two_lines, elsewhere = "Tea is\nfree", "It was moved"
+    row = case("a", version=2, answer="First.\nSecond.", facts=[two_lines, elsewhere], context=["TEA, is - free!"])
+    lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows([row]))
+    texts = {"question": "How much leave, a?", "answer": "First.\r\nSecond.\r\n"}
+    shown = client.get("/ground-truth", params=RAG | {"case": "a"}).text
+    assert "Tea is free\nIt was moved" in shown
+    assert sent(client, "edit", version="2", **texts, facts=f"Tea is free\r\n{elsewhere}\r\n").status_code == 303
+    assert case_of(lake, "a")["version"] == 2
+    assert sent(client, "edit", version="2", **texts, facts="Tea is free\r\ntea is FREE").status_code == 303
+    now = case_of(lake, "a")
+    assert (now["facts"], now["answer"]) == ([two_lines, "tea is FREE"], "First.\nSecond.")
+    assert [(one["start"], one["end"]) for one in now["citations"]] == [(0, 14), (0, 14)]
+    assert sent(client, "edit", version="3", **texts, facts="...").status_code == 422
+
+
+def test_an_answer_without_an_id_makes_no_case(client: TestClient, rows: ScoreColumns, lake: Lake) -> None:
+    """An erasure would not find it."""
+    rows.logs("rag", {"event_id": "e-2", "response_id": None, "question": "Why?", "answer": "So."})
+    place = RAG | {"date": str(NOW.date()), "event_id": "e-2", "form_token": token(client)}
+    assert client.post("/ground-truth/make", data=place).status_code == 422
+    assert len(read_cases(lake.table(GROUND_TRUTH, "rag"))) == 3
+
+
 def test_an_answer_becomes_a_case_once(client: TestClient, lake: Lake) -> None:
     """Accepted, with its question, documents and contexts; the page of the answer has the form."""
     place = RAG | {"date": str(NOW.date()), "event_id": "e-1"}
