@@ -14,6 +14,7 @@ import pyarrow.dataset as ds
 
 from evaluator.answers import ANSWER_COLUMNS, DeploymentTables, LoggedAnswer, answers, with_late_contexts
 from evaluator.ground_truth.judged_facts import Good, JudgedFacts, extractor_of, judged_facts
+from evaluator.ground_truth.standalone import standalone_questions
 from evaluator.judges.exchange import TRANSIENT, Spend
 from lake import EVALUATOR, GROUND_TRUTH, IS_ANSWER, CaseStatus, PassTransaction, next_version, read_cases
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_STANDS = "its question was a follow-up: the judge wrote it so that it stands by itself"
 _NAMED = "{count} facts named by judge {judge}; {dropped} of its citations stood nowhere and were dropped"
 
 
@@ -92,8 +94,11 @@ def extract_facts(
 ) -> Extraction:
     """Ask a judge for the facts of these cases, and write their next versions in one commit.
 
-    A case for which it names none stays as it is. Nothing that was paid is paid again where this is cut off: replies
-    are kept. Raises LostRaceError where another has just changed the table; the cases are then as they were.
+    Where a question needs its conversation, the judge is asked for one that stands by itself first; if it gives none,
+    the case stays with its conversation. A case for which it names no fact keeps its own. Nothing that was paid is paid
+    again where this is cut off: replies are kept.
+
+    Raises LostRaceError where another has just changed the table; the cases are then as they were.
     """
     made = Extraction()
     transaction = PassTransaction(tables.truth)
@@ -107,6 +112,9 @@ def extract_facts(
             made.left[NO_ANSWER_LEFT if source is None else NO_CONTEXTS] += 1
             continue
         asked.append((case, source))
+    follow_ups = [case for case, _ in asked if case["conversation_hash"] is not None]
+    alone, made.spend = standalone_questions(tables, judge, follow_ups)
+    asked = [(_standing(case, alone), answer) for case, answer in asked]
     good = [Good(one["question"], one["answer"], answer.contexts or ()) for one, answer in asked]
     rows = []
     for (case, answer), found in zip(asked, judged_facts(judge, good) if good else (), strict=True):
@@ -114,13 +122,26 @@ def extract_facts(
         made.dropped += found.dropped
         if not found.facts:
             made.left[str(found.reason or NO_FACTS)] += 1
+        if not found.facts and case["case_id"] not in alone:
             continue
-        made.cases += 1
+        made.cases += bool(found.facts)
         made.facts += len(found.facts)
-        rows.append(next_version(case, _columns(answer, found, judge), who, now))
+        columns = _columns(answer, found, judge) if found.facts else {}
+        rows.append(next_version(case, columns | _note_of(case, alone, columns), who, now))
     if rows:
         transaction.append(GROUND_TRUTH.rows(rows))
     return made
+
+
+def _standing(case: Mapping[str, Any], alone: Mapping[str, str]) -> Mapping[str, Any]:
+    """Give a case with its question as the judge wrote it, if it did."""
+    question = alone.get(case["case_id"])
+    return case if question is None else {**case, "question": question, "conversation_hash": None}
+
+
+def _note_of(case: Mapping[str, Any], alone: Mapping[str, str], columns: Mapping[str, Any]) -> dict[str, str]:
+    notes = [_STANDS] if case["case_id"] in alone else []
+    return {"note": "; ".join([*notes, *([columns["note"]] if columns else [])])}
 
 
 def _columns(source: LoggedAnswer, found: JudgedFacts, judge: BoundJudge) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from evaluator.judges.completion import ChatCompletion, UnreadableCompletionError, read_completion
 from evaluator.judges.exchange import Reason
 from evaluator.judges.settings import JudgeSettings
+from lake.vocabulary import ORIGIN_BAGGAGE, Origin
 
 if TYPE_CHECKING:  # it takes a second to import, and most commands ask no judge
     import httpx2
@@ -154,9 +155,10 @@ def _client(settings: JudgeSettings) -> openai.AsyncOpenAI:
     common["http_client"] = openai.DefaultAioHttpClient(timeout=settings.timeout)
     if settings.deployment is None:
         return openai.AsyncOpenAI(base_url=address, **common)
-    return openai.AsyncAzureOpenAI(
-        base_url=f"{address}/openai/deployments/{settings.deployment}", api_version=settings.api_version, **common
-    )
+    # DIAL Core may log it: then this call is none of an application.
+    headers = {"baggage": f"{ORIGIN_BAGGAGE}={Origin.JUDGE}"}
+    path = f"{address}/openai/deployments/{settings.deployment}"
+    return openai.AsyncAzureOpenAI(base_url=path, api_version=settings.api_version, default_headers=headers, **common)
 
 
 def _number(text: str | None) -> float | None:

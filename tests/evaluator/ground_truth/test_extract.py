@@ -12,8 +12,9 @@ import pytest
 from pydantic import ValidationError
 
 from evaluator import Evaluator, EvaluatorSettings
-from lake import GROUND_TRUTH, Lake, case_history, read_cases
+from lake import GROUND_TRUTH, Lake, Table, case_history, read_cases
 from tests.evaluator.judges.scripted_server import ScriptedServer, fails, says
+from tests.killing import KILLED, Moment, die, run
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SEAT = "Delhi is the seat of government"
@@ -24,7 +25,11 @@ def named(*facts: tuple[str, Sequence[int], str]) -> str:
 
 
 def settings(server: ScriptedServer, tmp_path: Path, **truth: Any) -> EvaluatorSettings:
-    judge = {"base_url": f"{server.url}/v1", "model": "m", "prompt_price": 1, "completion_price": 10}
+    return settings_at(server.url, tmp_path, **truth)
+
+
+def settings_at(url: str, tmp_path: Path, **truth: Any) -> EvaluatorSettings:
+    judge = {"base_url": f"{url}/v1", "model": "m", "prompt_price": 1, "completion_price": 10}
     given = {"judges": {"strict": judge}, "judge_calls": tmp_path / "calls.sqlite", "metrics": ("facts_recall",)}
     return EvaluatorSettings.model_validate(given | {"ground_truth": {"judge": "strict"} | truth})
 
@@ -101,6 +106,71 @@ def test_where_most_citations_are_wrong_shorter_contexts_are_asked_about(
     evaluate(settings(server, tmp_path), lake)
     assert case_of(lake)["facts"] == [SEAT, "Mumbai is a port"]
     assert "0 of its citations" in case_of(lake)["note"]
+
+
+EARLIER = [{"role": "user", "content": "Tell me of India in 2023."}, {"role": "assistant", "content": "It is large."}]
+
+
+@pytest.fixture
+def follow_up(traffic: Any) -> Any:
+    """A liked answer to a question that only its conversation explains."""
+    question = "Where is its government?"
+    body = json.dumps({"messages": [*EARLIER, {"role": "user", "content": question}]})
+    follows = {"message_count": 3, "parent_history_hash": "p", "prefix_hash": "h", "request_body": body}
+    traffic.log(traffic.answer("a", question=question) | follows)
+    traffic.rate(traffic.signal("like", "a"))
+    return traffic
+
+
+@pytest.mark.parametrize(
+    ("written", "question", "conversation"),
+    [
+        ("Where is the government of  India?", "Where is the government of India?", None),
+        ("", "Where is its government?", "h"),
+        ("Where was the government of India in 2024?", "Where is its government?", "h"),
+        ("Where? " * 100, "Where is its government?", "h"),
+    ],
+    ids=["stands", "not known", "a number that nobody said", "too long"],
+)
+def test_a_follow_up_is_written_so_that_it_stands_by_itself(
+    server: ScriptedServer,
+    lake: Lake,
+    follow_up: Any,
+    tmp_path: Path,
+    written: str,
+    question: str,
+    conversation: str | None,
+) -> None:
+    """By the messages before it; else the case stays with its conversation."""
+    server.follow(says(json.dumps({"question": written})), says(named(("s", [1], ""))))
+    evaluate(settings(server, tmp_path), lake)
+    case = case_of(lake)
+    assert (case["question"], case["conversation_hash"], case["facts"]) == (question, conversation, [SEAT])
+    assert "user: Tell me of India in 2023." in server.requests[0].body["messages"][1]["content"]
+    assert question in server.requests[1].body["messages"][1]["content"]
+    assert ("stands by itself" in case["note"]) is (conversation is None)
+
+
+def dying(root: str, url: str, folder: str, moment: Moment) -> None:
+    """A pass that dies around the commit of the facts that a judge named."""
+
+    def of_facts(to: Table, rows: Any, *_: Any, **__: Any) -> bool:
+        return to.spec is GROUND_TRUTH and 2 in rows["version"].to_pylist()
+
+    die(moment, Table, "append", counts=of_facts)
+    evaluate(settings_at(url, Path(folder)), Lake(root))
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_killed_pass_asks_no_judge_twice(
+    server: ScriptedServer, lake: Lake, liked: Any, tmp_path: Path, moment: Moment
+) -> None:
+    """The reply is kept, and the case gets one version of it, whatever is run again."""
+    server.always = says(named(("s", [1], "")))
+    assert run(dying, lake.root, server.url, str(tmp_path), moment) == KILLED
+    evaluate(settings(server, tmp_path), lake)
+    assert (case_of(lake)["version"], case_of(lake)["facts"], len(server.requests)) == (2, [SEAT], 1)
 
 
 def test_what_a_person_changed_is_left_alone(server: ScriptedServer, lake: Lake, liked: Any, tmp_path: Path) -> None:

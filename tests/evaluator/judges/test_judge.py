@@ -39,6 +39,7 @@ def test_dial_is_asked_by_deployment_with_its_header(bench: Bench, server: Scrip
     assert request.path == "/openai/deployments/gpt-4o/chat/completions"
     assert request.query == {"api-version": ["2024-06-01"]}
     assert request.headers["api-key"] == "secret"
+    assert request.headers["baggage"] == "dialwatch.origin=judge"
     assert "authorization" not in request.headers
     assert request.body["model"] == "gpt-4o"
 

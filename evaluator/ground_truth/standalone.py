@@ -1,0 +1,63 @@
+"""Questions that only their conversation explains, written by a judge so that they stand by themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.dataset as ds
+
+from evaluator.answers import DeploymentTables
+from evaluator.judges.exchange import JudgeError, Spend
+from evaluator.judges.fence import fenced
+from evaluator.judges.prompts import TEXT, Prompt, object_of
+from lake import IS_ANSWER
+
+if TYPE_CHECKING:
+    from evaluator.judges import BoundJudge
+
+_PROMPT = Prompt.read("standalone_question", object_of(question=TEXT))
+_MOST_MESSAGES, _MOST_CHARACTERS, _LONGEST = 10, 2_000, 500
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def standalone_questions(
+    tables: DeploymentTables, judge: BoundJudge, cases: Sequence[Mapping[str, Any]]
+) -> tuple[dict[str, str], Spend]:
+    """Ask a judge for the questions of these cases, and give them by `case_id`, with what it took.
+
+    The judge sees the last ten messages before the question. A question with a number that nobody said is dropped; so
+    is one of more than 500 characters.
+    """
+    bodies = _bodies(tables, [case["source_response_id"] for case in cases])
+    asked = [(case, earlier) for case in cases if (earlier := _before(bodies.get(case["source_response_id"])))]
+    requests = (
+        _PROMPT.request(fenced("message", *earlier), fenced("question", case["question"])) for case, earlier in asked
+    )
+    found, spend = dict[str, str](), Spend()
+    for (case, earlier), reply in zip(asked, judge.ask_all(requests) if asked else (), strict=True):
+        spend += reply.spend
+        question = "" if isinstance(reply, JudgeError) else " ".join(reply.parsed["question"].split())
+        said = {number for text in (*earlier, case["question"]) for number in _NUMBER.findall(text)}
+        if question and len(question) <= _LONGEST and said.issuperset(_NUMBER.findall(question)):
+            found[case["case_id"]] = question
+    return found, spend
+
+
+def _bodies(tables: DeploymentTables, ids: Sequence[str]) -> dict[str, str | None]:
+    where = IS_ANSWER & ds.field("response_id").isin(sorted(set(ids)))
+    rows = tables.logs.read(["response_id", "request_body"], where).to_pylist() if ids else []
+    return {row["response_id"]: row["request_body"] for row in rows}
+
+
+def _before(body: str | None) -> list[str]:
+    """Give the texts of the messages before the last one; none where they cannot be read."""
+    try:
+        messages = json.loads(body or "{}").get("messages") or []
+        texts = [(one["role"], one["content"]) for one in messages[:-1]]
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        return []
+    said = [f"{role}: {text[:_MOST_CHARACTERS]}" for role, text in texts if isinstance(text, str) and text.strip()]
+    return said[-_MOST_MESSAGES:]
