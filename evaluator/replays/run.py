@@ -14,7 +14,10 @@ from evaluator.replays.asking import Asked, Deployment, ask_all
 from evaluator.replays.comparison import Comparison, Scores, compare
 from evaluator.replays.scores import better_if_higher, replay_metrics, scores_of
 from evaluator.replays.settings import ReplaySettings
-from lake import GROUND_TRUTH, REPLAYS, CaseStatus, Lake, ReplayVerdict, read_cases
+from lake import GROUND_TRUTH, REPLAYS, CaseStatus, Lake, PassTransaction, ReplayVerdict, read_cases
+
+_READ = ("run_id", "run_started_at", "is_baseline", "compared_with", "verdict", "case_id", "scores", "answer", "error")
+"""What is read of earlier runs: no contexts, which are large."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,12 @@ def replay(
 
     With `accept` later runs are compared with this one. None, and nothing written, where there is no case to ask, or
     `is_stopping` says so before all are asked: a run that is cut off is none.
+
+    Raises LostRaceError where another run, or an erasure, has written to `replays` meanwhile: then nothing is written.
     """
-    started = datetime.now(UTC)
+    started, table = datetime.now(UTC), lake.table(REPLAYS, name)
+    # Begun before the cases are read: what is erased meanwhile is not written.
+    transaction = PassTransaction(table)
     accepted = read_cases(lake.table(GROUND_TRUTH, name), (CaseStatus.ACCEPTED,))
     alone = sorted(
         (case for case in accepted if case["conversation_hash"] is None and case["question"]),
@@ -73,8 +80,7 @@ def replay(
     if is_stopping():
         return None
     used = replay_metrics(metrics)
-    table = lake.table(REPLAYS, name)
-    before, number = _baseline(table.read().to_pylist() if table.version() is not None else [])
+    before, number = _baseline(table.read(_READ).to_pylist() if table.version() is not None else [])
     scored = scores_of(asked, used)
     comparison = compare(_values(before, used), _values_of(asked, scored, used), settings.alpha, number)
     verdict = _verdict(asked, bool(before), comparison)
@@ -88,7 +94,7 @@ def replay(
         "deployment": name,
     }
     rows = [of_run | _row(run_id, one, scores) for one, scores in zip(asked, scored, strict=True)]
-    table.append(REPLAYS.rows(rows))
+    transaction.append(REPLAYS.rows(rows))
     return ReplayRun(
         run_id,
         name,

@@ -15,7 +15,7 @@ from dialwatch.errors import ConfigError
 from dialwatch.reports.terminal_text import in_one_line
 from dialwatch.services.replaying import run_replay
 from evaluator.replays import ReplayRun
-from lake import ReplayVerdict
+from lake import LostRaceError, ReplayVerdict
 
 _EXCERPT = 200
 _HEAD = ("metric", "cases", "before", "now", "mean difference (95 %)", "probability")
@@ -43,6 +43,9 @@ def run(
         raise ConfigError(f"{where} is not set: with which key of DIAL is {deployment!r} asked?") from None
     except ValueError as error:
         raise ConfigError(str(error)) from None
+    except LostRaceError:
+        message = "another run, or an erasure, was at work meanwhile, and nothing of this run was kept: run it again"
+        raise ConfigError(message) from None
     if made is None:
         raise ConfigError(
             f"deployment {deployment!r} has no accepted case that can be asked by itself: "

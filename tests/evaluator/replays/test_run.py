@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evaluator.replays import Outcome, ReplayRun, ReplaySettings, Reply, replay
-from lake import GROUND_TRUTH, REPLAYS, Lake, ReplayVerdict, Table
+from lake import GROUND_TRUTH, PARSED_LOGS, REPLAYS, Lake, LostRaceError, ReplayVerdict, Subject, Table, erase
 from tests.killing import KILLED, Moment, die
 from tests.killing import run as run_and_wait
 
@@ -176,6 +176,21 @@ def test_nothing_to_ask_writes_nothing(lake: Lake) -> None:
     fill(lake, status="proposed")
     assert replay(lake, NAME, Scripted(right), ReplaySettings(), []) is None
     assert lake.table(REPLAYS, NAME).version() is None
+
+
+def test_what_is_erased_during_a_run_is_not_written(lake: Lake) -> None:
+    """The run is refused, as it may hold answers to a question of the person who was erased."""
+    fill(lake, source_response_id="r-1")
+    source = {"event_id": "e-1", "response_id": "r-1", "response_ids": ["r-1"], "date": NOW.date(), "requested_at": NOW}
+    lake.table(PARSED_LOGS, NAME).append(PARSED_LOGS.rows([source]))
+
+    def erases(question: str) -> Reply:
+        erase(lake, Subject(response="r-1"), NOW)
+        return right(question)
+
+    with pytest.raises(LostRaceError):
+        replay(lake, NAME, Scripted(erases), ReplaySettings(concurrency=1, most_cases=1), [])
+    assert written(lake) == []
 
 
 def test_a_run_that_is_told_to_stop_is_none(lake: Lake) -> None:
