@@ -17,6 +17,7 @@ from evaluator.ground_truth.facts import supporting_sentences
 from lake import GROUND_TRUTH, CaseStatus, FailedPart, Lake, read_cases
 
 CASES = 60
+pytestmark = pytest.mark.integration
 AT = datetime(2026, 11, 20, tzinfo=UTC)
 
 
