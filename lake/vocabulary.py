@@ -352,6 +352,7 @@ class Floor(StrEnum):
     REFUSALS = "refusals"
     UNSCORED = "unscored"
     NO_DATA = "no_data"
+    REPLAY = "replay"
 
 
 FLOOR_VERSION = "floor"

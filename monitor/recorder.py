@@ -70,6 +70,8 @@ class AlertRecorder:
         if looked is None:
             return
         changes, self.floor_readings = looked
+        latest = {name: state.replays for name, state in self._ingest.deployments.items()}
+        changes = [*changes, *self._ingest.floors.look_at_replays(latest, last)]
         found: dict[str, list[FloorChange]] = {}
         for change in changes:
             found.setdefault(change.deployment, []).append(change)

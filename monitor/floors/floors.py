@@ -14,9 +14,11 @@ import pyarrow.compute as pc
 from lake.vocabulary import REFUSAL, TOOL_CALL_FINISH_REASONS, VISIBLE, AlertEvent, Floor, UnscoredReason, asks_llm
 from monitor.floors.minute_counts import KEPT, MinuteCounts
 from monitor.floors.no_data import LEAST_HISTORY, NoDataDetector, RequestTimes
+from monitor.floors.replays import changes_of_replays
 from monitor.floors.results import FloorChange, FloorReading
 from monitor.floors.settings import FloorSettings
 from monitor.floors.shares import ShareFloor
+from monitor.stats.replays import ReplayStats
 from monitor.stats.requests import failed, failure_reasons, production
 from monitor.stats.sums import floats
 
@@ -25,7 +27,7 @@ ANSWER_COLUMNS = {name: pc.field(name) for name in _ANSWER_COLUMNS} | {
     "has_text": pc.match_substring_regex(pc.field("answer"), VISIBLE)
 }
 """Of `parsed_logs`; whether an answer has a visible character is asked, never its text."""
-_SHARES = tuple(floor for floor in Floor if floor != Floor.NO_DATA)
+_SHARES = tuple(floor for floor in Floor if floor not in (Floor.NO_DATA, Floor.REPLAY))
 _BUDGET = UnscoredReason.JUDGE_BUDGET
 """The reason of an evaluation that was not made because the money for it is spent, as configured."""
 LastChanges = Mapping[tuple[str, Floor], tuple[bool, datetime]]
@@ -116,11 +118,16 @@ class Floors:
             readings[name][Floor.NO_DATA] = reading
         return [*changes, *silences], readings
 
+    def look_at_replays(self, latest: Mapping[str, ReplayStats], last: LastChanges) -> list[FloorChange]:
+        """Give the alerts that begin or end with the latest runs that asked accepted cases again."""
+        watched = {name: run for name, run in latest.items() if self._settings.of(name).replay}
+        return list(changes_of_replays(watched, last))
+
     def _switched_off(self, last: LastChanges, now: datetime) -> list[FloorChange]:
         return [
             FloorChange(name, floor, AlertEvent.RESOLVED, now, "this floor is switched off")
             for (name, floor), (is_open, _) in last.items()
-            if is_open and getattr(self._settings.of(name), floor) is None
+            if is_open and getattr(self._settings.of(name), floor) in (None, False)
         ]
 
     def _look_for_silences(self, last: LastChanges, now: datetime) -> list[FloorChange]:

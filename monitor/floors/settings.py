@@ -29,6 +29,8 @@ class FloorLimits(BaseModel):
     """Evaluations that a judge should have made and did not."""
     no_data: Annotated[float, Ge(1)] | None = 3.0
     """Silence, as a multiple of the longest pause that is usual at its time of day."""
+    replay: bool = True
+    """Whether it is an alert that accepted cases, asked again, are answered worse."""
 
 
 class FloorSettings(FloorLimits):

@@ -47,6 +47,8 @@ _SHARES: Mapping[str, _Words] = {
 def floor_summary(change: AlertChange) -> str:
     """Say in one line what happened."""
     name, floor, details = change.key.deployment, change.key.metric, change.details.floor
+    if floor == Floor.REPLAY and details is not None:
+        return _replay(change, details)
     words = _SHARES.get(floor)
     if words is None:
         return _silence(change, details) if change.change == AlertEvent.FIRING else f"{name}: {change.reason}"
@@ -74,6 +76,14 @@ def floor_lines(change: AlertChange) -> list[str]:
         f"What: {floor_summary(change)}.",
         f"Since: {time(change.since)}; found with what came until {time(change.changed_at)}.",
     ]
+    if floor == Floor.REPLAY:
+        return [
+            *lines,
+            "How sure: the answers were compared case by case with those of an earlier run; of all runs together, 1 in "
+            "20 or fewer deployments that did not change have such an alert.",
+            f"What to do: dialwatch ground-truth replay --deployment {name} asks them again and shows the worst with "
+            "both answers. If the answers changed on purpose, add --accept.",
+        ]
     words = _SHARES.get(floor)
     if words is None or details is None:
         return [*lines, *_of_silence(details)]
@@ -82,6 +92,17 @@ def floor_lines(change: AlertChange) -> list[str]:
         f"How sure: this is counted, not estimated. It is over at {_percent(details.ends_at)}.",
         f"What to do: look at {words.what_next}.",
     ]
+
+
+def _replay(change: AlertChange, details: FloorDetails) -> str:
+    name = change.key.deployment
+    if change.change == AlertEvent.RESOLVED:
+        return f"replay of {name}: alert is over, {change.reason}"
+    mostly = f", mostly by {details.mostly}" if details.mostly else ""
+    return (
+        f"accepted cases that were asked again of {name} are answered worse than before; {details.bad} of "
+        f"{details.requests} answers do not agree with their case{mostly}"
+    )
 
 
 def _silence(change: AlertChange, details: FloorDetails | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from lake.case_vocabulary import ReplayVerdict
 
-REPLAY_COLUMNS = ("run_id", "run_started_at", "verdict", "scores")
+REPLAY_COLUMNS = ("run_id", "run_started_at", "is_baseline", "verdict", "scores")
 _CASE_PASSED = "case_passed"
 
 
@@ -18,12 +19,16 @@ _CASE_PASSED = "case_passed"
 class ReplayStats:
     """The latest run: its verdict, when it began, and the share of its answers that agree with their cases.
 
+    `is_baseline` says that later runs are compared with it, `failed_part` which part failed most often.
+
     All are None where no run has been read, and `pass_share` where no answer was scored.
     """
 
     run_id: str | None = None
     started_at: datetime | None = None
     verdict: ReplayVerdict | None = None
+    is_baseline: bool = False
+    failed_part: str | None = None
     passed: int = 0
     scored: int = 0
 
@@ -47,6 +52,17 @@ class ReplayStats:
             for score in row["scores"] or ()
             if score["metric"] == _CASE_PASSED and score["value"] is not None
         ]
+        parts = Counter(
+            score["failed_part"] for row in runs[newest] for score in row["scores"] or () if score["failed_part"]
+        )
         started_at, run_id = newest
-        verdict = ReplayVerdict(runs[newest][0]["verdict"])
-        return ReplayStats(run_id, started_at, verdict, sum(value == 1 for value in values), len(values))
+        first = runs[newest][0]
+        return ReplayStats(
+            run_id,
+            started_at,
+            ReplayVerdict(first["verdict"]),
+            bool(first["is_baseline"]),
+            next((part for part, _ in parts.most_common(1)), None),
+            sum(value == 1 for value in values),
+            len(values),
+        )

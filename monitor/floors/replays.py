@@ -1,0 +1,46 @@
+"""Replays as a floor: an alert from a run on that found accepted cases answered worse, until a run that does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from lake.case_vocabulary import ReplayVerdict
+from lake.vocabulary import AlertEvent, Floor
+from monitor.floors.results import FloorChange, FloorDetails
+from monitor.stats.replays import ReplayStats
+
+_WORSE = "accepted cases that were asked again are answered worse than before"
+_WELL = "accepted cases that were asked again are not answered worse any more"
+_ACCEPTED = "a person accepted the answers of this run"
+
+
+def changes_of_replays(
+    latest: Mapping[str, ReplayStats], last: Mapping[tuple[str, Floor], tuple[bool, datetime]]
+) -> Iterator[FloorChange]:
+    """Give the alerts that begin or end with the latest run of each deployment; an incomplete run says nothing.
+
+    `last` has of each floor whether its alert is open, and when that changed.
+    """
+    for name, run in latest.items():
+        is_open, _ = last.get((name, Floor.REPLAY), (False, None))
+        if run.started_at is None or run.verdict in (None, ReplayVerdict.INCOMPLETE):
+            continue
+        is_worse = run.verdict == ReplayVerdict.REGRESSION and not run.is_baseline
+        if is_worse and not is_open:
+            yield FloorChange(
+                name, Floor.REPLAY, AlertEvent.FIRING, run.started_at, _WORSE, run.started_at, _details(run)
+            )
+        elif is_open and not is_worse:
+            reason = _ACCEPTED if run.verdict == ReplayVerdict.REGRESSION else _WELL
+            yield FloorChange(name, Floor.REPLAY, AlertEvent.RESOLVED, run.started_at, reason, details=_details(run))
+
+
+def _details(run: ReplayStats) -> FloorDetails:
+    share = run.pass_share
+    return FloorDetails(
+        share=None if share is None else 1 - share,
+        requests=run.scored,
+        bad=run.scored - run.passed,
+        mostly=run.failed_part,
+    )
