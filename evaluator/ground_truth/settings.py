@@ -35,7 +35,7 @@ class GroundTruthSettings(BaseModel):
     use_proposed: bool = True
     judge: Annotated[str, Field(min_length=1)] | None = None
     facts_by_embedding: bool = False
-    least_fact_similarity: Annotated[float, Field(gt=0, le=1)] = 0.6
+    least_fact_similarity: Annotated[float, Field(gt=0, le=1)] = 0.5
     match_by_embedding: bool = False
     least_similarity: Annotated[float, Field(gt=0, le=1)] = 0.95
 
