@@ -14,6 +14,7 @@ from dialwatch.demo.rag.passages import passages_of
 from dialwatch.demo.replays import Broken, run_replays
 from dialwatch.demo.traffic import DEGRADED_DEPLOYMENT, document_urls
 from evaluator.ground_truth.facts import supporting_sentences
+from evaluator.metrics import ABSENT, fact_ranks
 from lake import GROUND_TRUTH, CaseStatus, FailedPart, Lake, read_cases
 
 CASES = 60
@@ -24,7 +25,11 @@ AT = datetime(2026, 11, 20, tzinfo=UTC)
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     """Proposed cases of right answers, and one without facts."""
-    lake = Lake(str(tmp_path / "lake"))
+    return filled(Lake(str(tmp_path / "lake")))
+
+
+def filled(lake: Lake, least_rank: int = 0) -> Lake:
+    """Write cases, each with a fact of this rank or a lower one."""
     questions = load_questions()
     urls = document_urls()[DEGRADED_DEPLOYMENT]
     assistant = RagAssistant(passages_of([question.knowledge for question in questions], urls))
@@ -33,7 +38,8 @@ def lake(tmp_path: Path) -> Lake:
         answer = assistant.answer(question.text)
         texts = [passage.text for passage in answer.found.retrieved]
         facts = supporting_sentences(answer.extract.text, texts)
-        if question.right_answer.lower() in answer.extract.text.lower() and facts and len(rows) < CASES:
+        is_right = question.right_answer.lower() in answer.extract.text.lower()
+        if is_right and max(fact_ranks(facts, texts), default=ABSENT) >= least_rank and len(rows) < CASES:
             row = {"case_id": f"case-{len(rows)}", "deployment": DEGRADED_DEPLOYMENT, "version": 1, "documents": urls}
             row |= {"question": question.text, "answer": answer.extract.text, "facts": facts, "context": texts}
             rows.append(row | {"status": CaseStatus.PROPOSED, "created_at": AT, "updated_at": AT})
@@ -57,6 +63,13 @@ def test_the_part_that_is_broken_is_named(lake: Lake, faults: Faults, part: Fail
     assert check.passed, check.found
     cases = read_cases(lake.table(GROUND_TRUTH, DEGRADED_DEPLOYMENT))
     assert {case["case_id"] for case in cases if case["status"] == CaseStatus.PROPOSED} == {"no-facts"}
+
+
+def test_fewer_chunks_are_seen_where_answers_need_several(tmp_path: Path) -> None:
+    """Most questions need the best passage alone, and lose nothing."""
+    lake = filled(Lake(str(tmp_path / "lake")), least_rank=1)
+    check = run_replays(lake, DEGRADED_DEPLOYMENT, [Broken(Faults(retrieval="fewer_chunks"), FailedPart.RETRIEVAL)])
+    assert check.passed, check.found
 
 
 def test_another_part_breaks_the_promise(lake: Lake) -> None:
