@@ -68,7 +68,8 @@ def propose_cases(
         return 0
     transaction = PassTransaction(tables.truth, (FROM_LOGS, FROM_SIGNALS), uncommitted=tables.uncommitted)
     seen = transaction.positions
-    is_watching = _has_chunks(tables)
+    # A pass without news reads no rows.
+    is_watching = tables.logs.version() != seen.get(FROM_LOGS) and _has_chunks(tables)
     columns = {*IDENTITY_COLUMNS, *(WATCHED_COLUMNS if is_watching else ())}
     logs = read_new(tables.logs, seen.get(FROM_LOGS), sorted(columns))
     signals = read_new(tables.signals, seen.get(FROM_SIGNALS), OPINION_COLUMNS)
