@@ -136,6 +136,9 @@ def test_only_signals_on_new_answers_and_answers_with_new_likes_are_read(
     assert max(count for name, count in rows if name in ("user_signals", "parsed_logs")) == 1
     rows.clear()
     evaluator.run_once()
+    assert {name for name, _ in rows} == {"ground_truth"}, "cases that changed are looked at once"
+    rows.clear()
+    evaluator.run_once()
     assert rows == []
 
 
