@@ -16,6 +16,10 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 CONTEXT = "The shop was founded in 1998. Customers may send goods back within 30 days. It sells shoes."
 
 
+# Without torch they say that they do not run.
+pytestmark = pytest.mark.usefixtures("models")
+
+
 @pytest.fixture(scope="module")
 def similar() -> SimilarSentences:
     return SimilarSentences(Models(sentence_encoder=real_encoder(), device="cpu"), 0.6)
