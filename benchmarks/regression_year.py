@@ -3,16 +3,16 @@
     python -m benchmarks.regression_year [--deployments 200] [--metrics 10] [--answers 10] [--days 365] [--lake FOLDER]
 
 `--answers` are those of a deployment and day, in chats of two, more by day than by night; each has a score of every
-metric. One parquet file a day, as after a compaction. FOLDER keeps the lake; one that is there is read as it is.
-The monitor runs in a process of its own, once with others that read ahead and once without; memory is that of all of
-them. Linux only.
+metric. One parquet file a day, as after a compaction. FOLDER keeps the lake; one that is there is read as it is. The
+monitor runs in a process of its own: first it reads the history and saves its states, then another one begins with
+these. Linux only.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,8 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake import SCORES, Direction, JudgeKind, Lake
-from monitor.ingest import ingest
+from lake import MONITOR_STATE, ROOT_STATE, SCORES, Direction, JudgeKind, Lake
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
 
@@ -83,7 +82,7 @@ def _flat(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 class Memory:
-    """The most memory that this process and its children have had together, in MiB, looked at every half second."""
+    """The most memory that this process has had, in MiB, looked at every half second."""
 
     def __init__(self) -> None:
         self.most = 0.0
@@ -99,38 +98,41 @@ class Memory:
 
     def _look(self) -> None:
         while not self._is_over.wait(0.5):
-            children = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()
-            self.most = max(self.most, sum(map(_megabytes, ["self", *children])))
+            self.most = max(self.most, _megabytes())
 
 
-def _megabytes(process: str) -> float:
-    """Memory of a process, its part of what it shares with others."""
-    try:
-        lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii").splitlines()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0
+def _megabytes() -> float:
+    lines = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()
     return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
-def read(root: str, *, alone: bool) -> None:
-    """Start a monitor, wait for its first snapshot, print what that took; `alone` without processes that read ahead."""
-    if alone:
-        ingest._MANY_DEPLOYMENTS = sys.maxsize
+def read(root: str) -> None:
+    """Start a monitor, wait for its first snapshot, print what that took, and save its states."""
     wall, memory = time.perf_counter(), Memory()
     monitor = Monitor(Lake(root), MonitorSettings(), lambda: _END + timedelta(hours=1))
     with memory:
         monitor.refresh()
-    wall, cpu, others = time.perf_counter() - wall, time.process_time(), os.times()
+    wall, cpu = time.perf_counter() - wall, time.process_time()
     snapshot = monitor.snapshot
     if snapshot is None or monitor.failures:
         raise RuntimeError(f"no snapshot of {root} without failures: {monitor.health().problems}")
     rows = sum(state.scores.evaluations for state in snapshot.deployments.values())
     streams = sum(len(state.readings) for state in snapshot.deployments.values())
     print(
-        f"{rows:,} scores of {streams:,} streams: {wall:.0f} s wall, {cpu:.0f} s CPU, "
-        f"{others.children_user + others.children_system:.0f} s CPU of processes that read ahead, "
-        f"{memory.most:,.0f} MiB at most together"
+        f"{rows:,} scores of {streams:,} streams: {wall:.1f} s wall, {cpu:.1f} s CPU, {memory.most:,.0f} MiB at most; "
+        f"the snapshot took {snapshot.refresh_seconds:.1f} s",
+        flush=True,
     )
+    for _ in range(2):
+        begin = time.process_time()
+        monitor.refresh()
+        print(
+            f"  a refresh without news, and states that are still to be saved: {time.process_time() - begin:.2f} s CPU"
+        )
+    while monitor.saves_states():
+        monitor.refresh()
+    states = sum(file.stat().st_size for file in Path(root).glob(f"*/{MONITOR_STATE.name}/*.parquet"))
+    print(f"  the states in the lake: {states / 2**20:,.0f} MiB", flush=True)
 
 
 def main() -> None:
@@ -142,10 +144,9 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=365)
     parser.add_argument("--lake", type=Path)
     parser.add_argument("--read", action="store_true", help="only read, in this process")
-    parser.add_argument("--alone", action="store_true", help="with --read: no processes read ahead")
     given = parser.parse_args()
     if given.read:
-        read(str(given.lake), alone=given.alone)
+        read(str(given.lake))
         return
     with tempfile.TemporaryDirectory() as folder:
         root = given.lake or Path(folder)
@@ -154,9 +155,12 @@ def main() -> None:
                 name = f"app-{number:03}"
                 rows = scores(name, number, given.days, given.answers, given.metrics)
                 Lake(str(root)).table(SCORES, name).append(rows)
-        command = [sys.executable, "-m", "benchmarks.regression_year", "--read", "--lake", str(root)]
-        for more in ([], ["--alone"]):
-            subprocess.run([*command, *more], check=True)
+        for folder_of_state in [*root.glob(f"*/{MONITOR_STATE.name}"), *root.glob(ROOT_STATE.name)]:
+            shutil.rmtree(folder_of_state)
+        for _ in ("without states", "with states"):
+            subprocess.run(
+                [sys.executable, "-m", "benchmarks.regression_year", "--read", "--lake", str(root)], check=True
+            )
 
 
 if __name__ == "__main__":

@@ -69,12 +69,14 @@ from .schemas import (
     UNASSIGNED,
     USER_SIGNALS,
 )
+from .state_tables import MONITOR_STATE, ROOT_STATE
 from .table_spec import TableSpec
 from .tables.folder_names import deployment_name, folder_name
+from .tables.history import NO_DAY, History
 from .tables.lake import Lake, check_root
 from .tables.pass_transaction import BACKFILLS, PASSES, PassTransaction, UncommittedPositions
 from .tables.positions import read_new
-from .tables.reading_ahead import ReadAhead, Wanted
+from .tables.single_row import SingleRow
 from .tables.storage import Storage, is_remote
 from .tables.store_errors import TableError, in_one_line, is_store_error, log_failure, without_rows
 from .tables.table import OVERLAP, Change, LostRaceError, Table, TableReplacedError
@@ -156,6 +158,8 @@ __all__ = [
     "JUDGE_KINDS",
     "LABEL_COLUMNS",
     "LOG_RETENTION",
+    "MONITOR_STATE",
+    "NO_DAY",
     "NO_ERROR",
     "ORIGIN_BAGGAGE",
     "OTHER_CASES",
@@ -168,6 +172,7 @@ __all__ = [
     "REJECTED",
     "RELEASES",
     "REPLAYS",
+    "ROOT_STATE",
     "SCORES",
     "SERVICES",
     "SILENCES",
@@ -214,6 +219,7 @@ __all__ = [
     "FinishReason",
     "Floor",
     "Heartbeat",
+    "History",
     "IncidentEvent",
     "JudgeKind",
     "Kind",
@@ -225,7 +231,6 @@ __all__ = [
     "MaintenanceResult",
     "Origin",
     "PassTransaction",
-    "ReadAhead",
     "Receipt",
     "Reference",
     "ReferenceMatch",
@@ -239,6 +244,7 @@ __all__ = [
     "SignalOrigin",
     "SilenceEvent",
     "SimilarQuestions",
+    "SingleRow",
     "SourceKind",
     "Storage",
     "Subject",
@@ -250,7 +256,6 @@ __all__ = [
     "Tier",
     "UncommittedPositions",
     "UnscoredReason",
-    "Wanted",
     "WorkerDiedError",
     "WorkerPool",
     "age_of",

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from lake.case_vocabulary import CaseStatus, FailedPart, ReferenceMatch, ReplayVerdict
 from lake.root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
+from lake.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.table_spec import CITATION, CONTEXT, REPLAY_SCORE, SOURCE, STRINGS, TIMESTAMP, TableSpec, described
 from lake.vocabulary import (
     FLOOR_VERSION,
@@ -391,12 +392,14 @@ TABLES = {
         REPLAYS,
         ALERTS,
         INCIDENTS,
+        MONITOR_STATE,
         REJECTED,
         BATCHES,
         SILENCES,
         RELEASES,
         SERVICES,
         AUDIT,
+        ROOT_STATE,
     )
 }
 """Every table by its folder's name."""

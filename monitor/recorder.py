@@ -8,8 +8,11 @@ from datetime import datetime
 from functools import partial
 
 from lake import AlertEvent, FailedPart, Floor, can_drift
+from monitor.alerts.change import AlertChange
 from monitor.alerts.floor_alerts import last_changes
+from monitor.alerts.learned_anew import kept_open
 from monitor.alerts.open_alerts import recorded_verdicts, with_open_alerts
+from monitor.alerts.pending import recorded_at
 from monitor.alerts.store import AlertStore
 from monitor.floors import FloorChange, FloorReading
 from monitor.health.failures import ALERTS_RECORDED, FLOORS, INCIDENTS_RECORDED, JUDGES, REGRESSIONS, Failures
@@ -41,7 +44,11 @@ class AlertRecorder:
     A step that fails is counted in `failures`; the others go on.
     """
 
-    def __init__(self, ingest: Ingest, alerts: AlertStore, failures: Failures) -> None:
+    def __init__(
+        self, ingest: Ingest, alerts: AlertStore, failures: Failures, learned_at: Mapping[str, datetime]
+    ) -> None:
+        """`learned_at` is when the streams of a deployment were last learned without the monitor's state."""
+        self._learned_at = learned_at
         self._ingest = ingest
         self._alerts = alerts
         self._failures = failures
@@ -53,7 +60,8 @@ class AlertRecorder:
         streams = self._ingest.streams
         found = self._failures.attempt(REGRESSIONS, lambda: streams.advance(now)) or []
         computed = self._failures.attempt(REGRESSIONS, streams.readings) or {}
-        active = partial(with_open_alerts, computed, self._alerts.active(), streams)
+        without_history = partial(self._kept_without_history, now)
+        active = partial(with_open_alerts, computed, self._alerts.active(), streams, without_history)
         readings = self._failures.attempt(REGRESSIONS, active) or computed
         for key, error in streams.stopped.items():
             what = f"{key.metric} of {key.deployment!r} is no longer watched for regressions"
@@ -113,6 +121,17 @@ class AlertRecorder:
             lambda: self._alerts.close_obsolete(readings, newest, complete, now),
         ):
             self._failures.attempt(ALERTS_RECORDED, record)
+
+    def _kept_without_history(self, now: datetime, alert: AlertChange, reading: Reading) -> Reading | None:
+        key, learned_at = alert.key, self._learned_at.get(alert.key.deployment)
+        streams, state = self._ingest.streams, self._ingest.deployments.get(key.deployment)
+        has_state = learned_at is None or recorded_at(alert) >= learned_at
+        if has_state and not streams.begins_after(key, alert.since or alert.changed_at):
+            return None
+        # Who marks a release wants it to be compared with what follows.
+        if streams.has_release_after(key, recorded_at(alert)):
+            return None
+        return kept_open(alert, reading, state.watched.get(key.metric) if state else None, now)
 
     def _failed_parts(self, transition: Transition, now: datetime) -> Mapping[FailedPart, int]:
         state, since = self._ingest.deployments.get(transition.key.deployment), transition.reading.since

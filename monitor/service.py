@@ -12,11 +12,12 @@ from datetime import datetime, timedelta
 from lake import SERVICES, Heartbeat, Lake
 from monitor.alerts.store import AlertStore
 from monitor.audit import AuditLog
-from monitor.health.failures import JUDGES, Failures
+from monitor.health.failures import ALERTS_RECORDED, JUDGES, REGRESSIONS, Failures
 from monitor.health.health import Health, health_of, staleness_of
 from monitor.health.heartbeat_reader import HeartbeatReader
 from monitor.incidents.incident import Incident
 from monitor.ingest.ingest import Ingest
+from monitor.ingest.state_keeper import StateKeeper
 from monitor.notify import Notifier
 from monitor.publishing import published_deployments
 from monitor.recorder import AlertRecorder, StreamStates
@@ -31,9 +32,9 @@ logger = logging.getLogger(__name__)
 class Monitor:
     """Publisher of the newest immutable `Snapshot` of the lake.
 
-    All state is in memory and made from the lake's tables alone, so that a restart comes to the same numbers. A
-    table that cannot be read leaves the others alone: it is logged, counted in `failures` and tried again at the next
-    refresh.
+    All state is in memory and made from the lake's tables alone. It is saved there too (`StateKeeper`), so that a
+    restart goes on with it and comes to the same numbers. A table that cannot be read leaves the others alone: it is
+    logged, counted in `failures` and tried again at the next refresh.
     """
 
     def __init__(
@@ -109,6 +110,10 @@ class Monitor:
         """Send webhooks while the block runs, in threads of their own: what is recorded and was not sent yet."""
         return self._notifier.running()
 
+    def saves_states(self) -> bool:
+        """Whether the state of a deployment is still to be saved, by the next refreshes."""
+        return self._keeper.has_unsaved()
+
     def health(self) -> Health:
         """Say whether a refresh has succeeded lately, what the last one could not do, and how all parts are."""
         parts = self._heartbeats.states(self._own_parts())
@@ -147,9 +152,11 @@ class Monitor:
     def _age(self) -> float | None:
         return None if self._published_at is None else self._monotonic() - self._published_at
 
-    def _begin(self) -> None:
+    def _begin(self, without: Sequence[str | None] = ()) -> None:
+        """Begin with what was saved, but not of the deployments in `without`."""
         self._ingest = Ingest(self._lake, self.settings, self._failures, self._clock())
-        self._recorder = AlertRecorder(self._ingest, self._alerts, self._failures)
+        self._keeper = StateKeeper(self._ingest, self._lake, self.settings.regression, self._failures, without)
+        self._recorder = AlertRecorder(self._ingest, self._alerts, self._failures, self._keeper.learned_at)
         self._known: set[str | None] = set()
         """Deployments of the last refresh."""
         self._summed: set[str] = set()
@@ -167,12 +174,11 @@ class Monitor:
         has_silences = self._ingest.read_silences(now)
         # A table that cannot be read must not keep everybody from being notified for ever.
         self._notifier.set_silences(self._ingest.silences.every, is_certain=has_silences)
+        self._keeper.restore_root()
         self._ingest.read_collector_stats(now)
-        with self._ingest.reading_ahead(deployments):
-            for deployment in deployments:
-                if is_stopping():
-                    return
-                self._ingest.read_deployment(deployment, now)
+        readable = self._keeper.restore(deployments, now)
+        if not self._read(readable, now, is_stopping):
+            return
         self._ingest.settle_ratings(now)
         streams = self._recorder.record_regressions(now)
         self._recorder.record_floors(now)
@@ -181,6 +187,17 @@ class Monitor:
         incidents = self._recorder.record_incidents()
         self._failures.attempt("publish", lambda: self._publish(streams, incidents, now, began))
         self._notifier.wake()
+        is_recorded = not {REGRESSIONS, ALERTS_RECORDED}.intersection(self._failures.problems)
+        self._keeper.save(now, is_recorded)
+
+    def _read(self, deployments: Sequence[str | None], now: datetime, is_stopping: Callable[[], bool]) -> bool:
+        """Read what is new of all deployments; says whether it was not told to stop."""
+        self._ingest.read_history(self._keeper.take_unread(), now, is_stopping)
+        for deployment in deployments:
+            if is_stopping():
+                return False
+            self._ingest.read_deployment(deployment, now)
+        return True
 
     def _deployments(self) -> list[str | None]:
         """Deployments of the lake; raises where all that there was is gone: it is away, and was not emptied by us."""
@@ -190,15 +207,15 @@ class Monitor:
         return deployments
 
     def _begin_anew_where_needed(self, deployments: Sequence[str | None], now: datetime) -> None:
-        gone = self._known - set(deployments)
-        if gone or self._ingest.table_was_replaced:
-            logger.info("A table has left the lake. All is read again. Deployments that left: %s", gone or "none")
+        gone, replaced = self._known - set(deployments), self._ingest.replaced
+        if gone or replaced:
+            logger.info("A table has left the lake. What is there is read again: %s", sorted(map(str, gone | replaced)))
         if self._ingest.has_new_releases:
-            logger.info("A release was marked, or a mark withdrawn. All is read again.")
-        if gone or self._ingest.table_was_replaced or self._ingest.has_new_releases:
+            logger.info("A release was marked, or a mark withdrawn. Its streams learn anew.")
+        if gone or replaced or self._ingest.has_new_releases:
             self._alerts.reload(deployments)
             self._totals.start_over()
-            self._begin()
+            self._begin(without=sorted(replaced, key=str))
             self._ingest.read_releases(now)
         self._known = set(deployments)
 

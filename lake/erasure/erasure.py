@@ -14,6 +14,7 @@ from lake.erasure.erasure_scope import ErasureScope, Subject, find_erasure_scope
 from lake.erasure.quotations import SHORTEST_ID, SHORTEST_TEXT
 from lake.root_tables import AUDIT, REJECTED, RELEASES, SILENCES
 from lake.schemas import ALERTS, ANCHORS, GROUND_TRUTH, INCIDENTS, PARSED_LOGS, REPLAYS, SCORES, USER_SIGNALS
+from lake.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.table_spec import TableSpec
 from lake.tables.delta_log import DataFile, live_files, scan
 from lake.tables.lake import Lake
@@ -23,10 +24,10 @@ from lake.tables.table import LostRaceError, Table
 from lake.upkeep.cleaning import remove_history
 
 _ATTEMPTS = 20
-_MADE_OF_LOGS = (USER_SIGNALS, SCORES, ANCHORS, REPLAYS, GROUND_TRUTH, ALERTS, INCIDENTS)
+_MADE_OF_LOGS = (USER_SIGNALS, SCORES, ANCHORS, REPLAYS, GROUND_TRUTH, ALERTS, INCIDENTS, MONITOR_STATE)
 """Cases decide which replays and scores go, so they go after them."""
 _MADE_BY_PASSES = (SCORES, ANCHORS, GROUND_TRUTH, REPLAYS)
-_ROOT_TABLES = (REJECTED, SILENCES, RELEASES, AUDIT)
+_ROOT_TABLES = (REJECTED, SILENCES, RELEASES, AUDIT, ROOT_STATE)
 _CANNOT_KNOW = (
     "Lines of this subject that arrive from now on, or are sent again, are stored again; so are signals that the "
     "collector read from its calls just before they went (ids, no text). Erase again later to remove them.",

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from lake.erasure.erasure_scope import ErasureScope, is_in
 from lake.root_tables import AUDIT, REJECTED, RELEASES, SILENCES
 from lake.schemas import ALERTS, ANCHORS, GROUND_TRUTH, INCIDENTS, REPLAYS, SCORES, USER_SIGNALS
+from lake.state_tables import MONITOR_STATE, ROOT_STATE
 
 Rewrite = Callable[[str, ErasureScope, frozenset[str]], str | None]
 
@@ -73,6 +74,14 @@ def _rewrite_event_id(event_id: str, scope: ErasureScope, _: frozenset[str]) -> 
     return None if event_id in scope.event_ids else event_id
 
 
+def _rewrite_texts(texts: str, scope: ErasureScope, _: frozenset[str]) -> str | None:
+    # Each in its place, and different from the others: conversations must not become one.
+    found = json.loads(texts)
+    ids = scope.response_ids | scope.event_ids | scope.chats | ({scope.subject.user} if scope.subject.user else set())
+    left = [f"erased {place}" if text in ids else text for place, text in enumerate(found)]
+    return texts if left == found else json.dumps(left)
+
+
 def _is_never_erased(batch: pa.RecordBatch, _: ErasureScope, __: frozenset[str]) -> pa.Array:
     return pa.array([False] * batch.num_rows, pa.bool_())
 
@@ -114,6 +123,8 @@ RULES: dict[str, Rule] = {
     AUDIT.name: Rule(
         ("event_id", "detail"), _is_never_erased, {"event_id": _rewrite_event_id, "detail": _rewrite_comment}
     ),
+    MONITOR_STATE.name: Rule(("texts",), _is_never_erased, {"texts": _rewrite_texts}),
+    ROOT_STATE.name: Rule(("texts",), _is_never_erased, {"texts": _rewrite_texts}),
     REJECTED.name: Rule(("raw", "message"), _is_erased_rejected),
 }
 """Of every table but `parsed_logs`, by its name."""

@@ -302,6 +302,12 @@ class Table:
             rows = self._dataset_of(delta).to_table(columns=columns, filter=only)
             return self._change(rows, names, latest, newest, repeats=True)
 
+    def read_files(
+        self, files: Sequence[DataFile], columns: Mapping[str, ds.Expression], where: ds.Expression | None = None
+    ) -> pa.Table:
+        """Read columns of the rows of these files; raises FileNotFoundError where one is gone."""
+        return self._cast(self._rows_of(files, columns, where), list(columns))
+
     def _rows_of(
         self, files: Sequence[DataFile], columns: Mapping[str, ds.Expression], where: ds.Expression | None
     ) -> pa.Table:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from lake.root_tables import SERVICES
 from lake.runtime.durations import reads_seconds
 from lake.schemas import TABLES
+from lake.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.table_spec import TableSpec
 from lake.tables.lake import Lake
 from lake.tables.store_errors import in_one_line, is_store_error, log_failure
@@ -27,8 +28,10 @@ _DATED = tuple(name for name, spec in TABLES.items() if spec.by_date)
 _seconds = reads_seconds("smhd")
 _SERVICES_AGE = timedelta(days=28)
 """A part without a heartbeat for as long is forgotten."""
-_SERVICES_FILES_AGE = timedelta(hours=2)
-"""Its table gets a commit a minute from every process, and nobody reads old ones; more than clocks may be apart."""
+_SHORT_LIVED = (SERVICES, MONITOR_STATE, ROOT_STATE)
+"""Tables with many commits of which nobody reads old ones."""
+_SHORT_LIVED_AGE = timedelta(hours=2)
+"""More than clocks may be apart."""
 
 Interval = Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)]
 Day = Annotated[float, BeforeValidator(_seconds), Field(ge=86400, allow_inf_nan=False)]
@@ -73,11 +76,11 @@ class LakeMaintenanceSettings(BaseModel):
 
     def files_age(self, spec: TableSpec) -> timedelta:
         """Time for which a file of this table stays after it was replaced."""
-        return _SERVICES_FILES_AGE if spec is SERVICES else timedelta(seconds=self.vacuum_after)
+        return _SHORT_LIVED_AGE if spec in _SHORT_LIVED else timedelta(seconds=self.vacuum_after)
 
     def log_age(self, spec: TableSpec) -> timedelta:
         """Time for which the log of this table says what was new."""
-        return _SERVICES_FILES_AGE if spec is SERVICES else timedelta(seconds=self.log_retention)
+        return _SHORT_LIVED_AGE if spec in _SHORT_LIVED else timedelta(seconds=self.log_retention)
 
 
 @dataclass(frozen=True)

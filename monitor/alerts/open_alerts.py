@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from lake import AlertVerdict
@@ -10,24 +10,30 @@ from monitor.alerts.change import AlertChange
 from monitor.alerts.pending import recorded_at
 from monitor.regression import Judgement, Reading, Status, StreamKey, Streams
 
+KeptOpen = Callable[[AlertChange, Reading], Reading | None]
+"""Gives the reading that an open alert alone keeps regressed; None where it does not."""
+
 
 def with_open_alerts(
-    readings: Mapping[StreamKey, Reading], alerts: Iterable[AlertChange], streams: Streams
+    readings: Mapping[StreamKey, Reading],
+    alerts: Iterable[AlertChange],
+    streams: Streams,
+    kept_without_history: KeptOpen = lambda _, __: None,
 ) -> Mapping[StreamKey, Reading]:
     """Give the readings; a stream with an open alert is regressed in it as long as quality is still worse.
 
-    A restart computes all streams anew, and the batches that an alert was found with may be open again. With other
-    settings (`batch`, `reference_observations`, `segment_by`), or where old scores have left the lake, the reference
-    may be learned later, or the evidence may not be enough yet. An open alert has the reference that it was found
-    with. So the latest conversations since the alert began are compared with that one, less the present tolerance: as
-    long as they are worse, the alert is not over.
+    With other settings (`batch`, `reference_observations`, `segment_by`), or after a start without the monitor's state,
+    streams are computed anew. The batches that an alert was found with may be open again, the reference may be learned
+    later, or the evidence may not be enough yet. An open alert has the reference that it was found with. So the latest
+    conversations since the alert began are compared with that one, less the present tolerance: as long as they are
+    worse, the alert is not over. `kept_without_history` decides on the others.
     """
     found = dict(readings)
     for alert in alerts:
         reading = readings.get(alert.key)
         if reading is None or reading.status is Status.REGRESSED or alert.is_floor:
             continue
-        kept = _not_read_yet(alert, reading) or _still_worse(alert, streams)
+        kept = _not_read_yet(alert, reading) or _still_worse(alert, streams) or kept_without_history(alert, reading)
         if kept is not None:
             found[alert.key] = replace(
                 kept,

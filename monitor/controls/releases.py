@@ -17,7 +17,7 @@ def read_releases(lake: Lake) -> Releases:
 
 
 def mark_release(lake: Lake, release: Release, now: datetime) -> int:
-    """Write a mark and give its id; monitors read all scores again at their next look, and learn anew from it on."""
+    """Write a mark and give its id; at their next look monitors have its streams learn anew from it on."""
     return append_numbered(
         lake, RELEASES, _APP_ID, lambda number: _row(number, ReleaseEvent.ADDED, release, now, release.comment)
     )

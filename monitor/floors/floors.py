@@ -37,7 +37,7 @@ Readings = Mapping[str, Mapping[Floor, FloorReading]]
 
 
 @dataclass
-class _Counts:
+class Counts:
     """Counts of one deployment."""
 
     minutes: dict[Floor, MinuteCounts] = field(default_factory=lambda: defaultdict(MinuteCounts))
@@ -56,8 +56,20 @@ class Floors:
 
     def __init__(self, settings: FloorSettings) -> None:
         self._settings = settings
-        self._counts: dict[str, _Counts] = defaultdict(_Counts)
+        self._counts: dict[str, Counts] = defaultdict(Counts)
         self._no_data = NoDataDetector()
+
+    def counts_of(self, deployment: str) -> Counts | None:
+        """Give the counts of a deployment, to be kept; None where there are none."""
+        return self._counts.get(deployment)
+
+    def forget(self, deployment: str) -> None:
+        """Forget a deployment."""
+        self._counts.pop(deployment, None)
+
+    def restore(self, deployment: str, counts: Counts) -> None:
+        """Go on with counts that were kept."""
+        self._counts[deployment] = counts
 
     def add_logs(self, deployment: str, rows: pa.Table, now: datetime) -> None:
         """Count rows of `parsed_logs` (columns of `monitor.stats.requests.LOG_COLUMNS`)."""
@@ -145,7 +157,7 @@ class Floors:
 
 
 def _look_at_share(
-    check: ShareFloor, counts: _Counts, floor: Floor, last: tuple[bool, datetime] | None, now: datetime
+    check: ShareFloor, counts: Counts, floor: Floor, last: tuple[bool, datetime] | None, now: datetime
 ) -> tuple[list[FloorChange], FloorReading]:
     minutes = counts.minutes.get(floor)
     changes, reading = check.look(minutes or MinuteCounts(), last, counts.answered_since, now)
@@ -155,7 +167,7 @@ def _look_at_share(
     return [], replace(reading, active=last is not None and last[0])
 
 
-def _silence_reading(counts: _Counts, is_open: bool) -> FloorReading:
+def _silence_reading(counts: Counts, is_open: bool) -> FloorReading:
     times = counts.request_times
     if is_open or (counts.answered_since is not None and times.is_known):
         return FloorReading(is_open)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import datetime
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date, datetime
 from functools import partial
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from lake import (
     ALERTS,
     ANCHORS,
     BATCHES,
+    DISLIKES,
     INCIDENTS,
     PARSED_LOGS,
     REJECTED,
@@ -27,7 +29,6 @@ from lake import (
     Lake,
     TableReplacedError,
     TableSpec,
-    Wanted,
 )
 from monitor.alerts.alert_stats import ALERT_COLUMNS
 from monitor.controls.silences import SILENCE_COLUMNS, Silences
@@ -35,7 +36,7 @@ from monitor.floors import ANSWER_COLUMNS, KEPT, Floors
 from monitor.health.failures import FLOORS, JUDGES, REGRESSIONS, Failures
 from monitor.incidents.change import INCIDENT_COLUMNS
 from monitor.incidents.log import IncidentLog
-from monitor.ingest.new_rows import Columns, NewRows, RowHandler
+from monitor.ingest.new_rows import Columns, NewRows, RowHandler, portions
 from monitor.regression import ANCHOR_COLUMNS, RELEASE_COLUMNS, JudgeDriftDetectors, Release, Releases, Streams
 from monitor.settings import MonitorSettings
 from monitor.snapshot import DeploymentState
@@ -44,17 +45,17 @@ from monitor.stats.judge_costs import JUDGE_COST_COLUMNS
 from monitor.stats.ratings import RATING_COLUMNS, Ratings
 from monitor.stats.replays import REPLAY_COLUMNS
 from monitor.stats.requests import LOG_COLUMNS
-from monitor.stats.scores import SCORE_COLUMNS
+from monitor.stats.scores import SCORE_COLUMNS, ScoreStats
 
 _ANCHOR_COLUMNS = tuple(dict.fromkeys((*ANCHOR_COLUMNS, *JUDGE_COST_COLUMNS)))
-
-_MANY_DEPLOYMENTS = 20
-_MOST_READERS = 4
-"""Processes, at a start: one of them reads about half as fast as this one handles rows."""
+_IN_PORTIONS = (PARSED_LOGS, USER_SIGNALS, SCORES)
+"""Tables of which a year may be too much to be read at once."""
+RELEARNING = "relearn_streams"
+"""Name of the handler that takes rows of metrics whose streams learn anew."""
 
 
 class Ingest:
-    """Stats and detectors in memory, made of the rows of the lake since the first one.
+    """Stats and detectors in memory, made of the rows of the lake.
 
     A table that cannot be read, and a handler that fails, are counted in `failures` and leave the rest alone; the rows
     come again. Handlers have as their names the reasons that are counted where they fail.
@@ -62,13 +63,16 @@ class Ingest:
 
     def __init__(self, lake: Lake, settings: MonitorSettings, failures: Failures, now: datetime) -> None:
         self._failures = failures
-        self._new_rows = NewRows(lake)
+        self.new_rows = NewRows(lake)
         # Only floors ask whether an answer is empty, and so not of the answers of years.
-        self._new_answers = NewRows(lake, ds.field("date") >= (now - KEPT).date())
-        self._ratings = Ratings(settings.regression.batch, settings.regression.grace)
+        kept_since = (now - KEPT).date()
+        self.new_answers = NewRows(lake, ds.field("date") >= kept_since, kept_since)
+        self.ratings = Ratings(settings.regression.batch, settings.regression.grace)
         self._regression = settings.regression
         self._releases = Releases()
         self._has_scores = False
+        self._relearning: dict[str, frozenset[str]] = {}
+        """Metrics by deployment whose streams are read again by a handler of their own."""
         self.streams = Streams(settings.regression)
         self.floors = Floors(settings.floors)
         self.judges = JudgeDriftDetectors(settings.regression.tolerance)
@@ -76,24 +80,62 @@ class Ingest:
         self.incidents = IncidentLog(lake)
         self.collector_stats = CollectorStats()
         self.deployments: dict[str, DeploymentState] = {}
-        self.table_was_replaced = self.has_new_releases = False
-        """Then only an `Ingest` that begins anew comes to the right sums, or readings."""
+        self.replaced: set[str | None] = set()
+        """Deployments one of whose tables was replaced; None is of the root."""
+        self.has_new_releases = False
+        """Then only an `Ingest` that begins anew comes to the right readings."""
 
-    @contextmanager
-    def reading_ahead(self, deployments: Sequence[str | None]) -> Iterator[None]:
-        """Where nothing of many deployments has been read yet, have other processes read ahead in the block."""
-        if len(deployments) < _MANY_DEPLOYMENTS or any(map(self._new_rows.has_begun, deployments)):
-            yield
-            return
-        tables = ((PARSED_LOGS, LOG_COLUMNS), (SCORES, SCORE_COLUMNS))
-        wanted = [Wanted(spec, name, columns) for name in deployments for spec, columns in tables]
-        with self._new_rows.reading_ahead(wanted, min(_MOST_READERS, os.cpu_count() or 1)):
-            yield
+    def read_history(
+        self, deployments: Sequence[str | None], now: datetime, is_stopping: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Read all but the last portion of what deployments have that were never read, if that is too much at once.
+
+        All of them day by day together: how much evidence pages depends on the streams of that time.
+        """
+        sizes: Counter[date] = Counter()
+        for deployment in deployments:
+            for spec in _IN_PORTIONS:
+                # What cannot be read is met again by who reads it, and counted there.
+                with suppress(Exception):
+                    sizes += self.new_rows.days(spec, deployment)
+        for until in list(portions(dict(sorted(sizes.items())), None))[:-1]:
+            for deployment in deployments:
+                if is_stopping():
+                    return
+                self.read_deployment(deployment, now, until)
+            self.settle_ratings(now)
+            self._failures.attempt(REGRESSIONS, self.streams.close_batches)
+
+    def relearn(self, deployment: str, metrics: Mapping[str, datetime | None], now: datetime) -> None:
+        """Have the streams of some metrics, which are forgotten, learn from their rows from a time on, or from all."""
+        if DISLIKES in metrics:
+            self._relearn_ratings(deployment, now)
+        scored = {metric: since for metric, since in metrics.items() if metric != DISLIKES}
+        if scored:
+            times = [since for since in scored.values() if since is not None]
+            begin = min(times).date() if len(times) == len(scored) else None
+            self._relearning[deployment] = frozenset(scored)
+            self.new_rows.begin_late(SCORES, deployment, RELEARNING, now, begin)
+
+    def relearn_all(self, deployment: str, now: datetime) -> None:
+        """Have all streams of a deployment, which are forgotten, learn from all rows that there are."""
+        self._relearn_ratings(deployment, now)
+        self.new_rows.begin_late(SCORES, deployment, REGRESSIONS, now)
+
+    def forget(self, deployment: str | None) -> None:
+        """Forget all of a deployment but its alerts' rows in the lake; it can then be read or restored as a new one."""
+        name = UNASSIGNED if deployment is None else deployment
+        self.deployments.pop(name, None)
+        self._relearning.pop(name, None)
+        for part in (self.streams, self.floors, self.judges, self.ratings):
+            part.forget(name)
+        for reader in (self.new_rows, self.new_answers):
+            reader.forget(deployment)
 
     def read_silences(self, now: datetime) -> bool:
         """Read silences; says whether they have been read at least once."""
         self._read_one(SILENCES, None, SILENCE_COLUMNS, self.silences.add, now)
-        return self._new_rows.has_read(SILENCES, [None], _reason(SILENCES))
+        return self.new_rows.has_read(SILENCES, [None], _reason(SILENCES))
 
     def read_releases(self, now: datetime) -> None:
         """Read marked releases: before the first scores; later ones are `has_new_releases`."""
@@ -123,27 +165,46 @@ class Ingest:
         self._read_one(BATCHES, None, BATCH_COLUMNS, batches, now)
         self._read_one(REJECTED, None, REJECTED_COLUMNS, rejected, now)
 
-    def read_deployment(self, deployment: str | None, now: datetime) -> None:
-        """Read requests, signals, scores, anchors and replays of a deployment."""
+    def read_deployment(self, deployment: str | None, now: datetime, until: date | None = None) -> None:
+        """Read requests, signals, scores, anchors and replays of a deployment.
+
+        With `until` only requests, signals and scores that were there when the reading began, up to that day.
+        """
         self._has_scores = True
         name = UNASSIGNED if deployment is None else deployment
         logs = self._stats(PARSED_LOGS, name, DeploymentState.with_logs)
         if deployment is not None:
             logs[FLOORS] = partial(self.floors.add_logs, name, now=now)
-        self._read(PARSED_LOGS, deployment, LOG_COLUMNS, logs, now)
-        if deployment is not None:
+        self._read(PARSED_LOGS, deployment, LOG_COLUMNS, logs, now, until=until)
+        if deployment is not None and until is None:
             self._read_answers(deployment, now)
-        signals = self._stats(USER_SIGNALS, name, DeploymentState.with_signals) | {REGRESSIONS: self._ratings.add}
-        self._read(USER_SIGNALS, deployment, RATING_COLUMNS, signals, now)
-        scores = self._stats(SCORES, name, DeploymentState.with_scores) | {
-            FLOORS: partial(self.floors.add_scores, name, now=now),
-            REGRESSIONS: partial(self.streams.add, now=now),
-        }
-        self._read(SCORES, deployment, SCORE_COLUMNS, scores, now)
+        signals = self._stats(USER_SIGNALS, name, DeploymentState.with_signals) | {REGRESSIONS: self.ratings.add}
+        self._read(USER_SIGNALS, deployment, RATING_COLUMNS, signals, now, until=until)
+        self._read_scores(deployment, name, now, until)
+        if until is not None:
+            return
         anchors = self._stats(ANCHORS, name, DeploymentState.with_anchors) | {JUDGES: self.judges.add}
         self._read(ANCHORS, deployment, _ANCHOR_COLUMNS, anchors, now)
         replays = self._stats(REPLAYS, name, DeploymentState.with_replays)
         self._read(REPLAYS, deployment, REPLAY_COLUMNS, replays, now)
+
+    def _read_scores(self, deployment: str | None, name: str, now: datetime, until: date | None) -> None:
+        relearning = self._relearning.get(name, frozenset())
+        others: RowHandler = partial(self.streams.add, now=now, without=relearning)
+        scores = self._stats(SCORES, name, DeploymentState.with_scores)
+        scores |= {FLOORS: partial(self.floors.add_scores, name, now=now), REGRESSIONS: others}
+        if relearning:
+            scores[RELEARNING] = partial(self.streams.add, now=now, only=relearning)
+        self._read(SCORES, deployment, SCORE_COLUMNS, scores, now, until=until)
+        if relearning and not self.new_rows.is_late(SCORES, deployment, RELEARNING):
+            del self._relearning[name]
+
+    def _relearn_ratings(self, deployment: str, now: datetime) -> None:
+        self.ratings.forget(deployment)
+        state = self.deployments.get(deployment)
+        if state is not None:
+            self.deployments[deployment] = replace(state, ratings=ScoreStats())
+        self.new_rows.begin_late(USER_SIGNALS, deployment, REGRESSIONS, now)
 
     def settle_ratings(self, now: datetime) -> None:
         """Count and watch, as scores, the ratings whose batch is over."""
@@ -151,7 +212,7 @@ class Ingest:
             _reason(USER_SIGNALS): lambda name, rows: self._add(name, DeploymentState.with_ratings, rows),
             REGRESSIONS: lambda _, rows: self.streams.add(rows, now),
         }
-        errors = self._failures.attempt(REGRESSIONS, lambda: self._ratings.settle(handlers, now)) or {}
+        errors = self._failures.attempt(REGRESSIONS, lambda: self.ratings.settle(handlers, now)) or {}
         for (deployment, reason), error in errors.items():
             self._failures.add(reason, f"ratings of {deployment!r}", error)
 
@@ -171,8 +232,8 @@ class Ingest:
 
     def is_complete(self, deployment: str) -> bool:
         """Whether stats and detectors of a deployment lack no rows: else they know too little to end an alert."""
-        return not self._ratings.are_unsettled(deployment) and all(
-            self._new_rows.has_read(spec, [deployment], handler)
+        return not self.ratings.are_unsettled(deployment) and all(
+            self.new_rows.has_read(spec, [deployment], handler)
             for spec in (SCORES, USER_SIGNALS)
             for handler in (_reason(spec), REGRESSIONS)
         )
@@ -180,15 +241,15 @@ class Ingest:
     def has_counted(self, specs: Sequence[TableSpec], deployments: Sequence[str | None]) -> bool:
         """Whether the stats lack no rows of these tables; a table that is not there counts as read."""
         return all(
-            self._new_rows.has_read(spec, deployments if spec.per_deployment else [None], _reason(spec))
+            self.new_rows.has_read(spec, deployments if spec.per_deployment else [None], _reason(spec))
             for spec in specs
         )
 
     def _read_answers(self, deployment: str, now: datetime) -> None:
         # What the first read of the table has just found unchanged needs no second one.
-        if not self._new_answers.is_as_far_as(self._new_rows, PARSED_LOGS, deployment):
+        if not self.new_answers.is_as_far_as(self.new_rows, PARSED_LOGS, deployment):
             handlers = {_reason(PARSED_LOGS): partial(self.floors.add_answers, deployment, now=now)}
-            self._read(PARSED_LOGS, deployment, ANSWER_COLUMNS, handlers, now, self._new_answers)
+            self._read(PARSED_LOGS, deployment, ANSWER_COLUMNS, handlers, now, self.new_answers)
 
     def _stats(
         self, spec: TableSpec, name: str, add: Callable[[DeploymentState, pa.Table], DeploymentState]
@@ -211,17 +272,22 @@ class Ingest:
         handlers: Mapping[str, RowHandler],
         now: datetime,
         new_rows: NewRows | None = None,
+        until: date | None = None,
     ) -> None:
         def read() -> Mapping[str, Exception]:
             try:
-                return (new_rows or self._new_rows).read(spec, deployment, columns, handlers, now)
+                return (new_rows or self.new_rows).read(spec, deployment, columns, handlers, now, until)
             except TableReplacedError:
-                self.table_was_replaced = True
+                self.replaced.add(deployment)
                 raise
 
-        what = spec.name if deployment is None else f"{spec.name} of {deployment!r}"
+        what = _title(spec, deployment)
         for reason, error in (self._failures.attempt(_reason(spec), read, what) or {}).items():
             self._failures.add(reason, what, error)
+
+
+def _title(spec: TableSpec, deployment: str | None) -> str:
+    return spec.name if deployment is None else f"{spec.name} of {deployment!r}"
 
 
 def _reason(spec: TableSpec) -> str:

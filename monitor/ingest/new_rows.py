@@ -5,20 +5,22 @@ A handler that fails becomes a `LaggingHandler`: the rows that it lacks are read
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from lake import Backoff, Lake, ReadAhead, TableReplacedError, TableSpec, Wanted
+from lake import Backoff, History, Lake, TableReplacedError, TableSpec
 
 RowHandler = Callable[[pa.Table], None]
 """Takes rows as a whole or, by raising, not at all."""
 Columns = Sequence[str] | Mapping[str, ds.Expression]
 
+MOST_ROWS = 250_000
+"""About so many rows of a table's history are in memory at once; those of one day are never divided."""
 _FIRST_WAIT_SECONDS = 5.0
 _LONGEST_WAIT_SECONDS = 300.0
 _LONGEST_WAIT_OF_DEPLOYMENT_SECONDS = 3600.0
@@ -26,28 +28,83 @@ _LONGEST_WAIT_OF_DEPLOYMENT_SECONDS = 3600.0
 
 
 class _Cursor:
-    """How far one table has been read; it moves on once the rows that it gave are handled."""
+    """How far one table has been read; it moves on once the rows that it gave are handled.
 
-    def __init__(self, lake: Lake, spec: TableSpec, deployment: str | None, version: int | None = None) -> None:
+    What the table has when it is first read is read as its `History`, in portions of whole days.
+    """
+
+    def __init__(self, lake: Lake, spec: TableSpec, deployment: str | None, since: date | None = None) -> None:
+        """`since` leaves out the days before it of the history."""
         self._lake = lake
         self._spec = spec
         self._deployment = deployment
+        self._since = since
         self._table = lake.table(spec, deployment)
-        self.version = version
+        self._history: History | None = None
+        self._done: date | None = None
+        """Latest day of the history that was handled."""
+        self.version: int | None = None
         self.has_read = False
         """Whether the table was read at least once; one that is not there counts as read."""
 
     def copy(self) -> _Cursor:
-        """Give another cursor at the same version."""
-        return _Cursor(self._lake, self._spec, self._deployment, self.version)
+        """Give another cursor that has read as much."""
+        other = _Cursor(self._lake, self._spec, self._deployment, self._since)
+        other.version, other.has_read = self.version, self.has_read
+        other._history, other._done = self._history, self._done
+        return other
+
+    def continue_after(self, version: int | None) -> None:
+        """Begin after a version that was read before; None says that there was no table."""
+        self.version, self.has_read = version, True
+
+    def days(self) -> Mapping[date, int]:
+        """Give the number of rows by day of what is left of the history, the earliest first."""
+        if self.version is not None:
+            return {}
+        days = self._opened().days
+        return {day: rows for day, rows in days.items() if self._done is None or day > self._done}
 
     def advance(
-        self, columns: Columns, where: ds.Expression | None, handle: RowHandler, ahead: ReadAhead | None = None
+        self, columns: Columns, where: ds.Expression | None, handle: RowHandler, until: date | None = None
     ) -> None:
-        """Hand the new rows to `handle`. Passes on what that or the store raises; the same rows then come again."""
+        """Hand the new rows to `handle`. Passes on what that or the store raises; the same rows then come again.
+
+        With `until` only the history is read, up to that day.
+        """
+        if self.version is None:
+            self._read_history(columns, where, handle, until)
+        if self.version is not None and until is None:
+            self._read_new(columns, where, handle)
+
+    def _read_history(
+        self, columns: Columns, where: ds.Expression | None, handle: RowHandler, until: date | None
+    ) -> None:
+        history = self._opened()
+        if history.version is None:
+            # The table may be there by the next time.
+            self._history, self.has_read = None, self.has_read or until is None
+            return
         try:
-            change = ahead.take(self._spec, self._deployment) if ahead and self.version is None else None
-            change = change or self._table.read_since(self.version, columns, where=where)
+            for day in portions(self.days(), until):
+                rows = history.read(_expressions(columns), self._done, day, where)
+                self._handle(rows, handle)
+                self._done = day
+        except FileNotFoundError as error:
+            raise TableReplacedError(
+                f"files of {self._table.uri} are gone that were there when the reading of it began: {error}"
+            ) from error
+        if until is None:
+            self.version, self.has_read, self._history = history.version, True, None
+
+    def _opened(self) -> History:
+        if self._history is None:
+            self._history = History(self._table, self._since)
+        return self._history
+
+    def _read_new(self, columns: Columns, where: ds.Expression | None, handle: RowHandler) -> None:
+        try:
+            change = self._table.read_since(self.version, columns, where=where)
         except Exception:
             # The handle may be what is broken, for one whose table was removed and made again.
             self._table = self._lake.table(self._spec, self._deployment)
@@ -58,11 +115,31 @@ class _Cursor:
             )
         if change.version is None and self.version is not None:
             raise TableReplacedError(f"{self._table.uri} was removed after its version {self.version} was read")
-        if change.rows.num_rows:
-            # A year of small files is thousands of small pieces, each with its own cost in every step.
-            handle(change.rows.combine_chunks())
+        self._handle(change.rows, handle)
         self.version = change.version
-        self.has_read = True
+
+    def _handle(self, rows: pa.Table, handle: RowHandler) -> None:
+        if rows.num_rows:
+            # A year of small files is thousands of small pieces, each with its own cost in every step.
+            handle(rows.combine_chunks())
+
+
+def portions(days: Mapping[date, int], until: date | None) -> Iterator[date]:
+    """Give the last day of each portion of the history, which are not many more than `MOST_ROWS` rows."""
+    held, last = 0, None
+    for day, rows in days.items():
+        if until is not None and day > until:
+            break
+        if last is not None and held + rows > MOST_ROWS:
+            yield last
+            held = 0
+        held, last = held + rows, day
+    if last is not None:
+        yield last
+
+
+def _expressions(columns: Columns) -> Mapping[str, ds.Expression]:
+    return columns if isinstance(columns, Mapping) else {name: ds.field(name) for name in columns}
 
 
 @dataclass
@@ -79,14 +156,21 @@ class LaggingHandler:
     due_at: datetime
     waits: Backoff
 
-    def catch_up(self, columns: Columns, where: ds.Expression | None, handler: RowHandler, now: datetime) -> None:
+    def catch_up(
+        self,
+        columns: Columns,
+        where: ds.Expression | None,
+        handler: RowHandler,
+        now: datetime,
+        until: date | None = None,
+    ) -> None:
         """Read what the handler lacks, if it is time to; raises TableReplacedError."""
         # A clock that was set back makes nobody wait longer.
         if self.error is not None and self.tried_at <= now < self.due_at:
             return
         self.tried_at = now
         try:
-            self.cursor.advance(columns, where, handler)
+            self.cursor.advance(columns, where, handler, until)
         except TableReplacedError:
             raise
         except Exception as error:
@@ -103,21 +187,50 @@ class NewRows:
     With `where` only the rows that it lets through are read.
     """
 
-    def __init__(self, lake: Lake, where: ds.Expression | None = None) -> None:
+    def __init__(self, lake: Lake, where: ds.Expression | None = None, since: date | None = None) -> None:
+        """`where` lets through no row of a day before `since`."""
         self._lake = lake
         self._where = where
+        self._since = since
         self._cursors: dict[tuple[str, str | None], _Cursor] = {}
         self._lagging: dict[tuple[str, str | None, str], LaggingHandler] = {}
-        self._ahead: ReadAhead | None = None
 
-    @contextmanager
-    def reading_ahead(self, wanted: Sequence[Wanted], processes: int) -> Iterator[None]:
-        """While the block runs, have tables read by other processes; `read` them in this order."""
-        with ReadAhead(self._lake, wanted, processes) as self._ahead:
-            try:
-                yield
-            finally:
-                self._ahead = None
+    def forget(self, deployment: str | None) -> None:
+        """Have the tables of a deployment read from their first rows on."""
+        self._cursors = {place: one for place, one in self._cursors.items() if place[1] != deployment}
+        self._lagging = {place: one for place, one in self._lagging.items() if place[1] != deployment}
+
+    def continue_after(self, spec: TableSpec, deployment: str | None, version: int | None) -> None:
+        """Have a table read after a version whose rows the handlers have; None says that there was no table."""
+        self._cursor(spec, deployment).continue_after(version)
+
+    def positions(self, deployment: str | None, specs: Sequence[TableSpec]) -> Mapping[str, int | None]:
+        """Give up to which version each of these tables is read, by its name; None where there is no table."""
+        found = {spec.name: self._cursors.get((spec.name, deployment)) for spec in specs}
+        return {name: one.version for name, one in found.items() if one is not None and one.has_read}
+
+    def lags(self, deployment: str | None, specs: Sequence[TableSpec]) -> bool:
+        """Whether a handler lacks rows of one of these tables, or its history is not all read."""
+        names = {spec.name for spec in specs}
+        return any(of == deployment and name in names for name, of, _ in self._lagging) or any(
+            of == deployment and name in names and not one.has_read for (name, of), one in self._cursors.items()
+        )
+
+    def begin_late(
+        self, spec: TableSpec, deployment: str | None, handler: str, now: datetime, since: date | None = None
+    ) -> None:
+        """Have a handler read a table from its first row on, or from that of a day, whatever the others have."""
+        cursor = _Cursor(self._lake, spec, deployment, since)
+        self._lagging[spec.name, deployment, handler] = LaggingHandler(cursor, None, now, now, _waits(spec))
+
+    def is_late(self, spec: TableSpec, deployment: str | None, handler: str) -> bool:
+        """Whether a handler reads a table by itself."""
+        return (spec.name, deployment, handler) in self._lagging
+
+    def days(self, spec: TableSpec, deployment: str | None) -> Counter[date]:
+        """Give the number of rows by day that are left of a table's history, for all handlers together."""
+        mine = [one.cursor for key, one in self._lagging.items() if key[:2] == (spec.name, deployment)]
+        return sum((Counter(one.days()) for one in (self._cursor(spec, deployment), *mine)), Counter())
 
     def read(
         self,
@@ -126,8 +239,11 @@ class NewRows:
         columns: Columns,
         handlers: Mapping[str, RowHandler],
         now: datetime,
+        until: date | None = None,
     ) -> Mapping[str, Exception]:
         """Hand the new rows to `handlers`, by name; returns the errors of those that still lack rows.
+
+        With `until` only those of the history are read, up to that day.
 
         Raises what the store does; rows that were not handed over come again. Raises TableReplacedError where the
         table whose rows were read is gone, and where nobody read for so long that its log no longer says what is new:
@@ -138,7 +254,7 @@ class NewRows:
 
         def hand_to_each(rows: pa.Table) -> None:
             for name, handler in handlers.items():
-                if name in lagging:
+                if (spec.name, deployment, name) in self._lagging:
                     continue
                 try:
                     handler(rows)
@@ -146,10 +262,11 @@ class NewRows:
                     lagging_handler = LaggingHandler(cursor.copy(), error, tried_at=now, due_at=now, waits=_waits(spec))
                     self._lagging[spec.name, deployment, name] = lagging_handler
 
-        cursor.advance(columns, self._where, hand_to_each, self._ahead)
+        cursor.advance(columns, self._where, hand_to_each, until)
         for name, lagging_handler in lagging.items():
-            lagging_handler.catch_up(columns, self._where, handlers[name], now)
-            if lagging_handler.error is None and lagging_handler.cursor.version == cursor.version:
+            lagging_handler.catch_up(columns, self._where, handlers[name], now, until)
+            is_there = lagging_handler.cursor.version == cursor.version and lagging_handler.cursor.has_read
+            if lagging_handler.error is None and is_there:
                 del self._lagging[spec.name, deployment, name]
         return {name: error for name in handlers if (error := self._error(spec, deployment, name))}
 
@@ -157,10 +274,6 @@ class NewRows:
         """Whether both have read the same version of a table, and no handler of it lacks rows here."""
         lacks_rows = any(key[:2] == (spec.name, deployment) for key in self._lagging)
         return not lacks_rows and self._version(spec, deployment) == other._version(spec, deployment)
-
-    def has_begun(self, deployment: str | None) -> bool:
-        """Whether any table of a deployment has been read."""
-        return any(name == deployment for (_, name) in self._cursors)
 
     def has_read(self, spec: TableSpec, deployments: Iterable[str | None], handler: str) -> bool:
         """Whether the tables of one kind have all been read at least once, and the handler lacks no rows of them."""
@@ -174,7 +287,7 @@ class NewRows:
     def _cursor(self, spec: TableSpec, deployment: str | None) -> _Cursor:
         key = (spec.name, deployment)
         if key not in self._cursors:
-            self._cursors[key] = _Cursor(self._lake, spec, deployment)
+            self._cursors[key] = _Cursor(self._lake, spec, deployment, self._since)
         return self._cursors[key]
 
     def _version(self, spec: TableSpec, deployment: str | None) -> int | None:

@@ -5,7 +5,7 @@ Pure code: no files, no network, no clock.
 
 from monitor.regression.detector import Detector
 from monitor.regression.e_detector.betting import Interval, mean_interval
-from monitor.regression.judge_drift.anchors import ANCHOR_COLUMNS, JudgeDriftDetectors, JudgeReading
+from monitor.regression.judge_drift.anchors import ANCHOR_COLUMNS, Judge, JudgeDriftDetectors, JudgeReading
 from monitor.regression.judge_drift.verdict import judgement_of
 from monitor.regression.judgement import MEASURED, UNDECIDED, Judgement, Shift
 from monitor.regression.observations import Observation
@@ -14,7 +14,7 @@ from monitor.regression.releases import RELEASE_COLUMNS, Release, Releases
 from monitor.regression.scale import Scale
 from monitor.regression.segments.mix import SegmentChange
 from monitor.regression.settings import RegressionSettings
-from monitor.regression.streams import Streams
+from monitor.regression.streams import Streams, StreamsState
 
 __all__ = [
     "ANCHOR_COLUMNS",
@@ -23,6 +23,7 @@ __all__ = [
     "UNDECIDED",
     "Detector",
     "Interval",
+    "Judge",
     "JudgeDriftDetectors",
     "JudgeReading",
     "Judgement",
@@ -37,6 +38,7 @@ __all__ = [
     "Status",
     "StreamKey",
     "Streams",
+    "StreamsState",
     "Transition",
     "judgement_of",
     "mean_interval",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lake.vocabulary import AlertEvent, Tier
 from monitor.regression.arrays import Integers, Times, begins_of, microseconds, moment, sizes_of
@@ -32,7 +33,9 @@ SILENT = timedelta(weeks=4)
 
 
 @dataclass
-class _Stream:
+class Stream:
+    """What is known of the scores of one key and scale, by proposed cases or not."""
+
     by_proposed: bool
     batches: Batches
     detector: Detector
@@ -42,11 +45,21 @@ class _Stream:
     """Latest `requested_at`."""
     last_added_at: datetime
     """By the clock, when the last new row came."""
-    releases: int = 0
-    """Marked ones that it has passed."""
+    releases: tuple[int, ...] = ()
+    """Times of the marked ones that it has passed, in microseconds since 1970."""
+    last_start: int | None = None
+    """Start of the last batch that was closed, in microseconds since 1970."""
     worst: WorstByBatch = field(default_factory=WorstByBatch.empty)
     error: Exception | None = None
     """Why it has stopped."""
+
+
+@dataclass
+class StreamsState:
+    """What is known of the streams of one deployment."""
+
+    streams: dict[tuple[StreamKey, Scale, bool], Stream]
+    firing: dict[StreamKey, set[bool]]
 
 
 class Streams:
@@ -82,13 +95,15 @@ class Streams:
     def __init__(self, settings: RegressionSettings, releases: Releases | None = None) -> None:
         self._settings = settings
         self._releases = releases or Releases()
-        self._streams: dict[tuple[StreamKey, Scale, bool], _Stream] = {}
+        self._streams: dict[tuple[StreamKey, Scale, bool], Stream] = {}
         """By key, scale, and whether the scores rest on proposed cases."""
         self._grouper = ScoreGrouper(settings.segment_by)
         self._firing: dict[StreamKey, set[bool]] = {}
         """In which scores of a stream there is a regression: those by proposed cases, the others."""
         self._logged: set[str] = set()
         """Attributes with too many values that the log has named."""
+        self._found: list[Transition] = []
+        self._closed: set[str] = set()
 
     @property
     def skipped(self) -> Mapping[SkipReason, int]:
@@ -105,18 +120,24 @@ class Streams:
             if stream.error is not None
         }
 
-    def add(self, scores: pa.Table, now: datetime) -> None:
+    def add(
+        self, scores: pa.Table, now: datetime, only: Set[str] | None = None, without: Set[str] = frozenset()
+    ) -> None:
         """Take in new rows of `scores`, in any order. All of them that are known are to be added before `advance`.
 
-        An error leaves all streams as they were.
+        `only` and `without` name metrics. An error leaves all streams as they were.
         """
+        if only is not None:
+            scores = scores.filter(pc.is_in(scores["metric"], pa.array(sorted(only))))
+        elif without:
+            scores = scores.filter(pc.invert(pc.is_in(scores["metric"], pa.array(sorted(without)))))
         # What is far in the future would close every batch until then.
         for stream_rows in list(self._grouper.group(scores, now + self._settings.grace)):
             place = stream_rows.key, stream_rows.scale, stream_rows.by_proposed
             stream = self._streams.get(place)
             if stream is None:
                 batches, detector = Batches(self._settings.batch, self._settings.grace), self._detector(place[2])
-                stream = _Stream(place[2], batches, detector, stream_rows.first, stream_rows.latest, now)
+                stream = Stream(place[2], batches, detector, stream_rows.first, stream_rows.latest, now)
                 self._streams[place] = stream
             stream.first, stream.latest = min(stream.first, stream_rows.first), max(stream.latest, stream_rows.latest)
             stream.last_added_at = now
@@ -126,10 +147,22 @@ class Streams:
                 self._grouper.skipped["stopped"] += len(stream_rows.rows)
 
     def advance(self, now: datetime) -> list[Transition]:
-        """Close batches; returns what began or ended, in order of time.
+        """Close batches; returns what began or ended since the last call, in order of time.
 
         Call it where nothing was added too: only so do the last batches of idle streams close.
         """
+        self._close(now)
+        found, self._found = self._found, []
+        return found
+
+    def close_batches(self) -> None:
+        """Close batches, and keep for `advance` what began or ended: between two portions of a long history.
+
+        By what was added alone: an idle stream may only not have been read.
+        """
+        self._close(None)
+
+    def _close(self, now: datetime | None) -> None:
         begun = self._begun()
         found: list[tuple[Transition, bool]] = []
         for (key, scale, _), stream in self._streams.items():
@@ -138,12 +171,56 @@ class Streams:
             try:
                 closed = stream.batches.close(self._watermark(key, scale, now))
                 if closed is not None:
+                    self._closed.add(key.deployment)
                     # One by one: what was found before an error stays.
                     found.extend((one, scale.is_reversed) for one in self._advance(key, scale, stream, closed, begun))
                     self._log_beyond(key, stream.detector)
             except Exception as error:
                 _stop(key, stream, error)
-        return list(self._of_both(transition for transition, _ in sorted(found, key=_in_order)))
+        self._found += self._of_both(transition for transition, _ in sorted(found, key=_in_order))
+
+    def take_closed(self) -> set[str]:
+        """Give, once, the deployments of which batches were closed."""
+        closed, self._closed = self._closed, set()
+        return closed
+
+    def has_stopped(self, deployment: str) -> bool:
+        """Whether a stream of a deployment has stopped."""
+        return any(place[0].deployment == deployment and one.error for place, one in self._streams.items())
+
+    def state_of(self, deployment: str) -> StreamsState:
+        """Give what is known of a deployment's streams, to be kept; what is given is not to be changed."""
+        streams = {place: stream for place, stream in self._streams.items() if place[0].deployment == deployment}
+        firing = {key: found for key, found in self._firing.items() if key.deployment == deployment}
+        return StreamsState(streams, firing)
+
+    def restore(self, state: StreamsState) -> None:
+        """Go on with what was kept of a deployment's streams."""
+        self._streams |= state.streams
+        self._firing |= state.firing
+
+    def forget(self, deployment: str) -> None:
+        """Forget all of a deployment."""
+        self._streams = {place: one for place, one in self._streams.items() if place[0].deployment != deployment}
+        self._firing = {key: one for key, one in self._firing.items() if key.deployment != deployment}
+
+    def forget_outdated(self, deployment: str) -> Mapping[str, datetime | None]:
+        """Forget the metrics of a deployment of which a release was marked, or its mark withdrawn, in what they know.
+
+        Gives them with the time from when on their rows are needed again; None is from the first.
+        """
+        found: dict[str, datetime | None] = {}
+        for (key, _, _), stream in self._streams.items():
+            if key.deployment != deployment or stream.last_start is None:
+                continue
+            marks = self._releases.of(deployment, key.metric)
+            passed = tuple(marks[marks <= stream.last_start].tolist())
+            if passed != stream.releases:
+                found[key.metric] = moment(passed[-1]) if passed else None
+        for place in [one for one in self._streams if one[0].deployment == deployment and one[0].metric in found]:
+            del self._streams[place]
+            self._firing.pop(place[0], None)
+        return found
 
     def readings(self) -> Mapping[StreamKey, Reading]:
         """Give what is known of every stream; a few milliseconds for each with new rows."""
@@ -164,6 +241,15 @@ class Streams:
         _, streams = self._newest()[key]
         return any(stream.error is None and stream.detector.is_worse_since(at) for stream in streams)
 
+    def begins_after(self, key: StreamKey, at: datetime) -> bool:
+        """Whether a stream has no score of before a time, of whatever range."""
+        return all(stream.first > at for (other, _, _), stream in self._streams.items() if other == key)
+
+    def has_release_after(self, key: StreamKey, at: datetime) -> bool:
+        """Whether a release of a stream was marked, or a mark withdrawn, later than `at`, by the clock."""
+        marked = self._releases.last_changed(key.deployment, key.metric)
+        return marked is not None and marked > at
+
     def still_worse(self, key: StreamKey, reference_mean: float, since: datetime, known_at: datetime) -> Reading | None:
         """Give the reading of a stream whose latest conversations since then are worse than a reference of before.
 
@@ -179,13 +265,12 @@ class Streams:
         self,
         key: StreamKey,
         scale: Scale,
-        stream: _Stream,
+        stream: Stream,
         reference_mean: float,
         since: datetime,
         known_at: datetime,
     ) -> Reading | None:
-        marked = self._releases.last_changed(key.deployment, key.metric)
-        if stream.error is not None or stream.first > since or (marked is not None and marked > known_at):
+        if stream.error is not None or stream.first > since or self.has_release_after(key, known_at):
             return None
         level = scale.quality(reference_mean) - self._settings.tolerance
         found = stream.detector.mean_below(level, since)
@@ -210,17 +295,17 @@ class Streams:
     def _detector(self, by_proposed: bool) -> Detector:
         return Detector(self._settings, may_page=not by_proposed)
 
-    def _reading(self, stream: _Stream, scale: Scale) -> Reading:
+    def _reading(self, stream: Stream, scale: Scale) -> Reading:
         return replace(stream.detector.reading, by_proposed=stream.by_proposed).on(scale)
 
-    def _of_scale(self, key: StreamKey, scale: Scale) -> list[_Stream]:
+    def _of_scale(self, key: StreamKey, scale: Scale) -> list[Stream]:
         """Give the streams of one range, that of proposed cases last, without one that is long silent."""
         both = (self._streams.get((key, scale, by_proposed)) for by_proposed in (False, True))
         there = [stream for stream in both if stream is not None]
         latest = max(stream.latest for stream in there)
         return [stream for stream in there if latest - stream.latest < SILENT]
 
-    def _newest(self) -> Mapping[StreamKey, tuple[Scale, list[_Stream]]]:
+    def _newest(self) -> Mapping[StreamKey, tuple[Scale, list[Stream]]]:
         """Of streams that differ in the scale alone, those that are in use."""
         newest: dict[StreamKey, tuple[Scale, datetime]] = {}
         for (key, scale, _), stream in self._streams.items():
@@ -242,7 +327,7 @@ class Streams:
                 yield one
 
     def _advance(
-        self, key: StreamKey, scale: Scale, stream: _Stream, closed: ClosedBatches, begun: Times
+        self, key: StreamKey, scale: Scale, stream: Stream, closed: ClosedBatches, begun: Times
     ) -> Iterator[Transition]:
         worst = stream.worst.followed_by(closed.worst)
         stream.worst = worst.of_latest()
@@ -256,14 +341,17 @@ class Streams:
             yield Transition(key, change, moment(int(end)), shown, answers)
 
     def _take(
-        self, key: StreamKey, stream: _Stream, closed: ClosedBatches, streams: Integers
+        self, key: StreamKey, stream: Stream, closed: ClosedBatches, streams: Integers
     ) -> Iterator[tuple[int, Reading]]:
         starts = closed.ends - self._settings.batch // timedelta(microseconds=1)
-        passed = np.searchsorted(self._releases.of(key.deployment, key.metric), starts, side="right")
+        marks = self._releases.of(key.deployment, key.metric)
+        passed = np.searchsorted(marks, starts, side="right")
         begins = begins_of(passed)
+        stream.last_start = int(starts[-1])
         for first, size in zip(begins.tolist(), sizes_of(begins, len(passed)).tolist(), strict=True):
-            if passed[first] > stream.releases:
-                stream.detector, stream.releases = self._detector(stream.by_proposed), int(passed[first])
+            if passed[first] > len(stream.releases):
+                stream.detector = self._detector(stream.by_proposed)
+                stream.releases = tuple(marks[: passed[first]].tolist())
             run = closed.observations.between(first, first + size)
             for place, reading in stream.detector.changes(run, streams[first : first + size]):
                 yield first + place, reading
@@ -285,12 +373,13 @@ class Streams:
             first[metric] = min(first.get(metric, stream.first), stream.first)
         return np.array(sorted(map(microseconds, first.values())), dtype=np.int64)
 
-    def _watermark(self, key: StreamKey, scale: Scale, now: datetime) -> datetime:
+    def _watermark(self, key: StreamKey, scale: Scale, now: datetime | None) -> datetime:
         # One for both: what is found in them is put in one order of time.
         both = self._of_scale(key, scale)
         last_added_at = max(stream.last_added_at for stream in both)
-        idle = now - last_added_at >= self._settings.batch + self._settings.grace
-        return now if idle else max(stream.latest for stream in both)
+        if now is not None and now - last_added_at >= self._settings.batch + self._settings.grace:
+            return now
+        return max(stream.latest for stream in both)
 
 
 def _in_order(found: tuple[Transition, bool]) -> tuple[datetime, StreamKey, bool, bool, bool]:
@@ -299,7 +388,7 @@ def _in_order(found: tuple[Transition, bool]) -> tuple[datetime, StreamKey, bool
     return one.at, one.key, one.change != AlertEvent.FIRING, one.reading.tier != Tier.PAGE, is_reversed
 
 
-def _stop(key: StreamKey, stream: _Stream, error: Exception) -> None:
+def _stop(key: StreamKey, stream: Stream, error: Exception) -> None:
     stream.error = error
     logger.error(
         "%s of %r is no longer watched for regressions, until the monitor is started anew. If that does not help, "

@@ -17,6 +17,9 @@ RATING_COLUMNS = ("signal_id", "response_id", "deployment", "signaled_at", "sign
 _VALUES = {Signal.LIKE: 0.0, Signal.DISLIKE: 1.0}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+HeldRatings = dict[tuple[Any, ...], dict[str, Any]]
+"""Rows of `user_signals` by batch, deployment, answer and person."""
+
 
 class Ratings:
     """Explicit likes and dislikes; they become rows of `scores` of the metric `dislikes` once their batch is over.
@@ -28,7 +31,7 @@ class Ratings:
 
     def __init__(self, batch: timedelta, grace: timedelta) -> None:
         self._batch, self._grace = batch, grace
-        self._held: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._held: HeldRatings = {}
         self._unhandled: dict[tuple[str, str], pa.Table] = {}
 
     def add(self, rows: pa.Table) -> None:
@@ -78,6 +81,19 @@ class Ratings:
     def are_unsettled(self, deployment: str) -> bool:
         """Whether a handler lacks settled ratings of a deployment."""
         return any(name == deployment for name, _ in self._unhandled)
+
+    def held_of(self, deployment: str) -> HeldRatings:
+        """Give the ratings of a deployment whose batch is not over."""
+        return {key: row for key, row in self._held.items() if row["deployment"] == deployment}
+
+    def forget(self, deployment: str) -> None:
+        """Forget the ratings of a deployment."""
+        self._held = {key: row for key, row in self._held.items() if row["deployment"] != deployment}
+        self._unhandled = {place: rows for place, rows in self._unhandled.items() if place[0] != deployment}
+
+    def hold(self, held: HeldRatings) -> None:
+        """Take in what `held_of` gave."""
+        self._held |= held
 
     def _number(self, at: datetime) -> int:
         """Number of a batch: the one of the year 1 may have begun before the calendar."""

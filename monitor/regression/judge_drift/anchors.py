@@ -42,7 +42,9 @@ class JudgeReading:
 
 
 @dataclass
-class _Judge:
+class Judge:
+    """What is known of the judge of one stream."""
+
     detector: JudgeDriftDetector
     scale: Scale
     begun_at: datetime
@@ -59,16 +61,16 @@ class JudgeDriftDetectors:
 
     def __init__(self, tolerance: float) -> None:
         self._tolerance = tolerance
-        self._judges: dict[StreamKey, _Judge] = {}
+        self._judges: dict[StreamKey, Judge] = {}
         self._known: Mapping[StreamKey, JudgeReading] | None = None
 
     def add(self, rows: pa.Table) -> None:
         """Take in new rows, in any order; all rows of one scoring at once. An error leaves all judges as they were."""
-        changed: dict[StreamKey, _Judge] = {}
+        changed: dict[StreamKey, Judge] = {}
         for at, draw, key, scale, qualities in sorted(_scorings(rows), key=lambda one: one[:3]):
             judge = changed.get(key) or deepcopy(self._judges.get(key))
             if judge is None or judge.scale != scale:
-                judge = _Judge(JudgeDriftDetector(self._tolerance), scale, at, at)
+                judge = Judge(JudgeDriftDetector(self._tolerance), scale, at, at)
             changed[key] = judge
             if draw == Draw.COMPARED:
                 judge.compared |= qualities
@@ -76,6 +78,20 @@ class JudgeDriftDetectors:
                 judge.detector.add(at, qualities)
                 judge.scored_at = max(judge.scored_at, at)
         self._judges |= changed
+        self._known = None
+
+    def judges_of(self, deployment: str) -> dict[StreamKey, Judge]:
+        """Give the judges of a deployment, to be kept."""
+        return {key: judge for key, judge in self._judges.items() if key.deployment == deployment}
+
+    def forget(self, deployment: str) -> None:
+        """Forget the judges of a deployment."""
+        self._judges = {key: judge for key, judge in self._judges.items() if key.deployment != deployment}
+        self._known = None
+
+    def restore(self, judges: Mapping[StreamKey, Judge]) -> None:
+        """Go on with judges that were kept."""
+        self._judges |= judges
         self._known = None
 
     def shift(self, key: StreamKey, since: datetime) -> Shift | None:
@@ -89,7 +105,7 @@ class JudgeDriftDetectors:
             self._known = {key: self._reading(key, judge) for key, judge in self._judges.items()}
         return self._known
 
-    def _reading(self, key: StreamKey, judge: _Judge) -> JudgeReading:
+    def _reading(self, key: StreamKey, judge: Judge) -> JudgeReading:
         before, difference = self._before(key, judge), None
         if before is not None:
             old = self._judges[before]
@@ -103,7 +119,7 @@ class JudgeDriftDetectors:
             offset=_in_values(difference, judge.scale),
         )
 
-    def _before(self, key: StreamKey, judge: _Judge) -> StreamKey | None:
+    def _before(self, key: StreamKey, judge: Judge) -> StreamKey | None:
         """Give the version that scored before this one began, if both have the same scale."""
         metric = key.deployment, key.metric
         older = [

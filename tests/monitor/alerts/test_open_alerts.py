@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lake import ALERTS, Lake
+from lake import ALERTS, MONITOR_STATE, Lake
 from monitor import Monitor, MonitorSettings
 from monitor.alerts.change import to_row
 from monitor.alerts.open_alerts import recorded_verdicts
@@ -33,7 +34,7 @@ def changes(lake: Lake) -> list[str]:
     return [row["change"] for row in sorted(rows, key=lambda row: row["changed_at"])]
 
 
-def test_a_restart_shows_an_alert_whose_last_batch_is_open_again(
+def test_a_start_without_a_state_shows_an_alert_whose_last_batch_is_open_again(
     make_monitor: Callable[[], Monitor], rows: Any, clock: Any, lake: Lake
 ) -> None:
     """A batch that closed by the clock takes its time again; meanwhile no gauge says that the regression is over."""
@@ -45,6 +46,7 @@ def test_a_restart_shows_an_alert_whose_last_batch_is_open_again(
     monitor.refresh()
     assert changes(lake) == ["firing"]
     before = reading_of(monitor)
+    shutil.rmtree(lake.table(MONITOR_STATE, "rag").uri)
     restarted = make_monitor()
     restarted.refresh()
     after = reading_of(restarted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from lake import ALERTS, Lake, Table
+from lake import ALERTS, MONITOR_STATE, Lake, Table
 from monitor import Monitor
 from monitor.floors import Floors
 from monitor.regression import Detector, JudgeDriftDetectors, Status, Streams
@@ -244,9 +245,11 @@ def test_an_alert_does_not_end_while_scores_are_missing(
     make_monitor().refresh()
     add = Streams.add
 
-    def add_some(streams: Streams, rows: pa.Table, now: datetime) -> None:
+    def add_some(streams: Streams, rows: pa.Table, now: datetime, **_: Any) -> None:
         add(streams, rows.filter(pc.greater(rows["requested_at"], now - timedelta(hours=5))), now)
         raise MemoryError
+
+    shutil.rmtree(lake.table(MONITOR_STATE, "rag-search").uri)
 
     with monkeypatch.context() as failing:
         failing.setattr(Streams, "add", add_some)

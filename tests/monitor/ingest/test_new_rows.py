@@ -3,17 +3,16 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from lake import SCORES, Lake, Subject, Table, TableReplacedError, compact, erase
+from lake import ALERTS, MONITOR_STATE, SCORES, Lake, Subject, Table, TableReplacedError, compact, erase
 from monitor import Monitor, MonitorSettings
-from monitor.ingest import ingest
+from monitor.ingest import new_rows as new_rows_module
 from monitor.ingest.new_rows import NewRows
 from tests.monitor.conftest import NOW
 
@@ -74,34 +73,25 @@ def test_a_read_that_comes_too_late_is_an_error(rows: Any, lake: Lake):
     assert sorted(take(NewRows(lake))) == ["one", "two"]
 
 
-@pytest.mark.integration
-def test_a_monitor_of_many_deployments_starts_the_same_with_and_without_other_processes(
-    rows: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch
-):
-    """Its figures and readings are those of one that reads by itself, also where the processes cannot be started."""
-    for number in range(ingest._MANY_DEPLOYMENTS):
-        rows.scores(f"app-{number}", {"response_id": f"r{number}", "value": number / 100})
+def test_history_in_portions_gives_the_same_as_at_once(rows: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch):
+    """Sums, readings and alerts, for portions of a few rows, and where a deployment begins later than another."""
+    rows.hours("early", 24 * 6, lambda left: 0.8 if left > 30 else 0.3, "m")
+    rows.hours("late", 24 * 3, lambda left: 0.8 if left > 20 else 0.3, "m")
+    rows.logs("early", *({"date": (NOW - timedelta(days=n)).date()} for n in range(5)))
 
-    def started() -> tuple[Any, Mapping[str, int]]:
+    def started() -> Any:
+        for name in ("early", "late"):
+            shutil.rmtree(lake.table(MONITOR_STATE, name).uri, ignore_errors=True)
+            shutil.rmtree(lake.table(ALERTS, name).uri, ignore_errors=True)
         monitor = Monitor(lake, MonitorSettings(), lambda: NOW)
         monitor.refresh()
         assert monitor.snapshot is not None
-        return monitor.snapshot.deployments, monitor.failures
+        assert not monitor.failures
+        found = monitor.snapshot.deployments.values()
+        return [(one.requests, one.scores.evaluations, one.readings, one.changes, one.floors) for one in found]
 
-    def read_since(table: Table, *given: Any, **named: Any) -> Any:
-        assert table.spec is not SCORES, "the other processes should have read it"
-        return read_here(table, *given, **named)
-
-    read_here = Table.read_since
-    with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(Table, "read_since", read_since)
-        ahead = started()
-    assert len(ahead[0]) == ingest._MANY_DEPLOYMENTS
-    assert not ahead[1]
-    with monkeypatch.context() as alone:
-        alone.setattr(ingest, "_MANY_DEPLOYMENTS", 10**6)
-        assert started() == ahead
-    for executable in ("/bin/false", "/no/such/file"):
-        with monkeypatch.context() as broken:
-            broken.setattr("sys.executable", executable)
-            assert started() == ahead
+    at_once = started()
+    assert all(readings and changes for _, _, readings, changes, _ in at_once)
+    for most in (1, 100, 1000):
+        monkeypatch.setattr(new_rows_module, "MOST_ROWS", most)
+        assert started() == at_once

@@ -1,0 +1,50 @@
+"""Table of a single row, which is replaced as a whole at each write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lake.tables.delta_log import live_files
+from lake.tables.rewriting import replace
+from lake.tables.table import LostRaceError, Table
+
+
+class SingleRow:
+    """The row of such a table, and which file it was in when this one read or wrote it.
+
+    What was there before stays until the next vacuum. Not safe for use by several threads at once.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._known: tuple[str, ...] = ()
+        """Paths of the files that the row was in."""
+
+    def read(self) -> dict[str, Any] | None:
+        """Read the row; None where there is none. Of several, which only another writer makes, it is the last."""
+        self._known = self._paths()
+        rows = self._table.read().to_pylist()
+        return rows[-1] if rows else None
+
+    def write(self, row: dict[str, Any]) -> None:
+        """Replace the row.
+
+        Raises LostRaceError, and writes nothing, where another one has replaced it since this one read or wrote it:
+        another writer, or an erasure. Then read it again.
+        """
+        rows = self._table.spec.rows([row])
+        delta = self._table.snapshot()
+        if delta is None:
+            self._table.append(rows)
+            self._known = self._paths()
+            return
+        old = live_files(delta)
+        if tuple(sorted(file.path for file in old)) != self._known:
+            raise LostRaceError(f"the row of {self._table.uri} was replaced by another writer")
+        new = self._table.write([rows])
+        replace(self._table, delta, old, new)
+        self._known = tuple(sorted(file.path for file in new))
+
+    def _paths(self) -> tuple[str, ...]:
+        delta = self._table.snapshot()
+        return () if delta is None else tuple(sorted(file.path for file in live_files(delta)))

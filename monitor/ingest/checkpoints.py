@@ -1,0 +1,104 @@
+"""Checkpoints: the monitor's state of a deployment, kept in the lake with the positions that it stands for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+from lake import PARSED_LOGS, RELEASES, Lake, SingleRow, TableError, TableSpec
+from monitor.ingest.codec import StateError, decode, encode
+from monitor.ingest.state_classes import FORMAT, state_classes
+from monitor.regression import RegressionSettings
+
+_OF_NO_STATE = frozenset({"page_every"})
+"""Settings that nothing of the state depends on."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A state, and up to which version of each table its rows are part of it; None where there was no table.
+
+    `has_same_settings` says whether the streams were run with the settings of now.
+    """
+
+    state: Any
+    positions: Mapping[str, int | None]
+    saved_at: datetime
+    has_same_settings: bool
+
+
+class Checkpoints:
+    """Reads and writes the checkpoints of a lake: single rows of the tables MONITOR_STATE and ROOT_STATE.
+
+    Not safe for use by several threads at once.
+    """
+
+    def __init__(self, lake: Lake, settings: RegressionSettings) -> None:
+        self._lake = lake
+        self._settings = _digest(settings)
+        self._classes = state_classes(settings)
+        self._rows: dict[tuple[str, str | None], SingleRow] = {}
+
+    def load(self, spec: TableSpec, deployment: str | None) -> Checkpoint | None:
+        """Read a checkpoint; None where there is none.
+
+        Raises StateError for one that is damaged or of another version, and what the store raises.
+        """
+        try:
+            row = self._row(spec, deployment).read()
+        except pa.ArrowException as error:
+            raise StateError(f"the state cannot be read: {error}") from error
+        except TableError as error:
+            # It is the store that does not answer, and not the state that is damaged, where another table fails too.
+            self._lake.table(PARSED_LOGS if spec.per_deployment else RELEASES, deployment).version()
+            raise StateError(f"the state's table cannot be read: {error}") from error
+        if row is None:
+            return None
+        if row["format"] != FORMAT:
+            raise StateError(f"the state has the format {row['format']}; this version reads {FORMAT}")
+        try:
+            positions, texts = json.loads(row["positions"]), json.loads(row["texts"])
+        except (TypeError, ValueError) as error:
+            raise StateError(f"the positions or texts of the state are no JSON: {error}") from error
+        state = decode(row["state"] or b"", texts, self._classes)
+        return Checkpoint(state, positions, row["saved_at"], row["settings"] == self._settings)
+
+    def save(
+        self,
+        spec: TableSpec,
+        deployment: str | None,
+        state: object,
+        positions: Mapping[str, int | None],
+        now: datetime,
+    ) -> None:
+        """Replace a checkpoint.
+
+        Raises LostRaceError where another one has replaced it since it was read or written here: another monitor, or
+        an erasure, which has taken out what the state here still has. Then begin with what is there.
+        """
+        coded, texts = encode(state, self._classes)
+        row = {
+            "saved_at": now,
+            "format": FORMAT,
+            "settings": self._settings,
+            "positions": json.dumps(positions),
+            "texts": json.dumps(texts),
+            "state": coded,
+        }
+        self._row(spec, deployment).write(row)
+
+    def _row(self, spec: TableSpec, deployment: str | None) -> SingleRow:
+        place = spec.name, deployment
+        if place not in self._rows:
+            self._rows[place] = SingleRow(self._lake.table(spec, deployment))
+        return self._rows[place]
+
+
+def _digest(settings: RegressionSettings) -> str:
+    text = settings.model_dump_json(exclude=set(_OF_NO_STATE))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,26 @@
+"""What a checkpoint keeps of one deployment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from monitor.floors import Counts
+from monitor.regression import Judge, StreamKey, StreamsState
+from monitor.snapshot import DeploymentState
+from monitor.stats.ratings import HeldRatings
+
+
+@dataclass(frozen=True)
+class KeptState:
+    """All that is known of one deployment but its alerts, which are read anew.
+
+    `learned_at` is when, by the clock, its streams were last learned from the rows without a checkpoint.
+    """
+
+    stats: DeploymentState
+    counts: Counts | None
+    streams: StreamsState
+    ratings: HeldRatings
+    judges: dict[StreamKey, Judge]
+    learned_at: datetime | None

@@ -1,0 +1,94 @@
+"""The classes whose objects the monitor's state holds."""
+
+from __future__ import annotations
+
+from lake.case_vocabulary import ReplayVerdict
+from lake.vocabulary import Floor, Tier
+from monitor.alerts.alert_stats import AlertStats
+from monitor.floors.floors import Counts
+from monitor.floors.minute_counts import MinuteCounts
+from monitor.floors.no_data import RequestTimes
+from monitor.ingest.codec import Classes
+from monitor.ingest.kept_state import KeptState
+from monitor.regression.baselines import Baselines
+from monitor.regression.batches.batches import Batches, ScoreColumns
+from monitor.regression.batches.worst_answers import WorstByBatch
+from monitor.regression.detector import Detector
+from monitor.regression.e_detector.alarm import Alarm, Mixture
+from monitor.regression.e_detector.betting import Interval
+from monitor.regression.e_detector.change_point import BatchHistory, ChangePoint
+from monitor.regression.e_detector.evidence import Evidence
+from monitor.regression.judge_drift.anchors import Judge
+from monitor.regression.judge_drift.detector import JudgeDriftDetector
+from monitor.regression.judgement import Shift
+from monitor.regression.observations import Observations
+from monitor.regression.reading import Reading, Status, StreamKey
+from monitor.regression.reference import Reference
+from monitor.regression.scale import Scale
+from monitor.regression.segments.classes import TrafficClasses
+from monitor.regression.segments.mix import SegmentChange
+from monitor.regression.segments.partition import SegmentPartition
+from monitor.regression.settings import RegressionSettings
+from monitor.regression.streams import Stream, StreamsState
+from monitor.snapshot import DeploymentState
+from monitor.stats.collector_stats import CollectorStats
+from monitor.stats.judge_costs import JudgeCosts
+from monitor.stats.period_sums import Bins, PeriodSums
+from monitor.stats.replays import ReplayStats
+from monitor.stats.requests import RequestStats
+from monitor.stats.scores import ExemplarAnswer, Histogram, MetricStats, ScoreStats
+
+FORMAT = 1
+"""Version of the state's format: to be raised with every change of what a class here holds or means."""
+
+_CLASSES = (
+    Alarm,
+    AlertStats,
+    Baselines,
+    BatchHistory,
+    Batches,
+    Bins,
+    ChangePoint,
+    CollectorStats,
+    Counts,
+    DeploymentState,
+    Detector,
+    Evidence,
+    ExemplarAnswer,
+    Floor,
+    Histogram,
+    Interval,
+    Judge,
+    JudgeCosts,
+    JudgeDriftDetector,
+    KeptState,
+    MetricStats,
+    MinuteCounts,
+    Mixture,
+    Observations,
+    PeriodSums,
+    Reading,
+    Reference,
+    ReplayStats,
+    ReplayVerdict,
+    RequestStats,
+    RequestTimes,
+    Scale,
+    ScoreColumns,
+    ScoreStats,
+    SegmentChange,
+    SegmentPartition,
+    Shift,
+    Status,
+    Stream,
+    StreamKey,
+    StreamsState,
+    Tier,
+    TrafficClasses,
+    WorstByBatch,
+)
+
+
+def state_classes(settings: RegressionSettings) -> Classes:
+    """Give the classes; the settings of the detectors are those of now, not part of the state."""
+    return Classes(_CLASSES, {RegressionSettings: settings})
