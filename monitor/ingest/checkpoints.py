@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
+
 from lake import PARSED_LOGS, RELEASES, Lake, SingleRow, TableError, TableSpec
 from monitor.ingest.codec import StateError, decode, encode
 from monitor.ingest.state_classes import FORMAT, state_classes

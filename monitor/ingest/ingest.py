@@ -36,7 +36,7 @@ from monitor.floors import ANSWER_COLUMNS, KEPT, Floors
 from monitor.health.failures import FLOORS, JUDGES, REGRESSIONS, Failures
 from monitor.incidents.change import INCIDENT_COLUMNS
 from monitor.incidents.log import IncidentLog
-from monitor.ingest.new_rows import Columns, NewRows, RowHandler, portions
+from monitor.ingest.new_rows import MOST_ROWS, Columns, NewRows, RowHandler, portions
 from monitor.regression import ANCHOR_COLUMNS, RELEASE_COLUMNS, JudgeDriftDetectors, Release, Releases, Streams
 from monitor.settings import MonitorSettings
 from monitor.snapshot import DeploymentState
@@ -50,6 +50,8 @@ from monitor.stats.scores import SCORE_COLUMNS, ScoreStats
 _ANCHOR_COLUMNS = tuple(dict.fromkeys((*ANCHOR_COLUMNS, *JUDGE_COST_COLUMNS)))
 _IN_PORTIONS = (PARSED_LOGS, USER_SIGNALS, SCORES)
 """Tables of which a year may be too much to be read at once."""
+_READS_A_ROUND = 4
+"""Full portions, of all deployments together, that are read before batches are closed."""
 RELEARNING = "relearn_streams"
 """Name of the handler that takes rows of metrics whose streams learn anew."""
 
@@ -98,7 +100,7 @@ class Ingest:
                 # What cannot be read is met again by who reads it, and counted there.
                 with suppress(Exception):
                     sizes += self.new_rows.days(spec, deployment)
-        for until in list(portions(dict(sorted(sizes.items())), None))[:-1]:
+        for until in list(portions(dict(sorted(sizes.items())), _READS_A_ROUND * MOST_ROWS))[:-1]:
             for deployment in deployments:
                 if is_stopping():
                     return

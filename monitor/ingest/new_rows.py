@@ -45,7 +45,12 @@ class _Cursor:
         """Latest day of the history that was handled."""
         self.version: int | None = None
         self.has_read = False
-        """Whether the table was read at least once; one that is not there counts as read."""
+        """Whether the table was read at least once by this process; one that is not there counts as read."""
+
+    @property
+    def has_history(self) -> bool:
+        """Whether all rows are handled that were there at first, by this process or the one before."""
+        return self.version is not None or self.has_read
 
     def copy(self) -> _Cursor:
         """Give another cursor that has read as much."""
@@ -56,7 +61,7 @@ class _Cursor:
 
     def continue_after(self, version: int | None) -> None:
         """Begin after a version that was read before; None says that there was no table."""
-        self.version, self.has_read = version, True
+        self.version = version
 
     def days(self) -> Mapping[date, int]:
         """Give the number of rows by day of what is left of the history, the earliest first."""
@@ -86,7 +91,8 @@ class _Cursor:
             self._history, self.has_read = None, self.has_read or until is None
             return
         try:
-            for day in portions(self.days(), until):
+            days = {day: rows for day, rows in self.days().items() if until is None or day <= until}
+            for day in portions(days, MOST_ROWS):
                 rows = history.read(_expressions(columns), self._done, day, where)
                 self._handle(rows, handle)
                 self._done = day
@@ -116,7 +122,7 @@ class _Cursor:
         if change.version is None and self.version is not None:
             raise TableReplacedError(f"{self._table.uri} was removed after its version {self.version} was read")
         self._handle(change.rows, handle)
-        self.version = change.version
+        self.version, self.has_read = change.version, True
 
     def _handle(self, rows: pa.Table, handle: RowHandler) -> None:
         if rows.num_rows:
@@ -124,13 +130,11 @@ class _Cursor:
             handle(rows.combine_chunks())
 
 
-def portions(days: Mapping[date, int], until: date | None) -> Iterator[date]:
-    """Give the last day of each portion of the history, which are not many more than `MOST_ROWS` rows."""
+def portions(days: Mapping[date, int], most: int) -> Iterator[date]:
+    """Give the last day of each portion of days, which have so many rows: a day, or more with at most `most` rows."""
     held, last = 0, None
     for day, rows in days.items():
-        if until is not None and day > until:
-            break
-        if last is not None and held + rows > MOST_ROWS:
+        if last is not None and held + rows > most:
             yield last
             held = 0
         held, last = held + rows, day
@@ -207,13 +211,13 @@ class NewRows:
     def positions(self, deployment: str | None, specs: Sequence[TableSpec]) -> Mapping[str, int | None]:
         """Give up to which version each of these tables is read, by its name; None where there is no table."""
         found = {spec.name: self._cursors.get((spec.name, deployment)) for spec in specs}
-        return {name: one.version for name, one in found.items() if one is not None and one.has_read}
+        return {name: one.version for name, one in found.items() if one is not None and one.has_history}
 
     def lags(self, deployment: str | None, specs: Sequence[TableSpec]) -> bool:
         """Whether a handler lacks rows of one of these tables, or its history is not all read."""
         names = {spec.name for spec in specs}
         return any(of == deployment and name in names for name, of, _ in self._lagging) or any(
-            of == deployment and name in names and not one.has_read for (name, of), one in self._cursors.items()
+            of == deployment and name in names and not one.has_history for (name, of), one in self._cursors.items()
         )
 
     def begin_late(

@@ -42,21 +42,33 @@ class WorstByBatch:
         return type(self)(ends, at, values, pa.concat_arrays([self.responses, later.responses]))
 
     def of_latest(self) -> Self:
-        """Give those of the latest 500 batches that have any."""
+        """Give those of the latest 500 batches that can still be among the worst five from some batch on."""
         begins = begins_of(self.ends)
-        if len(begins) <= _REMEMBERED_BATCHES:
+        if not len(begins):
             return self
-        return self.where(self.ends >= self.ends[begins[-_REMEMBERED_BATCHES]])
+        latest = self.ends >= self.ends[begins[-_REMEMBERED_BATCHES:][0]]
+        return self.where(latest & ~self._outdone())
 
     def worst(self) -> WorstAnswers:
-        """Give the worst five, worst first; of equals the earliest."""
-        places = np.lexsort((self.at, self.values))[:_MOST]
+        """Give the worst five, worst first; of equals the latest."""
+        places = np.lexsort((-self.at, self.values))[:_MOST]
         return tuple(zip(self.responses.take(pa.array(places)).to_pylist(), self.values[places].tolist(), strict=True))
+
+    def _outdone(self) -> NDArray[np.bool_]:
+        """Say of each whether five of its own or later batches are worse: then it is never shown again."""
+        outdone = np.ones(len(self.ends), dtype=np.bool_)
+        worst: list[tuple[float, int]] = []
+        keys = list(zip(self.values.tolist(), (-self.at).tolist(), strict=True))
+        begins = begins_of(self.ends)
+        for begin, size in zip(begins[::-1].tolist(), sizes_of(begins, len(keys))[::-1].tolist(), strict=True):
+            worst = sorted([*worst, *keys[begin : begin + size]])[:_MOST]
+            outdone[begin : begin + size] = [key > worst[-1] for key in keys[begin : begin + size]]
+        return outdone
 
 
 def worst_of_each(ends: Times, at: Times, values: Floats, responses: pa.DictionaryArray) -> WorstByBatch:
-    """Give the worst five answers of each batch, which is known by its end."""
-    order = np.lexsort((at, values, ends))
+    """Give the worst five answers of each batch, of equals the latest; a batch is known by its end."""
+    order = np.lexsort((-at, values, ends))
     begins = begins_of(ends[order])
     place = np.arange(len(order)) - np.repeat(begins, sizes_of(begins, len(order)))
     chosen = order[place < _MOST]

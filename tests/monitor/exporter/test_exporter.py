@@ -251,16 +251,20 @@ def test_a_sum_is_not_shown_before_every_table_was_read(
 @contextmanager
 def failing_for(spec: TableSpec, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One table of the kind cannot be read, or the first of them."""
-    read_since, failed = Table.read_since, []
+    failed: list[str] = []
 
-    def read(table: Table, version: int | None, columns: Any = None, **more: Any) -> Any:
-        if table.spec is spec and failed in ([], [table.uri]):
-            failed[:] = [table.uri]
-            raise OSError("503 SlowDown")
-        return read_since(table, version, columns, **more)
+    def failing(read: Callable[..., Any]) -> Callable[..., Any]:
+        def fail(table: Table, *given: Any, **more: Any) -> Any:
+            if table.spec is spec and failed in ([], [table.uri]):
+                failed[:] = [table.uri]
+                raise OSError("503 SlowDown")
+            return read(table, *given, **more)
+
+        return fail
 
     with monkeypatch.context() as broken:
-        broken.setattr(Table, "read_since", read)
+        broken.setattr(Table, "read_since", failing(Table.read_since))
+        broken.setattr(Table, "snapshot", failing(Table.snapshot))
         yield
 
 

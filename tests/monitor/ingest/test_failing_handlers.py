@@ -256,7 +256,7 @@ def test_an_alert_does_not_end_while_scores_are_missing(
         restarted = make_monitor()
         restarted.refresh()
     assert restarted.snapshot is not None
-    assert restarted.snapshot.deployments["rag-search"].readings[METRIC].status is Status.LEARNING
+    assert restarted.snapshot.deployments["rag-search"].readings[METRIC].kept
     assert {row["change"] for row in lake.table(ALERTS, "rag-search").read().to_pylist()} == {"firing"}
 
 

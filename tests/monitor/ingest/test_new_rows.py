@@ -12,6 +12,7 @@ import pytest
 
 from lake import ALERTS, MONITOR_STATE, SCORES, Lake, Subject, Table, TableReplacedError, compact, erase
 from monitor import Monitor, MonitorSettings
+from monitor.ingest import ingest as ingest_module
 from monitor.ingest import new_rows as new_rows_module
 from monitor.ingest.new_rows import NewRows
 from tests.monitor.conftest import NOW
@@ -94,4 +95,5 @@ def test_history_in_portions_gives_the_same_as_at_once(rows: Any, lake: Lake, mo
     assert all(readings and changes for _, _, readings, changes, _ in at_once)
     for most in (1, 100, 1000):
         monkeypatch.setattr(new_rows_module, "MOST_ROWS", most)
+        monkeypatch.setattr(ingest_module, "MOST_ROWS", most)
         assert started() == at_once

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from monitor.regression.arrays import microseconds, moment
 from monitor.regression.batches.batches import Batches, ClosedBatches, ScoreColumns
+from monitor.regression.batches.worst_answers import WorstByBatch, worst_of_each
 from monitor.regression.observations import Segment
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -161,10 +162,22 @@ def test_a_conversation_is_of_the_class_of_its_first_score() -> None:
 
 
 def test_the_worst_answers_of_a_batch_are_kept_with_their_ids() -> None:
-    """Of six the five worst, the earlier first among equals; of another batch its own."""
+    """Of six the five worst, the later first among equals; of another batch its own."""
     values = (0.5, 0.1, 0.9, 0.1, 0.3, 0.2)
     scores = [score(START + n * MINUTE, value) for n, value in enumerate(values)]
     found = closed(*scores, score(START + HOUR, 0.4)).worst
     assert found.values.tolist() == [0.1, 0.1, 0.2, 0.3, 0.5, 0.4]
-    assert found.responses.to_pylist()[:2] == [f"answer at {scores[n].at} 0.1" for n in (1, 3)]
+    assert found.responses.to_pylist()[:2] == [f"answer at {scores[n].at} 0.1" for n in (3, 1)]
     assert [answer for answer, _ in found.worst()] == [found.responses[n].as_py() for n in (0, 1, 2, 3, 5)]
+
+
+@given(st.lists(st.lists(st.integers(0, 4), max_size=8), min_size=1, max_size=30), st.integers(0, 30))
+def test_what_is_forgotten_would_never_be_among_the_worst(batches: list[list[int]], since: int) -> None:
+    """From any batch on the worst five are the same whether the others were kept or not."""
+    kept = every = WorstByBatch.empty()
+    for number, values in enumerate(batches):
+        at = np.array([number * 100 + n for n in range(len(values))], dtype=np.int64)
+        ids = pa.array([f"{number} {n}" for n in range(len(values))], pa.string()).dictionary_encode()
+        found = worst_of_each(np.full(len(values), number, dtype=np.int64), at, np.array(values, dtype=float), ids)
+        every, kept = every.followed_by(found), kept.followed_by(found).of_latest()
+    assert kept.where(kept.ends >= since).worst() == every.where(every.ends >= since).worst()
