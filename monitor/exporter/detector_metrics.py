@@ -56,6 +56,11 @@ _READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
         lambda reading: float(reading.tier == Tier.PAGE),
     ),
     (
+        "dialwatch_regression_since_timestamp_seconds",
+        "Most likely start of the regression that is active, in seconds since 1970; absent while there is none.",
+        lambda reading: reading.since.timestamp() if reading.since and reading.status is Status.REGRESSED else None,
+    ),
+    (
         "dialwatch_improvement_active",
         "1 while the mean score is taken to be better than its reference, else 0.",
         lambda reading: float(reading.improved),
@@ -147,6 +152,13 @@ def _judges(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
         "metric",
     )
     yield gauge(
+        "dialwatch_judge_drift_since_timestamp_seconds",
+        "Since when the judge is taken to have changed, in seconds since 1970; absent while it is not.",
+        ((labels, judge.since.timestamp() if judge.since and judge.active else None) for labels, judge in judges),
+        "deployment",
+        "metric",
+    )
+    yield gauge(
         "dialwatch_judge_offset",
         "By how much the metric's version scores the same answers higher than the version before, in its own units.",
         ((labels, judge.offset.mean if judge.offset else None) for labels, judge in judges),
@@ -189,3 +201,14 @@ def _floors(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
     ]
     for family, text, number in _FLOORS:
         yield gauge(family, text, ((labels, number(reading)) for labels, reading in floors), "deployment", "floor")
+    yield gauge(
+        "dialwatch_floor_since_timestamp_seconds",
+        "Since when a plain limit is passed, in seconds since 1970; absent while it is not.",
+        (
+            ((name, change.key.metric), change.since.timestamp() if change.since else None)
+            for name, state in deployments.items()
+            for change in state.passed
+        ),
+        "deployment",
+        "floor",
+    )

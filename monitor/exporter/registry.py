@@ -38,7 +38,7 @@ def registry_of(
     deployments = LabelBound(settings.most_deployments, "monitor.most_deployments")
     bounds = LabelBounds({"deployment": deployments, "signal": values, "status": values})
     registry = CollectorRegistry()
-    registry.register(_MonitorCollector(snapshot, health, failures, audit, bounds))
+    registry.register(_MonitorCollector(snapshot, health, failures, audit, bounds, settings.external_url))
     return registry
 
 
@@ -50,17 +50,23 @@ class _MonitorCollector(Collector):
         failures: Callable[[], Mapping[str, int]] | None,
         audit: AuditLog | None,
         bounds: LabelBounds,
+        external_url: str,
     ) -> None:
         self._snapshot = snapshot
         self._health = health
         self._failures = failures
         self._audit = audit
         self._bounds = bounds
+        self._external_url = external_url
 
     def collect(self) -> Iterator[Metric]:
         build = InfoMetricFamily("dialwatch_build", "Version of dialwatch that is running; the value is always 1.")
         build.add_metric([], {"version": version("dialwatch")})
         yield build
+        if self._external_url:
+            pages = InfoMetricFamily("dialwatch_pages", "Address of the pages (monitor.external_url), for links.")
+            pages.add_metric([], {"url": self._external_url.rstrip("/")})
+            yield pages
         if self._health is not None:
             yield from health_metrics(self._health())
         if self._failures is not None:

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from tests.deploy.rule_cases import CASES, RECORDED, TIERS, Case, tier
+from tests.deploy.rule_texts import PAGES, TEXTS
 from tests.servers import free_port, wait_for
 
 PROMETHEUS = Path(__file__).parents[2] / "deploy" / "prometheus"
@@ -36,10 +37,10 @@ def test_promtool_accepts_the_rules_and_the_configuration(promtool: str) -> None
 
 
 def test_every_rule_says_what_to_do() -> None:
-    """Each has a severity that is page or warning, a summary and a description."""
+    """Each has a severity that is page or warning, a summary, a description, and a link to a page."""
     for rule in rules():
         assert rule["labels"]["severity"] in ("page", "warning"), rule["alert"]
-        assert set(rule["annotations"]) == {"summary", "description"}, rule["alert"]
+        assert set(rule["annotations"]) == {"summary", "description", "link"}, rule["alert"]
         assert rule["annotations"]["description"].endswith("."), rule["alert"]
 
 
@@ -93,6 +94,24 @@ def test_a_regression_has_one_severity(promtool: str, tmp_path: Path) -> None:
         for severity in TIERS
     ]
     promtool_tests(promtool, [plan(tmp_path, "severities", groups, tests)])
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("alert", TEXTS)
+def test_the_texts_have_values_times_and_an_address(promtool: str, tmp_path: Path, alert: str) -> None:
+    """As Prometheus fills them in, and without what is not known."""
+    text, known = TEXTS[alert], {**PAGES, **TEXTS[alert].series}
+    for series, summary, link in ((known, text.summary, text.link), (text.least, text.least_summary, "/" + text.page)):
+        rule = next(one for one in rules() if one["alert"] == alert and one["labels"]["severity"] == text.severity)
+        alone = {**rule, "annotations": {name: rule["annotations"][name] for name in ("summary", "link")}}
+        labels = {**text.labels, "severity": text.severity}
+        expected = [{"exp_labels": labels, "exp_annotations": {"summary": summary, "link": link}}]
+        test = {
+            "interval": "1m",
+            "input_series": [{"series": name, "values": f"{value}x120"} for name, value in series.items()],
+            "alert_rule_test": [{"eval_time": "2h", "alertname": alert, "exp_alerts": expected}],
+        }
+        promtool_tests(promtool, [plan(tmp_path, f"text-{len(series)}", [{"name": "all", "rules": [alone]}], [test])])
 
 
 def rule_test(case: Case) -> dict[str, Any]:
