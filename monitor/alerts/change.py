@@ -51,6 +51,9 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     lower_is_better: bool | None = None
     observations: int | None = None
     """Conversations in the latest window."""
+    since_observations: int | None = None
+    reference_observations: int | None = None
+    """Conversations behind the mean since then, and behind that of the reference."""
     within: float | None = None
     mix: float | None = None
     """Of the change of the mean: what comes from the segments' own means, and what from their shares."""

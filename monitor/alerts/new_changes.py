@@ -118,6 +118,8 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
             false_alarm_every_seconds=reading.false_alarm_every.total_seconds(),
             lower_is_better=reading.lower_is_better,
             observations=reading.observations,
+            since_observations=reading.since_observations or None,
+            reference_observations=reading.reference_observations or None,
             within=reading.within,
             mix=reading.mix,
             segments=reading.segments,

@@ -14,6 +14,7 @@ from monitor.regression import SegmentChange
 
 WORST = 5
 """The number of the worst answers in a message."""
+_NOT_THE_JUDGE = "not the judge: the application, its documents or the questions changed"
 
 
 def summary(change: AlertChange) -> str:
@@ -27,7 +28,7 @@ def _summary(change: AlertChange) -> str:
     if change.change == AlertEvent.FIRING:
         judge = ": the judge changed, not the application" if change.verdict == AlertVerdict.JUDGE else ""
         part = _part_that_fell(change)
-        moved = f"from {_number(change.reference_mean)} to {after}"
+        moved = f"{_by(change)}from {_number(change.reference_mean)} to {after}"
         if part is not None:
             moved = (
                 f"from {_number(part.mean_before)} to {_number(part.mean_after)} in a part of the traffic, {part.name},"
@@ -83,6 +84,8 @@ def _firing(change: AlertChange) -> list[str]:
         whole = ", of all that is watched together" if change.tier == Tier.PAGE else ""
         lines.append(f"How sure: steady quality raises an alert like this at most once in {every} on average{whole}.")
     lines.append(f"Cause: {_cause(change)}.")
+    if change.verdict != AlertVerdict.JUDGE:
+        lines.append("If the change was meant: `dialwatch release mark` compares from then on with what follows it.")
     lines += failed_part_lines(details.failed_parts)
     if details.worst:
         worst = ", ".join(f"{answer.response_id} ({_number(answer.value)})" for answer in details.worst[:WORST])
@@ -119,7 +122,7 @@ def _cause(change: AlertChange) -> str:
     """Say what has changed, and what that is known by."""
     details = change.details
     if not details.can_drift:
-        return "the application; this metric has no judge that might have changed"
+        return f"{_NOT_THE_JUDGE}; this metric has no judge"
     if details.judge_shift is None:
         return "undecided; the judge has not scored enough of its anchors since, so it may be what changed"
     scored = (
@@ -127,9 +130,10 @@ def _cause(change: AlertChange) -> str:
         f"{_signed(details.judge_shift_lower)} to {_signed(details.judge_shift_upper)})"
     )
     causes: Mapping[AlertVerdict | None, str] = {
-        AlertVerdict.SYSTEM: f"the application, not the judge: {scored}",
+        AlertVerdict.SYSTEM: f"{_NOT_THE_JUDGE}; {scored}",
         AlertVerdict.JUDGE: f"the judge, not the application: {scored}, which explains the change",
-        AlertVerdict.BOTH: f"the application and the judge: {scored}, which explains a part of the change",
+        AlertVerdict.BOTH: f"the judge, and the application, its documents or the questions: {scored}, which explains "
+        "a part of the change",
     }
     return causes.get(change.verdict, f"undecided between the application and the judge: {scored}")
 
@@ -154,13 +158,27 @@ def _part_that_fell(change: AlertChange) -> SegmentChange | None:
 
 
 def _from_to(change: AlertChange) -> str:
-    before, after = (
-        _number(change.reference_mean),
-        f"{_number(change.current_mean)} (95 % interval {_interval(change)})",
-    )
+    details = change.details
+    before = f"{_number(change.reference_mean)} in the reference{_of(details.reference_observations)}"
+    of_after = _of(details.since_observations, f"95 % interval {_interval(change)}")
+    after = f"{_number(change.current_mean)}{of_after}"
     if _part_that_fell(change) is None:
-        return f"{_moved(change)} from {before} in the reference to {after}"
-    return f"{_moved(change)} in a part of the traffic; that of all was {before} in the reference and is {after}"
+        return f"{_moved(change)} {_by(change)}from {before} to {after}"
+    return f"{_moved(change)} in a part of the traffic; that of all was {before} and is {after}"
+
+
+def _of(conversations: int | None, *more: str) -> str:
+    """Say in brackets how many conversations a number is of, and what else there is to say of it."""
+    known = [] if conversations is None else [f"{conversations:,} conversation{'' if conversations == 1 else 's'}"]
+    return f" ({', '.join([*more, *known])})" if (more or known) else ""
+
+
+def _by(change: AlertChange) -> str:
+    """Say by how much it got worse, as an interval: the first estimate is too large where little is known yet."""
+    lower, upper = change.details.drop_lower, change.details.drop_upper
+    if lower is None or upper is None or upper <= 0:
+        return ""
+    return f"by {lower:.2f} to {upper:.2f}, " if lower >= 0.005 else f"by up to {upper:.2f}, "
 
 
 def _moved(change: AlertChange) -> str:

@@ -216,6 +216,7 @@ class Detector:
             since_mean=changed.mean if changed else None,
             since_lower=changed.lower if changed else None,
             since_upper=changed.upper if changed else None,
+            since_observations=len(since) if since else 0,
             drop=baselines.mean - changed.mean if known and changed and baselines.mean is not None else None,
             drop_lower=known.lower - changed.upper if known and changed else None,
             drop_upper=known.upper - changed.lower if known and changed else None,

@@ -109,6 +109,8 @@ class Reading:
     `TrafficClasses`."""
     by_proposed: bool = False
     """Whether it is of scores by cases that nobody has accepted: then its regression is never a page."""
+    since_observations: int = 0
+    """Conversations behind `since_mean`."""
     kept: bool = False
     """Whether its alert alone says that it is regressed: computed anew, as with other settings, it is not."""
 

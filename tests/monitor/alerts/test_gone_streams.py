@@ -120,7 +120,7 @@ def test_an_alert_whose_scores_have_left_the_lake_ends_after_four_weeks(
 ) -> None:
     """A monitor that starts then may know no stream of it, and still ends it, once; not while it is young."""
     make_monitor().refresh()
-    last = "12:00" if gone == "all but alerts" else "11:57"
+    last = "11:57" if gone == "retention" else "12:00"
     if gone == "retention":
         drop_before(lake.table(SCORES, "rag"), clock().date() + DAY)
     elif gone == "table":

@@ -10,6 +10,8 @@ from monitor.notify.alert_text import description, summary
 from monitor.notify.formats.standard import webhook_body
 from monitor.regression import SegmentChange
 
+NOT_THE_JUDGE = "not the judge: the application, its documents or the questions changed"
+
 
 def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(firing: AlertChange) -> None:
     """The text of a firing alert, in full."""
@@ -21,6 +23,7 @@ def test_a_woken_person_reads_what_since_when_where_how_sure_and_where_to_look(f
         "Where: deployment apps/rag, all of its scored answers; metric version 1.",
         "How sure: steady quality raises an alert like this at most once in 30 days on average.",
         "Cause: undecided; the judge has not scored enough of its anchors since, so it may be what changed.",
+        "If the change was meant: `dialwatch release mark` compares from then on with what follows it.",
         "Worst answers since then, by response_id in parsed_logs: chatcmpl-1 (0.00), chatcmpl-2 (0.10)",
         "The worst of them: https://watch.example/answer?deployment=apps/rag&response_id=chatcmpl-1&since=2026-11-19",
         "Look at: https://watch.example/deployment?name=apps/rag",
@@ -55,11 +58,28 @@ def test_the_cause_is_described_with_its_evidence(firing: AlertChange) -> None:
     judge = replace(firing, verdict="judge", details=details)
     assert cause(judge) == f"the judge, not the application: {shifted}, which explains the change."
     assert summary(judge).endswith("since 2026-11-20 09:30 UTC: the judge changed, not the application")
-    assert cause(replace(judge, verdict="system")) == f"the application, not the judge: {shifted}."
-    assert cause(replace(judge, verdict="both")).startswith("the application and the judge: ")
+    assert cause(replace(judge, verdict="system")) == f"{NOT_THE_JUDGE}; {shifted}."
+    assert cause(replace(judge, verdict="both")).startswith("the judge, and the application, ")
     assert cause(replace(judge, verdict="undecided")).startswith("undecided between the application and the judge: ")
     measured = replace(firing, verdict="system", details=structs.replace(firing.details, can_drift=False))
-    assert cause(measured) == "the application; this metric has no judge that might have changed."
+    assert cause(measured) == f"{NOT_THE_JUDGE}; this metric has no judge."
+    assert "release mark" not in description(judge, "")
+
+
+def test_a_drop_is_an_interval_of_so_many_conversations(firing: AlertChange) -> None:
+    """The first estimate is too large, so its interval comes first; one that begins at nothing says up to how much."""
+    details = structs.replace(
+        firing.details, drop_lower=0.24, drop_upper=0.53, since_observations=140, reference_observations=3200
+    )
+    change = replace(firing, details=details)
+    assert " fell by 0.24 to 0.53, from 0.80 to 0.41 since " in summary(change)
+    assert description(change, "").splitlines()[0] == (
+        "What: the mean of faithfulness_kprecision (higher is better) fell by 0.24 to 0.53, from 0.80 in the reference "
+        "(3,200 conversations) to 0.41 (95 % interval 0.30 to 0.52, 140 conversations)."
+    )
+    unsure = replace(firing, details=structs.replace(details, drop_lower=-0.01, since_observations=1))
+    assert "fell by up to 0.53, from 0.80" in summary(unsure)
+    assert "(95 % interval 0.30 to 0.52, 1 conversation)" in description(unsure, "")
 
 
 def test_the_end_of_an_alert_says_how_good_it_is_again(firing: AlertChange) -> None:
