@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from lake import ALERTS, SCORES, AlertVerdict, Lake, Table, Tier
-from monitor import Monitor
 from monitor.alerts.alert_stats import AlertStats
-from monitor.alerts.change import AlertChange, from_row
+from monitor.alerts.change import AlertChange
 from monitor.alerts.store import AlertStore
 from monitor.regression import (
     Judgement,
@@ -21,7 +20,6 @@ from monitor.regression import (
     Streams,
     Transition,
 )
-from tests.monitor.conftest import NOW as MONITOR_NOW
 from tests.monitor.regression.feeding import feed
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -385,19 +383,3 @@ def test_a_restart_in_the_middle_changes_nothing_in_the_table(lake: Lake, score_
     assert {(row["change"], row["changed_at"]) for row in rows_of(lake)} == {(t.change, t.at) for t in whole}
     assert len(rows_of(lake)) == 3
     assert [t.change for t in whole] == ["firing", "firing", "resolved"]
-
-
-def test_an_alert_counts_the_parts_that_failed_since_its_onset(monitor: Monitor, rows: Any, lake: Lake) -> None:
-    """Answers before the onset do not count, nor parts that failed nowhere."""
-    rows.hours("rag", 60, lambda left: 0.8 if left > 12 else 0.35, KEY.metric)
-    compared = {"metric": "case_passed", "value": 0.0, "reference_match": "exact"}
-    parts = {6: ("retrieval", "retrieval", "generation"), 40: ("generation",) * 5}
-    for hours, failed in parts.items():
-        at = MONITOR_NOW - hours * HOUR
-        dated = compared | {"requested_at": at, "date": at.date()}
-        rows.scores(
-            "rag", *(dated | {"failed_part": part, "event_id": f"{hours}-{n}"} for n, part in enumerate(failed))
-        )
-    monitor.refresh()
-    [change] = [from_row(row) for row in lake.table(ALERTS, "rag").read().to_pylist()]
-    assert change.details.failed_parts == {"retrieval": 2, "generation": 1}
