@@ -18,14 +18,14 @@ from evaluator.metrics.ensemble import Combine
 from evaluator.own_metrics import Aspects, CombinationSettings, aspects_of, checked_combinations, combinations_of
 from evaluator.replays.settings import ReplaySettings
 from evaluator.sampling import SamplingSettings
-from lake import JUDGE_KINDS, reads_seconds
+from lake import CASE_PASSED, JUDGE_KINDS, reads_seconds
 
 DEFAULT_METRICS = (
     "faithfulness_kprecision",
     "context_present",
     "facts_recall",
     "answer_correctness_token_recall",
-    "case_passed",
+    CASE_PASSED,
 )
 """What the service scores where a user chooses nothing: a few that say different things and cost next to nothing."""
 

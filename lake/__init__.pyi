@@ -44,7 +44,15 @@ from .answers.metric_scores import metric_scores, texts_of_answers
 from .answers.question_text import CAPITALS_MATTER, normalised_question
 from .answers.ratings import AnswerRating
 from .answers.signals import FOLD_COLUMNS, fold_signals
-from .case_vocabulary import FAILED_PART_MEANING, USABLE_STATUS, CaseStatus, FailedPart, ReferenceMatch, ReplayVerdict
+from .case_vocabulary import (
+    CASE_PASSED,
+    FAILED_PART_MEANING,
+    USABLE_STATUS,
+    CaseStatus,
+    FailedPart,
+    ReferenceMatch,
+    ReplayVerdict,
+)
 from .erasure.erasure import Receipt, TableReceipt, erase
 from .erasure.erasure_scope import Subject
 from .root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
@@ -139,6 +147,7 @@ __all__ = [
     "BACKFILLS",
     "BATCHES",
     "CAPITALS_MATTER",
+    "CASE_PASSED",
     "CASE_QUESTION_COLUMNS",
     "CUT_FINISH_REASONS",
     "DELIVERY_EVENTS",

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
+CASE_PASSED = "case_passed"
+"""The metric whose scores say whether an answer agrees with its case, and `failed_part` which part failed if not."""
+
 
 class CaseStatus(StrEnum):
     """`ground_truth.status`: what people, or the evaluator, decided about a case."""

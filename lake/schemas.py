@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lake.case_vocabulary import CaseStatus, FailedPart, ReferenceMatch, ReplayVerdict
+from lake.case_vocabulary import CASE_PASSED, CaseStatus, FailedPart, ReferenceMatch, ReplayVerdict
 from lake.root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
 from lake.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.table_spec import CITATION, CONTEXT, REPLAY_SCORE, SOURCE, STRINGS, TIMESTAMP, TableSpec, described
@@ -184,7 +184,7 @@ SCORES = TableSpec(
          f"{ReferenceMatch.EMBEDDING}; else 1. Null as reference_match."),
         ("reference_status", pa.string(), f"Status of that case at the time: {CaseStatus.PROPOSED} or "
          f"{CaseStatus.ACCEPTED}. Null as reference_match."),
-        ("failed_part", pa.string(), f"Which part of the application failed, by case_passed: {one_of(FailedPart)}. "
+        ("failed_part", pa.string(), f"Which part of the application failed, by {CASE_PASSED}: {one_of(FailedPart)}. "
          "Null in rows of other metrics, and where the answer passes."),
     ),
     long_text=("details",),

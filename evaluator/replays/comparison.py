@@ -9,9 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from evaluator.replays.signed_rank import probability_of_worse
-
-CASE_PASSED = "case_passed"
-"""The metric that says whether an answer agrees with its case; each replay is scored by it."""
+from lake import CASE_PASSED
 
 _Z = 1.96
 _SMALLEST = 1e-9

@@ -11,8 +11,7 @@ import pandas as pd
 from evaluator.judge_binding import asks_judge
 from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, metric_named
 from evaluator.replays.asking import Asked
-from evaluator.replays.comparison import CASE_PASSED
-from lake import Direction
+from lake import CASE_PASSED, Direction
 
 _REFERENCES = ("facts", "reference_answers", "reference_contexts", "reference_context_ids")
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from lake.case_vocabulary import ReplayVerdict
+from lake.case_vocabulary import CASE_PASSED, ReplayVerdict
 
 REPLAY_COLUMNS = ("run_id", "run_started_at", "is_baseline", "verdict", "scores")
-_CASE_PASSED = "case_passed"
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class ReplayStats:
             score["value"]
             for row in runs[newest]
             for score in row["scores"] or ()
-            if score["metric"] == _CASE_PASSED and score["value"] is not None
+            if score["metric"] == CASE_PASSED and score["value"] is not None
         ]
         parts = Counter(
             score["failed_part"] for row in runs[newest] for score in row["scores"] or () if score["failed_part"]

@@ -21,7 +21,7 @@ from evaluator.metrics.matchers.citation import CITATION
 from evaluator.metrics.matchers.matcher import ABSENT, FindFacts, finders_of
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import checked_cut, cut_name, option
-from lake.case_vocabulary import FailedPart
+from lake.case_vocabulary import CASE_PASSED, FailedPart
 from lake.vocabulary import UnscoredReason
 
 FIRST_CHUNKS = 3
@@ -79,7 +79,7 @@ class CasePassed:
     @property
     def name(self) -> str:
         """Name in the registry, with the cut: `case_passed@5`."""
-        return cut_name("case_passed", self.k)
+        return cut_name(CASE_PASSED, self.k)
 
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row; `context_ids` and `reference_context_ids` are read where the frame has them."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from lake import (
+    CASE_PASSED,
     GROUND_TRUTH,
     PARSED_LOGS,
     REPLAYS,
@@ -30,7 +31,6 @@ _ENOUGH = 2_000
 """Scores of a period that are compared, the latest days first."""
 _CHARACTERS = 2_000
 _DAY = timedelta(days=1)
-_CASE_PASSED = "case_passed"
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def compare_runs(
         return None
     rows = table.read(where=ds.field("run_id").isin([before, after])).to_pylist()
     questions = {case["case_id"]: case["question"] for case in read_cases(lake.table(GROUND_TRUTH, deployment))}
-    sides = [list(_of_run(rows, run, metric or _CASE_PASSED, questions)) for run in (before, after)]
+    sides = [list(_of_run(rows, run, metric or CASE_PASSED, questions)) for run in (before, after)]
     return pairs_of(*sides, lower_is_better=direction == Direction.DOWN)
 
 

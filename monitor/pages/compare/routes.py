@@ -10,7 +10,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
-from lake import AuditAction, Direction
+from lake import CASE_PASSED, AuditAction, Direction
 from monitor.pages.answers.addresses import Visible, address_of
 from monitor.pages.answers.query import BadQueryError
 from monitor.pages.answers.reading import LakeReads
@@ -23,7 +23,6 @@ from monitor.pages.texts import Mark, marked
 from monitor.service import Monitor
 
 _UNPROCESSABLE = 422
-_CASE_PASSED = "case_passed"
 _TITLE = "not in the other answer"
 
 
@@ -105,7 +104,7 @@ class _ComparePage:
         if name not in seen.states:
             raise BadQueryError("There is no such deployment")
         metrics = sorted(seen.states[name].scores.metrics)
-        usual = _CASE_PASSED if query.between == Between.REPLAYS or _CASE_PASSED in metrics else next(iter(metrics), "")
+        usual = CASE_PASSED if query.between == Between.REPLAYS or CASE_PASSED in metrics else next(iter(metrics), "")
         query = query.with_metric(query.metric or usual)
         may_read = seen.may_read_texts(name)
         read = self._reads.run(lambda: self._compared(query, seen, metrics))
