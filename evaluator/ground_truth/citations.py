@@ -12,11 +12,11 @@ from typing import Any
 
 from evaluator.metrics import CITATION
 from evaluator.metrics.language.prose_sentences import prose_sentences
+from evaluator.metrics.language.words import without_outer_marks
 
 _LEAST_LETTERS = 8
 """A quote of fewer letters and digits says too little by itself: its whole sentence is the fact then."""
 _LETTERS = re.compile(r"[^\W_]")
-_OUTER_MARKS = re.compile(r"^[\W_]+|[\W_]+$")
 _ORDERS = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b[^.!?]{0,40}\b(?:above|previous|prior|earlier|instructions?|prompts?)\b",
     re.IGNORECASE,
@@ -114,7 +114,7 @@ def _place_of(quote: str, sentence: str) -> tuple[int, int] | None:
 def _fact(sentence: Sentence, begin: int, end: int, statement: str) -> CitedFact | None:
     """Cut the outer marks off, so that another chunking of the same text holds the fact too."""
     said = sentence.text[begin:end]
-    text = _OUTER_MARKS.sub("", said)
+    text = without_outer_marks(said)
     if not CITATION.is_usable(text):
         return None
     start = sentence.start + begin + said.index(text)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from evaluator.metrics import ABSENT, fact_ranks, sentences, tokens
+from evaluator.metrics.language.words import without_citation_marks, without_outer_marks
 
 EXTRACTOR = "sentences/2"
 """Name and version of how cases are made: by `supporting_sentences`, with a question that stands without others."""
@@ -18,8 +19,6 @@ _FUNCTION_WORDS = """
 """
 _IGNORED = frozenset(_FUNCTION_WORDS.split())
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
-_CITATION_MARK = re.compile(r"\[\d+\]")
-_OUTER_PUNCTUATION = re.compile(r"^[\W_]+|[\W_]+$")
 
 
 def supporting_sentences(answer: str, contexts: Sequence[str]) -> list[str]:
@@ -29,9 +28,9 @@ def supporting_sentences(answer: str, contexts: Sequence[str]) -> list[str]:
     citation marks such as [1]. Sentences come in the order of the contexts, each once, without punctuation around
     them, so that another chunking of the same text holds them too; each stands in a context by the citation matcher.
     """
-    said = [words for sentence in sentences(_CITATION_MARK.sub(" ", answer)) if (words := _content_words(sentence))]
+    said = [words for sentence in sentences(without_citation_marks(answer)) if (words := _content_words(sentence))]
     found = {
-        _OUTER_PUNCTUATION.sub("", sentence): None
+        without_outer_marks(sentence): None
         for context in contexts
         for sentence in sentences(context)
         if _supports(sentence, said)

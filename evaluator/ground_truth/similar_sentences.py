@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from evaluator.metrics import ABSENT, fact_ranks, sentences
+from evaluator.metrics.language.words import without_citation_marks, without_outer_marks
 from evaluator.models import Models, ModelUnavailableError, sentence_encoder
 
 logger = logging.getLogger(__name__)
@@ -19,8 +20,6 @@ EXTRACTOR = "sentence_similarity/1"
 """Name and version of facts that `SimilarSentences` found."""
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_CITATION_MARK = re.compile(r"\[\d+\]")
-_OUTER_PUNCTUATION = re.compile(r"^[\W_]+|[\W_]+$")
 
 
 @dataclass(eq=False)
@@ -39,8 +38,8 @@ class SimilarSentences:
 
         A sentence that lacks a number of the answer's is none, however near it is: encoders hardly see numbers.
         """
-        said = list(dict.fromkeys(sentences(_CITATION_MARK.sub(" ", answer))))
-        there = list(dict.fromkeys(_plain(one) for context in contexts for one in sentences(context)))
+        said = list(dict.fromkeys(sentences(without_citation_marks(answer))))
+        there = list(dict.fromkeys(without_outer_marks(one) for context in contexts for one in sentences(context)))
         there = [one for one in there if one]
         if self._is_off or not said or not there:
             return []
@@ -59,10 +58,6 @@ class SimilarSentences:
         facts = [there[place] for place in sorted(found)]
         ranks = fact_ranks(facts, contexts)
         return [fact for fact, rank in zip(facts, ranks, strict=True) if rank != ABSENT]
-
-
-def _plain(sentence: str) -> str:
-    return _OUTER_PUNCTUATION.sub("", sentence)
 
 
 def _numbers(text: str) -> frozenset[str]:

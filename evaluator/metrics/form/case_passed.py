@@ -17,6 +17,7 @@ from evaluator.metrics.cells import ids, text, texts
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.form.refusal import refusal_in
 from evaluator.metrics.language.tokens import shared_tokens, token_counter
+from evaluator.metrics.language.words import without_citation_marks
 from evaluator.metrics.matchers.citation import CITATION
 from evaluator.metrics.matchers.matcher import ABSENT, FindFacts, finders_of
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
@@ -29,7 +30,6 @@ FIRST_CHUNKS = 3
 
 _LEAST_RECALL = 0.5
 _LEAST_NUMBERS = 0.5
-_CITATION_MARK = re.compile(r"\[\d+\]")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _COUNT = token_counter("any_script")
 
@@ -136,7 +136,7 @@ _ID_COLUMNS = ("context_ids", "reference_context_ids")
 
 def agrees(answer: str, reference: str) -> bool:
     """Say whether an answer has half of the tokens and half of the numbers of a reference answer."""
-    said, expected = (_CITATION_MARK.sub(" ", one) for one in (answer, reference))
+    said, expected = (without_citation_marks(one) for one in (answer, reference))
     wanted = _COUNT(expected)
     if not wanted:
         return False
