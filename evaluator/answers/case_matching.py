@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evaluator.answers.question_differences import ask_the_same
-from evaluator.models import Models, ModelUnavailableError, sentence_encoder
+from evaluator.models import Models, ModelUnavailableError, sentence_encoder, unit_vectors
 from lake import USABLE_STATUS, CaseStatus
 
 logger = logging.getLogger(__name__)
@@ -42,11 +42,11 @@ class SimilarByEncoder:
             self._is_off = True
             logger.warning("questions in other words are not compared with cases: %s", error)
             return [()] * len(asked)
-        there = _unit(encoder.vectors(known))
+        there = unit_vectors(encoder.vectors(known))
         found: list[Sequence[tuple[int, float]]] = []
         for begin in range(0, len(asked), _AT_ONCE):
             some = asked[begin : begin + _AT_ONCE]
-            cosines = _unit(encoder.vectors(some)) @ there.T
+            cosines = unit_vectors(encoder.vectors(some)) @ there.T
             found += [self._of_one(question, row, known) for question, row in zip(some, cosines, strict=True)]
         return found
 
@@ -62,8 +62,3 @@ class CaseMatching:
 
     status: Sequence[CaseStatus] = USABLE_STATUS
     similar: SimilarByEncoder | None = None
-
-
-def _unit(vectors: Any) -> Any:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths > 0, lengths, 1.0)

@@ -6,13 +6,10 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
 
 from evaluator.metrics import ABSENT, fact_ranks, sentences
 from evaluator.metrics.language.words import without_citation_marks, without_outer_marks
-from evaluator.models import Models, ModelUnavailableError, sentence_encoder
+from evaluator.models import Models, ModelUnavailableError, sentence_encoder, unit_vectors
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +46,7 @@ class SimilarSentences:
             self._is_off = True
             logger.warning("sentences in other words are not facts of cases: %s", error)
             return []
-        cosines = _unit(encoder.vectors(said)) @ _unit(encoder.vectors(there)).T
+        cosines = unit_vectors(encoder.vectors(said)) @ unit_vectors(encoder.vectors(there)).T
         found: set[int] = set()
         for sentence, row in zip(said, cosines, strict=True):
             numbers = _numbers(sentence)
@@ -62,7 +59,3 @@ class SimilarSentences:
 
 def _numbers(text: str) -> frozenset[str]:
     return frozenset(_NUMBER.findall(text))
-
-
-def _unit(vectors: Any) -> Any:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

@@ -4,7 +4,7 @@ Importing this package does not import torch.
 """
 
 from evaluator.models.classifier import TextClassifier
-from evaluator.models.encoder import SentenceEncoder
+from evaluator.models.encoder import SentenceEncoder, unit_vectors
 from evaluator.models.loading import ModelUnavailableError
 from evaluator.models.roles import sentence_encoder, target_likelihood, text_classifier
 from evaluator.models.seq2seq import TargetLikelihood
@@ -21,4 +21,5 @@ __all__ = [
     "sentence_encoder",
     "target_likelihood",
     "text_classifier",
+    "unit_vectors",
 ]

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from evaluator.models.loading import LoadedModel, ModelUnavailableError
 if TYPE_CHECKING:
     import numpy.typing as npt
     import torch
+
+FloatT = TypeVar("FloatT", bound="np.floating[Any]")
 
 _KEPT_TEXTS = 20_000
 
@@ -84,6 +86,14 @@ class SentenceEncoder:
             return hidden[:, 0]
         weights = mask[:, :, None].float()
         return (hidden * weights).sum(1) / weights.sum(1)
+
+
+def unit_vectors(vectors: npt.NDArray[FloatT]) -> npt.NDArray[FloatT]:
+    """Give the rows with length 1, so that their products are cosines; a row of zeros stays as it is."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    lengths[lengths == 0] = 1
+    found: npt.NDArray[FloatT] = vectors / lengths
+    return found
 
 
 def _key(text: str) -> bytes:

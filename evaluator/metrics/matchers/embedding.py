@@ -13,7 +13,7 @@ from evaluator.metrics.language.sentences import sentences
 from evaluator.metrics.matchers.canonical import is_usable
 from evaluator.metrics.matchers.matcher import FactsFound, FindFacts, Span, Spans, checked_work
 from evaluator.metrics.metric import ScoredBy
-from evaluator.models import DEFAULT_MODELS, Models, sentence_encoder
+from evaluator.models import DEFAULT_MODELS, Models, sentence_encoder, unit_vectors
 
 DEFAULT_THRESHOLD = 0.75
 _MOST = 100_000_000  # Steps, as for the other matchers.
@@ -65,7 +65,7 @@ class EmbeddingMatcher:
         checked_size(sum(map(len, facts)) + sum(map(len, contexts)), _MOST_CHARACTERS)
         cut = [sentences(context) for context in contexts]
         said = list(dict.fromkeys(sentence for of_context in cut for sentence in of_context))
-        vectors = _units(sentence_encoder(self.models).vectors([*facts, *said]))
+        vectors = unit_vectors(sentence_encoder(self.models).vectors([*facts, *said]).astype(np.float64))
         cosines = vectors[: len(facts)] @ vectors[len(facts) :].T
         column = {sentence: index for index, sentence in enumerate(said)}
         return [
@@ -84,12 +84,6 @@ class EmbeddingMatcher:
     def is_usable(self, fact: str) -> bool:
         """Whether it has a letter or digit."""
         return is_usable(fact)
-
-
-def _units(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-    exact = vectors.astype(np.float64)
-    lengths = np.linalg.norm(exact, axis=1, keepdims=True)
-    return exact / np.where(lengths == 0, 1, lengths)
 
 
 EMBEDDING = EmbeddingMatcher()
