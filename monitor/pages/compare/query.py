@@ -9,7 +9,9 @@ from enum import StrEnum
 from urllib.parse import urlencode
 
 from pydantic import ConfigDict
+from starlette.exceptions import HTTPException
 
+from monitor.pages.answers.addresses import day_of
 from monitor.pages.answers.query import MOST_DAYS, BadQueryError
 
 _USUAL_DAYS = 7
@@ -91,9 +93,6 @@ def _day(fields: Mapping[str, str], name: str, usual: date) -> date:
     if name not in fields:
         return usual
     try:
-        day = date.fromisoformat(fields[name])
-    except ValueError:
-        raise BadQueryError("A day is written as 2026-11-20") from None
-    if not 1970 <= day.year <= 2999:
-        raise BadQueryError("A day has a year from 1970 to 2999")
-    return day
+        return day_of(fields[name], "day")
+    except HTTPException as error:
+        raise BadQueryError(error.detail) from None
