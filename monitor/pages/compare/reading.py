@@ -11,11 +11,9 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from lake import (
-    CASE_PASSED,
     GROUND_TRUTH,
     PARSED_LOGS,
     REPLAYS,
-    Direction,
     Lake,
     context_texts,
     metric_scores,
@@ -53,8 +51,7 @@ def compare_periods(lake: Lake, query: CompareQuery, stats: MetricStats | None) 
             (query.after_version, query.after_since, query.after_until),
         )
     ]
-    lower = stats is not None and stats.scale is not None and stats.scale.best < stats.scale.worst
-    found = pairs_of(*sides, lower_is_better=lower)
+    found = pairs_of(*sides, lower_is_better=_is_lower_better(stats))
     return found and replace(found, pairs=_with_contexts(lake, deployment, found.pairs))
 
 
@@ -80,17 +77,21 @@ def chosen_runs(query: CompareQuery, runs: Sequence[ReplayRunRow]) -> tuple[str,
 
 
 def compare_runs(
-    lake: Lake, name: str, metric: str, before: str, after: str, direction: str
+    lake: Lake, query: CompareQuery, stats: MetricStats | None, before: str, after: str
 ) -> PairedComparison | None:
     """Compare two runs case by case by a metric; None where no case has a score in both."""
-    deployment = deployment_of(name)
+    deployment = deployment_of(query.deployment)
     table = lake.table(REPLAYS, deployment)
     if table.version() is None:
         return None
     rows = table.read(where=ds.field("run_id").isin([before, after])).to_pylist()
     questions = {case["case_id"]: case["question"] for case in read_cases(lake.table(GROUND_TRUTH, deployment))}
-    sides = [list(_of_run(rows, run, metric or CASE_PASSED, questions)) for run in (before, after)]
-    return pairs_of(*sides, lower_is_better=direction == Direction.DOWN)
+    sides = [list(_of_run(rows, run, query.metric, questions)) for run in (before, after)]
+    return pairs_of(*sides, lower_is_better=_is_lower_better(stats))
+
+
+def _is_lower_better(stats: MetricStats | None) -> bool:
+    return stats is not None and stats.scale is not None and stats.scale.is_reversed
 
 
 def _of_run(

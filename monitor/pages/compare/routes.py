@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import date
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
-from lake import CASE_PASSED, AuditAction, Direction
+from lake import CASE_PASSED, AuditAction
 from monitor.pages.answers.addresses import Visible, address_of
 from monitor.pages.answers.query import BadQueryError
 from monitor.pages.answers.reading import LakeReads
@@ -44,8 +44,7 @@ class _Read:
     runs: Sequence[ReplayRunRow] = ()
     found: PairedComparison | None = None
     names: tuple[str, str] = ("", "")
-    problem: str = ""
-    may_read_texts: bool = field(default=False)
+    may_read_texts: bool = False
 
 
 _DATA = described(
@@ -106,14 +105,13 @@ class _ComparePage:
         metrics = sorted(seen.states[name].scores.metrics)
         usual = CASE_PASSED if query.between == Between.REPLAYS or CASE_PASSED in metrics else next(iter(metrics), "")
         query = query.with_metric(query.metric or usual)
-        may_read = seen.may_read_texts(name)
         read = self._reads.run(lambda: self._compared(query, seen, metrics))
-        if read.found is not None and not may_read:
-            return _Read(query, metrics, read.runs, read.found.without_texts(), read.names)
+        if not seen.may_read_texts(name):
+            return replace(read, found=read.found and read.found.without_texts())
         if read.found is not None:
             detail = f"{len(read.found.pairs)} pairs of answers that were compared"
             self._monitor.audit.note(seen.reader.who, AuditAction.READ_TEXTS, name, detail=detail)
-        return _Read(query, metrics, read.runs, read.found, read.names, may_read_texts=may_read)
+        return replace(read, may_read_texts=True)
 
     def _compared(self, query: CompareQuery, seen: Visible, metrics: Sequence[str]) -> _Read:
         lake, name = self._monitor.lake, query.deployment
@@ -124,9 +122,7 @@ class _ComparePage:
             return _Read(query, metrics, (), found, names)
         runs = runs_of(lake, name)
         before, after = chosen_runs(query, runs)
-        is_down = stats is not None and stats.scale is not None and stats.scale.best < stats.scale.worst
-        direction = Direction.DOWN if is_down else Direction.UP
-        found = compare_runs(lake, name, query.metric, before, after, direction) if before and after else None
+        found = compare_runs(lake, query, stats, before, after) if before and after else None
         return _Read(query, metrics, runs, found, (before, after))
 
 

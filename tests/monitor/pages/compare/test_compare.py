@@ -90,6 +90,17 @@ def test_versions_of_a_metric_can_be_compared(client: TestClient, rows: ScoreCol
     assert (pair["before"]["event_id"], pair["after"]["event_id"], pair["difference"]) == ("tea-1", "tea-1", 0.75)
 
 
+def test_a_lower_value_is_better_where_the_metric_says_so(
+    client: TestClient, rows: ScoreColumns, monitor: Monitor
+) -> None:
+    for week, days in enumerate((10, 3)):
+        row = {"event_id": f"leave-{week}", "response_id": f"leave-{week}", "metric": "toxicity", **at(days)}
+        rows.scores("rag", row | {"value": (0.25, 0.75)[week], "direction": "down"})
+    monitor.refresh()
+    found = client.get("/compare.json", params=PERIODS | {"metric": "toxicity"}).json()["found"]
+    assert (found["count"], found["mean_difference"], found["worse"]) == (1, -0.5, 1)
+
+
 def test_two_replays_are_compared_case_by_case(client: TestClient, lake: Lake) -> None:
     """The latest with its baseline, by whether cases pass; others can be chosen."""
     cases = [{"case_id": name, "version": 1, "question": f"What of {name}?", "status": "accepted"} for name in "ab"]
