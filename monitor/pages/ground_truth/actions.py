@@ -55,15 +55,15 @@ class CaseActions:
 
     def edit(self, reader: Reader, name: str, fields: Mapping[str, str]) -> None:
         """Change question, answer and facts (one a line); raises HTTPException where a value cannot be used."""
-        case = self._case(name, fields)
+        case = self._history(name, fields)[0]
         question, answer = (_sent(fields, one) for one in ("question", "answer"))
         if not question or not answer:
             raise HTTPException(_UNPROCESSABLE, "A case has a question and an answer: neither may be empty")
         if max(len(question), len(answer), len(fields.get("facts", ""))) > MOST_CHARACTERS:
             raise HTTPException(_UNPROCESSABLE, f"A text has at most {MOST_CHARACTERS:,} characters")
         # The form has one fact a line: a fact of several lines came from the case, and is kept as it is.
-        known = {in_one_line(fact): fact for fact in case["facts"] or ()}
-        lines = [in_one_line(line) for line in fields.get("facts", "").splitlines()]
+        known = {fact_line(fact): fact for fact in case["facts"] or ()}
+        lines = [fact_line(line) for line in fields.get("facts", "").splitlines()]
         facts = [known.get(line, line) for line in lines if line]
         columns = self._changed(case, question, answer, facts)
         note = _note(fields)
@@ -72,12 +72,11 @@ class CaseActions:
 
     def undo(self, reader: Reader, name: str, fields: Mapping[str, str]) -> None:
         """Make the version before the newest one the next version; raises HTTPException."""
-        case = self._case(name, fields)
-        history = case_history(self._monitor.lake.table(GROUND_TRUTH, deployment_of(name)), case["case_id"])
-        if len(history) < 2:
+        newest, *earlier = self._history(name, fields)
+        if not earlier:
             raise HTTPException(_UNPROCESSABLE, "This is the first version of the case: there is nothing to undo")
-        before = history[1]
-        note = f"version {case['version']} was taken back: as in version {before['version']}"
+        before = earlier[0]
+        note = f"version {newest['version']} was taken back: as in version {before['version']}"
         self._change(reader, name, fields, {column: before[column] for column in _UNDONE} | {"note": note})
 
     def make(self, reader: Reader, place: AnswerPlace) -> str:
@@ -125,11 +124,11 @@ class CaseActions:
             columns |= {"facts": list(facts), "citations": citations_of(facts, contexts, statements)}
         return columns
 
-    def _case(self, name: str, fields: Mapping[str, str]) -> Mapping[str, Any]:
+    def _history(self, name: str, fields: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
         history = case_history(self._monitor.lake.table(GROUND_TRUTH, deployment_of(name)), fields.get("case", ""))
         if not history:
             raise _no_case()
-        return history[0]
+        return history
 
     def _change(self, reader: Reader, name: str, fields: Mapping[str, str], columns: Mapping[str, Any]) -> None:
         version = fields.get("version", "")
@@ -180,8 +179,8 @@ def _case_of(
     }
 
 
-def in_one_line(text: str) -> str:
-    """Give a fact as the form shows it."""
+def fact_line(text: str) -> str:
+    """Give a fact as the form shows it: in one line."""
     return " ".join(text.split())
 
 

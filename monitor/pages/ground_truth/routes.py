@@ -18,7 +18,7 @@ from monitor.access.reader import Reader
 from monitor.pages.answers.addresses import AnswerPlace, Visible
 from monitor.pages.answers.reading import LakeReads
 from monitor.pages.forms import checked_form
-from monitor.pages.ground_truth.actions import MOST_CHARACTERS, CaseActions, in_one_line
+from monitor.pages.ground_truth.actions import MOST_CHARACTERS, CaseActions, fact_line
 from monitor.pages.ground_truth.queue import CaseSignal, CaseVersion, Queue, QueuedCase, read_queue
 from monitor.pages.json_answers import described, json_answer
 from monitor.pages.rendering import POLICY, Renderer
@@ -132,7 +132,7 @@ class _GroundTruthPage:
             done=request.query_params.get("done", ""),
             most_characters=MOST_CHARACTERS,
             ALL=_ALL,
-            in_one_line=in_one_line,
+            fact_line=fact_line,
         )
 
     def show_json(self, request: Request) -> Response:
