@@ -23,6 +23,7 @@ from .answers.answer_rows import (
     usable_texts,
 )
 from .answers.answer_search import AnswerFilter, AnswerPage, AnswerRow, find_answers
+from .answers.case_citations import FactPlace, citations_of, statements_of
 from .answers.case_versions import (
     EVALUATOR,
     CaseChangedError,
@@ -223,6 +224,7 @@ __all__ = [
     "Direction",
     "Draw",
     "Engine",
+    "FactPlace",
     "FailedPart",
     "FailureKind",
     "FinishReason",
@@ -280,6 +282,7 @@ __all__ = [
     "change_case",
     "change_cases",
     "check_root",
+    "citations_of",
     "clean_log",
     "compact",
     "context_ids",
@@ -315,6 +318,7 @@ __all__ = [
     "reads_hosts",
     "reads_seconds",
     "shares_of_right",
+    "statements_of",
     "text_of_cell",
     "texts_of_answers",
     "unseen_pieces",

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from dialwatch.reports.fact_places import Place, places_of
+from dialwatch.reports.fact_places import places_of
 from dialwatch.reports.terminal_text import in_lines, in_one_line
-from lake import AlikeCases, AnswerSignal, fold_signals
+from lake import AlikeCases, AnswerSignal, FactPlace, fold_signals
 
 _COMPARED = (
     "status", "question", "conversation_hash", "answer", "documents", "facts", "context", "context_ids", "citations",
@@ -73,7 +73,7 @@ def _head(details: CaseDetails) -> Iterator[str]:
             yield f"  {name + ':':<13}{in_one_line(str(value), 1000)}"
 
 
-def _fact(case: Mapping[str, Any], number: int, place: Place | None) -> Iterator[str]:
+def _fact(case: Mapping[str, Any], number: int, place: FactPlace | None) -> Iterator[str]:
     where = "in no chunk" if place is None else f"chunk {place[0] + 1}, characters {place[1]:,} to {place[2]:,}"
     yield f"  {number + 1}. ({where})"
     yield _text(case["facts"][number], indented=True)
@@ -82,7 +82,7 @@ def _fact(case: Mapping[str, Any], number: int, place: Place | None) -> Iterator
         yield f"    that is: {in_one_line(citation['statement'], 1000)}"
 
 
-def _contexts(case: Mapping[str, Any], places: Sequence[Place | None]) -> Iterator[str]:
+def _contexts(case: Mapping[str, Any], places: Sequence[FactPlace | None]) -> Iterator[str]:
     for chunk, text in enumerate(case["context"] or ()):
         marks = [(number + 1, place) for number, place in enumerate(places) if place is not None and place[0] == chunk]
         named = in_one_line(_at(case["context_ids"], chunk) or "", 500)
@@ -90,7 +90,7 @@ def _contexts(case: Mapping[str, Any], places: Sequence[Place | None]) -> Iterat
         yield _text(_marked(text or "", marks), indented=True)
 
 
-def _marked(text: str, marks: Sequence[tuple[int, Place]]) -> str:
+def _marked(text: str, marks: Sequence[tuple[int, FactPlace]]) -> str:
     """Give a chunk with each fact between `[1: ` and ` :1]`, by its number."""
     events = [(end, False, number) for number, (_, _, end) in marks]
     events += [(start, True, number) for number, (_, start, _) in marks]

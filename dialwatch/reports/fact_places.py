@@ -7,24 +7,22 @@ from typing import Any
 
 from evaluator.metrics import CITATION
 from evaluator.metrics.cells import UnscorableRowError
-
-Place = tuple[int, int, int]
-"""Chunk, from 0, and the characters in it where a fact begins and ends."""
+from lake import FactPlace
 
 
-def found_places(facts: Sequence[str], chunks: Sequence[str]) -> list[Place | None]:
+def found_places(facts: Sequence[str], chunks: Sequence[str]) -> list[FactPlace | None]:
     """Give the first place of each fact, None where no chunk holds it.
 
     Raises UnscorableRowError for thousands of facts in megabytes of chunks.
     """
-    found: dict[int, Place] = {}
+    found: dict[int, FactPlace] = {}
     for chunk, spans in enumerate(CITATION.spans(facts, chunks)):
         for number, (start, end) in spans:
             found.setdefault(number, (chunk, start, end))
     return [found.get(number) for number in range(len(facts))]
 
 
-def places_of(case: Mapping[str, Any]) -> list[Place | None]:
+def places_of(case: Mapping[str, Any]) -> list[FactPlace | None]:
     """Give where each fact of a case stands: as the case has it, else in the first chunk where it is found."""
     facts, chunks = [one or "" for one in case["facts"] or ()], [one or "" for one in case["context"] or ()]
     citations = list(case["citations"] or ())
@@ -36,7 +34,7 @@ def places_of(case: Mapping[str, Any]) -> list[Place | None]:
     return [_stored(citation, chunks) or place for citation, place in zip(citations, places, strict=False)]
 
 
-def _stored(citation: Mapping[str, Any] | None, chunks: Sequence[str]) -> Place | None:
+def _stored(citation: Mapping[str, Any] | None, chunks: Sequence[str]) -> FactPlace | None:
     if citation is None or None in (citation["chunk"], citation["start"], citation["end"]):
         return None
     chunk, start, end = citation["chunk"], citation["start"], citation["end"]

@@ -8,6 +8,7 @@ from typing import Any
 from dialwatch.reports.fact_places import found_places
 from evaluator.metrics import CITATION, TRIMMED
 from evaluator.metrics.cells import UnscorableRowError
+from lake import citations_of, statements_of
 
 TEXTS = ("question", "answer")
 LISTS = ("facts", "documents", "context")
@@ -78,27 +79,8 @@ def changes_of(case: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str,
         changed["context_ids"] = _ids_of(changed["context"], case)
     if "facts" in changed or "context" in changed:
         new = {**case, **changed}
-        changed["citations"] = citations_of(new["facts"] or [], new["context"] or [], statements_of(case))
+        changed["citations"] = citations_of(new["facts"] or [], new["context"] or [], statements_of(case), found_places)
     return changed
-
-
-def citations_of(
-    facts: Sequence[str], chunks: Sequence[str], statements: Mapping[str, str | None]
-) -> list[dict[str, Any]] | None:
-    """Give `ground_truth.citations` of facts, with what each says in other words; None where there are no chunks."""
-    if not chunks:
-        return None
-    made = []
-    for fact, place in zip(facts, found_places(facts, chunks), strict=True):
-        chunk, start, end = place or (None, None, None)
-        made.append({"statement": statements.get(fact), "chunk": chunk, "start": start, "end": end})
-    return made
-
-
-def statements_of(case: Mapping[str, Any]) -> dict[str, str | None]:
-    """Give, by its fact, what each citation of a case says in other words."""
-    both = zip(case["facts"] or (), case["citations"] or (), strict=False)
-    return {fact: citation.get("statement") for fact, citation in both if citation is not None}
 
 
 def _ids_of(context: Sequence[str], case: Mapping[str, Any]) -> list[str | None] | None:

@@ -10,11 +10,11 @@ from dialwatch.actions.ground_truth.case_content import (
     LISTS,
     TEXTS,
     changes_of,
-    citations_of,
     is_utf8,
-    statements_of,
 )
+from dialwatch.reports.fact_places import found_places
 from evaluator.metrics import CITATION
+from lake import citations_of, statements_of
 
 EXTRACTOR = "import"
 """`ground_truth.extractor` of what a file gave."""
@@ -54,7 +54,9 @@ def new_columns(values: Values) -> dict[str, Any]:
     columns: dict[str, Any] = {name: values.get(name) for name in (*TEXTS, *BESIDE, "context_ids")}
     columns |= {name: values.get(name) or [] for name in LISTS}
     given = {"facts": values.get("facts"), "citations": values.get("citations")}
-    return columns | {"citations": citations_of(columns["facts"], columns["context"], statements_of(given))}
+    return columns | {
+        "citations": citations_of(columns["facts"], columns["context"], statements_of(given), found_places)
+    }
 
 
 def changed_columns(case: Mapping[str, Any], values: Values) -> dict[str, Any]:
@@ -73,7 +75,7 @@ def changed_columns(case: Mapping[str, Any], values: Values) -> dict[str, Any]:
         new = {**case, **columns}
         statements = statements_of({"facts": new["facts"], "citations": values["citations"]})
         if statements != statements_of(new):
-            columns["citations"] = citations_of(new["facts"] or [], new["context"] or [], statements)
+            columns["citations"] = citations_of(new["facts"] or [], new["context"] or [], statements, found_places)
     return columns
 
 

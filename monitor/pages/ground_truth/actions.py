@@ -17,14 +17,16 @@ from lake import (
     case_history,
     case_question,
     change_case,
+    citations_of,
     context_ids,
     context_texts,
     read_answer,
+    statements_of,
     write_cases,
 )
 from monitor.access.reader import Reader
 from monitor.pages.answers.addresses import AnswerPlace, deployment_of, no_answer
-from monitor.pages.ground_truth.fact_places import citations_of, places_of
+from monitor.pages.ground_truth.fact_places import places_of
 from monitor.service import Monitor
 
 NOBODY = "somebody on the pages"
@@ -119,9 +121,8 @@ class CaseActions:
         if answer != _plain(case["answer"]):
             columns["answer"] = answer
         if list(facts) != list(case["facts"] or ()):
-            both = zip(case["facts"] or (), case["citations"] or (), strict=False)
-            statements = {fact: one.get("statement") for fact, one in both if one is not None}
-            columns |= {"facts": list(facts), "citations": citations_of(facts, contexts, statements)}
+            citations = citations_of(facts, contexts, statements_of(case), places_of)
+            columns |= {"facts": list(facts), "citations": citations}
         return columns
 
     def _history(self, name: str, fields: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
