@@ -36,7 +36,9 @@ file.write_text(text, encoding="utf-8")
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     lake = Lake(str(tmp_path / "lake"))
-    cases = [case("c", context_ids=["a.pdf#page=1"], status="accepted"), case("d", conversation_hash="h")]
+    citations = [{"statement": "It is Delhi.", "chunk": 0, "start": 5, "end": 24}]
+    accepted = case("c", context_ids=["a.pdf#page=1"], citations=citations, status="accepted")
+    cases = [accepted, case("d", conversation_hash="h")]
     lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows(cases))
     return lake
 
@@ -64,7 +66,7 @@ def test_a_case_is_changed_in_an_editor(lake: Lake, tmp_path: Path) -> None:
     made = newest(lake)
     assert (made["answer"], made["note"], made["updated_by"]) == ("In New Delhi:\nno. 7", "moved", "ann")
     assert (made["status"], made["status_by"]) == ("accepted", "evaluator")
-    assert made["citations"] == [{"statement": None, "chunk": 0, "start": 0, "end": 19}]
+    assert made["citations"] == [{"statement": "It is Delhi.", "chunk": 0, "start": 0, "end": 19}]
     assert made["context_ids"] == [None]
     shown = (tmp_path / "seen0").read_text(encoding="utf-8")
     assert shown.startswith("# case c of rag, version 1, accepted\n# Change what is wrong")

@@ -128,6 +128,7 @@ def test_an_edit_keeps_what_it_does_not_change(client: TestClient, lake: Lake) -
     """Facts of several lines, ends of lines as browsers send them, and facts that were there and stand nowhere."""
     two_lines, elsewhere = "Tea is\nfree", "It was moved"
     row = case("a", version=2, answer="First.\nSecond.", facts=[two_lines, elsewhere], context=["TEA, is - free!"])
+    row |= {"citations": [{"statement": "Tea costs nothing", "chunk": 0, "start": 0, "end": 14}, None]}
     lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows([row]))
     texts = {"question": "How much leave, a?", "answer": "First.\r\nSecond.\r\n"}
     shown = client.get("/ground-truth", params=RAG | {"case": "a"}).text
@@ -138,6 +139,7 @@ def test_an_edit_keeps_what_it_does_not_change(client: TestClient, lake: Lake) -
     now = case_of(lake, "a")
     assert (now["facts"], now["answer"]) == ([two_lines, "tea is FREE"], "First.\nSecond.")
     assert [(one["start"], one["end"]) for one in now["citations"]] == [(0, 14), (0, 14)]
+    assert [one["statement"] for one in now["citations"]] == ["Tea costs nothing", None]
     assert sent(client, "edit", version="3", **texts, facts="...").status_code == 422
 
 
