@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lake.schemas import GROUND_TRUTH
 from lake.tables.lake import Lake
@@ -40,14 +41,24 @@ def newest_versions(rows: pa.Table) -> pa.Table:
 
 def read_cases(truth: Table, status: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Give the cases of a deployment as they are, with all columns: of these statuses, or all of them."""
-    rows = [row | {"version": row["version"] or 1} for row in newest_versions(truth.read()).to_pylist()]
-    return rows if status is None else [row for row in rows if row["status"] in status]
+    cases = cases_in(truth.read())
+    return cases if status is None else [case for case in cases if case["status"] in status]
 
 
 def case_history(truth: Table, case_id: str) -> list[dict[str, Any]]:
     """Give the versions of a case, the newest first; none where there is no such case."""
-    rows = [row | {"version": row["version"] or 1} for row in truth.read().to_pylist() if row["case_id"] == case_id]
-    return sorted(rows, key=lambda row: row["version"], reverse=True)
+    return history_in(truth.read(), case_id)
+
+
+def cases_in(rows: pa.Table) -> list[dict[str, Any]]:
+    """Give the cases of a deployment as they are, from all rows of its table."""
+    return _numbered(newest_versions(rows))
+
+
+def history_in(rows: pa.Table, case_id: str) -> list[dict[str, Any]]:
+    """Give the versions of a case, the newest first, from all rows of its table."""
+    versions = _numbered(rows.filter(pc.equal(rows["case_id"], case_id)))
+    return sorted(versions, key=lambda row: row["version"], reverse=True)
 
 
 def write_cases(
@@ -127,6 +138,10 @@ def next_version(case: Mapping[str, Any], columns: Changes, who: str, now: datet
     if columns.get("status", case["status"]) != case["status"]:
         made |= {"status_by": who, "status_at": now}
     return {**case, **made, **columns}
+
+
+def _numbered(rows: pa.Table) -> list[dict[str, Any]]:
+    return [row | {"version": row["version"] or 1} for row in rows.to_pylist()]
 
 
 def _ids_of(rows: pa.Table) -> list[tuple[str, int]]:

@@ -20,11 +20,11 @@ from lake import (
     AnswerSignal,
     Lake,
     alike_cases,
-    case_history,
+    cases_in,
+    history_in,
     json_values,
     locate_response,
     read_answer,
-    read_cases,
 )
 
 
@@ -43,11 +43,11 @@ def show(settings: Settings, written_id: str, deployment: str | None, version: i
 
 
 def _details(lake: Lake, found: FoundCase) -> CaseDetails:
-    truth = lake.table(GROUND_TRUTH, found.deployment)
-    history = tuple(case_history(truth, found.case_id))
+    rows = lake.table(GROUND_TRUTH, found.deployment).read()
+    history = tuple(history_in(rows, found.case_id))
     if not history:
         raise ConfigError(f"{found.name} was removed a moment ago")
-    alike = alike_cases(read_cases(truth)).get(found.case_id, AlikeCases((), ()))
+    alike = alike_cases(cases_in(rows)).get(found.case_id, AlikeCases((), ()))
     event_id, signals = _source(lake, found.deployment, history[0]["source_response_id"])
     return CaseDetails(found.deployment, history[0], history, alike, event_id, tuple(signals))
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 from markupsafe import Markup
 
-from lake import GROUND_TRUTH, USER_SIGNALS, AlikeCases, CaseStatus, Lake, alike_cases, case_history, read_cases
+from lake import GROUND_TRUTH, USER_SIGNALS, AlikeCases, CaseStatus, Lake, alike_cases, cases_in, history_in
 from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.ground_truth.fact_places import places_of
 from monitor.pages.texts import Mark, marked
@@ -104,8 +105,8 @@ class Queue:
 
 def read_queue(lake: Lake, name: str, status: CaseStatus | None, case_id: str, *, with_texts: bool) -> Queue:
     """Read the queue; the first case is chosen where none is named, or the named one is not there."""
-    truth = lake.table(GROUND_TRUTH, deployment_of(name))
-    every = read_cases(truth) if truth.version() is not None else []
+    rows = lake.table(GROUND_TRUTH, deployment_of(name)).read()
+    every = cases_in(rows)
     counts = {str(one): sum(case["status"] == one for case in every) for one in CaseStatus}
     alike = alike_cases(every)
     wanted = [case for case in every if status is None or case["status"] == status]
@@ -117,7 +118,8 @@ def read_queue(lake: Lake, name: str, status: CaseStatus | None, case_id: str, *
     if chosen is None or not with_texts:
         return Queue(counts, cases, total=len(wanted))
     at = ids.index(chosen["case_id"]) if chosen["case_id"] in ids else -1
-    view = _view(lake, name, chosen, alike.get(chosen["case_id"], _NONE))
+    signals = _signals(lake, deployment_of(name), chosen)
+    view = _view(chosen, rows, alike.get(chosen["case_id"], _NONE), signals)
     before = ids[at - 1] if at > 0 else ""
     after = ids[at + 1] if at + 1 < len(ids) else ""
     return Queue(counts, cases, view, before, after, len(wanted))
@@ -137,13 +139,12 @@ def _queued(case: Mapping[str, Any], alike: AlikeCases, with_texts: bool) -> Que
     )
 
 
-def _view(lake: Lake, name: str, case: Mapping[str, Any], alike: AlikeCases) -> CaseView:
-    deployment = deployment_of(name)
+def _view(case: Mapping[str, Any], rows: pa.Table, alike: AlikeCases, signals: Sequence[CaseSignal]) -> CaseView:
     history = [
         CaseVersion(one["version"], one["status"], one["updated_by"], one["updated_at"], one["note"])
-        for one in case_history(lake.table(GROUND_TRUTH, deployment), case["case_id"])
+        for one in history_in(rows, case["case_id"])
     ]
-    return CaseView(case, alike.duplicates, alike.contradicting, history, _signals(lake, deployment, case))
+    return CaseView(case, alike.duplicates, alike.contradicting, history, signals)
 
 
 def _signals(lake: Lake, deployment: str | None, case: Mapping[str, Any]) -> list[CaseSignal]:
