@@ -47,6 +47,7 @@ from .answers.metric_scores import metric_scores, texts_of_answers
 from .answers.question_text import CAPITALS_MATTER, normalised_question
 from .answers.ratings import AnswerRating
 from .answers.signals import FOLD_COLUMNS, fold_signals
+from .case_tables import GROUND_TRUTH, REPLAYS
 from .case_vocabulary import (
     CASE_PASSED,
     FAILED_PART_MEANING,
@@ -71,15 +72,14 @@ from .runtime.worker_pool import Engine, WorkerDiedError, WorkerPool, engine_of
 from .schemas import (
     ALERTS,
     ANCHORS,
-    GROUND_TRUTH,
     INCIDENTS,
     PARSED_LOGS,
-    REPLAYS,
     SCORES,
     TABLES,
     UNASSIGNED,
     USER_SIGNALS,
 )
+from .service_vocabulary import OUTCOMES, AuditAction, LineOutcome, RejectionReason, ServicePart, ServiceState
 from .state_tables import MONITOR_STATE, ROOT_STATE
 from .table_spec import TableSpec
 from .tables.folder_names import deployment_name, folder_name
@@ -106,13 +106,11 @@ from .vocabulary import (
     JUDGE_KINDS,
     NO_ERROR,
     ORIGIN_BAGGAGE,
-    OUTCOMES,
     OUTRANKED_BY_CHILD,
     REFUSAL,
     TOOL_CALL_FINISH_REASONS,
     AlertEvent,
     AlertVerdict,
-    AuditAction,
     ContextsOrigin,
     Direction,
     Draw,
@@ -122,12 +120,8 @@ from .vocabulary import (
     IncidentEvent,
     JudgeKind,
     Kind,
-    LineOutcome,
     Origin,
-    RejectionReason,
     ReleaseEvent,
-    ServicePart,
-    ServiceState,
     Signal,
     SignalOrigin,
     SilenceEvent,

@@ -16,7 +16,7 @@ from lake.table_spec import TableSpec
 
 _HEAD = """# Tables and columns
 
-<!-- Written by `python -m lake.documentation docs/columns.md` from lake/schemas.py and lake/root_tables.py. -->
+<!-- Written by `python -m lake.documentation docs/columns.md` from the tables of the package lake. -->
 
 Every table of the [lake](lake.md). A column that is not said to be otherwise can be null. Times are UTC.
 """

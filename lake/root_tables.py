@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from lake.service_vocabulary import AuditAction, LineOutcome, RejectionReason, ServicePart, ServiceState
 from lake.table_spec import SOURCE, TIMESTAMP, TableSpec, described
-from lake.vocabulary import (
-    AuditAction,
-    LineOutcome,
-    RejectionReason,
-    ReleaseEvent,
-    ServicePart,
-    ServiceState,
-    SilenceEvent,
-    one_of,
-)
+from lake.vocabulary import ReleaseEvent, SilenceEvent, one_of
 
 REJECTED = TableSpec(
     "_rejected",

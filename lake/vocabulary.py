@@ -1,7 +1,8 @@
-"""Enumerations of the values that table columns may hold: each value is written here and nowhere else.
+"""Enumerations of the values that table columns may hold: each value is written once.
 
-A member is a `str` that is stored and compared as its value. This module imports no table: code that must not know the
-tables, such as a metric or a detector, imports from here and not from `lake`.
+Those about ground truth are in `lake.case_vocabulary`, those of tables about dialwatch itself in
+`lake.service_vocabulary`. A member is a `str` that is stored and compared as its value. This module imports no table:
+code that must not know the tables, such as a metric or a detector, imports from here and not from `lake`.
 """
 
 from __future__ import annotations
@@ -117,44 +118,6 @@ class SourceKind(StrEnum):
     KAFKA = "kafka"
     IMPLICIT = "implicit"
     LABEL = "label"
-
-
-class LineOutcome(StrEnum):
-    """Columns of `_batches` that count what became of the lines: every line is counted in one of them."""
-
-    STORED = "stored"
-    SIGNALS = "signals"
-    DUPLICATES = "duplicates"
-    REJECTED = "rejected"
-    FILTERED = "filtered"
-
-
-OUTCOMES = {
-    "stored": LineOutcome.STORED,
-    "signal": LineOutcome.SIGNALS,
-    "duplicate": LineOutcome.DUPLICATES,
-    "rejected": LineOutcome.REJECTED,
-    "filtered": LineOutcome.FILTERED,
-}
-"""Columns of `_batches` by the outcome's name in metrics."""
-
-
-class RejectionReason(StrEnum):
-    """`_rejected.reason`: why an entry could not be read."""
-
-    NOT_JSON = "not_json"
-    NOT_A_LOG_LINE = "not_a_log_line"
-    EMPTY_OBJECT = "empty_object"
-    TOO_DEEP = "too_deep"
-    NO_TIME = "no_time"
-    CUT = "cut"
-    PARSER_FAILURE = "parser_failure"
-    REDACTION_FAILED = "redaction_failed"
-    BROKEN_GZIP = "broken_gzip"
-    TOO_MANY_VALUES = "too_many_values"
-    TOO_MANY_DEPLOYMENTS = "too_many_deployments"
-    TOO_LONG = "too_long"
-    NOT_A_SIGNAL = "not_a_signal"
 
 
 class Signal(StrEnum):
@@ -374,34 +337,3 @@ class ReleaseEvent(StrEnum):
 
     ADDED = "added"
     WITHDRAWN = "withdrawn"
-
-
-class ServicePart(StrEnum):
-    """`_services.part`: the parts of dialwatch that run continuously."""
-
-    COLLECTOR = "collector"
-    EVALUATOR = "evaluator"
-    UPKEEP = "upkeep"
-    WEBHOOKS = "webhooks"
-    MONITOR = "monitor"
-
-
-class ServiceState(StrEnum):
-    """`_services.state`: state of a part; `stopped` where somebody asked it to stop."""
-
-    RUNNING = "running"
-    FAILING = "failing"
-    STOPPED = "stopped"
-
-
-class AuditAction(StrEnum):
-    """`_audit.action`: what somebody did on the pages."""
-
-    SIGN_IN = "sign_in"
-    SIGN_OUT = "sign_out"
-    READ_TEXTS = "read_texts"
-    LABEL = "label"
-    CHANGE_CASE = "change_case"
-    ACKNOWLEDGE = "acknowledge"
-    SILENCE = "silence"
-    RELEASE = "release"

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake.schemas import GROUND_TRUTH
+from lake.case_tables import GROUND_TRUTH
 from lake.tables.lake import Lake
 from lake.tables.pass_transaction import PassTransaction
 from lake.tables.table import LostRaceError, Table

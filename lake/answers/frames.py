@@ -19,8 +19,9 @@ from lake.answers.answer_rows import (
 from lake.answers.cases import Case, CaseBook
 from lake.answers.child_contexts import ChildContexts
 from lake.answers.late_contexts import add_late_contexts
+from lake.case_tables import GROUND_TRUTH
 from lake.case_vocabulary import USABLE_STATUS
-from lake.schemas import GROUND_TRUTH, PARSED_LOGS
+from lake.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
 from lake.vocabulary import ContextsOrigin, Origin
 

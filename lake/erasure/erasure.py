@@ -9,11 +9,12 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake.case_tables import GROUND_TRUTH, REPLAYS
 from lake.erasure.erasure_rules import RULES, Rule, of_calls
 from lake.erasure.erasure_scope import ErasureScope, Subject, find_erasure_scope, is_in
 from lake.erasure.quotations import SHORTEST_ID, SHORTEST_TEXT
 from lake.root_tables import AUDIT, REJECTED, RELEASES, SILENCES
-from lake.schemas import ALERTS, ANCHORS, GROUND_TRUTH, INCIDENTS, PARSED_LOGS, REPLAYS, SCORES, USER_SIGNALS
+from lake.schemas import ALERTS, ANCHORS, INCIDENTS, PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.table_spec import TableSpec
 from lake.tables.delta_log import DataFile, live_files, scan

@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake.case_tables import GROUND_TRUTH, REPLAYS
 from lake.erasure.erasure_scope import ErasureScope, is_in
 from lake.root_tables import AUDIT, REJECTED, RELEASES, SILENCES
-from lake.schemas import ALERTS, ANCHORS, GROUND_TRUTH, INCIDENTS, REPLAYS, SCORES, USER_SIGNALS
+from lake.schemas import ALERTS, ANCHORS, INCIDENTS, SCORES, USER_SIGNALS
 from lake.state_tables import MONITOR_STATE, ROOT_STATE
 
 Rewrite = Callable[[str, ErasureScope, frozenset[str]], str | None]

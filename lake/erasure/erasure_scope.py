@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from lake.case_tables import GROUND_TRUTH, REPLAYS
 from lake.erasure.quotations import Quotations
-from lake.schemas import GROUND_TRUTH, PARSED_LOGS, REPLAYS
+from lake.schemas import PARSED_LOGS
 from lake.tables.lake import Lake
 
 _ID_COLUMNS = (

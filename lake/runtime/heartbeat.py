@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from lake.vocabulary import ServicePart, ServiceState
+from lake.service_vocabulary import ServicePart, ServiceState
 
 HEARTBEAT_SECONDS = 60.0
 """Time between two heartbeats of one process."""

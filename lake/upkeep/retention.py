@@ -9,10 +9,10 @@ from datetime import date
 from typing import Any
 
 from lake.root_tables import BATCHES
+from lake.service_vocabulary import LineOutcome
 from lake.tables.delta_log import DataFile, live_files
 from lake.tables.rewriting import batches, replace
 from lake.tables.table import LostRaceError, Table
-from lake.vocabulary import LineOutcome
 
 _COUNTS = ("bytes", "lines", *LineOutcome)
 
