@@ -1,4 +1,4 @@
-"""How DIAL RAG hands its model what it retrieved, and how a model's answer is cut into pieces."""
+"""The prompt that DIAL RAG sends to its model with the retrieved passages, and an answer as pieces of a stream."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def text_deltas(text: str) -> Iterator[Delta]:
 
 
 def prompt_parts(question: str, retrieved: Sequence[Passage]) -> list[dict[str, str]]:
-    """Give the parts of the user message in which DIAL RAG hands its model the question and the passages."""
+    """Give the parts of the user message that DIAL RAG sends to its model: the question and the passages."""
     texts = [question, "<context>"]
     for number, passage in enumerate(retrieved, start=1):
         source, _, page = passage.reference.partition("#page=")

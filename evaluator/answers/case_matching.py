@@ -1,4 +1,4 @@
-"""Which cases answers may be compared with, and how questions in other words are found."""
+"""Which cases answers are compared with, and a search for known questions that ask the same in other words."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _MOST_TRIED = 50
 
 @dataclass(eq=False)
 class SimilarByEncoder:
-    """Finds questions whose vectors by the sentence encoder have a cosine of at least `threshold`.
+    """Finds questions that are alike: the cosine of their vectors is `threshold` or more.
 
-    A pair that differs in a number, a name, a negation or the like is left out (`ask_the_same`). Where the encoder
-    cannot be loaded nothing is found from then on: that is logged once.
+    The vectors are those of the sentence encoder. Questions that differ in a number, a name, a negation or the like
+    are not alike (`ask_the_same`). If the encoder cannot be loaded, this is logged once, and nothing is found.
     """
 
     models: Models
@@ -33,7 +33,7 @@ class SimilarByEncoder:
     _is_off: bool = field(default=False, init=False)
 
     def similar(self, asked: Sequence[str], known: Sequence[str]) -> Sequence[Sequence[tuple[int, float]]]:
-        """Give, for each question that was asked, the places of the known ones that ask the same, and the cosine."""
+        """Give for each asked question the known ones that ask the same: the place in `known`, and the cosine."""
         if self._is_off or not asked or not known:
             return [()] * len(asked)
         try:
@@ -58,7 +58,7 @@ class SimilarByEncoder:
 
 @dataclass(frozen=True)
 class CaseMatching:
-    """Statuses of the cases that answers are compared with, and what finds questions in other words, if anything."""
+    """The statuses of the cases that count, and the search for questions in other words; None: no such search."""
 
     status: Sequence[CaseStatus] = USABLE_STATUS
     similar: SimilarByEncoder | None = None

@@ -1,4 +1,4 @@
-"""What people thought of answers: their signals joined with answers, whichever came first."""
+"""Answers joined with the signals that say what people think of them; either may arrive first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _JOINED = ["event_id", "date", "response_ids"]
 
 @dataclass(frozen=True, slots=True)
 class RatedAnswer:
-    """An answer that people thought something of; `confidence` is what their signals come to, from -1 to 1."""
+    """An answer with signals; `confidence` is what all of them say together, from -1 (bad) to 1 (good)."""
 
     event_id: str
     date: date
@@ -31,10 +31,10 @@ class RatedAnswer:
 
 
 def answers_with(logs: Table, response_ids: pa.ChunkedArray) -> pa.Table:
-    """Give the answers (`event_id`, `date`, `response_ids`) that carry any of these ids.
+    """Give the answers (`event_id`, `date`, `response_ids`) that have one of these ids.
 
-    An answer may be older than its rating by any time, so the ids of the whole log are looked at, a file at a time:
-    about half a second for a million rows.
+    A rating may come long after its answer, so the ids of the whole log are read, one file at a time: about half a
+    second for a million rows.
     """
     schema = pa.schema([logs.spec.schema.field(name) for name in _JOINED])
     ids = response_ids.drop_null().combine_chunks()
@@ -47,7 +47,7 @@ def answers_with(logs: Table, response_ids: pa.ChunkedArray) -> pa.Table:
 def opinions_on(identities: pa.Table, signals: Table) -> pa.Table:
     """Read the opinions on these answers.
 
-    None is older than the oldest of the answers, but that clocks and zones of time may differ by a day.
+    They are read from one day before the oldest answer on, as clocks and time zones may differ.
     """
     ids = pc.unique(pc.list_flatten(identities["response_ids"]).combine_chunks())
     if not len(ids):
@@ -61,7 +61,7 @@ def opinions_on(identities: pa.Table, signals: Table) -> pa.Table:
 def rated_answers(identities: pa.Table, opinions: pa.Table) -> list[RatedAnswer]:
     """Join answers (`event_id`, `date`, `response_ids`) with signals (`OPINION_COLUMNS`) by any id of the answer.
 
-    The signals of an answer are folded (`lake.fold_signals`). `response_id` is the id that the best of them carries.
+    The signals of an answer are folded (`lake.fold_signals`). `response_id` is that of the best signal.
     """
     by_response = defaultdict(list)
     for opinion in opinions.to_pylist():
@@ -77,7 +77,7 @@ def rated_answers(identities: pa.Table, opinions: pa.Table) -> list[RatedAnswer]
 
 
 def _with_any_id(identities: pa.Table, by_response: Mapping[str, object]) -> Iterable[tuple[str, date, frozenset[str]]]:
-    """Find the answers that carry one of the ids, and which."""
+    """Give each answer that has one or more of the ids, with those ids."""
     ids = pa.array([known for known in by_response if known is not None], pa.string())
     for batch in identities.to_batches():
         for row in _with_any(batch, ids).to_pylist():
@@ -85,6 +85,6 @@ def _with_any_id(identities: pa.Table, by_response: Mapping[str, object]) -> Ite
 
 
 def _with_any(answers: pa.RecordBatch, ids: pa.Array) -> pa.RecordBatch:
-    """Take those that carry one of the ids, without making Python objects of all the others."""
+    """Take the answers that have one of the ids; the others do not become Python objects."""
     flat, parents = pc.list_flatten(answers["response_ids"]), pc.list_parent_indices(answers["response_ids"])
     return answers.take(pc.unique(parents.filter(pc.is_in(flat, ids))))

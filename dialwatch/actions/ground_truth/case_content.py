@@ -1,4 +1,4 @@
-"""What people change of a case: checked, and compared with what the case says already."""
+"""Values that people give to a case: which are wrong, and which change the case."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _SHOWN = 60
 
 
 def problems_of(case: Mapping[str, Any]) -> list[str]:
-    """Say what is wrong with which value of a case, and what to do; nothing where it can be used.
+    """Say of each wrong value of a case what is wrong and what to do; give nothing if all values can be used.
 
-    Where the case has no chunks, its facts are not looked for.
+    Facts must stand in the chunks of the case, if it has any.
     """
     problems = [*_wrong_texts(case), *_wrong_items(case)]
     return problems or list(_wrong_facts(case["facts"] or [], case["context"] or []))
@@ -68,9 +68,9 @@ def _wrong_facts(facts: Sequence[str], chunks: Sequence[str]) -> Iterator[str]:
 
 
 def changes_of(case: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the columns of a case that `content` changes, with those that follow from them; nothing where it is equal.
+    """Give the columns of a case that `content` changes, and those that follow from them; nothing if all are equal.
 
-    Documents are a set. A question in other words stands by itself, without its conversation.
+    The order of documents says nothing. A new question stands by itself, so it loses its conversation.
     """
     changed = {name: value for name, value in content.items() if not _is_equal(name, value, case[name])}
     if "question" in changed and case["conversation_hash"] is not None:
@@ -84,7 +84,7 @@ def changes_of(case: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str,
 
 
 def _ids_of(context: Sequence[str], case: Mapping[str, Any]) -> list[str | None] | None:
-    """Give the ids of chunks that the case had already."""
+    """Give the ids of the chunks; None for a chunk that the case did not have before."""
     if case["context_ids"] is None:
         return None
     known = dict(zip(case["context"] or (), case["context_ids"], strict=False))
@@ -98,7 +98,7 @@ def _is_equal(name: str, one: Any, other: Any) -> bool:
 
 
 def is_utf8(text: str) -> bool:
-    """Say whether a text can be stored: a byte of a file that is no UTF-8 cannot, nor half a character."""
+    """Say whether a text can be stored: bytes that are not UTF-8 cannot, and half of a surrogate pair cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
