@@ -81,7 +81,7 @@ def sampling(generator: np.random.Generator, law: Floats, *, weighted: bool) -> 
     weights = 1.0 / probability[scored] if weighted else np.ones(int(scored.sum()))
     at = start + hour[scored] * (timedelta(hours=1) // timedelta(microseconds=1))
     values, of_one = np.where(is_hard, hard, easy)[scored], np.zeros(len(at), dtype=np.intp)
-    batches.add(ScoreColumns(at, names, names, values, weights, of_one, ((),)))
+    batches.add(ScoreColumns(at, names, names, names, values, weights, of_one, ((),)))
     closed = batches.close(datetime(2027, 1, 1, tzinfo=UTC))
     if closed is None:
         return False

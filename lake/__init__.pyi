@@ -44,6 +44,7 @@ from .answers.frames import OTHER_CASES, answers_frame, ground_truth_frame
 from .answers.json_values import json_values
 from .answers.labels import IS_LABEL, IS_NO_LABEL, LABEL_COLUMNS, AnswerLabel, shares_of_right
 from .answers.metric_scores import metric_scores, texts_of_answers
+from .answers.question_keys import QuestionKeys
 from .answers.question_text import CAPITALS_MATTER, normalised_question
 from .answers.ratings import AnswerRating
 from .answers.signals import FOLD_COLUMNS, fold_signals
@@ -59,7 +60,7 @@ from .case_vocabulary import (
 )
 from .erasure.erasure import Receipt, TableReceipt, erase
 from .erasure.erasure_scope import Subject
-from .root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
+from .root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SECRETS, SERVICES, SILENCES
 from .runtime.accept_header import known_formats
 from .runtime.backoff import Backoff
 from .runtime.clocks import SKEW, ClockSteps, age_of
@@ -180,6 +181,7 @@ __all__ = [
     "REPLAYS",
     "ROOT_STATE",
     "SCORES",
+    "SECRETS",
     "SERVICES",
     "SILENCES",
     "SKEW",
@@ -238,6 +240,7 @@ __all__ = [
     "MaintenanceResult",
     "Origin",
     "PassTransaction",
+    "QuestionKeys",
     "Receipt",
     "Reference",
     "ReferenceMatch",

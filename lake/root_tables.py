@@ -123,3 +123,15 @@ AUDIT = TableSpec(
     per_deployment=False,
     long_text=("detail",),
 )
+
+SECRETS = TableSpec(
+    "_secrets",
+    "One row a secret of the lake, made by whoever needs it first. No page and no export shows it.",
+    described(
+        ("name", pa.string(), "What it is for: the keys of questions in `scores.question_key`."),
+        ("secret", pa.binary(), "Random bytes."),
+        ("created_at", TIMESTAMP, "When it was made."),
+    ),
+    per_deployment=False,
+    by_date=False,
+)

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from lake.case_tables import GROUND_TRUTH, REPLAYS
 from lake.case_vocabulary import CASE_PASSED, CaseStatus, FailedPart, ReferenceMatch
-from lake.root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SERVICES, SILENCES
+from lake.root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SECRETS, SERVICES, SILENCES
 from lake.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.table_spec import CONTEXT, SOURCE, STRINGS, TIMESTAMP, TableSpec, described
 from lake.vocabulary import (
@@ -149,6 +149,9 @@ SCORES = TableSpec(
         ("date", pa.date32(), "UTC date of the response. Partition."),
         ("requested_at", TIMESTAMP, "When the scored request started."),
         ("chat_id", pa.string(), "As in parsed_logs: answers of one conversation are not independent."),
+        ("question_key", pa.string(), "Hash of the question, whatever its spelling, keyed by a secret of the lake: the "
+         "same question is one observation of the detectors. Null where it is not known what was asked, and in rows of "
+         "earlier versions."),
         ("segment", pa.string(), "JSON object of the traffic class: language, model, contexts, question_length."),
         ("metric", pa.string(), "Name in evaluator.metrics.REGISTRY."),
         ("metric_version", pa.string(), "Version of the metric; scores of two versions are never compared."),
@@ -311,6 +314,7 @@ TABLES = {
         SERVICES,
         AUDIT,
         ROOT_STATE,
+        SECRETS,
     )
 }
 """Every table by its folder's name."""

@@ -23,7 +23,7 @@ from evaluator.judges.exchange import NOT_FOR_GOOD, TRANSIENT, Reason
 from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, Score, Scores, needs_ground_truth
 from evaluator.sampling import Sampling, flagged
 from evaluator.scoring.segments import segment_of
-from lake import SCORES, CaseBook, JudgeKind, Reference, Table, UnscoredReason
+from lake import SCORES, CaseBook, JudgeKind, QuestionKeys, Reference, Table, UnscoredReason
 
 logger = logging.getLogger(__name__)
 
@@ -174,8 +174,9 @@ class Scorer:
     logged each time, and tried again with the next answers.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, question_keys: QuestionKeys) -> None:
         self._off: set[str] = set()
+        self._question_keys = question_keys
 
     def rows(
         self,
@@ -193,7 +194,7 @@ class Scorer:
 
         A judge is asked about those of the answers that are in the sample.
         """
-        batch = _RowsOfAnswers(tables.deployment, cases, now, held, is_backfill)
+        batch = _RowsOfAnswers(tables.deployment, self._question_keys, cases, now, held, is_backfill)
         free, judged = split(metrics)
         self._add(batch, some, free)
         if judged:
@@ -217,7 +218,7 @@ class Scorer:
 
         `probabilities` are those with which the answers were in the sample.
         """
-        batch = _RowsOfAnswers(tables.deployment, cases, now, held, is_backfill=False)
+        batch = _RowsOfAnswers(tables.deployment, self._question_keys, cases, now, held, is_backfill=False)
         batch.probabilities.update(probabilities)
         self._add(batch, some, [metric])
         return SCORES.rows(batch.rows), batch.counts, batch.still_pending
@@ -277,12 +278,14 @@ class _RowsOfAnswers:
     """The rows that some answers of a deployment get, and what came of them."""
 
     deployment: str
+    question_keys: QuestionKeys
     cases: CaseBook
     now: datetime
     held: Collection[str]
     is_backfill: bool
     probabilities: dict[str, float] = field(default_factory=dict)
-    segments: dict[str, str] = field(default_factory=dict)
+    about: dict[str, dict[str, str | None]] = field(default_factory=dict)
+    """Columns by answer that are the same for all metrics."""
     rows: list[dict[str, Any]] = field(default_factory=list)
     counts: ScoreCounts = field(default_factory=ScoreCounts)
     still_pending: dict[str, str] = field(default_factory=dict)
@@ -304,8 +307,9 @@ class _RowsOfAnswers:
             if found is not None and answer.event_id not in self.matched:
                 self.matched.add(answer.event_id)
                 self.counts.matched[found.match] += 1
-            if answer.event_id not in self.segments:
-                self.segments[answer.event_id] = segment_of(answer)
+            if answer.event_id not in self.about:
+                key = self.question_keys.of(self.deployment, answer.case_question)
+                self.about[answer.event_id] = {"segment": segment_of(answer), "question_key": key}
             self.counts.spend += row.pop("spend")
             if row["score_id"] in self.held:
                 self.counts.still_pending[row["reason"]] += 1
@@ -314,8 +318,7 @@ class _RowsOfAnswers:
             self.counts.scored += row["value"] is not None
             self.counts.unscored.update([row["reason"]] if row["value"] is None else [])
             failed += [row["event_id"]] if row["reason"] == Reason.FAILED else []
-            segment = self.segments[answer.event_id]
-            self.rows.append(row | {"segment": segment, "is_backfill": self.is_backfill})
+            self.rows.append(row | self.about[answer.event_id] | {"is_backfill": self.is_backfill})
         if failed:
             self._warn_failed(work, failed)
 

@@ -26,7 +26,7 @@ from evaluator.service.judge_pool import JudgePool
 from evaluator.service.judge_retries import pending_probabilities
 from evaluator.service.passes import Failure
 from evaluator.settings import EvaluatorSettings
-from lake import ChildContexts, Lake, LostRaceError, log_failure
+from lake import ChildContexts, Lake, LostRaceError, QuestionKeys, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ class Backfill:
         self._lake = lake
         self._settings = settings
         self._metrics = None if metrics is None else settings.metrics_named(metrics)
-        self._scorer = Scorer()
+        self._scorer = Scorer(QuestionKeys(lake))
         self._clock = clock
         self._judges = JudgePool(settings, lake)
         self.period = period

@@ -16,7 +16,7 @@ from evaluator.service.judge_pool import JudgePool
 from evaluator.service.judge_retries import JudgeRetries
 from evaluator.service.new_scores import score_new_answers
 from evaluator.settings import EvaluatorSettings
-from lake import ChildContexts, ClockSteps, Lake, LostRaceError, UncommittedPositions, log_failure
+from lake import ChildContexts, ClockSteps, Lake, LostRaceError, QuestionKeys, UncommittedPositions, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ class Evaluator:
         """Without `monotonic`, the seconds of a clock that is never set, `clock` is taken for such a one."""
         self._lake = lake
         self._settings = settings
-        self._scorer = Scorer()
+        self._scorer = Scorer(QuestionKeys(lake))
         self._judges = JudgePool(settings, lake)
         self._retries = JudgeRetries(self._scorer)
         self._rescoring = Rescoring(settings.anchors, self._scorer)

@@ -38,6 +38,7 @@ SCORE_COLUMNS = (
     "deployment",
     "requested_at",
     "chat_id",
+    "question_key",
     "segment",
     "metric",
     "metric_version",

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from monitor.regression.arrays import Floats, Integers, Times, begins_of, microseconds, sizes_of
@@ -27,6 +28,7 @@ class ScoreColumns:
 
     at: Times
     conversations: pa.DictionaryArray
+    questions: pa.DictionaryArray
     responses: pa.DictionaryArray
     values: Floats
     weights: Floats
@@ -42,15 +44,13 @@ class ScoreColumns:
             return self
         mask = pa.array(chosen)
         numbers = self.values[chosen], self.weights[chosen], self.segments[chosen]
-        conversations, responses = self.conversations.filter(mask), self.responses.filter(mask)
-        return ScoreColumns(self.at[chosen], conversations, responses, *numbers, self.kinds)
+        ids = (one.filter(mask) for one in (self.conversations, self.questions, self.responses))
+        return ScoreColumns(self.at[chosen], *ids, *numbers, self.kinds)
 
     def alone(self) -> ScoreColumns:
         """Give them without the ids and kinds of others, that they were among."""
-        conversations, responses = _alone(self.conversations), _alone(self.responses)
-        return ScoreColumns(
-            self.at, conversations, responses, self.values, self.weights, *in_use(self.segments, self.kinds)
-        )
+        ids = (_alone(one) for one in (self.conversations, self.questions, self.responses))
+        return ScoreColumns(self.at, *ids, self.values, self.weights, *in_use(self.segments, self.kinds))
 
     @classmethod
     def together(cls, parts: list[ScoreColumns]) -> ScoreColumns:
@@ -63,6 +63,7 @@ class ScoreColumns:
         return cls(
             np.concatenate([part.at for part in parts]),
             _together([part.conversations for part in parts]),
+            _together([part.questions for part in parts]),
             _together([part.responses for part in parts]),
             np.concatenate([part.values for part in parts]),
             np.concatenate([part.weights for part in parts]),
@@ -88,8 +89,10 @@ class Batches:
     that batch's start. So the batches are the same however the scores are handed over, as long as they come in order of
     time or at most `grace` late.
 
-    An observation is a conversation in a batch. Its value is the weighted mean of its scores there, and its segment
-    that of the first. Its weight is their mean weight, cut at a cap and divided by it, so that it is in (0, 1] and no
+    An observation is a conversation in a batch. The same question in a batch counts once, whoever asked it: with the
+    weighted mean of its scores, in the conversation that asked it first, so that a load test or a bot is no more than
+    one observation. The value of a conversation is the weighted mean of its questions, and its segment that of the
+    first. Its weight is their mean weight, cut at a cap and divided by it, so that it is in (0, 1] and no
     bet can lose more than it has. The cap is the largest weight of the batch before, at most ten times the smallest
     one there: it must be known before the batch, as a cap taken from the batch itself would depend on the values that
     are bet on. Only the first batch, which is always part of the reference, is its own cap.
@@ -136,20 +139,23 @@ class Batches:
         return ScoreColumns.together(closing)
 
     def _observations(self, rows: ScoreColumns, numbers: Times) -> Observations:
-        conversations = np.asarray(rows.conversations.indices)
-        order = np.lexsort((rows.weights, rows.values, rows.at, conversations, numbers))
+        asked = _questions(rows, numbers)
+        # Where two are asked at the same time, the order must not depend on the portions in which rows came.
+        conversations = _ranks(rows.conversations)[asked.first]
+        numbers, at = numbers[asked.first], rows.at[asked.first]
+        order = np.lexsort((asked.weights, asked.values, at, conversations, numbers))
         numbers, conversations = numbers[order], conversations[order]
         begins = begins_of(numbers, conversations)
-        values, weights = rows.values[order], rows.weights[order]
+        values, weights = asked.values[order], asked.weights[order]
         summed = np.add.reduceat(weights, begins)
         means = np.add.reduceat(values * weights, begins) / summed
         numbers = numbers[begins]
         batches = begins_of(numbers)
-        at = np.maximum(rows.at[order][begins], numbers * self._length)
+        at = np.maximum(at[order][begins], numbers * self._length)
         mean_weights = summed / sizes_of(begins, len(values))
         return Observations(
-            at, np.clip(means, 0.0, 1.0), self._capped(mean_weights, batches), rows.segments[order][begins], batches,
-            rows.kinds,
+            at, np.clip(means, 0.0, 1.0), self._capped(mean_weights, batches),
+            rows.segments[asked.first][order][begins], batches, rows.kinds,
         )  # fmt: skip
 
     def _capped(self, weights: Floats, begins: Integers) -> Floats:
@@ -159,6 +165,32 @@ class Batches:
         self._cap = float(following[-1])
         of_each = np.repeat(caps, sizes_of(begins, len(weights)))
         return np.asarray(np.minimum(weights, of_each) / of_each)
+
+
+@dataclass(frozen=True, slots=True)
+class _Questions:
+    """Questions of batches: the place of the score that each was asked with first, their mean and mean weight."""
+
+    first: Integers
+    values: Floats
+    weights: Floats
+
+
+def _questions(rows: ScoreColumns, numbers: Times) -> _Questions:
+    questions = np.asarray(rows.questions.indices)
+    order = np.lexsort((_ranks(rows.conversations), rows.weights, rows.values, rows.at, questions, numbers))
+    begins = begins_of(numbers[order], questions[order])
+    values, weights = rows.values[order], rows.weights[order]
+    summed = np.add.reduceat(weights, begins)
+    means = np.add.reduceat(values * weights, begins) / summed
+    return _Questions(order[begins], means, summed / sizes_of(begins, len(values)))
+
+
+def _ranks(ids: pa.DictionaryArray) -> Integers:
+    """Place of each id in alphabetical order."""
+    ranks = np.empty(len(ids.dictionary), dtype=np.intp)
+    ranks[np.asarray(pc.sort_indices(ids.dictionary))] = np.arange(len(ids.dictionary))
+    return np.asarray(ranks[np.asarray(ids.indices)])
 
 
 def _alone(ids: pa.DictionaryArray) -> pa.DictionaryArray:

@@ -36,6 +36,7 @@ _COLUMNS = (
     *_STREAM,
     "requested_at",
     "chat_id",
+    "question_key",
     "response_id",
     "event_id",
     "value",
@@ -142,6 +143,7 @@ class _Columns:
     has_value: Mask
     probabilities: Floats
     conversations: pa.DictionaryArray
+    questions: pa.DictionaryArray
     answers: pa.DictionaryArray
     segments: NDArray[np.intp]
     kinds: tuple[Segment, ...]
@@ -158,6 +160,7 @@ class _Columns:
             np.asarray(pc.is_valid(table["value"]), dtype=np.bool_),
             np.asarray(pc.fill_null(table["sampling_probability"], 1.0), dtype=np.float64),
             conversations,
+            _encoded(_text(table["question_key"], _text(table["event_id"], answer))),
             _encoded(answer),
             np.asarray(classes.indices, dtype=np.intp),
             tuple(segment_of(one, segment_by) for one in classes.dictionary.to_pylist()),
@@ -169,7 +172,7 @@ class _Columns:
         weights = 1.0 / np.maximum(self.probabilities[chosen], _SMALLEST_PROBABILITY)
         quality = scale.quality(self.values[chosen])
         picked = pa.array(chosen)
-        ids = self.conversations.take(picked), self.answers.take(picked)
+        ids = self.conversations.take(picked), self.questions.take(picked), self.answers.take(picked)
         # Else each stream would go through the kinds of all.
         return ScoreColumns(self.at[chosen], *ids, quality, weights, *in_use(self.segments[chosen], self.kinds))
 

@@ -54,6 +54,20 @@ def changes(lake: Lake) -> list[tuple[str, str]]:
     return [(row["change"], row["reason"] or "") for row in sorted(rows, key=lambda row: row["changed_at"])]
 
 
+def test_what_is_known_of_judges_is_kept(make_monitor: Callable[[], Monitor], rows: Any, clock: Any) -> None:
+    """A drift that was found before a restart is found after it, with the same numbers."""
+    rows.hours("rag", 24 * 3, lambda _: 0.8, METRIC)
+    for day in range(12):
+        at = clock() - timedelta(days=12 - day)
+        about = {"metric": METRIC, "metric_version": "1", "deployment": "rag", "draw": 0, "scored_at": at}
+        about |= {"date": at.date(), "direction": "up", "low": 0.0, "high": 1.0}
+        values = (0.8 if day < 5 else 0.5 for _ in range(80))
+        rows.anchors("rag", *(about | {"event_id": f"a{n}", "value": value} for n, value in enumerate(values)))
+    before = refreshed(make_monitor())
+    assert before.judges[METRIC].active
+    assert refreshed(make_monitor()).judges == before.judges
+
+
 def history_days(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Table and day of all that is read of histories from now on."""
     read: list[tuple[str, str]] = []

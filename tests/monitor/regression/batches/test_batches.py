@@ -1,5 +1,6 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from random import Random
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,8 @@ class Score:
     value: float
     weight: float
     segment: Segment = ()
+    question: str | None = None
+    """None is another one for each score."""
 
 
 def score(at: datetime, value: float = 0.5, chat: str = "a", weight: float = 1.0) -> Score:
@@ -34,6 +37,7 @@ def rows(*scores: Score) -> ScoreColumns:
     return ScoreColumns(
         np.array([microseconds(one.at) for one in scores]),
         pa.array([one.conversation for one in scores]).dictionary_encode(),
+        pa.array([one.question or f"{one.conversation} {n}" for n, one in enumerate(scores)]).dictionary_encode(),
         pa.array([f"answer at {one.at} {one.value}" for one in scores]).dictionary_encode(),
         np.array([one.value for one in scores]),
         np.array([one.weight for one in scores]),
@@ -59,6 +63,57 @@ def test_a_conversation_is_one_observation_with_the_weighted_mean_of_its_scores(
     found = closed(score(START, 1.0, "a", 3), score(START, 0.0, "a", 1), score(START, 0.0, "b", 1)).observations
     assert found.values.tolist() == [0.75, 0.0]
     assert found.weights.tolist() == [1.0, 0.5]
+
+
+def asked(question: str | None, at: datetime, value: float, chat: str, weight: float = 1.0) -> Score:
+    return Score(at, chat, value, weight, (), question)
+
+
+def test_the_same_question_counts_once_in_a_batch() -> None:
+    """With its mean, in the conversation that asked it first; a load test is one observation."""
+    load = [asked("same", START + n * MINUTE / 200, n % 2, f"load {n}") for n in range(10_000)]
+    other = asked(None, START + MINUTE, 0.25, "person")
+    found = closed(*load, other).observations
+    assert sorted(found.values.tolist()) == [0.25, 0.5]
+
+
+def test_a_greeting_joins_no_conversations() -> None:
+    """What each asks besides is still its own; the greeting is in the first of them."""
+    chats = [
+        [asked("hello", START + n * MINUTE, 1.0, f"chat {n}"), asked(None, START + n * MINUTE, 0.5, f"chat {n}")]
+        for n in range(5)
+    ]
+    found = closed(*(one for chat in chats for one in chat)).observations
+    assert sorted(found.values.tolist()) == [0.5] * 4 + [0.75]
+
+
+def test_the_same_question_in_another_batch_counts_again() -> None:
+    """Batches know nothing of each other's questions."""
+    for at in (START, START + HOUR):
+        assert len(closed(asked("same", START, 0.5, "a"), asked("same", at, 0.5, "b")).observations) == (
+            1 if at == START else 2
+        )
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 4), st.integers(1, 3)), min_size=1, max_size=20
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_portions_and_order_do_not_matter(found: list[tuple[int, int, int, int]], shuffle: Random) -> None:
+    """The same questions of the same conversations give the same observations, however they come."""
+    scores = [asked(f"q{q}", START + q * MINUTE, value / 4, f"c{chat}", weight) for q, chat, value, weight in found]
+    whole = closed(*scores).observations.ordered()
+    shuffle.shuffle(scores)
+    batches = Batches(HOUR, 0 * MINUTE)
+    for one in scores:
+        batches.add(rows(one))
+    again = batches.close(START + 100 * HOUR)
+    assert again is not None
+    ordered = again.observations.ordered()
+    assert ordered.values.tolist() == pytest.approx(whole.values.tolist())
+    assert ordered.weights.tolist() == pytest.approx(whole.weights.tolist())
 
 
 def test_no_single_weight_outvotes_a_batch() -> None:
