@@ -59,13 +59,13 @@ class NewFacts:
         version = tables.truth.version()
         if version is None or self._seen.get(tables.deployment) == version:
             return Extraction()
-        name = tables.deployment
+        name, transaction = tables.deployment, PassTransaction(tables.truth)
         new = [one for one in lacking(read_cases(tables.truth), judge) if (name, one["case_id"]) not in self._tried]
         if not new:
             self._seen[name] = version
             return Extraction()
         some = new[: self._most]
-        made = extract_facts(tables, judge, some, EVALUATOR, now)
+        made = _extracted(tables, transaction, judge, some, EVALUATOR, now)
         # What a judge may say later is asked again: only these do not count as tried.
         if not made.left.keys() & {str(reason) for reason in TRANSIENT}:
             self._tried |= {(name, one["case_id"]) for one in some}
@@ -100,13 +100,25 @@ def extract_facts(
 
     Raises LostRaceError where another has just changed the table; the cases are then as they were.
     """
-    made = Extraction()
     transaction = PassTransaction(tables.truth)
     current = {case["case_id"]: case for case in read_cases(tables.truth)}
-    wanted: list[Mapping[str, Any]] = [current[case["case_id"]] for case in cases if case["case_id"] in current]
-    sources = _sources(tables, wanted)
+    wanted = [current[case["case_id"]] for case in cases if case["case_id"] in current]
+    return _extracted(tables, transaction, judge, wanted, who, now)
+
+
+def _extracted(
+    tables: DeploymentTables,
+    transaction: PassTransaction,
+    judge: BoundJudge,
+    cases: Sequence[Mapping[str, Any]],
+    who: str,
+    now: datetime,
+) -> Extraction:
+    """Do what `extract_facts` says, with cases that were read after the transaction began."""
+    made = Extraction()
+    sources = _sources(tables, cases)
     asked: list[tuple[Mapping[str, Any], LoggedAnswer]] = []
-    for case in wanted:
+    for case in cases:
         source = sources.get(case["source_response_id"])
         if source is None or not source.contexts:
             made.left[NO_ANSWER_LEFT if source is None else NO_CONTEXTS] += 1
