@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from lake import (
     CASE_QUESTION_COLUMNS,
+    CUT_FINISH_REASONS,
     IS_ANSWER,
     OUTRANKED_BY_CHILD,
     CaseQuestion,
     ContextsOrigin,
-    FinishReason,
     answer_text,
     case_question,
     context_ids,
@@ -30,7 +30,6 @@ ANSWER_COLUMNS = (
 )  # fmt: skip
 """All that `answers` reads; the bodies stay where they are."""
 
-_CUT = frozenset({FinishReason.LENGTH, FinishReason.CONTENT_FILTER})
 AT_ONCE = 2_000
 """Answers at a time, for what is done with them in no time."""
 
@@ -99,7 +98,7 @@ def _answer(row: Mapping[str, Any]) -> LoggedAnswer:
         duration_ms=row["duration_ms"],
         price=row["price"],
         model=row["model"],
-        is_cut=not is_whole(row) or row["finish_reason"] in _CUT,
+        is_cut=not is_whole(row) or row["finish_reason"] in CUT_FINISH_REASONS,
     )
 
 

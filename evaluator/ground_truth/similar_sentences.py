@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from evaluator.metrics import ABSENT, fact_ranks, sentences
-from evaluator.metrics.language.words import without_citation_marks, without_outer_marks
+from evaluator.metrics.language.words import numbers_in, without_citation_marks, without_outer_marks
 from evaluator.models import Models, ModelUnavailableError, sentence_encoder, unit_vectors
 
 logger = logging.getLogger(__name__)
 
 EXTRACTOR = "sentence_similarity/1"
 """Name and version of facts that `SimilarSentences` found."""
-
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 @dataclass(eq=False)
@@ -58,4 +55,4 @@ class SimilarSentences:
 
 
 def _numbers(text: str) -> frozenset[str]:
-    return frozenset(_NUMBER.findall(text))
+    return frozenset(numbers_in(text))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from evaluator.answers import DeploymentTables
 from evaluator.judges.exchange import JudgeError, Spend
 from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import TEXT, Prompt, object_of
+from evaluator.metrics.language.words import numbers_in
 from lake import IS_ANSWER
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _PROMPT = Prompt.read("standalone_question", object_of(question=TEXT))
 _MOST_MESSAGES, _MOST_CHARACTERS, _LONGEST = 10, 2_000, 500
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def standalone_questions(
@@ -40,8 +39,8 @@ def standalone_questions(
     for (case, earlier), reply in zip(asked, judge.ask_all(requests) if asked else (), strict=True):
         spend += reply.spend
         question = "" if isinstance(reply, JudgeError) else " ".join(reply.parsed["question"].split())
-        said = {number for text in (*earlier, case["question"]) for number in _NUMBER.findall(text)}
-        if question and len(question) <= _LONGEST and said.issuperset(_NUMBER.findall(question)):
+        said = {number for text in (*earlier, case["question"]) for number in numbers_in(text)}
+        if question and len(question) <= _LONGEST and said.issuperset(numbers_in(question)):
             found[case["case_id"]] = question
     return found, spend
 

@@ -21,8 +21,8 @@ _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 class AlikeCases:
     """Ids of the other cases that ask the same: those that may stay as one, and those that say something else."""
 
-    duplicates: tuple[str, ...]
-    contradicting: tuple[str, ...]
+    duplicates: tuple[str, ...] = ()
+    contradicting: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

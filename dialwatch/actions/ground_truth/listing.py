@@ -21,7 +21,6 @@ from lake import AlikeCases, CaseStatus, alike_cases, json_values
 _HEAD = ("id", "deployment", "status", "facts", "confidence", "by", "when", "alike", "question")
 _LEAST_QUESTION = 30
 _MOST_QUESTION = 120
-_NONE = AlikeCases((), ())
 
 
 def show(settings: Settings, deployment: str | None, status: Sequence[CaseStatus], *, as_json: bool) -> None:
@@ -33,13 +32,13 @@ def show(settings: Settings, deployment: str | None, status: Sequence[CaseStatus
     wanted.sort(key=lambda one: one.deployment)
     if as_json:
         # In ASCII: no character of a text reaches the terminal as it is.
-        rows = [_as_json(one, alike.get((one.deployment, one.case_id), _NONE)) for one in wanted]
+        rows = [_as_json(one, alike.get((one.deployment, one.case_id), AlikeCases())) for one in wanted]
         typer.echo(json.dumps(json_values(rows), indent=2, ensure_ascii=True))
         return
     if not wanted:
         typer.echo("there is no such case" if cases else "there is no case of ground truth")
         return
-    _print([_cells(one, alike.get((one.deployment, one.case_id), _NONE)) for one in wanted])
+    _print([_cells(one, alike.get((one.deployment, one.case_id), AlikeCases())) for one in wanted])
     counts = Counter(one.case["status"] for one in wanted)
     typer.echo(", ".join(f"{counts[name]:,} {name}" for name in CaseStatus if counts[name]))
 

@@ -47,7 +47,7 @@ def _details(lake: Lake, found: FoundCase) -> CaseDetails:
     history = tuple(history_in(rows, found.case_id))
     if not history:
         raise ConfigError(f"{found.name} was removed a moment ago")
-    alike = alike_cases(cases_in(rows)).get(found.case_id, AlikeCases((), ()))
+    alike = alike_cases(cases_in(rows)).get(found.case_id, AlikeCases())
     event_id, signals = _source(lake, found.deployment, history[0]["source_response_id"])
     return CaseDetails(found.deployment, history[0], history, alike, event_id, tuple(signals))
 

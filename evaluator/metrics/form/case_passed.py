@@ -6,7 +6,6 @@ needed fact was not retrieved, no generator could have answered rightly.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +16,7 @@ from evaluator.metrics.cells import ids, text, texts
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.form.refusal import refusal_in
 from evaluator.metrics.language.tokens import shared_tokens, token_counter
-from evaluator.metrics.language.words import without_citation_marks
+from evaluator.metrics.language.words import numbers_in, without_citation_marks
 from evaluator.metrics.matchers.citation import CITATION
 from evaluator.metrics.matchers.matcher import ABSENT, FindFacts, finders_of
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
@@ -30,7 +29,6 @@ FIRST_CHUNKS = 3
 
 _LEAST_RECALL = 0.5
 _LEAST_NUMBERS = 0.5
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _COUNT = token_counter("any_script")
 
 
@@ -146,7 +144,7 @@ def agrees(answer: str, reference: str) -> bool:
 
 
 def _numbers(said: str) -> set[str]:
-    return {found.replace(",", "") for found in _NUMBER.findall(said)}
+    return {found.replace(",", "") for found in numbers_in(said)}
 
 
 def _failed(part: FailedPart, ranks: Sequence[int] = ()) -> Score:

@@ -18,7 +18,6 @@ from monitor.pages.texts import Mark, marked
 
 MOST = 200
 """Cases that are listed."""
-_NONE = AlikeCases((), ())
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ def read_queue(lake: Lake, name: str, status: CaseStatus | None, case_id: str, *
     alike = alike_cases(every)
     wanted = [case for case in every if status is None or case["status"] == status]
     wanted.sort(key=lambda case: (-(case["confidence"] or 0.0), case["case_id"]))
-    cases = [_queued(case, alike.get(case["case_id"], _NONE), with_texts) for case in wanted[:MOST]]
+    cases = [_queued(case, alike.get(case["case_id"], AlikeCases()), with_texts) for case in wanted[:MOST]]
     ids = [case["case_id"] for case in wanted]
     known = {case["case_id"]: case for case in every}
     chosen = known.get(case_id) or (wanted[0] if wanted else None)
@@ -119,7 +118,7 @@ def read_queue(lake: Lake, name: str, status: CaseStatus | None, case_id: str, *
         return Queue(counts, cases, total=len(wanted))
     at = ids.index(chosen["case_id"]) if chosen["case_id"] in ids else -1
     signals = _signals(lake, deployment_of(name), chosen)
-    view = _view(chosen, rows, alike.get(chosen["case_id"], _NONE), signals)
+    view = _view(chosen, rows, alike.get(chosen["case_id"], AlikeCases()), signals)
     before = ids[at - 1] if at > 0 else ""
     after = ids[at + 1] if at + 1 < len(ids) else ""
     return Queue(counts, cases, view, before, after, len(wanted))
