@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from typing import Any
 
-from dialwatch.reports.terminal_text import in_lines, in_one_line
-from lake import AnswerCall, AnswerContext, AnswerDetails, AnswerScore, AnswerSignal, AnswerTurn
+from dialwatch.reports.report_parts import report_of, signal_lines, text_lines, time_of
+from dialwatch.reports.terminal_text import in_one_line
+from lake import AnswerCall, AnswerContext, AnswerDetails, AnswerScore, AnswerTurn
 from monitor.pages.answers.findings import unsupported_in
 
 _TURN_CHARACTERS = 300
@@ -19,7 +19,7 @@ _IN_WORDS = frozenset({"unsupported", "more_unsupported"})
 
 def format_answer(details: AnswerDetails) -> str:
     """Give what `dialwatch show` prints. Texts of people and models are made harmless and cut where they are long."""
-    return "\n\n".join("\n".join(lines) for lines in _sections(details) if lines)
+    return report_of(_sections(details))
 
 
 def _sections(details: AnswerDetails) -> Iterator[list[str]]:
@@ -27,17 +27,17 @@ def _sections(details: AnswerDetails) -> Iterator[list[str]]:
     yield list(_head(details))
     if details.before:
         yield ["Conversation before", *(line for turn in details.before for line in _turn(turn))]
-    yield ["Question", _text(row["question"])]
+    yield ["Question", text_lines(row["question"])]
     if row["standalone_question"] is not None:
-        yield ["Question as the application rewrote it", _text(row["standalone_question"])]
-    yield ["Answer", _text(row["answer"])]
+        yield ["Question as the application rewrote it", text_lines(row["standalone_question"])]
+    yield ["Answer", text_lines(row["answer"])]
     yield list(_unsupported(details))
     origin = f" ({in_one_line(details.contexts_origin)})" if details.contexts_origin else ""
     contexts = [line for context in details.contexts for line in _context(context)]
     yield [f"Contexts{origin}", *(contexts or ["  (none)"])]
     yield ["Scores", *([line for score in details.scores for line in _score(score)] or ["  (none)"])]
     if details.signals:
-        yield ["Signals", *(line for signal in details.signals for line in _signal(signal))]
+        yield ["Signals", *(line for signal in details.signals for line in signal_lines(signal))]
     if details.calls:
         left = [f"  ... and {details.calls_left_out:,} more"] if details.calls_left_out else []
         yield ["Calls", *map(_call, details.calls), *left]
@@ -45,7 +45,7 @@ def _sections(details: AnswerDetails) -> Iterator[list[str]]:
 
 def _head(details: AnswerDetails) -> Iterator[str]:
     row = details.row
-    yield f"{in_one_line(row['deployment'] or '(no deployment)')}, {_time(row['requested_at'])}"
+    yield f"{in_one_line(row['deployment'] or '(no deployment)')}, {time_of(row['requested_at'])}"
     members = {
         "response id": row["response_id"],
         "event id": row["event_id"],
@@ -69,7 +69,7 @@ def _head(details: AnswerDetails) -> Iterator[str]:
 
 
 def _turn(turn: AnswerTurn) -> Iterator[str]:
-    yield f"  {_time(turn.requested_at)}, event id {in_one_line(turn.event_id)}"
+    yield f"  {time_of(turn.requested_at)}, event id {in_one_line(turn.event_id)}"
     for who, text in (("Q", turn.question), ("A", turn.answer)):
         yield f"  {who}: {in_one_line(text or '', _TURN_CHARACTERS)}".rstrip()
 
@@ -78,7 +78,7 @@ def _context(context: AnswerContext) -> Iterator[str]:
     place = (context.title, context.url, None if context.page is None else f"page {context.page}")
     named = ", ".join(in_one_line(one, 500) for one in place if one)
     yield f"  {context.rank}. {named}".rstrip()
-    yield _text(context.text, indented=True)
+    yield text_lines(context.text, indented=True)
 
 
 def _unsupported(details: AnswerDetails) -> Iterator[str]:
@@ -114,14 +114,6 @@ def _member(member: Any) -> str:
     return member if isinstance(member, str) else json.dumps(member, ensure_ascii=False)
 
 
-def _signal(signal: AnswerSignal) -> Iterator[str]:
-    who = ", ".join(in_one_line(one) for one in (signal.origin, signal.user_id) if one)
-    value = "" if signal.value is None else f" ({_number(signal.value)})"
-    yield f"  {_time(signal.signaled_at)} {in_one_line(signal.signal or '')}{value}, {who}"
-    if signal.comment:
-        yield _text(signal.comment, indented=True)
-
-
 def _call(call: AnswerCall) -> str:
     facts = (
         in_one_line(call.deployment or "(no deployment)"),
@@ -139,15 +131,6 @@ def _call(call: AnswerCall) -> str:
 
 def _filled(facts: Iterable[str | None]) -> list[str]:
     return [fact for fact in facts if fact]
-
-
-def _text(text: str | None, indented: bool = False) -> str:
-    lines = in_lines(text) if text else "  (none)" if text is None else "  (empty)"
-    return "\n".join(f"  {line}".rstrip() for line in lines.split("\n")) if indented else lines
-
-
-def _time(at: datetime | None) -> str:
-    return "(no time)" if at is None else f"{at:%F %T} UTC"
 
 
 def _took(milliseconds: int | None) -> str | None:

@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from dialwatch.reports.fact_places import places_of
-from dialwatch.reports.terminal_text import in_lines, in_one_line
+from dialwatch.reports.report_parts import report_of, signal_lines, text_lines, time_of
+from dialwatch.reports.terminal_text import in_one_line
 from lake import AlikeCases, AnswerSignal, FactPlace, fold_signals
 
 _COMPARED = (
@@ -36,15 +37,15 @@ class CaseDetails:
 
 def format_case(details: CaseDetails) -> str:
     """Give what `dialwatch ground-truth show` prints. Texts are made harmless and cut where they are long."""
-    return "\n\n".join("\n".join(lines) for lines in _sections(details) if lines)
+    return report_of(_sections(details))
 
 
 def _sections(details: CaseDetails) -> Iterator[list[str]]:
     case = details.case
     places = places_of(case)
     yield list(_head(details))
-    yield ["Question", _text(case["question"])]
-    yield ["Answer", _text(case["answer"])]
+    yield ["Question", text_lines(case["question"])]
+    yield ["Answer", text_lines(case["answer"])]
     yield ["Documents", *([f"  {in_one_line(one or '', 1000)}" for one in case["documents"] or ()] or ["  (none)"])]
     facts = [line for number, place in enumerate(places) for line in _fact(case, number, place)]
     yield ["Facts", *(facts or ["  (none)"])]
@@ -76,7 +77,7 @@ def _head(details: CaseDetails) -> Iterator[str]:
 def _fact(case: Mapping[str, Any], number: int, place: FactPlace | None) -> Iterator[str]:
     where = "in no chunk" if place is None else f"chunk {place[0] + 1}, characters {place[1]:,} to {place[2]:,}"
     yield f"  {number + 1}. ({where})"
-    yield _text(case["facts"][number], indented=True)
+    yield text_lines(case["facts"][number], indented=True)
     citation = _at(case["citations"], number)
     if citation and citation["statement"]:
         yield f"    that is: {in_one_line(citation['statement'], 1000)}"
@@ -87,7 +88,7 @@ def _contexts(case: Mapping[str, Any], places: Sequence[FactPlace | None]) -> It
         marks = [(number + 1, place) for number, place in enumerate(places) if place is not None and place[0] == chunk]
         named = in_one_line(_at(case["context_ids"], chunk) or "", 500)
         yield f"  {chunk + 1}. {named}".rstrip()
-        yield _text(_marked(text or "", marks), indented=True)
+        yield text_lines(_marked(text or "", marks), indented=True)
 
 
 def _marked(text: str, marks: Sequence[tuple[int, FactPlace]]) -> str:
@@ -103,7 +104,7 @@ def _marked(text: str, marks: Sequence[tuple[int, FactPlace]]) -> str:
 
 def _source(details: CaseDetails) -> Iterator[str]:
     case = details.case
-    made = f"made by {in_one_line(case['extractor'] or 'an unknown extractor')}, {_time(case['created_at'])}"
+    made = f"made by {in_one_line(case['extractor'] or 'an unknown extractor')}, {time_of(case['created_at'])}"
     if case["source_response_id"] is None:
         yield f"  {made}, of no answer of the log"
         return
@@ -114,11 +115,7 @@ def _source(details: CaseDetails) -> Iterator[str]:
     words = ("dialwatch show", details.source_event_id, "--deployment", details.deployment)
     yield f"  {in_one_line(' '.join([words[0], *map(shlex.quote, words[1:])]), 1000)}"
     for signal in details.signals:
-        value = "" if signal.value is None else f" ({signal.value:.4g})"
-        who = ", ".join(in_one_line(one) for one in (signal.origin, signal.user_id) if one)
-        yield f"  {_time(signal.signaled_at)} {in_one_line(signal.signal or '')}{value}, {who}"
-        if signal.comment:
-            yield _text(signal.comment, indented=True)
+        yield from signal_lines(signal)
     folded = fold_signals([_row_of(signal) for signal in details.signals])
     if folded is not None:
         yield f"  all signals together: {folded:.4g}"
@@ -133,9 +130,9 @@ def _row_of(signal: AnswerSignal) -> dict[str, Any]:
 def _history(history: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for newer, older in zip(history, [*history[1:], None], strict=True):
         who = in_one_line(newer["updated_by"] or "(nobody)")
-        yield f"  {newer['version']}. {_time(newer['updated_at'])}, {who}: {_change(newer, older)}"
+        yield f"  {newer['version']}. {time_of(newer['updated_at'])}, {who}: {_change(newer, older)}"
         if newer["note"]:
-            yield _text(newer["note"], indented=True)
+            yield text_lines(newer["note"], indented=True)
 
 
 def _change(newer: Mapping[str, Any], older: Mapping[str, Any] | None) -> str:
@@ -152,13 +149,4 @@ def _at(values: Sequence[Any] | None, place: int) -> Any:
 
 def _by(what: str | None, who: str | None, at: datetime | None) -> str:
     by = "" if who is None else f" by {who}"
-    return f"{what}{by}" + ("" if at is None else f", {_time(at)}")
-
-
-def _text(text: str | None, indented: bool = False) -> str:
-    lines = in_lines(text) if text else "  (none)" if text is None else "  (empty)"
-    return "\n".join(f"  {line}".rstrip() for line in lines.split("\n")) if indented else lines
-
-
-def _time(at: datetime | None) -> str:
-    return "(no time)" if at is None else f"{at:%F %T} UTC"
+    return f"{what}{by}" + ("" if at is None else f", {time_of(at)}")
