@@ -33,7 +33,7 @@ class Completion:
     def events(self) -> str:
         """Give the body of the stream: one server-sent event a piece, then `[DONE]`."""
         chunks = [self._chunk(delta) for delta in self.deltas]
-        return _events(_json(chunk) for chunk in [*chunks, {**self._chunk({}, "stop"), "usage": self.usage}])
+        return _events(compact_json(chunk) for chunk in [*chunks, {**self._chunk({}, "stop"), "usage": self.usage}])
 
     def _chunk(self, delta: Delta, finish_reason: str | None = None) -> dict[str, Any]:
         choice = {"index": 0, "finish_reason": finish_reason, "delta": delta}
@@ -58,12 +58,12 @@ def assembled(events: str, shape: Shape) -> str:
     finish = next((choice["finish_reason"] for choice in choices if choice["finish_reason"]), None)
     choice: dict[str, Any] = {"index": 0} if shape == "message" else {}
     message = _without_index(_merged(choice["delta"] for choice in choices))
-    return _json({**head, "choices": [choice | {"finish_reason": finish, shape: message}]})
+    return compact_json({**head, "choices": [choice | {"finish_reason": finish, shape: message}]})
 
 
 def broken_off(events: str, error: Mapping[str, Any], lost: int) -> str:
     """Give a stream that lost its last `lost` events and ends in an error object."""
-    return _events([*_DATA.findall(events)[:-lost], _json({"error": error})])
+    return _events([*_DATA.findall(events)[:-lost], compact_json({"error": error})])
 
 
 def _events(chunks: Iterable[str]) -> str:
@@ -101,5 +101,11 @@ def _without_index(value: Any, in_array: bool = False) -> Any:
     return value
 
 
-def _json(value: Any) -> str:
+def compact_json(value: Any) -> str:
+    """Give a value as JSON without blanks, as DIAL Core writes it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def token_count(text: str) -> int:
+    """Give about how many tokens a text has."""
+    return max(1, len(text) // 4)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import uuid
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from dialwatch.demo.assistant import Exchange
-from dialwatch.demo.completion import Completion, assembled, broken_off
+from dialwatch.demo.completion import Completion, assembled, broken_off, compact_json, token_count
 from dialwatch.demo.core_line import CallUsage, CoreCall
 from dialwatch.demo.rag_answer import prompt_parts, text_deltas
 
@@ -65,9 +64,9 @@ class Turn:
     def answer_call(self) -> CoreCall:
         """Give the call whose answer the person saw."""
         common = self._call(self.deployment, f"/openai/deployments/{self.deployment}/chat/completions", self.span_id)
-        request = _json({"messages": self.messages, "model": self.deployment, "stream": self.stream})
+        request = compact_json({"messages": self.messages, "model": self.deployment, "stream": self.stream})
         if self.outcome == "refused":
-            body = _json({"error": FILTERED})
+            body = compact_json({"error": FILTERED})
             return CoreCall(**common, request_body=request, response_body=body, assembled_response=body, status=400)
         return CoreCall(
             **common,
@@ -107,7 +106,7 @@ class Turn:
         yield CoreCall(
             **child,
             **self._bodies(completion.events()),
-            request_body=_json({"messages": messages, "model": MODEL, "stream": True, "temperature": 0}),
+            request_body=compact_json({"messages": messages, "model": MODEL, "stream": True, "temperature": 0}),
             usage=usage,
         )
 
@@ -122,7 +121,7 @@ class Turn:
             started=moment,
             trace_id=_trace(rng),
             span_id=_span(rng),
-            request_body=_json(body),
+            request_body=compact_json(body),
             chat_id=self.chat_id,
             user_id=self.person.user_id,
             user_title=self.person.title,
@@ -173,7 +172,7 @@ class Turn:
 
     def _model_usage(self) -> CallUsage:
         texts = (INSTRUCTION, self.exchange.question, *(passage.text for passage in self.exchange.read))
-        prompt, completion = sum(_tokens(text) for text in texts), _tokens(self.exchange.answer)
+        prompt, completion = sum(token_count(text) for text in texts), token_count(self.exchange.answer)
         price = prompt * PROMPT_PRICE + completion * COMPLETION_PRICE
         return CallUsage(prompt_tokens=prompt, completion_tokens=completion, price=price, deployment_price=price)
 
@@ -184,8 +183,8 @@ def embeddings_call(text: str, rng: random.Random, **call: Any) -> CoreCall:
     vector = [round(rng.gauss(0, 0.1), 6) for _ in range(64)]
     tokens = {"prompt_tokens": usage.prompt_tokens, "total_tokens": usage.prompt_tokens}
     data = [{"object": "embedding", "index": 0, "embedding": vector}]
-    body = _json({"object": "list", "data": data, "model": EMBEDDER, "usage": tokens})
-    request = _json({"input": [text], "model": EMBEDDER, "dimensions": len(vector), "encoding_format": "float"})
+    body = compact_json({"object": "list", "data": data, "model": EMBEDDER, "usage": tokens})
+    request = compact_json({"input": [text], "model": EMBEDDER, "dimensions": len(vector), "encoding_format": "float"})
     return CoreCall(**call, request_body=request, response_body=body, assembled_response=body, usage=usage)
 
 
@@ -204,8 +203,8 @@ def _span(rng: random.Random) -> str:
 
 
 def _embedding_usage(text: str) -> CallUsage:
-    price = _tokens(text) * EMBEDDING_PRICE
-    return CallUsage(prompt_tokens=_tokens(text), completion_tokens=0, price=price, deployment_price=price)
+    price = token_count(text) * EMBEDDING_PRICE
+    return CallUsage(prompt_tokens=token_count(text), completion_tokens=0, price=price, deployment_price=price)
 
 
 def _sum(*usages: CallUsage) -> CallUsage:
@@ -214,11 +213,3 @@ def _sum(*usages: CallUsage) -> CallUsage:
         completion_tokens=sum(usage.completion_tokens for usage in usages),
         price=sum((usage.price for usage in usages), Decimal(0)),
     )
-
-
-def _tokens(text: str) -> int:
-    return max(1, len(text) // 4)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from aidial_sdk import DIALApp, HTTPException
 from aidial_sdk.chat_completion import Attachment, ChatCompletion, Choice, Message, Request, Response, Role, Stage
 
+from dialwatch.demo.completion import token_count
 from dialwatch.demo.questions import load_questions
 from dialwatch.demo.rag.assistant import RagAssistant
 from dialwatch.demo.rag.faults import Faults
@@ -42,8 +43,8 @@ class RagChatCompletion(ChatCompletion):
                 choice.append_content(piece)
             for number, place in enumerate(dict.fromkeys(extract.cited), start=1):
                 choice.add_attachment(_attachment(found[place], f"[{number}] {found[place].name}"))
-        prompt = sum(_tokens(text) for text in (question, *(passage.text for passage in found)))
-        response.set_usage(prompt_tokens=prompt, completion_tokens=_tokens(extract.text))
+        prompt = sum(token_count(text) for text in (question, *(passage.text for passage in found)))
+        response.set_usage(prompt_tokens=prompt, completion_tokens=token_count(extract.text))
 
     def _search(self, choice: Choice, question: str) -> Sequence[Passage]:
         began = self._clock()
@@ -118,7 +119,3 @@ def _attachment(passage: Passage, title: str) -> Attachment:
 def _pieces(text: str) -> list[str]:
     """Cut a text after each few words, as a stream of a model does."""
     return re.findall(r"(?:\S+\s*){1,8}", text)
-
-
-def _tokens(text: str) -> int:
-    return max(1, len(text) // 4)
