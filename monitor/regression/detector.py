@@ -21,6 +21,7 @@ from monitor.regression.observations import Observation, Observations
 from monitor.regression.reading import Reading, Status
 from monitor.regression.segments.classes import TrafficClasses
 from monitor.regression.segments.mix import Decomposition, SegmentChange, decompose, shares_and_means
+from monitor.regression.segments.others import is_of, names_with_worst_class
 from monitor.regression.settings import RegressionSettings
 
 _DROP, _SMALL_DROP = 0.1, 0.05
@@ -238,12 +239,13 @@ class Detector:
         if self.status is Status.LEARNING or not after:
             return None
         found = shares_and_means(baselines.numbers(after), after.values, after.weights, len(baselines.references))
-        return decompose(baselines.partition.names, (baselines.shares, baselines.means), found)
+        names = names_with_worst_class(baselines.partition, after, float(baselines.means[-1]))
+        return decompose(names, (baselines.shares, baselines.means), found)
 
     def _named(self, parts: Decomposition) -> SegmentChange | None:
         """Give the segment that fired, or the one with the greatest part in a fall where all together did."""
         fired = self._baselines.partition.names[self._fallen] if self._tier and self._fallen != ALL else None
-        return next((one for one in parts.segments if one.name == fired), parts.most_worsened)
+        return next((one for one in parts.segments if fired and is_of(one.name, fired)), parts.most_worsened)
 
     def _not_learned(self) -> int:
         if self.status is Status.LEARNING:

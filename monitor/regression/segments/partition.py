@@ -75,11 +75,14 @@ class SegmentPartition:
     @property
     def names(self) -> tuple[str, ...]:
         """Each segment in words, by number."""
-        return (*(", ".join(self._words(one)) for one in self.kept), OTHER)
+        return (*map(self.name_of, self.kept), OTHER)
 
-    def _words(self, segment: Segment) -> list[str]:
-        values = dict(segment)
-        return [f"{name.replace('_', ' ')} {values.get(name, 'unknown')}" for name in self.by]
+    def name_of(self, segment: Segment) -> str:
+        """Give a class by these attributes in words; one with a value that is `BEYOND` has none of its own."""
+        values = dict(_only(segment, self.by))
+        if BEYOND in values.values():
+            return OTHER
+        return ", ".join(f"{name.replace('_', ' ')} {values.get(name, 'unknown')}" for name in self.by)
 
 
 @dataclass(frozen=True)
