@@ -82,8 +82,6 @@ class Floors:
         answered = pc.min(rows["requested_at"].filter(pa.array(~bad))).as_py()
         counts.answered_since = min(filter(None, (counts.answered_since, answered)), default=None)
         counts.request_times.add(rows["requested_at"], now)
-        recent = pc.greater_equal(rows["requested_at"], pa.scalar(now - KEPT, rows["requested_at"].type))
-        rows, bad = rows.filter(recent), bad[np.asarray(recent)]
         counts.minutes[Floor.ERRORS].add(rows["requested_at"], bad, failure_reasons(rows), now)
 
     def add_answers(self, deployment: str, rows: pa.Table, now: datetime) -> None:

@@ -29,12 +29,26 @@ def time_of(minute: int) -> datetime:
 
 @dataclass(frozen=True)
 class Windows:
-    """The window that ends with each minute that has an event: last minute, first minute, all events, bad events."""
+    """The window that ends with each minute that has an event: last minute, first minute, all events, bad events.
+
+    `shares` are the shares of bad events in these minutes alone, and `in_a_row` says how many events up to there, in
+    whole minutes, were all bad.
+    """
 
     ends: Numbers
     firsts: Numbers
     totals: Numbers
     bad: Numbers
+    shares: NDArray[np.float64]
+    in_a_row: Numbers
+
+
+@dataclass(frozen=True)
+class Usual:
+    """Numbers of all and of bad events that are older than those that are counted by minute."""
+
+    total: int = 0
+    bad: int = 0
 
 
 class MinuteCounts:
@@ -45,12 +59,14 @@ class MinuteCounts:
         self._totals = np.empty(0, np.int64)
         self._bad = np.empty(0, np.int64)
         self._why: dict[int, Counter[str]] = {}
+        self.usual = Usual()
 
     def add(self, at: pa.ChunkedArray, bad: NDArray[np.bool_], why: pa.ChunkedArray, now: datetime) -> None:
         """Count rows at the times `at` (none null), `bad` or not, with the reason, if known, of those that are."""
         minutes = np.asarray(at.cast(pa.int64()).to_numpy(), np.int64) // 60_000_000
         oldest = minute_of(now - KEPT)
         recent = minutes >= oldest
+        self._count_old(int((~recent).sum()), int((~recent & bad).sum()))
         if not recent.any():
             return
         for minute, reason in zip(
@@ -73,7 +89,9 @@ class MinuteCounts:
         by_time = np.searchsorted(ends, ends - window // _MINUTE + 1)
         by_number = np.searchsorted(before, before[1:] - minimum, side="right") - 1
         first = np.maximum(np.minimum(by_time, by_number), np.searchsorted(ends, ends - LONGEST // _MINUTE + 1))
-        return Windows(ends, ends[first], before[1:] - before[first], bad_before[1:] - bad_before[first])
+        windows = before[1:] - before[first], bad_before[1:] - bad_before[first]
+        good_until = np.maximum.accumulate(np.where(bad < totals, before[1:], 0))
+        return Windows(ends, ends[first], *windows, bad / totals, before[1:] - good_until)
 
     def reasons(self, first: int, last: int) -> Counter[str]:
         """Count the reasons of the bad ones from one minute to another, both included."""
@@ -93,8 +111,13 @@ class MinuteCounts:
         self._totals = _counted(place, np.concatenate([self._totals, np.ones_like(minutes)]))
         self._bad = _counted(place, np.concatenate([self._bad, bad]))
 
+    def _count_old(self, total: int, bad: int) -> None:
+        if total:
+            self.usual = Usual(self.usual.total + total, self.usual.bad + bad)
+
     def _forget(self, oldest: int) -> None:
         kept = self._minutes >= oldest
+        self._count_old(int(self._totals[~kept].sum()), int(self._bad[~kept].sum()))
         self._minutes, self._totals, self._bad = self._minutes[kept], self._totals[kept], self._bad[kept]
         self._why = {minute: reasons for minute, reasons in self._why.items() if minute >= oldest}
 

@@ -20,6 +20,10 @@ class FloorDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     requests: int | None = None
     """All that the share is of: requests, answers or evaluations."""
     bad: int | None = None
+    in_a_row: int | None = None
+    """How many at the end of the window were all bad."""
+    usual: float | None = None
+    """Usual share, where fewer than the minimum are enough as they are so many more than that."""
     window_seconds: float | None = None
     """Length of the stretch of event time."""
     mostly: str | None = None

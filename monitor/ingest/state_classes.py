@@ -6,7 +6,7 @@ from lake.case_vocabulary import ReplayVerdict
 from lake.vocabulary import Floor, Tier
 from monitor.alerts.alert_stats import AlertStats
 from monitor.floors.floors import Counts
-from monitor.floors.minute_counts import MinuteCounts
+from monitor.floors.minute_counts import MinuteCounts, Usual
 from monitor.floors.no_data import RequestTimes
 from monitor.ingest.codec import Classes
 from monitor.ingest.kept_state import KeptState
@@ -85,6 +85,7 @@ _CLASSES = (
     StreamsState,
     Tier,
     TrafficClasses,
+    Usual,
     WorstByBatch,
 )
 

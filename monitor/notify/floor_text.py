@@ -11,6 +11,9 @@ from monitor.alerts.change import AlertChange
 from monitor.floors import FloorDetails
 from monitor.notify.plain_text import duration, time
 
+_MANY_IN_A_ROW = 5
+"""From so many on they are told."""
+
 
 @dataclass(frozen=True)
 class _Words:
@@ -54,14 +57,29 @@ def floor_summary(change: AlertChange) -> str:
         return _silence(change, details) if change.change == AlertEvent.FIRING else f"{name}: {change.reason}"
     if details is None:
         return f"{floor} of {name}: alert is over, {change.reason}"
+    in_a_row = details.in_a_row or 0
+    if change.change == AlertEvent.FIRING and in_a_row >= max(_MANY_IN_A_ROW, details.bad or 0):
+        return (
+            f"the last {in_a_row} {words.of} of {name} in a row {words.happened}{_mostly(details)}; {_limit(details)}"
+        )
     share = (
         f"{_percent(details.share)} of {details.requests} {words.of} of {name} in the last "
         f"{duration(timedelta(seconds=details.window_seconds or 0))} {words.happened}"
     )
     if change.change == AlertEvent.RESOLVED:
         return f"{floor} of {name}: alert is over, only {share}"
-    mostly = f", mostly {details.mostly}" if details.mostly else ""
-    return f"{share}{mostly}; limit {_percent(details.limit)}"
+    latest = f", the last {in_a_row} of them in a row" if in_a_row >= _MANY_IN_A_ROW else ""
+    return f"{share}{latest}{_mostly(details)}; {_limit(details)}"
+
+
+def _mostly(details: FloorDetails) -> str:
+    return f", mostly {details.mostly}" if details.mostly else ""
+
+
+def _limit(details: FloorDetails) -> str:
+    if details.usual is not None:
+        return f"usual are {_percent(details.usual)} or less"
+    return f"limit {_percent(details.limit)}"
 
 
 def floor_lines(change: AlertChange) -> list[str]:
@@ -89,9 +107,18 @@ def floor_lines(change: AlertChange) -> list[str]:
         return [*lines, *_of_silence(details)]
     return [
         *lines,
-        f"How sure: this is counted, not estimated. It is over at {_percent(details.ends_at)}.",
+        _how_sure(details),
         f"What to do: look at {words.what_next}.",
     ]
+
+
+def _how_sure(details: FloorDetails) -> str:
+    if details.usual is not None:
+        return (
+            "How sure: by chance this comes at most once in a year of such traffic, if bad ones do not depend on each "
+            "other. It is over after eight minutes with traffic and without a bad one."
+        )
+    return f"How sure: this is counted, not estimated. It is over at {_percent(details.ends_at)}."
 
 
 def _replay(change: AlertChange, details: FloorDetails) -> str:

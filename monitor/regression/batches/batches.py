@@ -43,14 +43,15 @@ class ScoreColumns:
         if chosen.all():
             return self
         mask = pa.array(chosen)
+        ids = self.conversations.filter(mask), self.questions.filter(mask), self.responses.filter(mask)
         numbers = self.values[chosen], self.weights[chosen], self.segments[chosen]
-        ids = (one.filter(mask) for one in (self.conversations, self.questions, self.responses))
         return ScoreColumns(self.at[chosen], *ids, *numbers, self.kinds)
 
     def alone(self) -> ScoreColumns:
         """Give them without the ids and kinds of others, that they were among."""
-        ids = (_alone(one) for one in (self.conversations, self.questions, self.responses))
-        return ScoreColumns(self.at, *ids, self.values, self.weights, *in_use(self.segments, self.kinds))
+        ids = _alone(self.conversations), _alone(self.questions), _alone(self.responses)
+        segments, kinds = in_use(self.segments, self.kinds)
+        return ScoreColumns(self.at, *ids, self.values, self.weights, segments, kinds)
 
     @classmethod
     def together(cls, parts: list[ScoreColumns]) -> ScoreColumns:

@@ -58,7 +58,8 @@ def test_a_floor_is_sent_once_and_again_when_it_is_over(lake: Lake, rows: Any, c
         "severity": "page",
     }
     assert alert["annotations"]["summary"] == (
-        "33 % of 60 requests of apps/rag in the last 15 minutes failed, mostly 503; limit 30 %"
+        "33 % of 60 requests of apps/rag in the last 15 minutes failed, the last 20 of them in a row, mostly 503; "
+        "limit 30 %"
     )
     assert data["link"] == "https://watch.example/deployment?name=apps/rag"
     assert (data["floor"]["bad"], data["floor"]["requests"]) == (20, 60)

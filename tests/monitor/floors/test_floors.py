@@ -125,7 +125,7 @@ def test_combinations_that_ask_no_judge_hide_none_that_is_down() -> None:
     ("rows", "share", "why"),
     [
         (requests(60, 0, 1, status=503), 1.0, "no request has been answered yet"),
-        (requests(17, 0, 1), None, "too few to tell: 17 of 20 within a day"),
+        (requests(17, 0, 1), None, "too few for a share: 17 of 20 within a day; many bad ones in a row still fire"),
         (requests(2000, 1500, 1, status=200) + requests(1500, 1450, 1, status=503), 1.0,
          "the newest is older than a day: 2026-11-19 11:49 UTC"),
         (requests(1, 0, 15, status=503) + requests(1, 0, 5), 0.75,
