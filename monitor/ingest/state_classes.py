@@ -13,6 +13,7 @@ from monitor.ingest.kept_state import KeptState
 from monitor.regression.baselines import Baselines
 from monitor.regression.batches.batches import Batches, ScoreColumns
 from monitor.regression.batches.worst_answers import WorstByBatch
+from monitor.regression.day_spread import DaySpread
 from monitor.regression.detector import Detector
 from monitor.regression.e_detector.alarm import Alarm, Mixture
 from monitor.regression.e_detector.betting import Interval
@@ -21,6 +22,7 @@ from monitor.regression.e_detector.evidence import Evidence
 from monitor.regression.judge_drift.anchors import Judge
 from monitor.regression.judge_drift.detector import JudgeDriftDetector
 from monitor.regression.judgement import Shift
+from monitor.regression.new_classes import NewValues
 from monitor.regression.observations import Observations
 from monitor.regression.reading import Reading, Status, StreamKey
 from monitor.regression.reference import Reference
@@ -38,7 +40,7 @@ from monitor.stats.replays import ReplayStats
 from monitor.stats.requests import RequestStats
 from monitor.stats.scores import ExemplarAnswer, Histogram, MetricStats, ScoreStats
 
-FORMAT = 1
+FORMAT = 2
 """Version of the state's format: to be raised with every change of what a class here holds or means."""
 
 _CLASSES = (
@@ -51,6 +53,7 @@ _CLASSES = (
     ChangePoint,
     CollectorStats,
     Counts,
+    DaySpread,
     DeploymentState,
     Detector,
     Evidence,
@@ -65,6 +68,7 @@ _CLASSES = (
     MetricStats,
     MinuteCounts,
     Mixture,
+    NewValues,
     Observations,
     PeriodSums,
     Reading,

@@ -7,15 +7,23 @@ from collections.abc import Sequence
 import numpy as np
 
 from monitor.regression.arrays import Floats, Integers
+from monitor.regression.day_spread import DaySpread
 from monitor.regression.e_detector.betting import Interval
+from monitor.regression.new_classes import KNOWN, MOST_NEW, NewValues
 from monitor.regression.observations import Observations
 from monitor.regression.reference import CONFIDENCE, Reference, rounded_down
+from monitor.regression.segments.calendar import WEEKEND
 from monitor.regression.segments.partition import PartitionChoice, SegmentPartition, choose, numbers_of
 from monitor.regression.settings import RegressionSettings
 
 _LARGE = 4
 """Times `reference_observations`, and from the first try to the second."""
 _TRIES = 2
+_SPREADS = 2.0
+"""By how many times the spread between days the tolerance is raised."""
+UNKNOWN_SPREAD = 0.025
+"""Spread between days of a stream that has too few of them to say."""
+_NO_NEW = (0.0,) * MOST_NEW
 
 
 class Baselines:
@@ -23,16 +31,18 @@ class Baselines:
 
     Until then, and where no attribute explains the scores, there is one segment, of all. Segments are chosen at the
     first look at the reference with four times `reference_observations` conversations: from as many, their bounds,
-    which are wider, are no worse than the first one of the whole. They are chosen once: from the reference alone, so
-    before anything is bet on them.
+    which are wider, are no worse than the first one of the whole. They are chosen again with four times as many, where
+    less has to be explained to be no chance: from the reference alone, so before anything is bet on them. Neither is
+    done while a fall may be under way, as the bound of the whole has become lower by more than the tolerance.
 
     The lower ends of all segments hold together as surely as that of one: each of k segments has a bound that is
     wrong `2 k p` times as seldom, p being the number of partitions out of which this one was chosen and 2 the tries.
-    There is a second try, with four times as many, only where the bound of the whole has not risen since it had a
-    quarter of those of the first, as while a slow fall is under way.
 
-    A class that the reference has not seen is of the others. These have a baseline once there are as many of them as
-    are needed for a stream; until then nothing is said of them.
+    Where days differ by more than chance (`DaySpread`), the tolerance is raised by that, and the bound of few days is
+    less sure. A fall within the reference adds to one difference of many, so that little of it is learned as normal.
+
+    Conversations with a value that the first reference has not seen (`NewValues`) are of segments of their own. These
+    have a baseline once there are as many of them as are needed for a stream; until then nothing is bet on them.
     """
 
     def __init__(self, settings: RegressionSettings) -> None:
@@ -42,30 +52,66 @@ class Baselines:
         self._tries = _TRIES
         self._next_try = _LARGE * settings.reference_observations
         self._before: float | None = None
-        """Baseline of the whole at its first look, or at the last try."""
+        """Lower end of the interval of the whole at its first look, or at the last try."""
         self._parts: tuple[Reference, ...] = ()
+        self._new_values = NewValues()
+        confidence = 1.0 - (1.0 - CONFIDENCE) / MOST_NEW
+        self._new = tuple(Reference(settings, confidence) for _ in range(MOST_NEW))
+        self._days = DaySpread()
+        self._spread: float | None = None
         self.whole = Reference(settings)
+        for one in (self.whole, *self._new):
+            one.spread = UNKNOWN_SPREAD
         self.partition = SegmentPartition()
-        self.shares: Floats = np.ones(1)
+        self.shares: Floats = np.array([1.0, *_NO_NEW])
         """Share of each segment in the reference that they were chosen from, by weight."""
-        self.whole_shares: Floats = np.ones(1)
+        self.whole_shares: Floats = self.shares
         """Share of each segment in the reference of the whole when its interval was found."""
-        self._weights: Floats = np.zeros(1)
+        self._weights: Floats = np.zeros(1 + MOST_NEW)
+
+    @property
+    def tolerance(self) -> float:
+        """What a mean may be below the interval: the one that is set, and the spread between days."""
+        return self._settings.tolerance + _SPREADS * (self._spread or 0.0)
+
+    @property
+    def segments(self) -> int:
+        """How many segments the reference is divided into; those of new classes come after them."""
+        return len(self._parts) or 1
 
     @property
     def references(self) -> tuple[Reference, ...]:
         """Reference of each segment, by number."""
-        return self._parts or (self.whole,)
+        return (*(self._parts or (self.whole,)), *self._new)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Each segment in words, by number."""
+        return (*self.partition.names, *self._new_values.names)
+
+    @property
+    def level(self) -> float | None:
+        """Baseline of all that is known, without regard to segments; None while the reference is not complete."""
+        interval = self.whole.interval
+        return None if interval is None else interval.lower - self.tolerance
 
     @property
     def levels(self) -> Floats:
         """Baseline of each segment, nan where it has none yet."""
-        return np.array([np.nan if one.baseline is None else one.baseline for one in self.references])
+        found = (one.interval for one in self.references)
+        return np.array([np.nan if one is None else one.lower - self.tolerance for one in found])
+
+    @property
+    def ceiling(self) -> float | None:
+        """Upper end of the interval of all plus the tolerance: a mean above it is an improvement."""
+        interval = self.whole.interval
+        return None if interval is None else interval.upper + self.tolerance
 
     @property
     def ceilings(self) -> Floats:
         """Upper end of each segment's interval plus the tolerance, nan where it has none yet."""
-        return np.array([np.nan if one.ceiling is None else one.ceiling for one in self.references])
+        found = (one.interval for one in self.references)
+        return np.array([np.nan if one is None else one.upper + self.tolerance for one in found])
 
     @property
     def means(self) -> Floats:
@@ -93,101 +139,126 @@ class Baselines:
     def baseline(self) -> float | None:
         """Baseline of the segments in their shares; None while the reference is not complete."""
         interval = self.interval
-        return None if interval is None else interval.lower - self._settings.tolerance
+        return None if interval is None else interval.lower - self.tolerance
 
     def numbers(self, found: Observations) -> Integers:
         """Number of the segment of each observation."""
-        if not self._parts:
-            return np.zeros(len(found), dtype=np.intp)
-        return numbers_of(self.partition, found.segments, found.kinds)
+        new = self._new_values.numbers(found.segments, found.kinds)
+        own = numbers_of(self.partition, found.segments, found.kinds) if self._parts else np.zeros_like(new)
+        return np.where(new == KNOWN, own, new + self.segments)
 
     def without_mix(self, values: Floats, numbers: Integers) -> Floats:
         """Give values as if all segments had the mean of the whole, so that a change of their shares moves nothing.
 
         Those of a segment without a baseline stay as they are.
         """
-        if not self._parts:
-            return values
         means, mean = self.means, self.mean or 0.0
         return np.asarray(values + np.where(np.isnan(self.levels), 0.0, mean - means)[numbers])
 
     def until_change(self, found: Observations) -> int:
         """How many of these batches it can take at once: those up to the first that changes a baseline, or all."""
-        first = self.whole.until_change(found.sizes, found.starts)
-        if self._parts:
-            sizes = self._by_batch(found).astype(np.intp)
-            stops = (part.until_change(sizes[:, number], found.starts) for number, part in enumerate(self._parts))
-            first = min(first, *stops)
+        sizes = self._by_batch(found).astype(np.intp)
+        known = sizes[:, : self.segments].sum(axis=1)
+        first = self.whole.until_change(known, found.starts)
+        parts = self.references if self._parts else ()
+        numbered = enumerate(parts) if parts else enumerate(self._new, start=1)
+        for number, part in numbered:
+            if sizes[:, number].any():
+                first = min(first, part.until_change(sizes[:, number], found.starts))
         return first
 
     def add(self, found: Observations) -> None:
         """Add batches that it can take at once, each in order of time; places in `kinds` are the same every time."""
         if self._first is None:
             self._first = int(found.at[0])
-        before, looks = self.whole.baseline, self.whole.looks
-        self.whole.add(found.values, found.weights, found.numbers, found.starts)
+        numbers = self.numbers(found)
+        before, looks = self.whole.interval, self.whole.looks
+        of_it = numbers < self.segments
+        values = self.without_mix(found.values, numbers)[of_it] if self._parts else found.values[of_it]
+        self._days.add(values, found.weights[of_it], found.numbers[of_it], found.starts)
+        self.whole.add(found.values[of_it], found.weights[of_it], found.numbers[of_it], found.starts)
         if self._parts:
             for weights in self._by_batch(found, found.weights):
-                self._weights = self._weights + weights
-            if self.whole.baseline != before:
+                self._weights = self._weights + weights * self._is_known
+            if self.whole.interval != before:
                 self.whole_shares = self._weights / self._weights.sum()
-            self._add_to_parts(found)
-        elif self._seen is not None:
-            places, values, weights = self._seen
+        self._add_to(self.references if self._parts else (None, *self._new), found, numbers)
+        if self._seen is not None:
+            places, seen, weights = self._seen
             self._seen = (
-                np.concatenate([places, found.segments]),
-                np.concatenate([values, rounded_down(found.values)]),
-                np.concatenate([weights, found.weights]),
+                np.concatenate([places, found.segments[of_it]]),
+                np.concatenate([seen, rounded_down(found.values[of_it])]),
+                np.concatenate([weights, found.weights[of_it]]),
             )
-            if self.whole.looks > looks:
-                self._try(found)
+        if self.whole.looks > looks:
+            self._look(found)
 
-    def _try(self, latest: Observations) -> None:
-        whole = self.whole.baseline or 0.0
-        if self._seen is not None and self.whole.observations >= self._next_try:
+    def _look(self, latest: Observations) -> None:
+        self._find_spread()
+        if self._seen is None:
+            return
+        if self._before is None:
+            self._new_values.learn(latest.kinds[place] for place in np.unique(self._seen[0]).tolist())
+        whole = self.whole.latest.lower if self.whole.latest else 0.0
+        if self.whole.observations >= self._next_try:
             self._tries -= 1
             self._next_try *= _LARGE
-            if self._before is None or self._before < whole:
+            if self._before is None or self._before - self._settings.tolerance < whole:
                 self._divide(*self._seen, latest)
-            if self._parts or not self._tries:
+            if not self._tries:
                 self._seen = None
             self._before = whole
         elif self._before is None:
             self._before = whole
 
+    def _find_spread(self) -> None:
+        spread = self._days.spread(within_week=WEEKEND in self.partition.by)
+        self._spread = self._spread if spread is None else spread
+        for one in (self.whole, *self.references):
+            one.spread = UNKNOWN_SPREAD if self._spread is None else self._spread
+
     def _divide(self, places: Integers, values: Floats, weights: Floats, latest: Observations) -> None:
         kinds = latest.kinds
         chosen = choose(places, kinds, values, weights)
-        if chosen is None:
-            self._tries = 0
+        if chosen is None or (self._parts and chosen.partition == self.partition):
             return
         numbers = numbers_of(chosen.partition, places, kinds)
         size = len(chosen.partition.kept) + 1
-        self.partition, self._weights = chosen.partition, np.bincount(numbers, weights, size).astype(np.float64)
+        self.partition = chosen.partition
+        self._weights = np.concatenate([np.bincount(numbers, weights, size), _NO_NEW])
         self.shares = self.whole_shares = self._weights / self._weights.sum()
         self._parts = self._references(chosen, np.bincount(numbers, minlength=size))
         at = latest.starts[-1:]
         for number in np.unique(numbers).tolist():
             of_it = numbers == number
             self._parts[number].add(values[of_it], weights[of_it], np.zeros(int(of_it.sum()), dtype=np.intp), at)
+        # What follows is without mix, and not to be compared with these days.
+        self._find_spread()
+        self._days = DaySpread()
 
     def _references(self, chosen: PartitionChoice, sizes: Integers) -> tuple[Reference, ...]:
         confidence = 1.0 - (1.0 - CONFIDENCE) / (_TRIES * chosen.out_of * len(sizes))
         known = sizes if chosen.partition.has_others else sizes[:-1]
         parts = [Reference(self._settings, confidence, size, self._first) for size in known.tolist()]
-        return (*parts, *(() if chosen.partition.has_others else [Reference(self._settings, confidence)]))
+        parts += [] if chosen.partition.has_others else [Reference(self._settings, confidence)]
+        return tuple(parts)
 
-    def _add_to_parts(self, found: Observations) -> None:
-        numbers = self.numbers(found)
+    def _add_to(self, references: Sequence[Reference | None], found: Observations, numbers: Integers) -> None:
         for number in np.unique(numbers).tolist():
-            of_it = numbers == number
-            self._parts[number].add(found.values[of_it], found.weights[of_it], found.numbers[of_it], found.starts)
+            part = references[number]
+            if part is not None:
+                of_it = numbers == number
+                part.add(found.values[of_it], found.weights[of_it], found.numbers[of_it], found.starts)
+
+    @property
+    def _is_known(self) -> Floats:
+        return np.array([1.0] * self.segments + [0.0] * MOST_NEW)
 
     def _by_batch(self, found: Observations, weights: Floats | None = None) -> Floats:
         """Give the number of each batch's conversations in each segment, or their weight; shape (batches, segments)."""
-        size = len(self._parts)
+        size = self.segments + MOST_NEW
         sums = np.bincount(found.numbers * size + self.numbers(found), weights, found.batches * size)
         return np.asarray(sums.reshape(found.batches, size))
 
     def _over_segments(self, values: Sequence[float | None]) -> float:
-        return float(sum(share * value for share, value in zip(self.shares, values, strict=True) if value is not None))
+        return float(sum(share * value for share, value in zip(self.shares, values, strict=False) if value is not None))

@@ -137,15 +137,15 @@ class Detector:
         """Take in batches up to the first after which a reading is due; gives how many these were."""
         was_on, baselines = self._worse.is_on, self._baselines
         numbers, levels, shares = baselines.numbers(run), baselines.levels, baselines.whole_shares
-        level, ceiling, ceilings = baselines.whole.baseline, baselines.whole.ceiling, baselines.ceilings
+        level, ceiling, ceilings = baselines.level, baselines.ceiling, baselines.ceilings
         taken, changed = run.batches, None
         if level is not None:
             falls = _bets(run, 1.0 - run.values, numbers, 1.0 - levels, shares, 1.0 - level)
             looks = log_page_thresholds if self._may_page and self._tier != Tier.PAGE else None
-            taken, changed = self._worse.take(falls, len(levels), looks)
+            taken, changed = self._worse.take(falls, baselines.segments, looks)
             run = run.between(0, taken)
             numbers = numbers[: len(run)]
-        known = numbers if len(levels) > 1 else None
+        known = numbers if baselines.segments > 1 else None
         self._history.add(baselines.without_mix(run.values, numbers), run.weights, run.numbers, run.starts, known)
         # The reference may learn from a batch only after the bet on it is settled.
         if not was_on:
@@ -155,7 +155,7 @@ class Detector:
             rises = _bets(run, run.values, numbers, ceilings, shares, ceiling)
             done = 0
             while done < taken:
-                done += self._better.take(rises.between(done, taken), len(levels))[0]
+                done += self._better.take(rises.between(done, taken), baselines.segments)[0]
         self._log_page_threshold = float(log_page_thresholds[taken - 1])
         self._reading = None
         self._remember(run)
@@ -191,7 +191,7 @@ class Detector:
         known = baselines.interval if changed else None
         sight = self._sight()
         parts = self._split(since or self._window)
-        shown = parts if parts and len(baselines.references) > 1 else Decomposition(())
+        shown = parts if parts and len(parts.segments) > 1 else Decomposition(())
         settings = self._settings
         return Reading(
             status=self.status,
@@ -239,12 +239,18 @@ class Detector:
         if self.status is Status.LEARNING or not after:
             return None
         found = shares_and_means(baselines.numbers(after), after.values, after.weights, len(baselines.references))
-        names = names_with_worst_class(baselines.partition, after, float(baselines.means[-1]))
-        return decompose(names, (baselines.shares, baselines.means), found)
+        return decompose(self._names_after(after), (baselines.shares, baselines.means), found)
+
+    def _names_after(self, after: Observations) -> tuple[str, ...]:
+        """Give the names of the segments, that of the others with the class in it that fell."""
+        baselines, others = self._baselines, len(self._baselines.partition.kept)
+        known = after.where(baselines.numbers(after) <= others)
+        names = names_with_worst_class(baselines.partition, known, float(baselines.means[others]))
+        return (*names, *baselines.names[len(names) :])
 
     def _named(self, parts: Decomposition) -> SegmentChange | None:
         """Give the segment that fired, or the one with the greatest part in a fall where all together did."""
-        fired = self._baselines.partition.names[self._fallen] if self._tier and self._fallen != ALL else None
+        fired = self._baselines.names[self._fallen] if self._tier and self._fallen != ALL else None
         return next((one for one in parts.segments if fired and is_of(one.name, fired)), parts.most_worsened)
 
     def _not_learned(self) -> int:
@@ -279,7 +285,7 @@ class Detector:
             return _Sight()
         # Hours without a conversation are no batches, but they pass.
         batch = max(self._watched_for / max(1, len(self._batch_sizes) - 1), self._settings.batch)
-        threshold = self._settings.log_threshold + (np.log(2.0) if len(self._baselines.references) > 1 else 0.0)
+        threshold = self._settings.log_threshold + (np.log(2.0) if self._baselines.segments > 1 else 0.0)
         per_batch = float(np.mean(self._batch_sizes)) * float(watched.mean())
         values, weights = self._window.values[watched], self._window.weights[watched]
         power = DetectionPower(values, weights, self._levels[watched], per_batch, threshold)
@@ -305,10 +311,8 @@ class _Sight:
 def _bets(run: Observations, values: Floats, numbers: Integers, levels: Floats, shares: Floats, level: float) -> Bets:
     """Give the bets that the mean of a segment is above its level, on those where it can be."""
     of_each = levels[numbers]
-    if len(levels) == 1:
-        return Bets(values, run.weights, of_each, numbers, run.numbers, run.batches).where(level < 1.0)
     bets = Bets(values, run.weights, of_each, numbers, run.numbers, run.batches).where(of_each < 1.0)
-    return replace(bets, slack=slack_of(bets, levels, shares, level))
+    return replace(bets, slack=slack_of(bets, levels, shares, level)) if (shares > 0.0).sum() > 1 else bets
 
 
 def _repeated(span: timedelta, times: float) -> timedelta:

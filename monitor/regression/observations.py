@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from monitor.regression.arrays import Floats, Integers, Times, microseconds, sizes_of
 
@@ -115,6 +116,9 @@ class Observations:
 
     def since(self, at: datetime) -> Self:
         """Give those from a time on, as one batch."""
-        later = self.at >= microseconds(at)
-        columns = self.at[later], self.values[later], self.weights[later], self.segments[later]
+        return self.where(self.at >= microseconds(at))
+
+    def where(self, chosen: NDArray[np.bool_]) -> Self:
+        """Give some of them, as one batch."""
+        columns = self.at[chosen], self.values[chosen], self.weights[chosen], self.segments[chosen]
         return type(self)(*columns, np.zeros(1, dtype=np.intp), self.kinds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 
 import numpy as np
@@ -15,6 +16,9 @@ _GROWTH = 2
 _LARGEST = 256
 """Times `reference_observations`."""
 _STEP = 1.0 / 1024
+_DAY = 86_400_000_000
+_ERRORS = 2.0
+"""By how many standard errors of the daily means an interval is wider."""
 _NO_PAIRS = np.empty(0, dtype=np.complex128)
 """Of a value, the real part, and a weight."""
 
@@ -47,23 +51,41 @@ class Reference:
         self._first = since
         self._next_look = settings.reference_observations if needed is None else needed
         self._weight = self._total = 0.0
-        self.observations = self.looks = 0
-        self.mean: float | None = None
-        self.interval: Interval | None = None
-        """None while it is not complete."""
+        self._found: tuple[tuple[Interval, float], ...] = ()
+        """What each look has found, and how many days the reference was long."""
+        self.observations = 0
+        self.spread = 0.0
+        """Standard deviation of the daily means around the mean, beyond what chance explains."""
 
     @property
-    def baseline(self) -> float | None:
-        """`m0`, below which a mean is a regression; at or below 0 nothing can be one.
+    def looks(self) -> int:
+        """How often its mean was looked at."""
+        return len(self._found)
 
-        None while the reference is not complete.
+    @property
+    def mean(self) -> float | None:
+        """Of the look that its interval is from, or of all so far while it is not complete."""
+        best = self.interval
+        if best is not None:
+            return best.mean
+        return min(1.0, self._total / self._weight) if self.observations else None
+
+    @property
+    def interval(self) -> Interval | None:
+        """The one of all looks whose lower end is highest; None while it is not complete.
+
+        Days that differ make a mean of few days less sure than its conversations say, by the spread.
         """
-        return None if self.interval is None else self.interval.lower - self._settings.tolerance
+        return max(self._intervals, key=lambda one: one.lower, default=None)
 
     @property
-    def ceiling(self) -> float | None:
-        """Upper end of the mean's interval plus the tolerance: a mean above it is an improvement."""
-        return None if self.interval is None else self.interval.upper + self._settings.tolerance
+    def latest(self) -> Interval | None:
+        """The interval of the last look; None while it is not complete."""
+        return self._intervals[-1] if self._found else None
+
+    @property
+    def _intervals(self) -> list[Interval]:
+        return [_wider(one, _ERRORS * self.spread / math.sqrt(days)) for one, days in self._found]
 
     def until_change(self, sizes: Integers, at: Times) -> int:
         """How many of these batches it can take at once: those up to the first that changes it, or all.
@@ -74,7 +96,7 @@ class Reference:
             return len(sizes)
         held = self.observations + np.cumsum(sizes)
         due = (held >= self._next_look) & (at - self._begin(at[sizes > 0]) >= self._time)
-        is_full = (held >= self._largest) & (self.interval is not None)
+        is_full = (held >= self._largest) & bool(self._found)
         (changes,) = np.nonzero((due | is_full) & (sizes > 0))
         return int(changes[0]) + 1 if len(changes) else len(sizes)
 
@@ -92,10 +114,9 @@ class Reference:
         self._weight = _added_up(self._weight, np.add.reduceat(weights, begins))
         self._total = _added_up(self._total, np.add.reduceat(weights * values, begins))
         self.observations += len(values)
-        if self.interval is None:
-            self.mean = min(1.0, self._total / self._weight)
-        if self.observations >= self._next_look and int(at[numbers[-1]]) - self._first >= self._time:
-            self._look()
+        length = int(at[numbers[-1]]) - self._first
+        if self.observations >= self._next_look and length >= self._time:
+            self._look(max(1.0, length / _DAY))
 
     def _count(self, values: Floats, weights: Floats) -> None:
         # As complex numbers, whose order is that of both parts.
@@ -106,20 +127,23 @@ class Reference:
 
     @property
     def _is_full(self) -> bool:
-        return self.interval is not None and self.observations >= self._largest
+        return bool(self._found) and self.observations >= self._largest
 
     def _begin(self, at: Times) -> int:
         return int(at[0]) if self._first is None else self._first
 
-    def _look(self) -> None:
-        self.looks += 1
+    def _look(self, days: float) -> None:
         found = mean_interval(self._pairs.real, self._pairs.imag, self._confidence, self._counts)
-        if self.interval is None or found.lower > self.interval.lower:
-            self.mean, self.interval = min(1.0, self._total / self._weight), found
+        mean = min(1.0, self._total / self._weight)
+        self._found = (*self._found, (Interval(mean, found.lower, found.upper), days))
         while self._next_look <= self.observations:
             self._next_look *= _GROWTH
         if self._is_full:
             self._pairs, self._counts = _NO_PAIRS, np.empty(0)
+
+
+def _wider(interval: Interval, by: float) -> Interval:
+    return Interval(interval.mean, interval.lower - by, interval.upper + by)
 
 
 def _added_up(total: float, parts: Floats) -> float:

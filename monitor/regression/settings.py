@@ -35,7 +35,7 @@ class RegressionSettings(BaseModel):
     reference_time: Annotated[Duration, Ge(timedelta(0))] = timedelta(days=1)
     """How long a stream learns at the least: a day has both day and night in it."""
 
-    segment_by: tuple[str, ...] = ("language", "question_length")
+    segment_by: tuple[str, ...] = ("language", "question_length", "time_of_day", "weekend")
     """The attributes of `scores.segment` by which traffic may be divided. What the application decides itself (`model`,
     `contexts`) is not among them by default: a turn to a worse model, or to no contexts, would be no regression."""
 

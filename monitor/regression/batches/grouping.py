@@ -21,6 +21,7 @@ from monitor.regression.batches.batches import ScoreColumns
 from monitor.regression.observations import Segment
 from monitor.regression.reading import StreamKey
 from monitor.regression.scale import Scale
+from monitor.regression.segments.calendar import CALENDAR, calendar_classes
 from monitor.regression.segments.partition import in_use, segment_of
 
 SkipReason = Literal[
@@ -153,17 +154,18 @@ class _Columns:
         event = _text(table["event_id"], pa.scalar(""))
         answer = _text(table["response_id"], event)
         conversations = _conversations(_text(table["chat_id"], _NONE), _text(table["event_id"], answer))
-        classes = table["segment"].combine_chunks().dictionary_encode(null_encoding="encode")
+        at = np.asarray(table["requested_at"].cast(pa.int64()), dtype=np.int64)
+        segments, kinds = _classes(table["segment"], at, segment_by)
         return cls(
-            np.asarray(table["requested_at"].cast(pa.int64()), dtype=np.int64),
+            at,
             np.asarray(pc.fill_null(table["value"], math.nan), dtype=np.float64),
             np.asarray(pc.is_valid(table["value"]), dtype=np.bool_),
             np.asarray(pc.fill_null(table["sampling_probability"], 1.0), dtype=np.float64),
             conversations,
             _encoded(_text(table["question_key"], _text(table["event_id"], answer))),
             _encoded(answer),
-            np.asarray(classes.indices, dtype=np.intp),
-            tuple(segment_of(one, segment_by) for one in classes.dictionary.to_pylist()),
+            segments,
+            kinds,
         )
 
     def rows(self, stream: Indices, usable: Mask, scale: Scale) -> ScoreColumns:
@@ -175,6 +177,21 @@ class _Columns:
         ids = self.conversations.take(picked), self.questions.take(picked), self.answers.take(picked)
         # Else each stream would go through the kinds of all.
         return ScoreColumns(self.at[chosen], *ids, quality, weights, *in_use(self.segments[chosen], self.kinds))
+
+
+def _classes(
+    column: pa.ChunkedArray, at: Indices, segment_by: tuple[str, ...]
+) -> tuple[NDArray[np.intp], tuple[Segment, ...]]:
+    """Give the class of traffic of each row: what `scores.segment` says, and the calendar."""
+    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    names = tuple(name for name in segment_by if name not in CALENDAR)
+    own = [segment_of(one, names) for one in encoded.dictionary.to_pylist()]
+    times, of_time = calendar_classes(at, segment_by)
+    there, pairs = np.unique(np.asarray(encoded.indices, dtype=np.intp) * len(of_time) + times, return_inverse=True)[
+        ::-1
+    ]
+    kinds = (own[pair // len(of_time)] + of_time[pair % len(of_time)] for pair in pairs.tolist())
+    return there, tuple(tuple(sorted(kind)) for kind in kinds)
 
 
 def _with_status(scores: pa.Table) -> pa.Table:

@@ -27,8 +27,10 @@ class Mixture:
 
     def trajectories(self, bets: Bets, segments: int) -> dict[int, Trajectory]:
         """Give how each part would go on; a segment stays as it is in a batch that has no bet on it."""
-        self._segments = segments
-        for part in (ALL, *(np.unique(bets.segments).tolist() if segments > 1 else ())):
+        # Fewer would give a part more than it had.
+        self._segments = max(self._segments, segments)
+        of_segments = np.unique(bets.segments[bets.segments < segments]).tolist() if segments > 1 else ()
+        for part in (ALL, *of_segments):
             self._parts.setdefault(part, Evidence())
         return _trajectories(self._parts, bets, {part: self._share(part) for part in self._parts})
 

@@ -20,7 +20,9 @@ BEYOND = "beyond " * 9
 _MOST = 8
 _LEAST = 50
 """Conversations of a segment in the reference."""
-_GAIN = 0.02
+_GAIN, _FEW = 0.003, 10.0
+"""The least share of the variance that an attribute explains, and that times the number of conversations: among fewer
+more of it is chance."""
 _LONGEST_WORD = 60
 
 
@@ -100,9 +102,9 @@ def choose(
 
     `places` are those of the conversations' classes in `kinds`. One attribute after the other is taken, each time the
     one with which the segments explain most of the variance of the values, as long as that raises the adjusted share
-    of it (adjusted R squared, `1 - (1 - R2) (n - 1) / (n - k)` with n conversations in k segments) by at least 0.02. Of
-    equals it is the first by name. It was chosen out of `2^a - 1` partitions, a being the attributes that have more
-    than one value here.
+    of it (adjusted R squared, `1 - (1 - R2) (n - 1) / (n - k)` with n conversations in k segments) by at least 0.003
+    and 10 / n. Of equals it is the first by name. It was chosen out of `2^a - 1` partitions, a being the attributes
+    that have more than one value here.
     """
     classes: Counter[Segment] = Counter()
     for place, size in zip(*np.unique(places, return_counts=True), strict=True):
@@ -122,7 +124,7 @@ def choose(
         if not shares:
             break
         share, name, partition = max(shares, key=lambda found: found[0])
-        if share < explained + _GAIN:
+        if share < explained + max(_GAIN, _FEW / len(values)):
             break
         best, explained = partition, share
         left.remove(name)

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -35,9 +36,9 @@ def test_each_segment_gets_a_baseline_below_its_mean_once_the_reference_is_large
     baselines, random = Baselines(SETTINGS), np.random.default_rng(1)
     add(baselines, random, range(2), ["en", "de"])
     assert baselines.baseline is not None
-    assert len(baselines.levels) == 1
+    assert baselines.segments == 1
     add(baselines, random, range(2, 8), ["en", "de"])
-    levels = dict(zip(baselines.partition.names, baselines.levels, strict=True))
+    levels = dict(zip(baselines.partition.names, baselines.levels, strict=False))
     assert 0.6 < levels["language en"] < 0.88
     assert 0.2 < levels["language de"] < 0.48
     assert np.isnan(levels["other"])
@@ -68,9 +69,9 @@ def test_a_fall_under_way_puts_the_choice_of_segments_off() -> None:
     add(baselines, random, range(2), ["en", "de"])
     first = baselines.baseline
     add(baselines, random, range(2, 8), ["en", "de"], fallen=0.25)
-    assert (len(baselines.levels), baselines.baseline) == (1, first)
+    assert (baselines.segments, baselines.baseline) == (1, first)
     add(baselines, random, range(8, 32), ["en", "de"])
-    assert len(baselines.levels) == 3
+    assert baselines.segments == 3
 
 
 def test_the_baselines_of_segments_only_rise() -> None:
@@ -86,11 +87,43 @@ def test_the_baselines_of_segments_only_rise() -> None:
 
 
 def test_a_new_class_has_a_baseline_once_there_is_enough_of_it() -> None:
-    """French, which the reference has not seen, is of the others, and they are learned like a stream."""
+    """French, which the reference has not seen, is a segment of its own, learned like a stream, and of no other."""
     baselines, random = Baselines(SETTINGS), np.random.default_rng(5)
     add(baselines, random, range(8), ["en", "de"])
+    known = baselines.levels[:3]
     add(baselines, random, range(8, 10), ["fr", "en"])
-    assert np.isnan(baselines.levels[-1])
+    french = baselines.names.index("language fr")
+    assert np.isnan(baselines.levels[french])
     add(baselines, random, range(10, 40), ["fr", "en"])
-    assert baselines.levels[-1] < 0.3
-    assert baselines.shares[-1] == 0.0
+    assert baselines.levels[french] < 0.3
+    assert baselines.shares[french] == 0.0
+    assert (baselines.levels[:2] >= known[:2]).all()
+    assert np.isnan(baselines.levels[2])
+
+
+def test_a_value_of_an_attribute_with_many_is_nothing_new() -> None:
+    """Each conversation is of another person: none of them is held out."""
+    baselines = Baselines(SETTINGS)
+    kinds: list[Segment] = [(("user", str(number)),) for number in range(100)]
+    for hour in range(10):
+        at = np.full(10, microseconds(START + hour * HOUR))
+        places = np.arange(10) + 10 * hour
+        baselines.add(Observations(at, np.ones(10), np.ones(10), places, np.zeros(1, dtype=np.intp), kinds))
+    assert baselines.whole.observations == 100
+
+
+def test_days_that_differ_by_more_than_chance_raise_the_tolerance() -> None:
+    """Days that are better and worse by a tenth in turn do, steady ones do not, nor does a slow fall."""
+
+    def tolerance(mean_of_day: Callable[[int], float]) -> float:
+        baselines, random = Baselines(RegressionSettings()), np.random.default_rng(6)
+        for hour in range(24 * 20):
+            at = np.full(40, microseconds(START + hour * HOUR))
+            values = random.binomial(1, mean_of_day(hour // 24), 40).astype(float)
+            none = np.zeros(40, dtype=np.intp)
+            baselines.add(Observations(at, values, np.ones(40), none, np.zeros(1, dtype=np.intp), [()]))
+        return baselines.tolerance
+
+    assert tolerance(lambda _: 0.8) == pytest.approx(0.02, abs=0.005)
+    assert tolerance(lambda day: 0.8 - 0.002 * day) == pytest.approx(0.02, abs=0.005)
+    assert tolerance(lambda day: 0.8 + 0.05 * (-1) ** day) > 0.08

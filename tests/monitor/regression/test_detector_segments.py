@@ -126,7 +126,7 @@ def test_a_new_class_is_said_to_be_not_watched_yet() -> None:
     french = [Observation(START + CHANGE * HOUR, 0.0, 1.0, (("language", "fr"),))] * 90
     assert detector.update(french) is None
     assert detector.reading.not_learned == 90
-    assert detector.reading.segments[-1].name == "other"
+    assert detector.reading.segments[-1].name == "language fr"
 
 
 def test_a_reading_in_the_metrics_own_values_has_its_segments_in_them_too() -> None:

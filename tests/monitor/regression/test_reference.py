@@ -1,3 +1,4 @@
+import math
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -17,24 +18,24 @@ def add(reference: Reference, values: np.ndarray, hour: int = 0) -> None:
 
 
 def test_worse_conversations_never_change_a_complete_reference() -> None:
-    """At the next look the whole is lower: mean, interval and baseline stay those of before."""
+    """At the next look the whole is lower: mean and interval stay those of before."""
     reference = Reference(SETTINGS)
     add(reference, np.tile([0.7, 0.9], 25))
-    before = reference.mean, reference.interval, reference.baseline
+    before = reference.mean, reference.interval
     add(reference, np.full(150, 0.4), 1)
     assert reference.observations == 200
-    assert (reference.mean, reference.interval, reference.baseline) == before
+    assert (reference.mean, reference.interval) == before
 
 
-def test_more_of_the_same_raises_the_baseline() -> None:
-    """With twice the conversations the interval is narrower, and the baseline nearer to the mean."""
+def test_more_of_the_same_raises_the_lower_end() -> None:
+    """With twice the conversations the interval is narrower."""
     reference = Reference(SETTINGS)
     add(reference, np.tile([0.7, 0.9], 25))
-    first = reference.baseline
+    first = reference.interval
     add(reference, np.tile([0.7, 0.9], 25), 1)
-    assert reference.baseline is not None
+    assert reference.interval is not None
     assert first is not None
-    assert first < reference.baseline < 0.8 - SETTINGS.tolerance
+    assert first.lower < reference.interval.lower < 0.8
     assert reference.mean == pytest.approx(0.8)
 
 
@@ -56,3 +57,17 @@ def test_a_busy_stream_completes_its_reference_after_a_day() -> None:
         add(reference, np.tile([0.7, 0.9], 60), hour)
     assert reference.interval is not None
     assert reference.observations == 3000
+
+
+def test_days_that_differ_make_the_first_of_them_less_sure() -> None:
+    """With a spread between days a later look at more days is believed, although its mean is lower."""
+    reference = Reference(SETTINGS)
+    add(reference, np.tile([0.7, 0.9], 25))
+    first = reference.interval
+    add(reference, np.tile([0.6, 0.8], 25), 24 * 9)
+    assert reference.interval == first
+    reference.spread = 0.1
+    assert reference.interval is not None
+    assert reference.mean == pytest.approx(0.75)
+    assert first is not None
+    assert reference.interval.lower < first.lower - 2 * 0.1 / math.sqrt(9.1)
