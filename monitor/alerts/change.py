@@ -13,7 +13,7 @@ import msgspec
 
 from lake import FLOOR_VERSION, AlertEvent, AlertVerdict, FailedPart, Tier
 from monitor.floors import FloorDetails
-from monitor.regression import SegmentChange, StreamKey
+from monitor.regression import NewClass, SegmentChange, StreamKey
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +61,8 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """The segments of the traffic before and since; empty where there is only one."""
     most_worsened: SegmentChange | None = None
     """The one with the greatest part in the worsening."""
+    new_class: NewClass | None = None
+    """The new class of traffic that alone is worse: then the alert is of it, and of no regression."""
     worst: tuple[WorstAnswer, ...] = ()
     failed_parts: dict[FailedPart, int] = {}
     """Answers since the onset that do not agree with their case of ground truth, by the part that failed."""

@@ -87,6 +87,7 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
         if opened
         else digest(key.deployment, key.metric, key.metric_version, transition.at.astimezone(UTC).isoformat())
     )
+    is_learned = reading.new_class is not None and transition.change == AlertEvent.RESOLVED
     again = [Tier.PAGE] if opened and transition.change == AlertEvent.FIRING else []
     return AlertChange(
         change_id=digest(alert_id, transition.change, *again),
@@ -96,16 +97,13 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
         changed_at=transition.at,
         since=reading.since,
         reference_mean=reading.reference_mean,
-        current_mean=reading.since_mean,
+        current_mean=None if is_learned else reading.since_mean,
         current_lower=reading.since_lower,
         current_upper=reading.since_upper,
         log_evidence=reading.log_evidence,
         log_threshold=reading.log_threshold,
         verdict=_verdict(transition, opened),
-        reason=f"the evidence of a regression reached the threshold of the tier {reading.tier or Tier.WARN}"
-        f"{_PROPOSED if reading.by_proposed else ''}"
-        if transition.change == AlertEvent.FIRING
-        else "the evidence that quality is back reached the threshold",
+        reason=_reason(transition),
         details=AlertDetails(
             fired_at=fired_at,
             tier=reading.tier or (opened.tier if opened else None),
@@ -124,11 +122,23 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
             mix=reading.mix,
             segments=reading.segments,
             most_worsened=reading.most_worsened,
+            new_class=reading.new_class,
             **_shift_of(transition.judgement),
             worst=tuple(WorstAnswer(*answer) for answer in transition.worst),
             failed_parts={part: count for part, count in transition.failed_parts.items() if count},
         ),
     )
+
+
+def _reason(transition: Transition) -> str:
+    reading, is_firing = transition.reading, transition.change == AlertEvent.FIRING
+    if reading.new_class is not None:
+        told = "is worse than what the reference has" if is_firing else "was learned and has a reference of its own"
+        return f"the new class of traffic {reading.new_class.name} {told}"
+    if not is_firing:
+        return "the evidence that quality is back reached the threshold"
+    reached = f"the evidence of a regression reached the threshold of the tier {reading.tier or Tier.WARN}"
+    return f"{reached}{_PROPOSED if reading.by_proposed else ''}"
 
 
 def _verdict(transition: Transition, opened: AlertChange | None) -> AlertVerdict:

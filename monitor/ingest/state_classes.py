@@ -22,7 +22,7 @@ from monitor.regression.e_detector.evidence import Evidence
 from monitor.regression.judge_drift.anchors import Judge
 from monitor.regression.judge_drift.detector import JudgeDriftDetector
 from monitor.regression.judgement import Shift
-from monitor.regression.new_classes import NewValues
+from monitor.regression.new_classes import NewClass, NewClassWarning, NewValues
 from monitor.regression.observations import Observations
 from monitor.regression.reading import Reading, Status, StreamKey
 from monitor.regression.reference import Reference
@@ -68,6 +68,8 @@ _CLASSES = (
     MetricStats,
     MinuteCounts,
     Mixture,
+    NewClass,
+    NewClassWarning,
     NewValues,
     Observations,
     PeriodSums,

@@ -10,7 +10,7 @@ from monitor.alerts.change import AlertChange, AlertDetails
 from monitor.notify.floor_text import floor_lines, floor_summary
 from monitor.notify.link import link_to, link_to_response, worst_since
 from monitor.notify.plain_text import duration, one_line, time
-from monitor.regression import SegmentChange
+from monitor.regression import NewClass, SegmentChange
 
 WORST = 5
 """The number of the worst answers in a message."""
@@ -24,6 +24,9 @@ def summary(change: AlertChange) -> str:
 
 def _summary(change: AlertChange) -> str:
     where = f"{change.key.metric} of {change.key.deployment}"
+    new = change.details.new_class
+    if change.change == AlertEvent.FIRING and new is not None:
+        return f"{where} is worse in new traffic: {_new_class(change, new)}"
     after = _number(change.current_mean)
     if change.change == AlertEvent.FIRING:
         judge = ": the judge changed, not the application" if change.verdict == AlertVerdict.JUDGE else ""
@@ -64,6 +67,8 @@ def worst_links(change: AlertChange, external_url: str) -> tuple[str, ...]:
 
 def _firing(change: AlertChange) -> list[str]:
     key, details = change.key, change.details
+    if details.new_class is not None:
+        return _new_traffic(change, details.new_class)
     which = "rated" if key.metric == DISLIKES else "scored"
     moved = _moved(change)
     better = "higher" if moved == "fell" else "lower"
@@ -91,6 +96,25 @@ def _firing(change: AlertChange) -> list[str]:
         worst = ", ".join(f"{answer.response_id} ({_number(answer.value)})" for answer in details.worst[:WORST])
         lines.append(f"Worst answers since then, by response_id in parsed_logs: {worst}")
     return lines
+
+
+def _new_traffic(change: AlertChange, new: NewClass) -> list[str]:
+    return [
+        f"What: a new class of traffic has worse {change.key.metric}: {_new_class(change, new)}.",
+        f"Since: {time(change.since)}; found with the answers until {time(change.changed_at)}.",
+        f"Where: deployment {change.key.deployment}; metric version {change.key.metric_version}.",
+        "Cause: the traffic, as the reference has nothing of this class. What it has is watched as before, and the "
+        "class from now on against its own level. This warning never becomes a page.",
+    ]
+
+
+def _new_class(change: AlertChange, new: NewClass) -> str:
+    apart = abs(new.known_mean - new.mean)
+    return (
+        f"new: {new.name}, {100 * new.share:.0f} % of traffic, {apart:.2f} "
+        f"{'higher' if _lower_is_better(change) else 'lower'} ({_number(new.mean)}; other traffic "
+        f"{_number(new.known_mean)})"
+    )
 
 
 def failed_part_lines(failed: Mapping[FailedPart, int]) -> list[str]:

@@ -8,6 +8,7 @@ from monitor.regression.e_detector.betting import Interval, mean_interval
 from monitor.regression.judge_drift.anchors import ANCHOR_COLUMNS, Judge, JudgeDriftDetectors, JudgeReading
 from monitor.regression.judge_drift.verdict import judgement_of
 from monitor.regression.judgement import MEASURED, UNDECIDED, Judgement, Shift
+from monitor.regression.new_classes import NewClass
 from monitor.regression.observations import Observation
 from monitor.regression.reading import Reading, Status, StreamKey, Transition
 from monitor.regression.releases import RELEASE_COLUMNS, Release, Releases
@@ -27,6 +28,7 @@ __all__ = [
     "JudgeDriftDetectors",
     "JudgeReading",
     "Judgement",
+    "NewClass",
     "Observation",
     "Reading",
     "RegressionSettings",

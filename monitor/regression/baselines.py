@@ -21,6 +21,8 @@ _LARGE = 4
 _TRIES = 2
 _SPREADS = 2.0
 """By how many times the spread between days the tolerance is raised."""
+_NEW_LOOKS = 3
+"""Looks at a new class, after which it is new no longer."""
 UNKNOWN_SPREAD = 0.025
 """Spread between days of a stream that has too few of them to say."""
 _NO_NEW = (0.0,) * MOST_NEW
@@ -57,6 +59,8 @@ class Baselines:
         self._new_values = NewValues()
         confidence = 1.0 - (1.0 - CONFIDENCE) / MOST_NEW
         self._new = tuple(Reference(settings, confidence) for _ in range(MOST_NEW))
+        self._told: tuple[int, ...] = ()
+        """Places of the new classes that were given by `new_and_worse`."""
         self._days = DaySpread()
         self._spread: float | None = None
         self.whole = Reference(settings)
@@ -140,6 +144,19 @@ class Baselines:
         """Baseline of the segments in their shares; None while the reference is not complete."""
         interval = self.interval
         return None if interval is None else interval.lower - self.tolerance
+
+    def new_and_worse(self) -> int | None:
+        """Number of a segment of a new class that was just learned and is surely below the baseline of what is known.
+
+        None where there is none; each is given once.
+        """
+        for place, one in enumerate(self._new):
+            latest, level = one.latest, self.level
+            is_worse = latest is not None and level is not None and latest.upper < level
+            if is_worse and one.looks <= _NEW_LOOKS and place not in self._told:
+                self._told = (*self._told, place)
+                return self.segments + place
+        return None
 
     def numbers(self, found: Observations) -> Integers:
         """Number of the segment of each observation."""

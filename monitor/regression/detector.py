@@ -17,6 +17,7 @@ from monitor.regression.e_detector.bets import ALL, Bets, slack_of
 from monitor.regression.e_detector.betting import Interval, mean_interval
 from monitor.regression.e_detector.change_point import BatchHistory, ChangePoint
 from monitor.regression.e_detector.power import DetectionPower
+from monitor.regression.new_classes import NewClass, NewClassWarning
 from monitor.regression.observations import Observation, Observations
 from monitor.regression.reading import Reading, Status
 from monitor.regression.segments.classes import TrafficClasses
@@ -29,6 +30,8 @@ _SOON = timedelta(days=7)
 _LONGEST = timedelta(days=36_525)
 _AT_ONCE = 1 << 14
 """Conversations."""
+_TOLD_FOR = timedelta(days=7) // timedelta(microseconds=1)
+"""How long the warning of a new class stays."""
 _LATEST = 200
 """Conversations that say how a stream does now."""
 
@@ -61,6 +64,7 @@ class Detector:
         self._tier: Tier | None = None
         self._fallen = ALL
         self._change: ChangePoint | None = None
+        self._new_class: NewClassWarning | None = None
         self._reading: Reading | None = None
 
     @property
@@ -68,7 +72,7 @@ class Detector:
         """Where the stream stands."""
         if self._baselines.baseline is None:
             return Status.LEARNING
-        return Status.REGRESSED if self._worse.is_on else Status.WATCHING
+        return Status.REGRESSED if self._worse.is_on or self._new_class else Status.WATCHING
 
     @property
     def beyond(self) -> Mapping[str, int]:
@@ -131,6 +135,9 @@ class Detector:
         end = max(begin + 1, small if small < found.batches - 1 else found.batches)
         if self._worse.is_on:
             return end
+        if self._new_class is not None:
+            # The warning ends with its batch, in whatever portions they come.
+            end = min(end, max(begin, int(np.searchsorted(found.starts, self._new_class.until))) + 1)
         return begin + self._baselines.until_change(found.between(begin, end))
 
     def _take_run(self, run: Observations, log_page_thresholds: Floats) -> tuple[int, Reading | None]:
@@ -178,11 +185,40 @@ class Detector:
             self._change = self._history.fall(self._fallen) or ChangePoint(at, at, at)
             self._history = BatchHistory()
             self._tier = Tier.WARN
+            self._new_class = None
+        elif changed is None and not self._worse.is_on:
+            return self._reading_of_new_class(int(start))
         has_evidence = self._worse.is_on and self._worse.log_evidence >= self._log_page_threshold
         pages = self._may_page and has_evidence and self._tier != Tier.PAGE
         if pages:
             self._tier = Tier.PAGE
         return self.reading if pages or changed else None
+
+    def _reading_of_new_class(self, start: int) -> Reading | None:
+        """Give the reading after a batch where a new class is to be told, or was told long enough."""
+        told, baselines = self._new_class, self._baselines
+        if told is not None:
+            if start < told.until:
+                return None
+            reading = replace(self.reading, status=Status.WATCHING)
+            self._new_class, self._change, self._tier, self._reading = None, None, None, None
+            return reading
+        number = baselines.new_and_worse()
+        if number is None:
+            return None
+        since = baselines.references[number].first or start
+        self._new_class, self._tier = NewClassWarning(number - baselines.segments, since, start + _TOLD_FOR), Tier.WARN
+        self._change = ChangePoint(moment(since), moment(since), moment(since))
+        return self.reading
+
+    def _described(self, told: NewClassWarning | None) -> NewClass | None:
+        baselines = self._baselines
+        if told is None or baselines.mean is None:
+            return None
+        number = told.number + baselines.segments
+        mine = baselines.numbers(self._window) == number
+        mean = baselines.references[number].mean or 0.0
+        return NewClass(baselines.names[number], float(mine.mean()), mean, baselines.mean)
 
     def _read(self, log_evidence: float, began: ChangePoint | None, mean_from: ChangePoint | None) -> Reading:
         baselines, window = self._baselines, _interval(self._window)
@@ -232,6 +268,7 @@ class Detector:
             most_worsened=self._named(shown),
             not_learned=self._not_learned(),
             beyond=tuple(sorted(self.beyond.items())),
+            new_class=self._described(self._new_class),
         )
 
     def _split(self, after: Observations) -> Decomposition | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from monitor.regression.arrays import Integers
 from monitor.regression.observations import Segment
+from monitor.regression.scale import Scale
 from monitor.regression.segments.calendar import CALENDAR
 from monitor.regression.segments.partition import BEYOND
 
@@ -71,10 +72,23 @@ class NewValues:
 
 @dataclass(frozen=True, slots=True)
 class NewClass:
-    """A class of traffic that came after the reference: its name, its share of the latest traffic, and means."""
+    """A class of traffic that came after the reference: its name, its share of the latest conversations, and means."""
 
     name: str
     share: float
     mean: float
     known_mean: float
     """Of the reference, which has nothing of it."""
+
+    def on(self, scale: Scale) -> NewClass:
+        """Give it in a metric's own values."""
+        return replace(self, mean=scale.value(self.mean), known_mean=scale.value(self.known_mean))
+
+
+@dataclass(frozen=True, slots=True)
+class NewClassWarning:
+    """That a class was told as new and worse: its number, and from when (microseconds since 1970) until when."""
+
+    number: int
+    since: int
+    until: int

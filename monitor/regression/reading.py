@@ -11,6 +11,7 @@ from typing import Any
 from lake.case_vocabulary import FailedPart
 from lake.vocabulary import AlertEvent, Tier
 from monitor.regression.judgement import UNDECIDED, Judgement
+from monitor.regression.new_classes import NewClass
 from monitor.regression.scale import Scale
 from monitor.regression.segments.mix import SegmentChange
 
@@ -114,6 +115,9 @@ class Reading:
     kept: bool = False
     """Whether its alert alone says that it is regressed: computed anew, as with other settings, it is not."""
 
+    new_class: NewClass | None = None
+    """The new class of traffic that alone is worse than what the reference has: a warning, no regression."""
+
     def on(self, scale: Scale) -> Reading:
         """Give it in a metric's own values, where it was in those from 0 (worst) to 1 (best)."""
         width = abs(scale.best - scale.worst)
@@ -129,6 +133,7 @@ class Reading:
             points[name] = None if change is None else change * (scale.best - scale.worst)
         points["segments"] = tuple(_segment_on(scale, one) for one in self.segments)
         points["most_worsened"] = self.most_worsened and _segment_on(scale, self.most_worsened)
+        points["new_class"] = self.new_class and self.new_class.on(scale)
         points["lower_is_better"] = scale.is_reversed
         return replace(self, **points)
 

@@ -84,6 +84,11 @@ class Reference:
         return self._intervals[-1] if self._found else None
 
     @property
+    def first(self) -> int | None:
+        """When its first batch began, in microseconds since 1970."""
+        return self._first
+
+    @property
     def _intervals(self) -> list[Interval]:
         return [_wider(one, _ERRORS * self.spread / math.sqrt(days)) for one, days in self._found]
 

@@ -8,7 +8,7 @@ from lake import FailedPart
 from monitor.alerts.change import AlertChange, AlertDetails, from_row, to_row
 from monitor.notify.alert_text import description, summary
 from monitor.notify.formats.standard import webhook_body
-from monitor.regression import SegmentChange
+from monitor.regression import NewClass, SegmentChange
 
 NOT_THE_JUDGE = "not the judge: the application, its documents or the questions changed"
 
@@ -157,3 +157,15 @@ def test_the_part_of_the_application_that_failed_is_named(firing: AlertChange) -
     [data] = json.loads(webhook_body([changed], "pager", ""))["data"]
     assert data["failed_parts"] == {"retrieval": 9, "generation": 1}
     assert from_row(to_row(changed)) == changed
+
+
+def test_a_new_class_of_traffic_is_told_as_that_and_not_as_a_regression(firing: AlertChange) -> None:
+    """Its name, share and difference stand in the summary, also after the row was read again, and no other mean."""
+    new = NewClass("language uk", 0.31, 0.66, 0.81)
+    change = from_row(to_row(replace(firing, details=structs.replace(firing.details, new_class=new))))
+    said = "new: language uk, 31 % of traffic, 0.15 lower (0.66; other traffic 0.81)"
+    assert summary(change) == f"faithfulness_kprecision of apps/rag is worse in new traffic: {said}"
+    text = description(change, "")
+    assert text.splitlines()[0] == f"What: a new class of traffic has worse faithfulness_kprecision: {said}."
+    assert "fell from" not in text
+    assert "Cause: the traffic" in text
