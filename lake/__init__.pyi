@@ -47,6 +47,7 @@ from .answers.metric_scores import metric_scores, texts_of_answers
 from .answers.question_keys import QuestionKeys
 from .answers.question_text import CAPITALS_MATTER, normalised_question
 from .answers.ratings import AnswerRating
+from .answers.sampled_answers import SampledAnswer, called_deployments, request_of_answer, sampled_answers
 from .answers.signals import FOLD_COLUMNS, fold_signals
 from .case_tables import GROUND_TRUTH, REPLAYS
 from .case_vocabulary import (
@@ -248,6 +249,7 @@ __all__ = [
     "ReleaseEvent",
     "ReplayVerdict",
     "RetentionResult",
+    "SampledAnswer",
     "ServicePart",
     "ServiceState",
     "Signal",
@@ -274,6 +276,7 @@ __all__ = [
     "answer_text",
     "answers_frame",
     "asks_llm",
+    "called_deployments",
     "can_drift",
     "case_history",
     "case_question",
@@ -318,6 +321,8 @@ __all__ = [
     "read_new",
     "reads_hosts",
     "reads_seconds",
+    "request_of_answer",
+    "sampled_answers",
     "shares_of_right",
     "statements_of",
     "text_of_cell",

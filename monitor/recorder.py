@@ -7,15 +7,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from lake import AlertEvent, FailedPart, Floor, can_drift
+from lake import AlertEvent, FailedPart, Floor, Lake, can_drift
 from monitor.alerts.change import AlertChange
+from monitor.alerts.explainer import Explainer
 from monitor.alerts.floor_alerts import last_changes
 from monitor.alerts.learned_anew import kept_open
 from monitor.alerts.open_alerts import recorded_verdicts, with_open_alerts
 from monitor.alerts.pending import recorded_at
 from monitor.alerts.store import AlertStore
+from monitor.changes import AroundOnset
 from monitor.floors import FloorChange, FloorReading
-from monitor.health.failures import ALERTS_RECORDED, FLOORS, INCIDENTS_RECORDED, JUDGES, REGRESSIONS, Failures
+from monitor.health.failures import ALERTS_RECORDED, CHANGES, FLOORS, INCIDENTS_RECORDED, JUDGES, REGRESSIONS, Failures
 from monitor.incidents.incident import Incident
 from monitor.ingest.ingest import Ingest
 from monitor.regression import (
@@ -45,10 +47,11 @@ class AlertRecorder:
     """
 
     def __init__(
-        self, ingest: Ingest, alerts: AlertStore, failures: Failures, learned_at: Mapping[str, datetime]
+        self, lake: Lake, ingest: Ingest, alerts: AlertStore, failures: Failures, learned_at: Mapping[str, datetime]
     ) -> None:
         """`learned_at` is when the streams of a deployment were last learned without the monitor's state."""
         self._learned_at = learned_at
+        self._explainer = Explainer(lake)
         self._ingest = ingest
         self._alerts = alerts
         self._failures = failures
@@ -68,6 +71,7 @@ class AlertRecorder:
             self._failures.add_lasting(REGRESSIONS, f"{what}: {error!r}. Start the monitor anew.")
         judgements = {k: self._judgement(k, r) for k, r in readings.items() if r.status is Status.REGRESSED}
         judgements |= recorded_verdicts(readings, self._alerts.active())
+        self._explainer.begin()
         self._record(found, StreamStates(readings, judgements), now)
         return StreamStates(readings, judgements)
 
@@ -102,6 +106,7 @@ class AlertRecorder:
                 one,
                 judgement=self._judgement(one.key, one.reading),
                 failed_parts=self._failed_parts(one, now) if one.change == AlertEvent.FIRING else {},
+                around_onset=self._explained(one, now),
             )
             for one in found
         ]
@@ -136,6 +141,15 @@ class AlertRecorder:
     def _failed_parts(self, transition: Transition, now: datetime) -> Mapping[FailedPart, int]:
         state, since = self._ingest.deployments.get(transition.key.deployment), transition.reading.since
         return state.scores.failed_parts(since, now) if state and since else {}
+
+    def _explained(self, transition: Transition, now: datetime) -> AroundOnset | None:
+        if transition.change != AlertEvent.FIRING:
+            return None
+        name = transition.key.deployment
+        look = partial(
+            self._explainer.around, transition, self._alerts.changes_of(name), list(self._ingest.deployments)
+        )
+        return self._failures.attempt(CHANGES, partial(look, now), f"log of {name!r}")
 
     def _judgement(self, key: StreamKey, reading: Reading) -> Judgement:
         """Say what has changed; undecided, which may be decided later, where that fails: the alert must not wait."""

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from lake import FLOOR_VERSION, AlertEvent, AlertVerdict, FailedPart, Tier
+from monitor.changes import AroundOnset
 from monitor.floors import FloorDetails
 from monitor.regression import NewClass, SegmentChange, StreamKey
 
@@ -66,6 +67,8 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     worst: tuple[WorstAnswer, ...] = ()
     failed_parts: dict[FailedPart, int] = {}
     """Answers since the onset that do not agree with their case of ground truth, by the part that failed."""
+    around_onset: AroundOnset | None = None
+    """What else changed around the onset, by the log; None where that was not looked for."""
     floor: FloorDetails | None = None
     """For a floor: the numbers behind it."""
     idle_since: datetime | None = None

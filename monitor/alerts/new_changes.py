@@ -125,6 +125,7 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
             new_class=reading.new_class,
             **_shift_of(transition.judgement),
             worst=tuple(WorstAnswer(*answer) for answer in transition.worst),
+            around_onset=transition.around_onset or (opened.details.around_onset if opened else None),
             failed_parts={part: count for part, count in transition.failed_parts.items() if count},
         ),
     )

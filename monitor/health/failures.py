@@ -14,7 +14,7 @@ from typing import TypeVar
 from lake import Backoff, LostRaceError, TableReplacedError, in_one_line, is_store_error
 
 FLOORS, REGRESSIONS, JUDGES, ALERTS_RECORDED = "find_floors", "find_regressions", "judge_regressions", "record_alerts"
-INCIDENTS_RECORDED = "record_incidents"
+INCIDENTS_RECORDED, CHANGES = "record_incidents", "find_changes"
 RESTORED, SAVED = "restore_state", "save_state"
 """Reasons; that a table could not be read is `read_` and its name."""
 

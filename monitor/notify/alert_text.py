@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from lake import DISLIKES, FAILED_PART_MEANING, AlertEvent, AlertVerdict, FailedPart, Tier
 from monitor.alerts.change import AlertChange, AlertDetails
+from monitor.changes import told
 from monitor.notify.floor_text import floor_lines, floor_summary
 from monitor.notify.link import link_to, link_to_response, worst_since
 from monitor.notify.plain_text import duration, one_line, time
@@ -92,6 +93,8 @@ def _firing(change: AlertChange) -> list[str]:
     if change.verdict != AlertVerdict.JUDGE:
         lines.append("If the change was meant: `dialwatch release mark` compares from then on with what follows it.")
     lines += failed_part_lines(details.failed_parts)
+    if details.around_onset is not None:
+        lines.append(told(details.around_onset, change.since))
     if details.worst:
         worst = ", ".join(f"{answer.response_id} ({_number(answer.value)})" for answer in details.worst[:WORST])
         lines.append(f"Worst answers since then, by response_id in parsed_logs: {worst}")

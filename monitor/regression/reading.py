@@ -10,6 +10,7 @@ from typing import Any
 
 from lake.case_vocabulary import FailedPart
 from lake.vocabulary import AlertEvent, Tier
+from monitor.changes import AroundOnset
 from monitor.regression.judgement import UNDECIDED, Judgement
 from monitor.regression.new_classes import NewClass
 from monitor.regression.scale import Scale
@@ -166,3 +167,5 @@ class Transition:
     """Of a regression that begins or reaches the tier `page`: what has changed."""
     failed_parts: Mapping[FailedPart, int] = field(default_factory=dict)
     """Of the same: how many answers since the onset failed against their case, by part."""
+    around_onset: AroundOnset | None = None
+    """Of a regression that begins: what else the log shows to have changed; None where it was not looked for."""

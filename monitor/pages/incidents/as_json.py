@@ -13,6 +13,7 @@ from lake import AlertVerdict, Tier
 from monitor.incidents.incident import Acknowledgement
 from monitor.pages.charts import Histogram, Point
 from monitor.pages.incidents.alert_view import AlertView
+from monitor.pages.incidents.changes_view import ChangesView
 from monitor.pages.incidents.commands import Commands
 from monitor.pages.incidents.evidence import Evidence, Pair, Sample
 from monitor.pages.incidents.finding import Found
@@ -105,6 +106,7 @@ class IncidentData(IncidentRow):
 
     alerts: Sequence[AlertOfIncident]
     charts: Sequence[ChartOfMetric]
+    changes: ChangesView | None
     evidence: EvidenceData | None
     silences: Sequence[SilencedTime]
     releases: Sequence[Release]
@@ -128,6 +130,7 @@ def incident_data(view: IncidentView, earlier: Iterable[Found], others: Iterable
         **vars(_row(view.found)),
         alerts=[_alert(one) for one in view.alerts],
         charts=[_chart(one) for one in view.charts],
+        changes=view.changes,
         evidence=_evidence(read.evidence) if read and read.evidence else None,
         silences=[
             SilencedTime(one.silence.deployment, one.silence.metric, one.since, one.silence.until, one.silence.comment)

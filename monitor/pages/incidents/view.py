@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 
+from lake import Lake
 from monitor.alerts.change import AlertChange
+from monitor.changes import AroundOnset, TextDifference, differences
 from monitor.pages.answers.addresses import deployment_of
 from monitor.pages.incidents.alert_view import AlertView, alerts_of
+from monitor.pages.incidents.changes_view import ChangesView
 from monitor.pages.incidents.commands import Commands, commands_of
 from monitor.pages.incidents.evidence import Evidence, read_evidence
 from monitor.pages.incidents.finding import Found
@@ -24,6 +27,8 @@ class Read:
     """What was read of the lake."""
 
     evidence: Evidence | None
+    differences: Sequence[TextDifference]
+    """Of system prompts and tools; empty for who may not read texts."""
     deliveries: Sequence[AlertChange]
     silences: Sequence[HeldBack]
 
@@ -50,6 +55,12 @@ class IncidentView:
         return tuple(dict.fromkeys((self.chosen.metric, *self.found.metrics)))
 
     @property
+    def changes(self) -> ChangesView | None:
+        """What else changed around the onset; None where that was not looked for."""
+        found = changes_of(self.found)
+        return ChangesView.of(*found) if found else None
+
+    @property
     def release_at(self) -> str:
         """The onset, as a browser's field of date and time writes it."""
         at = self.chosen.onset or self.found.incident.opened_at
@@ -71,9 +82,21 @@ def read_for(monitor: Monitor, found: Found, chosen: AlertView, *, with_texts: b
     lake = monitor.lake
     return Read(
         evidence=read_evidence(lake, chosen, found, with_texts=with_texts),
+        differences=_differences(lake, found) if with_texts else (),
         deliveries=read_deliveries(lake, deployment_of(found.name), found.incident),
         silences=silences_of(monitor, found),
     )
+
+
+def changes_of(found: Found) -> tuple[AroundOnset, AlertChange] | None:
+    """Give what changed around the onset, with the alert that says it: the first one that was looked at."""
+    looked = ((one.details.around_onset, one) for one in found.incident.alerts)
+    return next(((around, one) for around, one in looked if around is not None), None)
+
+
+def _differences(lake: Lake, found: Found) -> Sequence[TextDifference]:
+    changes = changes_of(found)
+    return differences(lake, found.name, changes[0].changes) if changes else ()
 
 
 def view_of(found: Found, metric: str, batch: timedelta, read: Read | None) -> IncidentView:

@@ -1,0 +1,88 @@
+"""Features of an answer that may change, and how likely a change of each is a cause and not a consequence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Feature(StrEnum):
+    """What is compared before and after an onset; the names stand in the details of alerts."""
+
+    MODEL = "model"
+    DEPLOYMENTS_CALLED = "deployments_called"
+    SYSTEM_PROMPT = "system_prompt"
+    TOOLS = "tools"
+    PARAMETER = "parameter"
+    WITHOUT_RETRIEVAL = "without_retrieval"
+    CHUNKS = "chunks"
+    CHUNK_LENGTH = "chunk_length"
+    CONTEXT_AGE = "context_age"
+    DOCUMENTS = "documents"
+    CHILD_ERRORS = "child_errors"
+    CALLS = "calls"
+    LANGUAGE = "language"
+    USER = "user"
+    USER_TITLE = "user_title"
+    PROJECT = "project"
+    QUESTION_LENGTH = "question_length"
+    MESSAGES = "messages"
+    ERRORS = "errors"
+    FINISH_REASON = "finish_reason"
+    LATENCY = "latency"
+    PROMPT_TOKENS = "prompt_tokens"
+    COMPLETION_TOKENS = "completion_tokens"
+
+
+class Kind(StrEnum):
+    """How the values of a feature are compared."""
+
+    NUMBER = "number"
+    CATEGORY = "category"
+    SET = "set"
+    """A value has several parts, such as the documents of an answer; each counts by its share of them."""
+    TEXT = "text"
+    """A value is the hashes of a text's lines; those that many answers share are what is compared."""
+
+
+@dataclass(frozen=True)
+class FeatureSpec:
+    """How a feature is compared and said.
+
+    `weight` ranks causes before what follows from them: where fewer chunks are sent, tokens and latency fall too.
+    `is_named` says whether its values may be shown to those who may not read texts.
+    """
+
+    kind: Kind
+    words: str
+    weight: float
+    is_named: bool = False
+    unit: str = ""
+
+
+SPECS: Mapping[Feature, FeatureSpec] = {
+    Feature.MODEL: FeatureSpec(Kind.CATEGORY, "model", 1.0, is_named=True),
+    Feature.DEPLOYMENTS_CALLED: FeatureSpec(Kind.SET, "deployments called", 0.97, is_named=True),
+    Feature.SYSTEM_PROMPT: FeatureSpec(Kind.TEXT, "system prompt", 0.95),
+    Feature.TOOLS: FeatureSpec(Kind.TEXT, "tools", 0.95),
+    Feature.PARAMETER: FeatureSpec(Kind.CATEGORY, "parameter", 0.95, is_named=True),
+    Feature.CHILD_ERRORS: FeatureSpec(Kind.NUMBER, "answers with a failed call", 0.94, unit="%"),
+    Feature.WITHOUT_RETRIEVAL: FeatureSpec(Kind.NUMBER, "answers without retrieval", 0.92, unit="%"),
+    Feature.CONTEXT_AGE: FeatureSpec(Kind.NUMBER, "age of contexts", 0.9, unit=" days"),
+    Feature.DOCUMENTS: FeatureSpec(Kind.SET, "documents retrieved", 0.88),
+    Feature.CHUNKS: FeatureSpec(Kind.NUMBER, "chunks per answer", 0.88),
+    Feature.CHUNK_LENGTH: FeatureSpec(Kind.NUMBER, "characters per chunk", 0.86),
+    Feature.PROJECT: FeatureSpec(Kind.CATEGORY, "project", 0.8, is_named=True),
+    Feature.LANGUAGE: FeatureSpec(Kind.CATEGORY, "language", 0.8, is_named=True),
+    Feature.USER: FeatureSpec(Kind.CATEGORY, "users", 0.7),
+    Feature.USER_TITLE: FeatureSpec(Kind.CATEGORY, "job titles of users", 0.6),
+    Feature.CALLS: FeatureSpec(Kind.NUMBER, "calls per answer", 0.6),
+    Feature.QUESTION_LENGTH: FeatureSpec(Kind.NUMBER, "characters per question", 0.6),
+    Feature.MESSAGES: FeatureSpec(Kind.NUMBER, "messages per request", 0.6),
+    Feature.ERRORS: FeatureSpec(Kind.NUMBER, "failed answers", 0.55, unit="%"),
+    Feature.FINISH_REASON: FeatureSpec(Kind.CATEGORY, "finish reason", 0.5, is_named=True),
+    Feature.LATENCY: FeatureSpec(Kind.NUMBER, "latency", 0.45, unit=" ms"),
+    Feature.COMPLETION_TOKENS: FeatureSpec(Kind.NUMBER, "completion tokens", 0.42),
+    Feature.PROMPT_TOKENS: FeatureSpec(Kind.NUMBER, "prompt tokens", 0.4),
+}

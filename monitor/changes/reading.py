@@ -1,0 +1,46 @@
+"""Reading of the answers around an onset: a bounded sample, denser near the onset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from lake import Lake, called_deployments, sampled_answers
+from monitor.changes.answer_features import logged_answer
+from monitor.changes.attribution import DAYS_BEFORE, LONGEST_AFTER, Onset, changes_around
+from monitor.changes.found_change import AroundOnset
+from monitor.changes.logged_answer import LoggedAnswer
+
+MOST_A_DAY, MOST_NEAR = 350, 1_000
+"""Answers a day of the days before, and of each day around the onset."""
+MOST_DEPLOYMENTS = 100
+"""Deployments in whose tables calls are looked for."""
+_NEAR = timedelta(days=1)
+_PROBED = timedelta(hours=12)
+
+
+def read_answers(
+    lake: Lake, deployment: str, onset: Onset, until: datetime, deployments: Sequence[str | None]
+) -> list[LoggedAnswer]:
+    """Read the answers from 7 days before an onset to a day after it, or to `until`, with their features.
+
+    `deployments` are those that it may call.
+    """
+    end = min(until, onset.latest + LONGEST_AFTER)
+    among = sorted(deployments, key=str)[:MOST_DEPLOYMENTS]
+    called = called_deployments(lake, deployment, among, onset.earliest - _PROBED, end)
+    begin, near = onset.earliest - timedelta(days=DAYS_BEFORE), onset.earliest - _NEAR
+    parts = ((begin, near, MOST_A_DAY), (near, end, MOST_NEAR))
+    return [
+        logged_answer(one, deployment)
+        for since, to, most in parts
+        for one in sampled_answers(lake, deployment, since, to, most, called)
+    ]
+
+
+def around_onset(
+    lake: Lake, deployment: str, onset: Onset, until: datetime, deployments: Sequence[str | None]
+) -> AroundOnset:
+    """Read the answers around an onset and give what changed; see `read_answers` and `changes_around`."""
+    answers = read_answers(lake, deployment, onset, until, deployments)
+    return AroundOnset(len(answers), changes_around(answers, onset, until))

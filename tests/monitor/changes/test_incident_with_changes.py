@@ -1,0 +1,101 @@
+"""What changed around an onset, from the log to the row of the alert, the message and the page."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from lake import ALERTS, Lake
+from monitor import Monitor, create_app
+from monitor.alerts.change import from_row
+from monitor.notify.alert_text import description
+from tests.monitor.conftest import NOW, ScoreColumns
+
+OLD, NEW = "Answer from the contexts.\nSay where it stands.", "Answer from the contexts.\nBe <b>brief</b>."
+
+
+def _log(rows: ScoreColumns, prompt: str, changed: str, chunks: tuple[int, int] = (8, 8)) -> None:
+    """A week of rag-search, which calls gpt, and its scores; it changes 10 hours ago."""
+    scored, logs, calls = [], [], []
+    for left in range(8 * 24, 0, -1):
+        for number in range(6):
+            at = NOW - timedelta(hours=left) + timedelta(minutes=10 * number)
+            is_after = left <= 10
+            name = f"{left}-{number}"
+            place: dict[str, Any] = {"requested_at": at, "date": at.date(), "trace_id": f"trace-{name}"}
+            value = (0.3 if is_after else 0.9) + 0.01 * number
+            scored.append({k: v for k, v in place.items() if k != "trace_id"} | {"event_id": name, "value": value})
+            scored[-1] |= {"score_id": name, "response_id": name}
+            count = chunks[int(is_after)] - (left + number) % 2
+            texts = [{"text": "x" * 100, "url": f"files/{n}.pdf"} for n in range(count)]
+            logs.append(place | {"event_id": name, "contexts": texts, "contexts_origin": "retrieval_response"})
+            body = {"messages": [{"role": "system", "content": changed if is_after else prompt}], "temperature": 0}
+            call = {"event_id": f"call-{name}", "is_entry": False, "parent_deployment": "rag-search", "model": "gpt-4o"}
+            calls.append(place | call | {"request_body": json.dumps(body)})
+    rows.scores("rag-search", *scored)
+    rows.logs("rag-search", *logs)
+    rows.logs("gpt", *calls)
+
+
+def _fired(lake: Lake) -> Any:
+    return from_row(lake.table(ALERTS, "rag-search").read().to_pylist()[0])
+
+
+def test_a_changed_system_prompt_is_named_in_row_message_page_and_json(
+    rows: ScoreColumns, lake: Lake, monitor: Monitor
+) -> None:
+    _log(rows, OLD, NEW)
+    monitor.refresh()
+    change = _fired(lake)
+    assert change.details.around_onset.answers > 800
+    (found,) = change.details.around_onset.changes
+    assert (found.feature, found.subject) == ("system_prompt", "gpt")
+    assert abs(found.at - (NOW - timedelta(hours=10))) <= timedelta(minutes=10)
+    stored = lake.table(ALERTS, "rag-search").read().to_pylist()[0]["details"]
+    assert "contexts" not in stored
+    assert "brief" not in stored
+    assert "Also changed, by the log: at 2026-11-20 02:00 UTC (" in description(change, "")
+    assert "system prompt of gpt changed" in description(change, "")
+    with TestClient(create_app(monitor)) as client:
+        page = client.get(f"/incident?id={change.incident_id}").text
+        data = client.get(f"/incident.json?id={change.incident_id}").json()
+    assert "system prompt of gpt changed" in page
+    assert "-Say where it stands." in page
+    assert "+Be &lt;b&gt;brief&lt;/b&gt;." in page
+    assert [line["feature"] for line in data["changes"]["lines"]] == ["system_prompt"]
+
+
+def test_fewer_chunks_are_named_with_their_numbers(rows: ScoreColumns, lake: Lake, monitor: Monitor) -> None:
+    _log(rows, OLD, OLD, chunks=(8, 3))
+    monitor.refresh()
+    (first, *_) = _fired(lake).details.around_onset.changes
+    assert (first.feature, first.before, first.after) == (
+        "chunks",
+        pytest.approx(7.5, abs=0.5),
+        pytest.approx(2.5, abs=0.5),
+    )
+
+
+def test_where_nothing_changed_it_says_so(rows: ScoreColumns, lake: Lake, monitor: Monitor) -> None:
+    _log(rows, OLD, OLD)
+    monitor.refresh()
+    change = _fired(lake)
+    assert change.details.around_onset.changes == ()
+    assert "Also changed: nothing that the log shows" in description(change, "")
+    with TestClient(create_app(monitor)) as client:
+        assert "Nothing that the log shows changed" in client.get(f"/incident?id={change.incident_id}").text
+
+
+def test_a_monitor_that_starts_anew_says_the_same(rows: ScoreColumns, lake: Lake, monitor: Monitor, clock: Any) -> None:
+    _log(rows, OLD, NEW)
+    monitor.refresh()
+    before = lake.table(ALERTS, "rag-search").read().to_pylist()
+    Monitor(lake, monitor.settings, clock).refresh()
+    assert lake.table(ALERTS, "rag-search").read().to_pylist() == before
+    found = {from_row(row).details.around_onset for row in before}
+    assert len(before) == 2, "the warning, and the page that it became"
+    assert len(found) == 1
