@@ -119,6 +119,8 @@ def _sampled(rows: pa.Table, most: int) -> list[str]:
     """Give the ids of the answers of the conversations with the lowest hashes."""
     of_conversation: dict[str, list[str]] = defaultdict(list)
     for event_id, chat_id in zip(rows["event_id"].to_pylist(), rows["chat_id"].to_pylist(), strict=True):
+        if event_id is None:
+            continue
         of_conversation[chat_id or event_id].append(event_id)
     ids: list[str] = []
     for name in sorted(of_conversation, key=lambda one: hashlib.sha256(one.encode()).digest()):

@@ -30,6 +30,9 @@ _TIMES = re.compile(
     r"|(?:\b\d{1,2}(?:st|nd|rd|th)?\s+)?\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+\d{1,4}(?:,\s*\d{4})?",
     re.IGNORECASE,
 )
+_DIGITS = re.compile(r"\d+")
+_NUMBERS = re.compile(r"\W*(?:\w+\W+){0,2}?\d+\W*(?:\w+\W*)?")
+"""A line that numbers what follows: [3], Document 3:, <doc id="3">."""
 _MOST_LINES = 400
 _SHOWN_CHARACTERS = 60
 
@@ -106,13 +109,20 @@ def _values(answer: SampledAnswer, deployment: str) -> Iterator[tuple[FeatureKey
 
 def _of_requests(calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[FeatureKey, Value | None]]:
     """Give what was asked of each deployment; of several calls of one the last counts, as the one that answers."""
+    retrieved = {
+        text
+        for _, row in calls
+        for chunk in row["contexts"] or ()
+        for text in ((chunk or {}).get("text"), (chunk or {}).get("title"), (chunk or {}).get("url"))
+        if text
+    }
     for name, row in dict(calls).items():
         name = _shown(name)
         yield (Feature.MODEL, name), None if row["model"] is None else _shown(row["model"])
         request = _request(row["request_body"])
         if request is None:
             continue
-        yield (Feature.SYSTEM_PROMPT, name), _lines(_system_prompt(request))
+        yield (Feature.SYSTEM_PROMPT, name), _lines(_without(_system_prompt(request), retrieved))
         yield (Feature.TOOLS, name), _lines(_tools(request))
         for parameter in _PARAMETERS:
             value = msgspec.json.encode(getattr(request, parameter), order="sorted").decode("utf-8", "replace")
@@ -181,8 +191,19 @@ def _tools(request: _Request) -> str:
 
 
 def _lines(text: str) -> tuple[str, ...]:
-    """Give the hashes of a text's first lines, without dates and times, which change by themselves."""
-    return tuple(_hash(_TIMES.sub("0", line.strip())) for line in text.splitlines()[:_MOST_LINES])
+    """Give the hashes of a text's first lines, each once.
+
+    Dates and times change by themselves, and what numbers a list of contexts as often as their number changes.
+    """
+    lines = (_TIMES.sub("0", line.strip()) for line in text.splitlines()[:_MOST_LINES])
+    return tuple(dict.fromkeys(_hash(_DIGITS.sub("0", line) if _NUMBERS.fullmatch(line) else line) for line in lines))
+
+
+def _without(prompt: str, retrieved: Iterable[str]) -> str:
+    """Take out the texts, titles and addresses of contexts, longest first: they are not the application's words."""
+    for text in sorted(retrieved, key=len, reverse=True):
+        prompt = prompt.replace(text, "")
+    return prompt
 
 
 def _hash(text: str | bytes) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ DAYS_BEFORE = 7
 """Days before the onset that say what is ordinary."""
 LONGEST_AFTER = timedelta(days=1)
 """Answers of so long after the onset are compared."""
-LARGEST_P = 0.03
+LARGEST_P = 0.02
 """Corrected p-value up to which a change is told."""
 SMALLEST_SIZE = 0.1
 _DAY = timedelta(days=1)
@@ -35,7 +34,7 @@ _FARTHEST = timedelta(hours=8)
 _NEAR = timedelta(hours=4)
 """Closeness falls to 1/e at this distance."""
 _LEAST_KNOWN = 0.02
-_SMALLEST_P = 1e-15
+_CLEAR_P = 1e-5
 _MOSTLY = 0.6
 """Where so many answers have another value, the change is said as that of one value to another."""
 
@@ -55,9 +54,13 @@ class _Sample:
     seconds: Floats
     conversations: NDArray[np.int64]
     days: NDArray[np.int64]
+    """Days before the start of the time after; 0 is after, -1 between, within the interval of the onset."""
     is_before: NDArray[np.bool_]
     is_after: NDArray[np.bool_]
+    window_numbers: NDArray[np.int64]
     windows: Windows
+    windows_before: Windows
+    """The same of the days before alone: 0 is the last of them, which the time after follows."""
     onset: Onset
 
 
@@ -107,7 +110,8 @@ def _sample(answers: Sequence[LoggedAnswer], onset: Onset, until: datetime) -> _
     seconds = np.array([one.at.timestamp() for one in chosen])
     end = min(until, onset.latest + LONGEST_AFTER)
     # Of a late or wide interval too little is left after its end: then what follows the likely onset counts.
-    start = onset.latest if end - onset.latest >= _SHORTEST_AFTER else onset.since
+    rest = end - onset.latest
+    start = onset.latest if rest >= max(_SHORTEST_AFTER, (end - onset.since) / 2) else onset.since
     length = min(end - start, LONGEST_AFTER)
     is_before = seconds < onset.earliest.timestamp()
     is_after = seconds >= start.timestamp()
@@ -120,8 +124,9 @@ def _sample(answers: Sequence[LoggedAnswer], onset: Onset, until: datetime) -> _
     names: dict[str, int] = {}
     conversations = np.array([names.setdefault(one.conversation, len(names)) for one in chosen], np.int64)
     return _Sample(
-        chosen, seconds, conversations, np.where(is_after, 0, ago), is_before, is_after,
-        windows_of(windows, conversations, DAYS_BEFORE + 2), onset,
+        chosen, seconds, conversations, np.where(is_after, 0, np.where(is_before, ago, -1)), is_before, is_after,
+        windows, windows_of(windows, conversations, DAYS_BEFORE + 2),
+        windows_of(np.where(windows > 0, windows - 1, -1), conversations, DAYS_BEFORE + 1), onset,
     )  # fmt: skip
 
 
@@ -143,20 +148,29 @@ def _compared(key: FeatureKey, sample: _Sample) -> _Candidate | None:
     places = np.flatnonzero(known)
     there = [value for value in values if value is not None]
     found: list[tuple[float, Series, NDArray[np.bool_]]] = []
-    for series in series_of(there, SPECS[key[0]].kind, sample.days[places], sample.is_after[places]):
+    for series in series_of(
+        there, SPECS[key[0]].kind, sample.days[places], sample.is_after[places], sample.window_numbers[places]
+    ):
         numbers = np.zeros(len(values))
         numbers[places] = series.numbers
         usable = known if series.oldest_day is None else known & (sample.days <= series.oldest_day)
-        p = p_value(numbers, usable, sample.windows)
+        if series.tested is None:
+            p = p_value(numbers, usable, sample.windows)
+        else:
+            tested = np.zeros(len(values))
+            tested[places] = series.tested
+            p = p_value(tested, usable, sample.windows_before)
+            series = replace(series, tested=tested)
         if p is not None:
             found.append((p, replace(series, numbers=numbers), usable))
     if not found:
         return None
     # Of two values of which one replaces the other, the one that rose is said.
-    p, series, usable = min(
-        found, key=lambda one: (round(math.log(one[0] + _SMALLEST_P), 3), -_rise(one[1], one[2], sample))
+    lowest = max(_CLEAR_P, 10 * min(p for p, _, _ in found))
+    p, series, usable = max(
+        (one for one in found if one[0] <= lowest), key=lambda one: (_rise(one[1], one[2], sample), -one[0])
     )
-    return _Candidate(key, series, usable, values, min(1.0, p * len(found)))
+    return _Candidate(key, series, usable, values, min(1.0, min(one[0] for one in found) * len(found)))
 
 
 def _rise(series: Series, known: NDArray[np.bool_], sample: _Sample) -> float:
@@ -182,6 +196,10 @@ def _change(candidate: _Candidate, corrected: float, sample: _Sample) -> FoundCh
     if spec.kind is Kind.NUMBER:
         levels = [_level(candidate.values, side, spec) for side in (before, after)]
         size = 2 * abs(_superiority(numbers[before], numbers[after]) - 0.5)
+    elif candidate.series.tested is not None:
+        tested, windows = candidate.series.tested, sample.window_numbers
+        levels = [_mean(tested[known & (windows > 1)]), _mean(tested[known & (windows == 1)])]
+        size = levels[1] - levels[0]
     else:
         levels = [float(numbers[side].mean()) for side in (before, after)]
         size = abs(levels[1] - levels[0])
@@ -189,6 +207,7 @@ def _change(candidate: _Candidate, corrected: float, sample: _Sample) -> FoundCh
     found = FoundChange(
         feature=feature, subject=subject, at=at, earliest=first, latest=last, before=levels[0], after=levels[1],
         size=round(size, 4), p_value=corrected, is_new=candidate.series.is_new,
+        is_gone=candidate.series.tested is not None,
     )  # fmt: skip
     return found if spec.kind is Kind.NUMBER else _named(found, candidate, before, after, sample)
 

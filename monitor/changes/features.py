@@ -42,6 +42,8 @@ class Kind(StrEnum):
     CATEGORY = "category"
     SET = "set"
     """A value has several parts, such as the documents of an answer; each counts by its share of them."""
+    MEMBERS = "members"
+    """The same; each counts whole where it is there."""
     TEXT = "text"
     """A value is the hashes of a text's lines; those that many answers share are what is compared."""
 
@@ -63,7 +65,7 @@ class FeatureSpec:
 
 SPECS: Mapping[Feature, FeatureSpec] = {
     Feature.MODEL: FeatureSpec(Kind.CATEGORY, "model", 1.0, is_named=True),
-    Feature.DEPLOYMENTS_CALLED: FeatureSpec(Kind.SET, "deployments called", 0.97, is_named=True),
+    Feature.DEPLOYMENTS_CALLED: FeatureSpec(Kind.MEMBERS, "deployments called", 0.97, is_named=True),
     Feature.SYSTEM_PROMPT: FeatureSpec(Kind.TEXT, "system prompt", 0.95),
     Feature.TOOLS: FeatureSpec(Kind.TEXT, "tools", 0.95),
     Feature.PARAMETER: FeatureSpec(Kind.CATEGORY, "parameter", 0.95, is_named=True),

@@ -48,6 +48,8 @@ class FoundChange(msgspec.Struct, frozen=True, omit_defaults=True):
     """The most frequent value before, where another one is after."""
     is_new: bool = False
     """Whether the share is that of values that were never seen before."""
+    is_gone: bool = False
+    """Whether the shares are those of documents of a day that the next day does not have."""
     answer_before: LoggedAddress | None = None
     answer_after: LoggedAddress | None = None
     """Of a system prompt or tools: answers whose requests can be compared."""
@@ -95,6 +97,8 @@ def _what(change: FoundChange) -> str:
         unit = " %" if spec.unit == "%" else spec.unit
         return f"{name} {_number(scale * change.before)} to {_number(scale * change.after)}{unit}"
     shares = f"{100 * change.before:.0f} to {100 * change.after:.0f} %"
+    if change.is_gone:
+        return f"{name}: {shares} of those of a day are not retrieved on the next"
     if change.feature is Feature.DOCUMENTS:
         which = "new ones" if change.is_new else "one that was known"
         return f"{name}: {which} {shares}"

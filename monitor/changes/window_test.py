@@ -61,16 +61,16 @@ def p_value(numbers: Floats, known: NDArray[np.bool_], windows: Windows) -> floa
     if not days:
         return None
     level = np.array([means[of == number].mean() for number in (0, *days)])
-    noise = np.array([_noise(means[of == number]) for number in (0, *days)])
-    sampling = float(noise[1:].mean())
+    # Of the days before alone: a change must not hide itself by what it adds to the variance.
+    of_one = max(float(np.mean([means[of == number].var(ddof=1) for number in days])), _LEAST_VARIANCE)
+    sampling, after = of_one * float(np.mean(1 / sizes[days])), of_one / float(sizes[0])
     if len(days) > 1:
         freedom = len(days) - 1 + _PRIOR_WEIGHT
         between = float(level[1:].var(ddof=1)) * (len(days) - 1) + sampling * _PRIOR_WEIGHT
         variance = max(between / freedom, sampling)
-        after = max(variance, variance - sampling + float(noise[0]))
-        spread = variance / len(days) + after
+        spread = variance / len(days) + max(variance, variance - sampling + after)
     else:
-        freedom, spread = _PRIOR_WEIGHT, _NO_DAYS_FACTOR * (sampling + float(noise[0]))
+        freedom, spread = _PRIOR_WEIGHT, _NO_DAYS_FACTOR * (sampling + after)
     return two_sided_t(float(abs(level[0] - level[1:].mean()) / np.sqrt(spread)), freedom)
 
 
@@ -85,7 +85,3 @@ def two_sided_t(value: float, freedom: int) -> float:
         total += term
     within = math.sin(angle) * total
     return max(0.0, 1.0 - (2 / math.pi * (angle + within) if is_odd else within))
-
-
-def _noise(means: Floats) -> float:
-    return max(float(means.var(ddof=1)), _LEAST_VARIANCE) / len(means)
