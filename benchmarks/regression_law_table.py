@@ -237,9 +237,15 @@ def _fall_with(other: Callable[[np.random.Generator, Floats], Floats], drop: flo
     return draw
 
 
+def _ramp(generator: np.random.Generator, days: int) -> Traffic:
+    at = hours_of(generator, days)
+    return traffic(generator, at, 0.10 * np.clip((at - _CHANGE) / (30 * 24), 0.0, 1.0))
+
+
 FALLS = (
     *(Law(f"-{drop:.2f}", _fall(drop)) for drop in (0.05, 0.10, 0.20, 0.30)),
     Law("-0.20 of a class of 20 %", _fall_of_segment(0.20)),
     Law("-0.10, mood of sd 0.03", _fall_with(lambda generator, at: mood(generator, at, 0.03), 0.10)),
     Law("-0.10, weekends harder by 0.10", _fall_with(lambda _, at: np.where(is_weekend(at), 0.10, 0.0), 0.10)),
+    Law("-0.10, reached in 30 days", _ramp),
 )

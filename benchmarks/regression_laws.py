@@ -156,10 +156,12 @@ def laws(first: int, streams: int, days: int, only: Sequence[str], settings: Reg
         yield [law.name, *counted.cells]
 
 
-def falls(first: int, streams: int, settings: RegressionSettings) -> Iterator[list[str]]:
+def falls(first: int, streams: int, only: Sequence[str], settings: RegressionSettings) -> Iterator[list[str]]:
     """Give the row of each fall: hours to the warning and to the page."""
     days = (_CHANGE + _LONGEST_FALL) // timedelta(days=1)
     for number, fall in enumerate(FALLS):
+        if only and fall.name not in only:
+            continue
         found = []
         for stream in range(streams):
             generator = np.random.default_rng([first, 100 + number, stream])
@@ -179,7 +181,7 @@ def main() -> None:
     parser.add_argument("--streams", type=int, default=10)
     parser.add_argument("--days", type=int, default=365)
     parser.add_argument("--falls", type=int, default=40, help="streams of each fall")
-    parser.add_argument("--only", nargs="*", default=(), help="names of laws")
+    parser.add_argument("--only", nargs="*", default=(), help="names of laws and falls")
     parser.add_argument("--segment-by", nargs="*", help="attributes, others than by default")
     given = parser.parse_args()
     settings = RegressionSettings()
@@ -192,7 +194,7 @@ def main() -> None:
         print_table(title, head, list(laws(first, given.streams, given.days, given.only, settings)))
     if given.falls:
         title = f"Hours to the alarm, median / 90 % ({given.falls} streams, the fall after 30 days)"
-        print_table(title, ["fall", "warning", "page"], list(falls(first, given.falls, settings)))
+        print_table(title, ["fall", "warning", "page"], list(falls(first, given.falls, given.only, settings)))
 
 
 if __name__ == "__main__":

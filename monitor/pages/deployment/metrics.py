@@ -57,7 +57,8 @@ class MetricView:
     @property
     def regressed(self) -> bool:
         """Whether a regression is active."""
-        return self.reading is not None and self.reading.status is Status.REGRESSED
+        reading = self.reading
+        return reading is not None and reading.status is Status.REGRESSED and reading.new_class is None
 
     @property
     def change(self) -> float | None:
