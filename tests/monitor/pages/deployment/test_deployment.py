@@ -213,7 +213,7 @@ def test_where_a_small_drop_is_not_seen_it_says_what_is(
 def test_the_segments_of_a_regression(
     ask: Ask, monitor: Monitor, rows: ScoreColumns, settings: MonitorSettings
 ) -> None:
-    """Where segments explain the scores, each has its mean and share before and after."""
+    """Where segments explain the scores, each has its mean and share before and after, of how many conversations."""
     scores = []
     for left in range(60, 0, -1):
         for place in range(20):
@@ -229,6 +229,7 @@ def test_the_segments_of_a_regression(
     segments = {one["name"]: one for one in metric["latest"]["segments"]}
     assert segments["language de"]["mean_after"] < 0.6 < segments["language de"]["mean_before"]
     assert re.search(r"language de 0\.90 → 0\.\d\d 50 % → 50 %", words(ask()))
+    assert re.search(r"the reference of [\d,]{3,} conversations against the latest \d+ since the drop", words(ask()))
 
 
 def test_without_scores_it_says_what_to_do(ask: Ask, monitor: Monitor, rows: ScoreColumns) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -247,3 +248,20 @@ def test_an_alert_in_the_deployments_chart_leads_to_the_incident(client: TestCli
     page = client.get("/deployment?name=rag-search").text
     address = f"/incident?id={incident_id(monitor)}"
     assert re.search(rf'<td><a href="{re.escape(address)}">(page|warning)</a>', page)
+
+
+def test_segments_say_of_how_many_conversations_they_are(rows: ScoreColumns, monitor: Monitor) -> None:
+    """Shares and means of them are of these conversations, from the reference and since the drop."""
+    scores = []
+    for left in range(60, 0, -1):
+        for number in range(20):
+            at, language = NOW - timedelta(hours=left) + timedelta(minutes=3 * number), ("de", "en")[number % 2]
+            value = 0.6 if language == "en" else 0.3 if left <= 12 else 0.9
+            segment = json.dumps({"language": language})
+            scores.append({"requested_at": at, "date": at.date(), "value": value, "segment": segment})
+    rows.scores("rag-search", *scores)
+    monitor.refresh()
+    with TestClient(create_app(monitor)) as client:
+        page = client.get(f"/incident?id={incident_id(monitor)}").text
+    told = r"of the [\d,]{3,} conversations of the reference, and of the latest \d+ conversations from the drop"
+    assert re.search(told, " ".join(page.split()))
