@@ -20,10 +20,10 @@ NEWS = frozenset(
 
 
 VERDICTS: Mapping[AlertVerdict | None, str] = {
-    AlertVerdict.SYSTEM: "the application changed",
+    AlertVerdict.SYSTEM: "the application, its documents or the questions changed, not the judge",
     AlertVerdict.JUDGE: "the judge changed, not the application",
-    AlertVerdict.BOTH: "the application changed, and the judge",
-    AlertVerdict.UNDECIDED: "whether the application or its judge changed is undecided",
+    AlertVerdict.BOTH: "the judge changed, and the application, its documents or the questions",
+    AlertVerdict.UNDECIDED: "whether the judge or anything else changed is undecided",
     None: "a limit was passed",
 }
 """A verdict in words; None is that of floors, which are not judged."""

@@ -29,8 +29,8 @@ CHANGE, FOUND, NEXT = (START + timedelta(hours=hours) for hours in (30, 42, 42.5
 ABOUT = Description(asks="?", formula="", source="", odd_cases=OddCases())
 PAGE = {
     "judge": "The judge changed, not the application",
-    "system": "The application changed (the judge",
-    "both": "The application changed, and the judge",
+    "system": "The application, its documents or the questions changed, not the judge (the judge",
+    "both": "The judge changed, and the application, its documents or the questions",
 }
 REGRESSION = RegressionSettings(reference_observations=100)
 

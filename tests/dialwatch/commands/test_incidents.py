@@ -32,7 +32,7 @@ def lake(tmp_path: Path) -> Lake:
 def test_open_incidents_are_listed_with_their_metrics_and_all_on_demand(lake: Lake) -> None:
     open_ones = dialwatch("incidents", "list", "--lake", lake.root).stdout
     assert [one.deployment for one in read_incidents(lake) if one.incident_id[:12] in open_ones] == ["rag", "other"]
-    assert "whether the application or its judge changed is undecided" in open_ones
+    assert "whether the judge or anything else changed is undecided" in open_ones
     every = dialwatch("incidents", "list", "--all", "--lake", lake.root).stdout
     assert all(one.incident_id[:12] in every for one in read_incidents(lake))
     only = dialwatch("incidents", "list", "--deployment", "other", "--lake", lake.root).stdout
