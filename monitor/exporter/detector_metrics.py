@@ -56,6 +56,11 @@ _READINGS: tuple[tuple[str, str, Callable[[Reading], float | None]], ...] = (
         lambda reading: float(reading.tier == Tier.PAGE),
     ),
     (
+        "dialwatch_regression_recovering",
+        "1 while a regression is active of whose fall two thirds or more are gone, else 0.",
+        lambda reading: float(reading.recovering_since is not None),
+    ),
+    (
         "dialwatch_regression_since_timestamp_seconds",
         "Most likely start of the regression that is active, in seconds since 1970; absent while there is none.",
         lambda reading: reading.since.timestamp() if reading.since and reading.status is Status.REGRESSED else None,

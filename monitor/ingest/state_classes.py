@@ -25,6 +25,7 @@ from monitor.regression.judgement import Shift
 from monitor.regression.new_classes import NewClass, NewClassWarning, NewValues
 from monitor.regression.observations import Observations
 from monitor.regression.reading import Reading, Status, StreamKey
+from monitor.regression.recovery import Recovery
 from monitor.regression.reference import Reference
 from monitor.regression.scale import Scale
 from monitor.regression.segments.classes import TrafficClasses
@@ -74,6 +75,7 @@ _CLASSES = (
     Observations,
     PeriodSums,
     Reading,
+    Recovery,
     Reference,
     ReplayStats,
     ReplayVerdict,

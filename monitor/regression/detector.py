@@ -14,12 +14,13 @@ from monitor.regression.arrays import Floats, Integers, moment
 from monitor.regression.baselines import Baselines
 from monitor.regression.e_detector.alarm import Alarm
 from monitor.regression.e_detector.bets import ALL, Bets, slack_of
-from monitor.regression.e_detector.betting import Interval, mean_interval
+from monitor.regression.e_detector.betting import Interval, mean_interval, weighted_mean
 from monitor.regression.e_detector.change_point import BatchHistory, ChangePoint
 from monitor.regression.e_detector.power import DetectionPower
 from monitor.regression.new_classes import NewClass, NewClassWarning
 from monitor.regression.observations import Observation, Observations
 from monitor.regression.reading import Reading, Status
+from monitor.regression.recovery import Recovery
 from monitor.regression.segments.classes import TrafficClasses
 from monitor.regression.segments.mix import Decomposition, SegmentChange, decompose, shares_and_means
 from monitor.regression.segments.others import is_of, names_with_worst_class
@@ -32,6 +33,8 @@ _AT_ONCE = 1 << 14
 """Conversations."""
 _TOLD_FOR = timedelta(days=7) // timedelta(microseconds=1)
 """How long the warning of a new class stays."""
+_LEFT_OF_FALL = 1 / 3
+"""Part of a fall that is left where it counts as recovering; a half is too much, as a first estimate is too large."""
 _LATEST = 200
 """Conversations that say how a stream does now."""
 
@@ -65,6 +68,7 @@ class Detector:
         self._fallen = ALL
         self._change: ChangePoint | None = None
         self._new_class: NewClassWarning | None = None
+        self._recovery: Recovery | None = None
         self._reading: Reading | None = None
 
     @property
@@ -152,6 +156,9 @@ class Detector:
             taken, changed = self._worse.take(falls, baselines.segments, looks)
             run = run.between(0, taken)
             numbers = numbers[: len(run)]
+        if was_on and self._recovery is not None:
+            mine = np.ones(len(run), dtype=np.bool_) if self._fallen == ALL else numbers == self._fallen
+            self._recovery.add(run.values[mine], run.weights[mine], run.numbers[mine], run.starts)
         known = numbers if baselines.segments > 1 else None
         self._history.add(baselines.without_mix(run.values, numbers), run.weights, run.numbers, run.starts, known)
         # The reference may learn from a batch only after the bet on it is settled.
@@ -176,6 +183,7 @@ class Detector:
 
     def _reading_after(self, changed: Literal["on", "off"] | None, start: np.int64) -> Reading | None:
         if changed == "off":
+            self._recovery = None
             began, self._change, self._tier = self._change, None, None
             recovery, self._history = self._history.rise(self._fallen), BatchHistory()
             return self._read(self._worse.log_evidence_against, began, recovery or began)
@@ -186,6 +194,7 @@ class Detector:
             self._history = BatchHistory()
             self._tier = Tier.WARN
             self._new_class = None
+            self._recovery = self._recovery_from(self._change)
         elif changed is None and not self._worse.is_on:
             return self._reading_of_new_class(int(start))
         has_evidence = self._worse.is_on and self._worse.log_evidence >= self._log_page_threshold
@@ -193,6 +202,18 @@ class Detector:
         if pages:
             self._tier = Tier.PAGE
         return self.reading if pages or changed else None
+
+    def _recovery_from(self, change: ChangePoint) -> Recovery | None:
+        """Begin to look for a recovery, from the mean of what fell and its reference; None where one is not known."""
+        baselines, since = self._baselines, self._window.since(change.at)
+        mine = np.ones(len(since), dtype=np.bool_)
+        mean = baselines.mean
+        if self._fallen != ALL:
+            mine, mean = baselines.numbers(since) == self._fallen, float(baselines.means[self._fallen])
+        if mean is None or not mine.any():
+            return None
+        level = mean - _LEFT_OF_FALL * (mean - weighted_mean(since.values[mine], since.weights[mine]))
+        return Recovery(level) if 0.0 < level < 1.0 else None
 
     def _reading_of_new_class(self, start: int) -> Reading | None:
         """Give the reading after a batch where a new class is to be told, or was told long enough."""
@@ -257,6 +278,7 @@ class Detector:
             drop=baselines.mean - changed.mean if known and changed and baselines.mean is not None else None,
             drop_lower=known.lower - changed.upper if known and changed else None,
             drop_upper=known.upper - changed.lower if known and changed else None,
+            recovering_since=self._recovery.since if self._recovery else None,
             improved=self._better.is_on,
             smallest_drop=sight.smallest_drop,
             delay=sight.delay,

@@ -111,6 +111,8 @@ class Reading:
     `TrafficClasses`."""
     by_proposed: bool = False
     """Whether it is of scores by cases that nobody has accepted: then its regression is never a page."""
+    recovering_since: datetime | None = None
+    """Since when two thirds or more of an open regression's fall are gone; None where they are not."""
     since_observations: int = 0
     """Conversations behind `since_mean`."""
     kept: bool = False
