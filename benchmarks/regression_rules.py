@@ -7,6 +7,8 @@ week for usual.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +16,8 @@ from numpy.typing import NDArray
 
 from benchmarks.regression_streams import Floats, Kind
 from monitor.regression import RegressionSettings
+from monitor.regression.baselines import UNKNOWN_SPREAD
+from monitor.regression.day_spread import DaySpread
 from monitor.regression.e_detector.betting import BETS
 
 WEEK, DAY = 7 * 24, 24
@@ -127,6 +131,8 @@ def ours(counts: Counts, kind: Kind, tolerance: float = SETTINGS.tolerance) -> F
     statistic, baseline = np.full((streams, hours), -np.inf), np.zeros(streams)
     log_detector = np.full((streams, len(BETS)), -np.inf)
     gains, seen = np.zeros((streams, len(values), len(BETS))), np.zeros((streams, len(values)))
+    daily = np.zeros((streams, hours // DAY + 1, len(values)), dtype=np.intp)
+    looks: list[list[tuple[float, float]]] = [[] for _ in range(streams)]
     next_look, largest = np.full(streams, SETTINGS.reference_observations), 256 * SETTINGS.reference_observations
     for hour in range(hours):
         active = (baseline > 0.0) & (observed[:, hour].any(axis=1))
@@ -137,14 +143,34 @@ def ours(counts: Counts, kind: Kind, tolerance: float = SETTINGS.tolerance) -> F
         )
         learns = (statistic[:, hour] < SETTINGS.log_threshold) & (seen.sum(axis=1) < largest)
         seen[learns] += observed[learns, hour]
+        daily[learns, hour // DAY] += observed[learns, hour].astype(np.intp)
         (due,) = np.nonzero(learns & (seen.sum(axis=1) >= next_look) & (hour >= DAY))
         if len(due):
-            baseline[due] = np.maximum(baseline[due], lower_bounds(seen[due], kept) - tolerance)
+            for stream, lower in zip(due.tolist(), lower_bounds(seen[due], kept).tolist(), strict=True):
+                looks[stream].append((lower, max(1.0, hour / DAY)))
+                baseline[stream] = level_of(looks[stream], spread_of(daily[stream], values)) - tolerance
             level = 1.0 - baseline[due, None, None]
             gains[due] = np.log1p(BETS * ((1.0 - values[:, None]) / level - 1.0))
             while (next_look[due] <= seen[due].sum(axis=1)).any():
                 next_look[due] = np.where(next_look[due] <= seen[due].sum(axis=1), 2 * next_look[due], next_look[due])
     return statistic
+
+
+def level_of(looks: Sequence[tuple[float, float]], spread: float | None) -> float:
+    """The highest lower end of a reference's looks, each after so many days, less what the spread between days adds."""
+    error = 2.0 * (UNKNOWN_SPREAD if spread is None else spread)
+    return max(lower - error / math.sqrt(days) for lower, days in looks) - 2.0 * (spread or 0.0)
+
+
+def spread_of(daily: NDArray[np.intp], values: Floats) -> float | None:
+    """The spread between days with so many conversations of each value; shape (days, values)."""
+    (days,) = daily.any(axis=1).nonzero()
+    sizes = daily[days].sum(axis=1)
+    found = np.concatenate([np.repeat(values, daily[day]) for day in days])
+    spread = DaySpread()
+    places = np.repeat(np.arange(len(days)), sizes)
+    spread.add(found, np.ones(len(found)), places, days * DAY * 3_600_000_000)
+    return spread.spread()
 
 
 def ours_with(counts: Counts, kind: Kind, mean: float) -> Floats:
