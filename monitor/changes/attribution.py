@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.changes.change_point import change_point
-from monitor.changes.features import SPECS, FeatureSpec, Kind
+from monitor.changes.features import SPECS, Feature, FeatureSpec, Kind
 from monitor.changes.found_change import MOST_TOLD, FoundChange, LoggedAddress
 from monitor.changes.logged_answer import FeatureKey, LoggedAnswer, Value
 from monitor.changes.series import Floats, Series, series_of, shared_lines
@@ -22,9 +22,9 @@ DAYS_BEFORE = 7
 """Days before the onset that say what is ordinary."""
 LONGEST_AFTER = timedelta(days=1)
 """Answers of so long after the onset are compared."""
-LARGEST_P = 0.02
+LARGEST_P = 0.07
 """Corrected p-value up to which a change is told."""
-SMALLEST_SIZE = 0.1
+SMALLEST_SIZE = 0.05
 _DAY = timedelta(days=1)
 _SHORTEST_AFTER = timedelta(hours=1)
 _SEARCHED = timedelta(days=2)
@@ -35,6 +35,7 @@ _NEAR = timedelta(hours=4)
 """Closeness falls to 1/e at this distance."""
 _LEAST_KNOWN = 0.02
 _CLEAR_P = 1e-5
+_CALLED_LESS = 0.6
 _MOSTLY = 0.6
 """Where so many answers have another value, the change is said as that of one value to another."""
 
@@ -93,7 +94,7 @@ def changes_around(answers: Sequence[LoggedAnswer], onset: Onset, until: datetim
             break
         change = _change(candidate, corrected, sample)
         if change is not None and change.size >= SMALLEST_SIZE:
-            rank = _closeness(change, onset) * change.size * SPECS[change.feature].weight
+            rank = _closeness(change, onset) * change.size * _weight(change)
             told.append((rank, change))
     ranked = sorted(told, key=lambda one: (-one[0], one[1].feature, one[1].subject))
     return tuple(change for rank, change in ranked[:MOST_TOLD] if rank > 0)
@@ -265,6 +266,12 @@ def _event(
         return None
     one = sample.answers[places[-1 if latest else 0]]
     return LoggedAddress(one.event_id, one.at.astimezone(UTC).date())
+
+
+def _weight(change: FoundChange) -> float:
+    # Where nothing is retrieved, what retrieves is called less: only a new one is a cause.
+    is_less = change.feature is Feature.DEPLOYMENTS_CALLED and not change.is_new
+    return _CALLED_LESS if is_less else SPECS[change.feature].weight
 
 
 def _closeness(change: FoundChange, onset: Onset) -> float:

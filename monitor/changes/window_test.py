@@ -16,7 +16,7 @@ _PRIOR_WEIGHT = 6
 """Degrees of freedom that the variance within windows counts for, beside that between days."""
 _NO_DAYS_FACTOR = 4.0
 """Variance is so many times that of sampling where too few days say how days differ."""
-_LEAST_VARIANCE = 0.02
+_LEAST_VARIANCE = 0.01
 """Of one conversation: a series that was constant may vary by chance all the same."""
 
 
