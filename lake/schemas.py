@@ -255,7 +255,11 @@ ALERTS = TableSpec(
             "the change_id that it is about.",
         ),
         ("reason", pa.string(), "Why it was sent, or why not, in words."),
-        ("details", pa.string(), "JSON object: the worst answers' ids, counts, what else changed by the log (no texts), the receiver."),
+        (
+            "details",
+            pa.string(),
+            "JSON object: the worst answers' ids, counts, what else changed by the log (no texts), the receiver.",
+        ),
         ("incident_id", pa.string(), "Incident that the alert belongs to; null in rows of earlier versions."),
     ),
     by_date=False,

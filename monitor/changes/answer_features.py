@@ -140,8 +140,7 @@ def _contexts(row: Mapping[str, Any], calls: Iterable[Mapping[str, Any]]) -> lis
 def _of_contexts(
     contexts: Sequence[Mapping[str, Any]] | None, asked_at: datetime
 ) -> Iterator[tuple[FeatureKey, Value | None]]:
-    if contexts is None:
-        return
+    # An answer whose log names no context counts as one without: an application that retrieves nothing has no other.
     yield (Feature.WITHOUT_RETRIEVAL, ""), float(not contexts)
     if not contexts:
         return

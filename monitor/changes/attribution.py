@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.changes.change_point import change_point
-from monitor.changes.features import SPECS, Feature, FeatureSpec, Kind
+from monitor.changes.features import SPECS, Feature, Kind
 from monitor.changes.found_change import MOST_TOLD, FoundChange, LoggedAddress
 from monitor.changes.logged_answer import FeatureKey, LoggedAnswer, Value
 from monitor.changes.series import Floats, Series, series_of, shared_lines
@@ -24,7 +24,8 @@ LONGEST_AFTER = timedelta(days=1)
 """Answers of so long after the onset are compared."""
 LARGEST_P = 0.07
 """Corrected p-value up to which a change is told."""
-SMALLEST_SIZE = 0.05
+SMALLEST_SIZE, SMALLEST_SIZE_OF_RANKS = 0.05, 0.25
+"""Of a change that is told: of shares, and of numbers, whose ranks vary without a cause."""
 _DAY = timedelta(days=1)
 _SHORTEST_AFTER = timedelta(hours=1)
 _SEARCHED = timedelta(days=2)
@@ -36,6 +37,8 @@ _NEAR = timedelta(hours=4)
 _LEAST_KNOWN = 0.02
 _CLEAR_P = 1e-5
 _CALLED_LESS = 0.6
+_PARTIAL = 0.75
+_SETTINGS = (Feature.MODEL, Feature.PARAMETER, Feature.SYSTEM_PROMPT, Feature.TOOLS)
 _MOSTLY = 0.6
 """Where so many answers have another value, the change is said as that of one value to another."""
 
@@ -93,7 +96,7 @@ def changes_around(answers: Sequence[LoggedAnswer], onset: Onset, until: datetim
         if corrected > LARGEST_P:
             break
         change = _change(candidate, corrected, sample)
-        if change is not None and change.size >= SMALLEST_SIZE:
+        if change is not None and change.size >= _smallest(change):
             rank = _closeness(change, onset) * change.size * _weight(change)
             told.append((rank, change))
     ranked = sorted(told, key=lambda one: (-one[0], one[1].feature, one[1].subject))
@@ -195,7 +198,9 @@ def _change(candidate: _Candidate, corrected: float, sample: _Sample) -> FoundCh
     spec = SPECS[candidate.key[0]]
     numbers = candidate.series.numbers
     if spec.kind is Kind.NUMBER:
-        levels = [_level(candidate.values, side, spec) for side in (before, after)]
+        levels = [_level(candidate.values, side, is_mean=spec.unit == "%") for side in (before, after)]
+        if levels[0] == levels[1]:
+            levels = [_level(candidate.values, side, is_mean=True) for side in (before, after)]
         size = 2 * abs(_superiority(numbers[before], numbers[after]) - 0.5)
     elif candidate.series.tested is not None:
         tested, windows = candidate.series.tested, sample.window_numbers
@@ -213,9 +218,9 @@ def _change(candidate: _Candidate, corrected: float, sample: _Sample) -> FoundCh
     return found if spec.kind is Kind.NUMBER else _named(found, candidate, before, after, sample)
 
 
-def _level(values: Sequence[Value | None], side: NDArray[np.bool_], spec: FeatureSpec) -> float:
+def _level(values: Sequence[Value | None], side: NDArray[np.bool_], *, is_mean: bool) -> float:
     numbers = np.array([values[place] for place in np.flatnonzero(side).tolist()], np.float64)
-    return float(numbers.mean() if spec.unit == "%" else np.median(numbers))
+    return float(numbers.mean() if is_mean else np.median(numbers))
 
 
 def _superiority(before: Floats, after: Floats) -> float:
@@ -268,10 +273,20 @@ def _event(
     return LoggedAddress(one.event_id, one.at.astimezone(UTC).date())
 
 
+def _smallest(change: FoundChange) -> float:
+    spec = SPECS[change.feature]
+    is_ranks = spec.kind is Kind.NUMBER and spec.unit != "%"
+    return SMALLEST_SIZE_OF_RANKS if is_ranks else SMALLEST_SIZE
+
+
 def _weight(change: FoundChange) -> float:
     # Where nothing is retrieved, what retrieves is called less: only a new one is a cause.
     is_less = change.feature is Feature.DEPLOYMENTS_CALLED and not change.is_new
-    return _CALLED_LESS if is_less else SPECS[change.feature].weight
+    if is_less:
+        return _CALLED_LESS
+    # What an application asks of its models changes for all of its answers; clients differ among themselves.
+    is_partial = change.feature in _SETTINGS and change.size < _MOSTLY
+    return SPECS[change.feature].weight * (_PARTIAL if is_partial else 1.0)
 
 
 def _closeness(change: FoundChange, onset: Onset) -> float:

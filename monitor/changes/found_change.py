@@ -25,7 +25,7 @@ class LoggedAddress(msgspec.Struct, frozen=True):
 class FoundChange(msgspec.Struct, frozen=True, omit_defaults=True):
     """A feature that changed near an onset; texts are never in here.
 
-    `before` and `after` are medians of a number, shares of 0 to 1 of a category's value.
+    `before` and `after` are medians of a number (means where these are equal), shares of 0 to 1 of a category's value.
     """
 
     feature: Feature
