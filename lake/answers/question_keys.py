@@ -28,7 +28,7 @@ class QuestionKeys:
         self._secret: bytes | None = None
 
     def of(self, deployment: str | None, question: CaseQuestion | None) -> str | None:
-        """Give the key of a deployment's question, 32 hexadecimal digits; None where that is not known or has no word."""
+        """Give the key of a deployment's question, 32 hexadecimal digits; None where it is not known or has no word."""
         text = normalised_question(question.text) if question else ""
         if question is None or not text:
             return None
