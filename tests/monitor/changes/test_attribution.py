@@ -84,6 +84,14 @@ def test_a_change_two_days_before_the_onset_is_not_its_cause() -> None:
     assert _found(values) == ()
 
 
+@pytest.mark.parametrize(("hours", "told"), [(3, 1), (12, 0)])
+def test_a_change_that_is_far_from_the_onset_is_not_told(hours: int, told: int) -> None:
+    def values(generator: np.random.Generator, at: datetime) -> dict[FeatureKey, Value]:
+        return {(Feature.MODEL, "gpt"): "gpt-4o" if at < ONSET - timedelta(hours=hours) else "gpt-5"}
+
+    assert len(_found(values)) == told
+
+
 def test_a_cause_stands_before_what_follows_from_it() -> None:
     """Fewer chunks are fewer tokens, and answers come sooner."""
 
