@@ -33,6 +33,8 @@ _AT_ONCE = 1 << 14
 """Conversations."""
 _TOLD_FOR = timedelta(days=7) // timedelta(microseconds=1)
 """How long the warning of a new class stays."""
+_ENOUGH = 100
+"""Conversations since a fall, from which its mean is known well enough: that of the first ones is often too low."""
 _LEFT_OF_FALL = 1 / 3
 """Part of a fall that is left where it counts as recovering; a half is too much, as a first estimate is too large."""
 _LATEST = 200
@@ -138,7 +140,8 @@ class Detector:
         small = int(np.searchsorted(found.begins, found.begins[begin] + _AT_ONCE, side="right")) - 1
         end = max(begin + 1, small if small < found.batches - 1 else found.batches)
         if self._worse.is_on:
-            return end
+            # It may be after any batch that enough is known of the fall to look for a recovery.
+            return begin + 1 if self._recovery is None else end
         if self._new_class is not None:
             # The warning ends with its batch, in whatever portions they come.
             end = min(end, max(begin, int(np.searchsorted(found.starts, self._new_class.until))) + 1)
@@ -173,7 +176,10 @@ class Detector:
         self._log_page_threshold = float(log_page_thresholds[taken - 1])
         self._reading = None
         self._remember(run)
-        return taken, self._reading_after(changed, run.starts[-1])
+        reading = self._reading_after(changed, run.starts[-1])
+        if self._worse.is_on and self._recovery is None and self._change is not None:
+            self._recovery = self._recovery_from(self._change)
+        return taken, reading
 
     def _remember(self, run: Observations) -> None:
         kept = self._settings.reference_observations
@@ -194,7 +200,6 @@ class Detector:
             self._history = BatchHistory()
             self._tier = Tier.WARN
             self._new_class = None
-            self._recovery = self._recovery_from(self._change)
         elif changed is None and not self._worse.is_on:
             return self._reading_of_new_class(int(start))
         has_evidence = self._worse.is_on and self._worse.log_evidence >= self._log_page_threshold
@@ -204,13 +209,13 @@ class Detector:
         return self.reading if pages or changed else None
 
     def _recovery_from(self, change: ChangePoint) -> Recovery | None:
-        """Begin to look for a recovery, from the mean of what fell and its reference; None where one is not known."""
+        """Begin to look for a recovery, once the mean of what fell is known from enough conversations; None before."""
         baselines, since = self._baselines, self._window.since(change.at)
         mine = np.ones(len(since), dtype=np.bool_)
         mean = baselines.mean
         if self._fallen != ALL:
             mine, mean = baselines.numbers(since) == self._fallen, float(baselines.means[self._fallen])
-        if mean is None or not mine.any():
+        if mean is None or mine.sum() < _ENOUGH:
             return None
         level = mean - _LEFT_OF_FALL * (mean - weighted_mean(since.values[mine], since.weights[mine]))
         return Recovery(level) if 0.0 < level < 1.0 else None
