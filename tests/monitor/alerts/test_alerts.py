@@ -356,7 +356,7 @@ def test_details_that_cannot_be_read_do_not_stop_the_book(lake: Lake) -> None:
 
 @pytest.fixture
 def score_rows() -> list[dict[str, Any]]:
-    """Six answers an hour for sixty hours; each hour alternates around 0.8, and around 0.3 from hour 30 to 45."""
+    """Six answers an hour for sixty hours; each hour alternates around 0.8, and around 0.1 from hour 30 to 45."""
     return [
         {
             "deployment": KEY.deployment,
@@ -364,7 +364,7 @@ def score_rows() -> list[dict[str, Any]]:
             "metric_version": KEY.metric_version,
             "event_id": f"{hour}-{n}",
             "requested_at": START + hour * HOUR + n * HOUR / 6,
-            "value": (0.3 if 30 <= hour < 45 else 0.8) + (0.1 if n % 2 else -0.1),
+            "value": (0.1 if 30 <= hour < 45 else 0.8) + (0.1 if n % 2 else -0.1),
         }
         for hour in range(60)
         for n in range(6)
