@@ -58,7 +58,8 @@ def floor_summary(change: AlertChange) -> str:
     if details is None:
         return f"{floor} of {name}: alert is over, {change.reason}"
     in_a_row = details.in_a_row or 0
-    if change.change == AlertEvent.FIRING and in_a_row >= max(_MANY_IN_A_ROW, details.bad or 0):
+    is_total = in_a_row >= (details.requests or 0) or details.usual is not None
+    if change.change == AlertEvent.FIRING and in_a_row >= _MANY_IN_A_ROW and is_total:
         return (
             f"the last {in_a_row} {words.of} of {name} in a row {words.happened}{_mostly(details)}; {_limit(details)}"
         )

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from lake import Floor
+from monitor.alerts.floor_alerts import changes_of_floors
 from monitor.floors import FloorChange, Floors, FloorSettings
 from monitor.floors.evidence import usual_share
 from monitor.floors.minute_counts import Usual
+from monitor.notify.alert_text import summary
 from monitor.stats.requests import LOG_COLUMNS
 from tests.monitor.floors.test_floors import NOW, floors_of, logs
 
@@ -90,3 +92,17 @@ def test_chance_fires_less_than_promised() -> None:
         statuses = np.where(generator.random(40) < 0.1, 503, 200)
         fired += bool(alarms(bot(*statuses.tolist(), every=timedelta(minutes=70))))
     assert fired <= 2
+
+
+def text_of(change: FloorChange) -> str:
+    (row,) = changes_of_floors([], [change], NOW)
+    return summary(row)
+
+
+def test_the_text_says_how_many_in_a_row_and_what_is_usual() -> None:
+    """Of few requests, and of a total outage of many."""
+    (few,) = alarms(bot(*[200] * 12, *[503] * 8))
+    assert text_of(few) == "the last 6 requests of rag in a row failed, mostly 503; usual are 10 % or less"
+    many = bot(*[200] * 30, *[503] * 60, every=timedelta(seconds=15))
+    first, *_ = alarms(many, FloorSettings(minimum_requests=20, errors=1.0))
+    assert text_of(first) == "the last 57 requests of rag in a row failed, mostly 503; limit 100 %"
