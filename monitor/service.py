@@ -16,11 +16,13 @@ from monitor.health.failures import ALERTS_RECORDED, JUDGES, REGRESSIONS, Failur
 from monitor.health.health import Health, health_of, staleness_of
 from monitor.health.heartbeat_reader import HeartbeatReader
 from monitor.incidents.incident import Incident
+from monitor.incidents.recovery import with_recovery
 from monitor.ingest.ingest import Ingest
 from monitor.ingest.state_keeper import StateKeeper
 from monitor.notify import Notifier
 from monitor.publishing import published_deployments
 from monitor.recorder import AlertRecorder, StreamStates
+from monitor.regression import Reading, StreamKey
 from monitor.settings import MonitorSettings
 from monitor.snapshot import Snapshot
 from monitor.stats.period_sums import KEPT_DAYS
@@ -70,11 +72,15 @@ class Monitor:
             group=timedelta(seconds=settings.group_seconds),
             clock=clock,
             monotonic=self._monotonic,
-            acknowledged=lambda: self._ingest.incidents.acknowledged(self._alerts.changes()),
+            incidents=self._once_quiet_incidents,
         )
         self._one_at_a_time = threading.Lock()
         self._failures = Failures(self._monotonic)
         self._snapshot: Snapshot | None = None
+        self._readings: Mapping[StreamKey, Reading] = {}
+        """Those of the last refresh."""
+        self._recovered: frozenset[str] = frozenset()
+        """Incidents that were seen to recover since the process began, also those that do not any more."""
         self._totals = MonotonicTotals()
         self._begin()
 
@@ -146,7 +152,8 @@ class Monitor:
         state = snapshot.deployments.get(incident.deployment) if snapshot else None
         if snapshot and state:
             found = self._ingest.incidents.incidents(self._alerts.changes()).get(incident.deployment, ())
-            states = {**snapshot.deployments, incident.deployment: replace(state, incidents=found)}
+            known = with_recovery(found, self._readings)
+            states = {**snapshot.deployments, incident.deployment: replace(state, incidents=known)}
             self._snapshot = replace(snapshot, deployments=states)
 
     def _age(self) -> float | None:
@@ -184,11 +191,24 @@ class Monitor:
         self._recorder.record_floors(now)
         self._ingest.read_alerts(deployments, now)
         self._ingest.read_incidents(deployments, now)
-        incidents = self._recorder.record_incidents()
+        incidents = self._with_recovery(self._recorder.record_incidents(), streams.readings)
         self._failures.attempt("publish", lambda: self._publish(streams, incidents, now, began))
         self._notifier.wake()
         is_recorded = not {REGRESSIONS, ALERTS_RECORDED}.intersection(self._failures.problems)
         self._keeper.save(now, is_recorded)
+
+    def _with_recovery(
+        self, incidents: Mapping[str, tuple[Incident, ...]], readings: Mapping[StreamKey, Reading]
+    ) -> Mapping[str, tuple[Incident, ...]]:
+        known = {name: with_recovery(mine, readings) for name, mine in incidents.items()}
+        recovering = (one.incident_id for mine in known.values() for one in mine if one.recovering_since)
+        self._readings, self._recovered = readings, self._recovered.union(recovering)
+        return known
+
+    def _once_quiet_incidents(self) -> tuple[Incident, ...]:
+        """Incidents that are quiet, or were since the process began: what it asked of an Alertmanager is to end."""
+        found = self._ingest.incidents.acknowledged(self._alerts.changes(), self._recovered)
+        return with_recovery(found, self._readings)
 
     def _read(self, deployments: Sequence[str | None], now: datetime, is_stopping: Callable[[], bool]) -> bool:
         """Read what is new of all deployments; says whether it was not told to stop."""

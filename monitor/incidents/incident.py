@@ -58,6 +58,13 @@ class Incident:
     """All that became of it, in the order in which it was found."""
     acknowledged: Acknowledgement | None = None
     """The last one; None where receivers were to be told something since."""
+    recovering_since: datetime | None = None
+    """Since when all that still fires recovers, by the times of the answers; None while it does not."""
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it needs no repeated notification: it is open, and somebody took note of it or it recovers."""
+        return self.ended_at is None and (self.acknowledged is not None or self.recovering_since is not None)
 
 
 def incidents_of(changes: Sequence[AlertChange], acknowledged: Iterable[IncidentChange] = ()) -> tuple[Incident, ...]:

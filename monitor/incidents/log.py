@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -56,10 +56,13 @@ class IncidentLog:
                 of_deployment.setdefault(change.key.deployment, []).append(change)
         return {name: self._incidents(name, mine) for name, mine in of_deployment.items()}
 
-    def acknowledged(self, changes: Iterable[AlertChange]) -> list[Incident]:
-        """Give the incidents that somebody took note of at any time, from the changes of alerts."""
+    def acknowledged(self, changes: Iterable[AlertChange], also: Collection[str] = ()) -> list[Incident]:
+        """Give the incidents that somebody took note of at any time, from the changes of alerts.
+
+        `also` are ids of more incidents that are wanted.
+        """
         with self._lock:
-            noted = {row.incident_id for rows in self._acknowledged.values() for row in rows.values()}
+            noted = {row.incident_id for rows in self._acknowledged.values() for row in rows.values()}.union(also)
         if not noted:
             return []
         return [one for mine in self.incidents(changes).values() for one in mine if one.incident_id in noted]

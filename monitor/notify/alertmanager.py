@@ -59,9 +59,9 @@ class AlertmanagerSender:
         alerts: AlertStore,
         pool: httpcore.ConnectionPool,
         external_url: str = "",
-        acknowledged: Callable[[], Iterable[Incident]] = tuple,
+        incidents: Callable[[], Iterable[Incident]] = tuple,
     ) -> None:
-        """`acknowledged` gives the incidents that somebody took note of, also those that are over."""
+        """`incidents` gives those that are quiet or were, also those that are over."""
         self.settings = settings
         self.gone = False
         """Never: an Alertmanager does not answer 410."""
@@ -72,7 +72,7 @@ class AlertmanagerSender:
         self._alerts = alerts
         self._pool = pool
         self._external_url = external_url
-        self._acknowledged = acknowledged
+        self._incidents = incidents
         self._silences = AlertmanagerSilences(pool, str(settings.url))
         self._sent_at: datetime | None = None
         self._paused_until: datetime | None = None
@@ -114,7 +114,7 @@ class AlertmanagerSender:
         return now + RESEND_EVERY
 
     def _update_silences(self, now: datetime) -> None:
-        lately = [one for one in self._acknowledged() if one.ended_at is None or now - _found(one) < RESOLVED_FOR]
+        lately = [one for one in self._incidents() if one.ended_at is None or now - _found(one) < RESOLVED_FOR]
         try:
             self._silences.update(lately, now)
         except Exception as error:  # alerts must go out all the same

@@ -1,4 +1,4 @@
-"""Silences in an Alertmanager of the incidents that somebody acknowledged: it repeats by itself, and then must not."""
+"""Silences in an Alertmanager of incidents that need no repeated notification: acknowledged, or recovering."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 from monitor.incidents.incident import Incident
 from monitor.notify.delivery import request_headers
 from monitor.notify.incident_text import severity_of
-from monitor.notify.plain_text import one_line
+from monitor.notify.plain_text import one_line, time
 
 LASTS = timedelta(hours=1)
 """How long a silence holds that is not renewed, as after a monitor is gone."""
@@ -53,7 +53,7 @@ class _Known(msgspec.Struct, rename="camel"):
 
 
 class AlertmanagerSilences:
-    """Keeps one silence of each acknowledged incident, of its present severity alone, so that a raise passes.
+    """Keeps one silence of each quiet incident, of its present severity alone, so that a raise passes.
 
     What is there is asked each time: so it is right after a restart, and with several monitors.
     """
@@ -65,8 +65,7 @@ class AlertmanagerSilences:
     def update(self, incidents: Iterable[Incident], now: datetime) -> None:
         """Make, renew or end the silences of these incidents. Raises SilenceError, or what the network does."""
         for incident in incidents:
-            holds = incident.acknowledged is not None and incident.ended_at is None
-            wanted = severity_of(incident.tier) if holds else None
+            wanted = severity_of(incident.tier) if incident.is_quiet else None
             there = None
             for known in self._known(incident):
                 if known.severity == wanted and there is None:
@@ -96,8 +95,6 @@ class AlertmanagerSilences:
 
 
 def _silence(incident: Incident, severity: str, now: datetime) -> dict[str, Any]:
-    noted = incident.acknowledged
-    words = f"acknowledged by {noted.who or 'somebody'}: {noted.comment}" if noted else ""
     return {
         "matchers": [
             {"name": name, "value": value, "isRegex": False, "isEqual": True}
@@ -106,5 +103,12 @@ def _silence(incident: Incident, severity: str, now: datetime) -> dict[str, Any]
         "startsAt": now.isoformat(),
         "endsAt": (now + LASTS).isoformat(),
         "createdBy": _CREATED_BY,
-        "comment": one_line(words),
+        "comment": one_line(_reason(incident)),
     }
+
+
+def _reason(incident: Incident) -> str:
+    noted = incident.acknowledged
+    if noted:
+        return f"acknowledged by {noted.who or 'somebody'}: {noted.comment}"
+    return f"recovering since {time(incident.recovering_since)}"

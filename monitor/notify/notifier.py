@@ -39,11 +39,11 @@ class Notifier:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] | None = None,
         generator: random.Random | None = None,
-        acknowledged: Callable[[], Iterable[Incident]] = tuple,
+        incidents: Callable[[], Iterable[Incident]] = tuple,
     ) -> None:
         """`external_url` is where a person finds our pages, `timeout` the seconds that one attempt may take.
 
-        `acknowledged` gives the incidents that somebody took note of, whose repeats Alertmanagers are to hold back.
+        `incidents` gives those that are quiet or were: Alertmanagers are to hold their repeats back.
         Without `monotonic`, the seconds of a clock that is never set, `clock` is taken for such a one.
 
         `silences` None: they are not known yet, and until `set_silences` gives them only Alertmanagers are notified.
@@ -58,7 +58,7 @@ class Notifier:
         for webhook in webhooks:
             pool = connections(internal_hosts, timeout)
             self._receivers.append(
-                AlertmanagerSender(webhook, alerts, pool, external_url, acknowledged)
+                AlertmanagerSender(webhook, alerts, pool, external_url, incidents)
                 if webhook.format == "alertmanager"
                 else WebhookSender(webhook, alerts, pool, external_url, silences, group, generator)
             )

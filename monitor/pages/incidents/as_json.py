@@ -37,6 +37,7 @@ class IncidentRow:
     ended_at: datetime | None
     seconds: int
     acknowledged: Acknowledgement | None
+    recovering_since: datetime | None
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,7 @@ def _row(found: Found) -> IncidentRow:
         ended_at=incident.ended_at,
         seconds=int(found.lasted.total_seconds()),
         acknowledged=incident.acknowledged,
+        recovering_since=incident.recovering_since,
     )
 
 

@@ -38,6 +38,8 @@ def _moments(found: Found, chosen: AlertView, received: Sequence[Told]) -> Itera
     pages = [one.changed_at for one in found.state.changes if one.alert_id == fired.alert_id and one.pages]
     if pages and min(pages) > fired.fired_at:
         yield Moment(min(pages), "alert became a page, on", chosen.metric)
+    if found.incident.recovering_since is not None:
+        yield Moment(found.incident.recovering_since, "most of the fall is gone: it recovers")
     yield from map(_message, received)
 
 

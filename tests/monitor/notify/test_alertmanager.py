@@ -172,7 +172,7 @@ def test_an_acknowledged_incident_is_silenced_until_it_is_raised_or_over(
         alerts.record(transitions, now)
         settings = WebhookSettings.model_validate({"name": "am", "url": running.url, "format": "alertmanager"})
         restarted = Notifier(
-            [settings], alerts, internal_hosts=LOCAL, acknowledged=lambda: log.acknowledged(alerts.changes())
+            [settings], alerts, internal_hosts=LOCAL, incidents=lambda: log.acknowledged(alerts.changes())
         )
         restarted.run_due(now)
 
