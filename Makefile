@@ -115,10 +115,10 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.collector
 	$(BIN)/python -m benchmarks.kafka
 	$(BIN)/python -m benchmarks.lake
-	$(BIN)/python -m benchmarks.regression
-	$(BIN)/python -m benchmarks.regression_shapes
-	$(BIN)/python -m benchmarks.regression_fleet
-	$(BIN)/python -m benchmarks.regression_year --deployments 20
+	$(BIN)/python -m benchmarks.regression.detection
+	$(BIN)/python -m benchmarks.regression.shapes
+	$(BIN)/python -m benchmarks.regression.fleet
+	$(BIN)/python -m benchmarks.regression.year --deployments 20
 	$(BIN)/python -m benchmarks.metrics
 	$(BIN)/python -m benchmarks.models
 	$(BIN)/python -m benchmarks.judges

@@ -14,7 +14,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable
 
-from benchmarks.regression_tables import print_table
+from benchmarks.regression.tables import print_table
 from lake import Lake
 from monitor.changes import AroundOnset, Onset, around_onset, told
 from monitor.changes.features import Feature

@@ -19,8 +19,8 @@ from unittest import mock
 import numpy as np
 
 import monitor.notify.webhook_sender as sender
-from benchmarks.regression_streams import LAWS, LEVELS, Floats, worse
-from benchmarks.regression_tables import in_words, print_table
+from benchmarks.regression.streams import LAWS, LEVELS, Floats, worse
+from benchmarks.regression.tables import in_words, print_table
 from lake import AlertEvent, Lake
 from monitor.alerts.store import AlertStore
 from monitor.notify import Attempt, DeliveryOutcome, Notifier, WebhookSettings

@@ -18,8 +18,8 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from benchmarks.regression import print_table
-from benchmarks.regression_streams import LAWS, LEVELS, Floats, traffic, worse
+from benchmarks.regression.detection import print_table
+from benchmarks.regression.streams import LAWS, LEVELS, Floats, traffic, worse
 from lake import AlertVerdict
 from monitor.regression import Detector, Observation, RegressionSettings, Status, judgement_of
 from monitor.regression.judge_drift.detector import JudgeDriftDetector

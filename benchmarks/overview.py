@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from fastapi import FastAPI
 
-from benchmarks.regression_year import scores
+from benchmarks.regression.year import scores
 from lake import PARSED_LOGS, SCORES, USER_SIGNALS, Kind, Lake, Signal, SignalOrigin
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.snapshot import DeploymentState, Snapshot

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.regression import least_delay
-from benchmarks.regression_fleet import bh_of_deployments, bh_of_streams, strongest, union
-from benchmarks.regression_price import least_delay_of_means
-from benchmarks.regression_recovery import recovery
-from benchmarks.regression_rules import SETTINGS, lower_bounds, ours, ours_with
-from benchmarks.regression_streams import LAWS, LEVELS, TURNS, Floats, Kind, simulate, worse
-from benchmarks.regression_text import real_scores
+from benchmarks.regression.detection import least_delay
+from benchmarks.regression.fleet import bh_of_deployments, bh_of_streams, strongest, union
+from benchmarks.regression.price import least_delay_of_means
+from benchmarks.regression.recovery import recovery
+from benchmarks.regression.rules import SETTINGS, lower_bounds, ours, ours_with
+from benchmarks.regression.streams import LAWS, LEVELS, TURNS, Floats, Kind, simulate, worse
+from benchmarks.regression.text import real_scores
 from monitor.regression import Detector, Observation, Reading, mean_interval
 from monitor.regression.e_detector.evidence import Evidence
 

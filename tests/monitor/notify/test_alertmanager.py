@@ -18,10 +18,11 @@ from lake import Lake
 from monitor.alerts.change import AlertChange
 from monitor.alerts.store import AlertStore
 from monitor.incidents.log import IncidentLog
+from monitor.incidents.recovery import with_recovery
 from monitor.notify import Notifier, WebhookSettings
 from monitor.notify.alertmanager import EXPIRES_AFTER, RESEND_EVERY, RESOLVED_FOR
 from monitor.notify.posted_alert import posted_alerts
-from monitor.regression import Transition
+from monitor.regression import Reading, Transition
 from tests.monitor.notify.test_notifier import transition
 from tests.servers import free_port, needed, wait_for, wait_for_url
 
@@ -200,6 +201,32 @@ def test_an_acknowledged_incident_is_silenced_until_it_is_raised_or_over(
     wait_for(lambda: held() == ["page"])
     send(transition("resolved", 4), transition("resolved", 4, metric="n"))
     wait_for(lambda: "page" in severities(receiver, "resolved"))
+    assert running.silences() == []
+
+
+@pytest.mark.integration
+def test_an_incident_that_recovers_is_silenced_until_it_does_not(
+    alertmanager: tuple[Running, Any], alerts: AlertStore, lake: Lake
+) -> None:
+    running, receiver = alertmanager
+    log, now = IncidentLog(lake), datetime.now(UTC)
+    alerts.record([transition()], now)
+    settings = WebhookSettings.model_validate({"name": "am", "url": running.url, "format": "alertmanager"})
+
+    def send(reading: Reading) -> None:
+        found = with_recovery(log.acknowledged(alerts.changes(), ids), {transition().key: reading})
+        Notifier([settings], alerts, internal_hosts=LOCAL, incidents=lambda: found).run_due(now)
+
+    ids = {one.incident_id for mine in log.incidents(alerts.changes()).values() for one in mine}
+    falling = transition().reading
+    send(falling)
+    wait_for(lambda: "warning" in severities(receiver, "firing"))
+    assert running.silences() == []
+    send(replace(falling, recovering_since=START))
+    (silence,) = running.silences()
+    assert silence["comment"] == "recovering since 2026-11-01 00:00 UTC"
+    wait_for(lambda: [bool(one["status"]["silencedBy"]) for one in running.alerts()] == [True])
+    send(falling)
     assert running.silences() == []
 
 

@@ -42,7 +42,7 @@ def test_a_stream_in_which_an_error_arises_stops_and_the_others_go_on(
 
 
 def test_what_a_stream_found_before_an_error_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fall at hour 20 and an error at hour 35 that come in one portion: it warns and pages as it does without the error."""
+    """A fall at hour 20 and an error at hour 35 in one portion: it warns and pages as it does without the error."""
     rows, take_run = hourly_scores(60, 20, 40), Detector._take_run
 
     def takes_no_hour_35(self: Detector, run: Observations, thresholds: Any) -> Any:

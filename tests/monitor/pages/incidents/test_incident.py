@@ -6,8 +6,9 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -52,6 +53,35 @@ def test_the_worst_answers_stand_beside_good_earlier_ones(client: TestClient, mo
     links = re.findall(r'<a href="(/answer\?[^"]*)"', page)
     assert len(links) == 20
     assert client.get(links[0].replace("&amp;", "&")).status_code == 200
+
+
+def test_one_that_recovers_says_since_when(
+    rows: ScoreColumns, client: TestClient, monitor: Monitor, clock: Clock
+) -> None:
+    """Answers are good again, not yet for long enough that the incident is over; then they are bad again."""
+    address = f"/incident.json?id={incident_id(monitor)}"
+
+    def seen_after(hours: range, value: float) -> dict[str, Any]:
+        at = [NOW + timedelta(hours=hour, minutes=3 * number) for hour in hours for number in range(20)]
+        scored = ({"event_id": str(one), "requested_at": one, "date": one.date(), "value": value} for one in at)
+        rows.scores("rag-search", *scored)
+        clock.now = NOW + timedelta(hours=hours.stop)
+        monitor.refresh()
+        found: dict[str, Any] = client.get(address).json()
+        return found
+
+    assert client.get(address).json()["recovering_since"] is None
+    good = seen_after(range(6), 0.94)
+    assert good["open"]
+    assert NOW <= datetime.fromisoformat(good["recovering_since"]) < NOW + timedelta(hours=6)
+    page = client.get(f"/incident?id={incident_id(monitor)}").text
+    assert "recovering since" in page
+    assert "most of the fall is gone: it recovers" in page
+    assert "recovering" in client.get("/incidents").text
+    assert monitor.snapshot is not None
+    monitor.acknowledge(monitor.snapshot.deployments["rag-search"].incidents[0], "ada", "known")
+    assert client.get(address).json()["recovering_since"] == good["recovering_since"]
+    assert seen_after(range(6, 18), 0.34)["recovering_since"] is None
 
 
 def test_no_earlier_answer_to_a_like_question_is_said(rows: ScoreColumns, client: TestClient, monitor: Monitor) -> None:

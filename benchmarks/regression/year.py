@@ -1,6 +1,6 @@
 """Benchmark of the monitor's start on a year of scores: time and memory until its first snapshot.
 
-    python -m benchmarks.regression_year [--deployments 200] [--metrics 10] [--answers 10] [--days 365] [--lake FOLDER]
+    python -m benchmarks.regression.year [--deployments 200] [--metrics 10] [--answers 10] [--days 365] [--lake FOLDER]
 
 `--answers` are those of a deployment and day, in chats of two, more by day than by night; each has a score of every
 metric. One parquet file a day, as after a compaction. FOLDER keeps the lake; one that is there is read as it is. The
@@ -159,7 +159,7 @@ def main() -> None:
             shutil.rmtree(folder_of_state)
         for _ in ("without states", "with states"):
             subprocess.run(
-                [sys.executable, "-m", "benchmarks.regression_year", "--read", "--lake", str(root)], check=True
+                [sys.executable, "-m", "benchmarks.regression.year", "--read", "--lake", str(root)], check=True
             )
 
 

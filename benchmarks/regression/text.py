@@ -9,7 +9,7 @@ from importlib import resources
 import numpy as np
 import pandas as pd
 
-from benchmarks.regression_streams import Floats, Kind, blend
+from benchmarks.regression.streams import Floats, Kind, blend
 from dialwatch.demo.questions import sentences
 from evaluator.metrics import compute
 

@@ -1,8 +1,8 @@
 """Our detector where the mean moves otherwise than by a drop: share of streams in alarm afterwards.
 
-    python -m benchmarks.regression_shapes [--streams 200]
+    python -m benchmarks.regression.shapes [--streams 200]
 
-Streams are those of `benchmarks.regression`, of 60 days; something happens after 30. Prints markdown.
+Streams are those of `detection`, of 60 days; something happens after 30. Prints markdown.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.regression import delays
-from benchmarks.regression_rules import DAY, SETTINGS, WEEK, ours
-from benchmarks.regression_streams import LAWS, LEVELS, TURNS, Floats, Kind, by_night, simulate, traffic, worse
-from benchmarks.regression_tables import in_words, print_table
+from benchmarks.regression.detection import delays
+from benchmarks.regression.rules import DAY, SETTINGS, WEEK, ours
+from benchmarks.regression.streams import LAWS, LEVELS, TURNS, Floats, Kind, by_night, simulate, traffic, worse
+from benchmarks.regression.tables import in_words, print_table
 from monitor.regression import Detector
 from monitor.regression.arrays import microseconds
 from monitor.regression.batches.batches import Batches, ScoreColumns

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.regression_law_traffic import (
+from benchmarks.regression.law_traffic import (
     HOURLY,
     Classes,
     Floats,

@@ -1,6 +1,6 @@
 """Laws of scores that no release has changed, and falls: alarms of streams with few answers and with rhythms.
 
-    python -m benchmarks.regression_laws [--seeds report] [--streams 10] [--days 365] [--falls 40] [--only NAME ...]
+    python -m benchmarks.regression.laws [--seeds report] [--streams 10] [--days 365] [--falls 40] [--only NAME ...]
 
 Streams have 20 answers an hour, more by day and on working days, and default settings; each is a fleet of its own, so
 that its pages are bounded by one a year. Rows of `scores` go through `Streams`, as in the monitor. Settings are chosen
@@ -20,9 +20,9 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.regression_law_table import FALLS, LAWS
-from benchmarks.regression_law_traffic import Traffic
-from benchmarks.regression_tables import in_words, print_table
+from benchmarks.regression.law_table import FALLS, LAWS
+from benchmarks.regression.law_traffic import Traffic
+from benchmarks.regression.tables import in_words, print_table
 from lake import SCORES, Direction, JudgeKind
 from lake.vocabulary import AlertEvent, Tier
 from monitor.regression import RegressionSettings, Streams, Transition

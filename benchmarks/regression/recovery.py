@@ -1,8 +1,8 @@
 """Benchmark of recovery: the time until the detector resolves a regression, from when the quality is back.
 
-    python -m benchmarks.regression_recovery [--streams 50]
+    python -m benchmarks.regression.recovery [--streams 50]
 
-Streams are those of `benchmarks.regression`; the mean is lower by 0.10 from day 30 to day 33, and from then on what it
+Streams are those of `detection`; the mean is lower by 0.10 from day 30 to day 33, and from then on what it
 was. Prints markdown.
 """
 
@@ -15,10 +15,10 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from benchmarks.regression import Setting, settings
-from benchmarks.regression_rules import DAY, Counts
-from benchmarks.regression_streams import Floats, simulate
-from benchmarks.regression_tables import in_words, print_table
+from benchmarks.regression.detection import Setting, settings
+from benchmarks.regression.rules import DAY, Counts
+from benchmarks.regression.streams import Floats, simulate
+from benchmarks.regression.tables import in_words, print_table
 from monitor.regression import Detector, RegressionSettings
 from monitor.regression.arrays import begins_of, microseconds
 from monitor.regression.observations import Observations

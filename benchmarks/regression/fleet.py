@@ -1,6 +1,6 @@
 """Three ways to page for a fleet of 200 streams, 20 deployments of 10 metrics: how soon, and how often for nothing.
 
-    python -m benchmarks.regression_fleet [--fleets 20]
+    python -m benchmarks.regression.fleet [--fleets 20]
 
 `A` is the number of batches in which one false page is allowed, `K` that of what is tested. With log evidence E:
 
@@ -10,7 +10,7 @@
 
 BH over e-detectors bounds the error over patience, E[share of false ones among those paged] / E[hours until then] by
 1 / A, however the streams depend on each other (Dandapanthula and Ramdas, arXiv 2501.04130); with one to page it is the
-union bound. Streams are those of `benchmarks.regression`, of answers on their own, 60 days, the drop after 30.
+union bound. Streams are those of `detection`, of answers on their own, 60 days, the drop after 30.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.regression_rules import DAY, ours
-from benchmarks.regression_streams import LAWS, Floats, Kind, simulate, worse
-from benchmarks.regression_tables import in_words, print_table
+from benchmarks.regression.rules import DAY, ours
+from benchmarks.regression.streams import LAWS, Floats, Kind, simulate, worse
+from benchmarks.regression.tables import in_words, print_table
 
 DEPLOYMENTS, METRICS, DAYS = 20, 10, 60
 HOURS, CHANGE = DAYS * DAY, DAYS // 2 * DAY

@@ -1,6 +1,6 @@
 """False alarms of steady streams, and delay after a drop: our detector beside the rules that others use.
 
-    python -m benchmarks.regression [--streams 1000] [--days 90] [--pictures docs/pictures]
+    python -m benchmarks.regression.detection [--streams 1000] [--days 90] [--pictures docs/pictures]
 
 Streams have 48 answers an hour on average, more by day than by night. Scores are of five-level, binary and bimodal laws
 (mean about 0.77), as answers on their own or as conversations of four whose scores correlate by 0.5, and those of
@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.regression_pictures import draw
-from benchmarks.regression_rules import (
+from benchmarks.regression.pictures import draw
+from benchmarks.regression.rules import (
     SETTINGS,
     WEEK,
     Answers,
@@ -32,9 +32,9 @@ from benchmarks.regression_rules import (
     population_stability,
     rolling_z,
 )
-from benchmarks.regression_streams import LAWS, TURNS, Floats, Kind, by_night, simulate, traffic, worse
-from benchmarks.regression_tables import in_words, print_table
-from benchmarks.regression_text import real_scores
+from benchmarks.regression.streams import LAWS, TURNS, Floats, Kind, by_night, simulate, traffic, worse
+from benchmarks.regression.tables import in_words, print_table
+from benchmarks.regression.text import real_scores
 
 DROPS = (0.03, 0.05, 0.10)
 MONTH, CHUNK, DROP_DAYS = 30 * 24, 100, 60

@@ -1,8 +1,8 @@
 """Parts of the delay that the detector has beyond a CUSUM that knows the laws before and after a drop.
 
-    python -m benchmarks.regression_price [--streams 200]
+    python -m benchmarks.regression.price [--streams 200]
 
-Streams are those of `benchmarks.regression`, of 90 days, the last 30 after the drop; all at the threshold log(A) of one
+Streams are those of `detection`, of 90 days, the last 30 after the drop; all at the threshold log(A) of one
 false alarm a month. Beside the CUSUM stands our detector if it knew the mean before, so that only the laws are
 unknown to it, and as it is, tolerance 0. Beside both stands what no rule of their kind can beat where A is large:
 log(A) / KL for those that know the laws (Lorden), log(A) / KL_inf for those that keep the promise whatever the law
@@ -15,10 +15,10 @@ import argparse
 
 import numpy as np
 
-from benchmarks.regression import delays, hours_to_threshold, least_delay, settings
-from benchmarks.regression_rules import DAY, SETTINGS, cusum, ours, ours_with
-from benchmarks.regression_streams import Floats, Kind, simulate
-from benchmarks.regression_tables import in_words, print_table
+from benchmarks.regression.detection import delays, hours_to_threshold, least_delay, settings
+from benchmarks.regression.rules import DAY, SETTINGS, cusum, ours, ours_with
+from benchmarks.regression.streams import Floats, Kind, simulate
+from benchmarks.regression.tables import in_words, print_table
 
 _CHANGE, _HOURS = 60 * DAY, 90 * DAY
 _DROPS = (0.05, 0.10)

@@ -1,9 +1,9 @@
 """False alarms and delay of ADWIN and KSWIN (river, as it is set by default), fed answer by answer.
 
     pip install river
-    python -m benchmarks.regression_river [--adwin 20] [--kswin 2] [--days 90]
+    python -m benchmarks.regression.river [--adwin 20] [--kswin 2] [--days 90]
 
-Streams are those of `benchmarks.regression`, five levels; drops come after half of the days. They are few, as these
+Streams are those of `detection`, five levels; drops come after half of the days. They are few, as these
 rules look at each answer alone: ADWIN takes 3 CPU seconds for 90 days of a stream, KSWIN a minute. river is no
 dependency of the project.
 """
@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.regression_rules import WEEK, Counts
-from benchmarks.regression_streams import LAWS, TURNS, Kind, simulate, worse
-from benchmarks.regression_tables import in_words, print_table
+from benchmarks.regression.rules import WEEK, Counts
+from benchmarks.regression.streams import LAWS, TURNS, Kind, simulate, worse
+from benchmarks.regression.tables import in_words, print_table
 
 
 def alarms(rule: str, generator: np.random.Generator, counts: Counts, kind: Kind) -> list[NDArray[np.int64]]:

@@ -1,6 +1,6 @@
 """Benchmark of the drop that the first warning tells: how it compares with the true one.
 
-    python -m benchmarks.regression_told_drop [--streams 100] [--conversations 20]
+    python -m benchmarks.regression.told_drop [--streams 100] [--conversations 20]
 
 Scores on five levels, so many conversations an hour by day and half as many by night; the mean falls for good on
 day 30. Of the first warning: the told drop as a multiple of the true one, median and 90 %, and the share of the told
@@ -11,39 +11,24 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from benchmarks.regression_rules import DAY
-from benchmarks.regression_streams import LAWS, LEVELS, worse
-from benchmarks.regression_tables import print_table
+from benchmarks.regression.one_fall import hour_of, one_fall
+from benchmarks.regression.rules import DAY
+from benchmarks.regression.tables import print_table
 from monitor.regression import Detector, Reading, RegressionSettings, Status
-from monitor.regression.arrays import begins_of, microseconds
-from monitor.regression.observations import Observations
 
 _FALL, _HOURS = 30 * DAY, 90 * DAY
-_START = microseconds(datetime(2026, 1, 1, tzinfo=UTC))
-_HOUR = timedelta(hours=1) // timedelta(microseconds=1)
 _DROPS = (0.05, 0.1, 0.2, 0.3)
 
 
 def first_warning(generator: np.random.Generator, drop: float, conversations: float) -> Reading | None:
     """Give the reading of the first warning after the fall; None where there is none."""
-    law = LAWS["five levels"]
-    rates = np.where(np.arange(_HOURS) % 24 < 8, conversations / 2, conversations)
-    numbers = generator.poisson(rates)
-    hours = np.repeat(np.arange(_HOURS), numbers)
-    fallen = worse(law, drop)
-    before = int((hours < _FALL).sum())
-    values = np.concatenate(
-        [generator.choice(LEVELS, before, p=law), generator.choice(LEVELS, len(hours) - before, p=fallen)]
-    )
-    none = np.zeros(len(hours), dtype=np.intp)
-    found = Observations(_START + hours * _HOUR, values, np.ones(len(hours)), none, begins_of(hours))
+    found = one_fall(generator, _HOURS, range(_FALL, _HOURS), drop, conversations)
     detector = Detector(RegressionSettings())
     for place, reading in detector.changes(found, np.ones(found.batches, dtype=np.intp)):
-        if hours[found.begins[place]] >= _FALL and reading.status is Status.REGRESSED:
+        if hour_of(found, place) >= _FALL and reading.status is Status.REGRESSED:
             return reading
     return None
 

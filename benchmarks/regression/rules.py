@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.regression_streams import Floats, Kind
+from benchmarks.regression.streams import Floats, Kind
 from monitor.regression import RegressionSettings
 from monitor.regression.baselines import UNKNOWN_SPREAD
 from monitor.regression.day_spread import DaySpread
