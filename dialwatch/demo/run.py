@@ -91,7 +91,7 @@ def _settings(folder: Path, webhook: str, secret: str) -> Settings:
                 "refresh_seconds": 1,
                 "regression": {
                     "batch": timedelta(minutes=15),
-                    "reference_observations": 100,
+                    "reference_observations": 50,
                     "reference_time": timedelta(0),
                     "tolerance": 0.05,
                 },
