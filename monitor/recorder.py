@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from lake import AlertEvent, FailedPart, Floor, Lake, can_drift
 from monitor.alerts.change import AlertChange
 from monitor.alerts.explainer import Explainer
 from monitor.alerts.floor_alerts import last_changes
+from monitor.alerts.judge_wait import with_waiting_pages
 from monitor.alerts.learned_anew import kept_open
 from monitor.alerts.open_alerts import recorded_verdicts, with_open_alerts
 from monitor.alerts.pending import recorded_at
@@ -47,10 +48,20 @@ class AlertRecorder:
     """
 
     def __init__(
-        self, lake: Lake, ingest: Ingest, alerts: AlertStore, failures: Failures, learned_at: Mapping[str, datetime]
+        self,
+        lake: Lake,
+        ingest: Ingest,
+        alerts: AlertStore,
+        failures: Failures,
+        learned_at: Mapping[str, datetime],
+        judge_wait: timedelta,
     ) -> None:
-        """`learned_at` is when the streams of a deployment were last learned without the monitor's state."""
+        """`learned_at` is when the streams of a deployment were last learned without the monitor's state.
+
+        `judge_wait` is how long a page may wait for the judge's anchors.
+        """
         self._learned_at = learned_at
+        self._judge_wait = judge_wait
         self._explainer = Explainer(lake)
         self._ingest = ingest
         self._alerts = alerts
@@ -73,7 +84,7 @@ class AlertRecorder:
         judgements |= recorded_verdicts(readings, self._alerts.active())
         self._explainer.begin()
         self._record(found, StreamStates(readings, judgements), now)
-        return StreamStates(readings, judgements)
+        return StreamStates(with_waiting_pages(readings, self._alerts.active()), judgements)
 
     def record_floors(self, now: datetime) -> None:
         """Check the floors, and record the alerts that begin or end."""
@@ -107,6 +118,7 @@ class AlertRecorder:
                 judgement=self._judgement(one.key, one.reading),
                 failed_parts=self._failed_parts(one, now) if one.change == AlertEvent.FIRING else {},
                 around_onset=self._explained(one, now),
+                page_due=self._page_due(one, now),
             )
             for one in found
         ]
@@ -122,6 +134,7 @@ class AlertRecorder:
             # Called with nothing found too: the store still holds what the lake would not take last time.
             lambda: self._alerts.record(judged, now),
             lambda: self._alerts.update_verdicts(judgements, readings, now),
+            lambda: self._alerts.raise_overdue(now),
             lambda: self._alerts.refire(known, judgements, is_worse, now),
             lambda: self._alerts.close_obsolete(readings, newest, complete, now),
         ):
@@ -150,6 +163,11 @@ class AlertRecorder:
             self._explainer.around, transition, self._alerts.changes_of(name), list(self._ingest.deployments)
         )
         return self._failures.attempt(CHANGES, partial(look, now), f"log of {name!r}")
+
+    def _page_due(self, transition: Transition, now: datetime) -> datetime | None:
+        """Give until when a page may wait; None where no anchors can decide what changed."""
+        can_decide = self._failures.attempt(JUDGES, lambda: self._ingest.judges.can_compare(transition.key))
+        return now + self._judge_wait if can_decide and self._judge_wait else None
 
     def _judgement(self, key: StreamKey, reading: Reading) -> Judgement:
         """Say what has changed; undecided, which may be decided later, where that fails: the alert must not wait."""

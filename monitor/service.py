@@ -163,7 +163,14 @@ class Monitor:
         """Begin with what was saved, but not of the deployments in `without`."""
         self._ingest = Ingest(self._lake, self.settings, self._failures, self._clock())
         self._keeper = StateKeeper(self._ingest, self._lake, self.settings.regression, self._failures, without)
-        self._recorder = AlertRecorder(self._lake, self._ingest, self._alerts, self._failures, self._keeper.learned_at)
+        self._recorder = AlertRecorder(
+            self._lake,
+            self._ingest,
+            self._alerts,
+            self._failures,
+            self._keeper.learned_at,
+            timedelta(seconds=self.settings.judge_wait_seconds),
+        )
         self._known: set[str | None] = set()
         """Deployments of the last refresh."""
         self._summed: set[str] = set()

@@ -50,6 +50,9 @@ class MonitorSettings(BaseModel):
     """Hosts, as in a webhook's url, that may be at a private address and be reached by plain http."""
     group_seconds: Annotated[float, BeforeValidator(_seconds), Ge(0)] = 60.0
     """Changes of one deployment that are found within this time are one message, which waits until it is over."""
+    judge_wait_seconds: Annotated[float, BeforeValidator(_seconds), Ge(0)] = 7200.0
+    """A page of a metric that a judge gives waits so long at most, as a warning, for the judge's anchors to say
+    whether the judge changed."""
     silences: tuple[Silence, ...] = ()
     access: AccessSettings | Literal["none"] | None = None
     """Who may see the pages. None: everybody, and then the pages are for loopback alone; `none`: everybody."""

@@ -28,8 +28,8 @@ collect_ignore = [] if HAS_MODELS else ["evaluator/models", "evaluator/metrics/f
 
 # A busy machine is no reason to fail.
 settings.register_profile("dialwatch", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", settings.get_profile("dialwatch"), max_examples=50)
-# A person waits for `make test`; CI looks at twice as many examples.
+settings.register_profile("quick", settings.get_profile("dialwatch"), max_examples=20)
+# A person waits for `make test`; CI looks at five times as many examples.
 settings.load_profile("dialwatch" if os.environ.get("CI") else "quick")
 
 

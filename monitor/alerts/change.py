@@ -33,6 +33,8 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """When the alert began firing."""
     tier: Tier | None = None
     """How sure the alert is: `warn`, or `page` from the change on that says so."""
+    page_due: datetime | None = None
+    """Until when, by the clock, what is a page by its evidence waits as a warning for the judge's anchors."""
     recorded_at: datetime | None = None
     """When this row was made, by the clock."""
     since_earliest: datetime | None = None

@@ -11,6 +11,7 @@ import msgspec
 
 from lake import ALERT_STATES, AlertEvent, AlertVerdict, Tier
 from monitor.alerts.change import AlertChange, AlertDetails, WorstAnswer, digest
+from monitor.alerts.judge_wait import decided, held
 from monitor.regression import Judgement, Reading, Transition
 
 _MOMENT = timedelta(microseconds=1)
@@ -35,12 +36,17 @@ def changes_of_transitions(
     for transition in transitions:
         before = last.get(transition.key)
         is_open = before is not None and before.change == AlertEvent.FIRING
-        is_raised = before is not None and (before.tier, transition.reading.tier) == (Tier.WARN, Tier.PAGE)
+        # A page that waits is raised already.
+        is_raised = (
+            before is not None
+            and (before.tier, transition.reading.tier) == (Tier.WARN, Tier.PAGE)
+            and before.details.page_due is None
+        )
         if is_open is (transition.change == AlertEvent.FIRING) and not (is_open and is_raised):
             continue
         if before and transition.at <= before.changed_at:
             continue
-        change = change_of(transition, before if is_open else None, now)
+        change = held(change_of(transition, before if is_open else None, now), transition.page_due)
         last[transition.key] = change
         found.append(change)
     return found
@@ -153,7 +159,7 @@ def with_verdict(alert: AlertChange, judgement: Judgement, reading: Reading, now
     """Give one more `firing` change of an open alert where the judgement says more than its verdict; else None."""
     if judgement.verdict not in _LATER_VERDICTS.get(alert.verdict or AlertVerdict.UNDECIDED, ()):
         return None
-    return replace(
+    change = replace(
         alert,
         # An alert may turn out to be the same again, after its next tier said otherwise.
         change_id=digest(alert.change_id, judgement.verdict),
@@ -163,6 +169,7 @@ def with_verdict(alert: AlertChange, judgement: Judgement, reading: Reading, now
         reason=f"the verdict was {alert.verdict or AlertVerdict.UNDECIDED} and is now {judgement.verdict}",
         details=msgspec.structs.replace(alert.details, recorded_at=now, **_shift_of(judgement)),
     )
+    return decided(change)
 
 
 def _shift_of(judgement: Judgement) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from lake import ALERT_STATES, AlertEvent, Lake, in_one_line
 from monitor.alerts.change import AlertChange
 from monitor.alerts.deployment_alerts import DeploymentAlerts
 from monitor.alerts.floor_alerts import changes_of_floors
+from monitor.alerts.judge_wait import overdue
 from monitor.alerts.new_changes import change_of, changes_of_transitions, delivery_of, not_recorded, with_verdict
 from monitor.alerts.obsolete import IsWorse, end_of_obsolete, refired
 from monitor.alerts.pending import ended_in_silence, pending
@@ -132,6 +133,17 @@ class AlertStore:
                     with one(alert.key.deployment):
                         decided += self._of(alert.key.deployment).append(partial(not_recorded, changes=[change]))
             return decided
+
+    def raise_overdue(self, now: datetime) -> list[AlertChange]:
+        """Record, as one more `firing` change, the pages that have waited long enough for the judge's anchors."""
+        with self._lock, _all_tried() as one:
+            raised: list[AlertChange] = []
+            for alert in self.active():
+                change = overdue(alert, now)
+                if change is not None:
+                    with one(alert.key.deployment):
+                        raised += self._of(alert.key.deployment).append(partial(not_recorded, changes=[change]))
+            return raised
 
     def record_deliveries(
         self,

@@ -90,6 +90,11 @@ def _firing(change: AlertChange) -> list[str]:
         whole = ", of all that is watched together" if change.tier == Tier.PAGE else ""
         lines.append(f"How sure: steady quality raises an alert like this at most once in {every} on average{whole}.")
     lines.append(f"Cause: {_cause(change)}.")
+    if details.page_due is not None:
+        lines.append(
+            f"A page waits: the evidence is that of a page, and becomes one once the judge's anchors say that more "
+            f"changed than the judge, or at {time(details.page_due)}."
+        )
     if change.verdict != AlertVerdict.JUDGE:
         lines.append("If the change was meant: `dialwatch release mark` compares from then on with what follows it.")
     lines += failed_part_lines(details.failed_parts)

@@ -171,3 +171,5 @@ class Transition:
     """Of the same: how many answers since the onset failed against their case, by part."""
     around_onset: AroundOnset | None = None
     """Of a regression that begins: what else the log shows to have changed; None where it was not looked for."""
+    page_due: datetime | None = None
+    """Until when a page may wait for the judge's anchors, by the clock; None where it does not wait."""

@@ -116,6 +116,7 @@ CHILDREN = st.lists(st.tuples(st.integers(0, 9), st.sampled_from([[], ["pii"], [
 CALLS = st.lists(st.tuples(st.integers(0, 40), CHILDREN), min_size=1, max_size=3)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(CALLS, st.data())
 def test_no_answer_is_scored_with_a_chunk_of_another(

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from lake.vocabulary import Draw
 from monitor.regression.arrays import groups_of
-from monitor.regression.judge_drift.detector import JudgeDriftDetector, offset
+from monitor.regression.judge_drift.detector import FEWEST, JudgeDriftDetector, offset
 from monitor.regression.judgement import Shift
 from monitor.regression.reading import StreamKey
 from monitor.regression.scale import Scale
@@ -98,6 +98,11 @@ class JudgeDriftDetectors:
         """By how much a stream's judge scored its anchors higher from `since` on than at first; None if unknown."""
         judge = self._judges.get(key)
         return None if judge is None else _in_values(judge.detector.shift(since), judge.scale)
+
+    def can_compare(self, key: StreamKey) -> bool:
+        """Whether a stream's judge has enough anchors to say by how much it changed."""
+        judge = self._judges.get(key)
+        return judge is not None and len(judge.detector.baseline) >= FEWEST
 
     def readings(self) -> Mapping[StreamKey, JudgeReading]:
         """Give what is known of every judge; some milliseconds for each after new rows."""

@@ -118,6 +118,7 @@ def test_a_race_is_decided_by_the_table(lake: Lake, monkeypatch: pytest.MonkeyPa
     assert on_disk == set(DeltaTable(table).file_uris()) or len(on_disk) == 2
 
 
+@pytest.mark.slow
 def test_collectors_that_race_for_the_same_lines_store_each_once(lake: Lake) -> None:
     """Four collectors get the same lines in other orders, each many times at once: every line is one row."""
     numbers = range(40)

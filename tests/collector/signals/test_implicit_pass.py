@@ -237,6 +237,7 @@ conversations = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(conversations, st.randoms(), st.integers(1, 4))
 def test_order_of_arrival_and_number_of_collectors_do_not_matter(

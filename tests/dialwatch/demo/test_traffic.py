@@ -58,6 +58,7 @@ def test_grounded_answers_stand_in_the_knowledge() -> None:
     assert not any(question.hallucinated_answer in question.knowledge for question in questions)
 
 
+@pytest.mark.slow
 def test_same_seed_gives_the_same_lines(lines: list[TrafficLine]) -> None:
     """Equal arguments give equal lines in equal order; another seed gives others."""
     assert list(make_traffic(7, START, END, DROP, answers=700)) == lines

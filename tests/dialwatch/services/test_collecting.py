@@ -82,6 +82,7 @@ def test_all_sources_are_asked_to_stop_at_once(tmp_path: Path, monkeypatch: pyte
     assert not asked_to_stop.broken
 
 
+@pytest.mark.slow
 def test_a_collector_over_http_recovers_where_no_sender_comes_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

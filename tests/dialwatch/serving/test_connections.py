@@ -79,6 +79,7 @@ def test_a_head_that_comes_in_drops_is_cut_off(url: str) -> None:
     assert answer.endswith(b'{"status":"ok"}')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pieces", "says"),
     [(iter(()), b"nothing came for 0.5 s"), (bytes_of(b" " * 1_000), b"it took over 2 s")],

@@ -165,6 +165,7 @@ def test_a_second_call_that_comes_within_the_grace_keeps_the_first_from_its_chun
     assert traffic.values(KPRECISION) == {"a": "no_contexts", "b": "no_contexts"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["child", "answer"])
 @pytest.mark.parametrize("later", [0, 40, 59])
 def test_a_chunk_behind_an_interceptor_waits_for_the_line_of_another_call(

@@ -103,6 +103,7 @@ TURN = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(turns=st.lists(TURN, min_size=1, max_size=12))
 def test_any_lake_gives_the_same_numbers_both_ways(

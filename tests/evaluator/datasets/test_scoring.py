@@ -289,6 +289,7 @@ def test_lists_are_never_null_in_what_is_written(tmp_path: Path) -> None:
     assert pq.read_schema(tmp_path / "out.parquet").field("context").type.value_type == pa.string()
 
 
+@pytest.mark.slow
 def test_huge_rows_are_scored_or_say_why_not(tmp_path: Path) -> None:
     """An answer of 1 MB and 2,000 contexts: every metric has a value or a reason, and what would take long says so."""
     words = " ".join(f"word{number % 5000}" for number in range(120_000))
@@ -305,6 +306,7 @@ def test_huge_rows_are_scored_or_say_why_not(tmp_path: Path) -> None:
     assert (rows[1]["facts_recall"], rows[1]["hit_rate"], len(rows[1]["context_highlight"])) == (1.0, 1.0, 2000)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_answers(tmp_path: Path) -> None:
     """Python and Arrow hold about as much for four times as many answers, also where they are one row group."""
     assert _most_held(tmp_path, 8000) < 1.5 * _most_held(tmp_path, 2000)

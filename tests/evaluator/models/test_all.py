@@ -40,6 +40,7 @@ def chosen(models: Models) -> list[Metric]:
     return [metric_named(name, models) for name in FORMS_OF_MODELS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", list(GOOD))
 def test_an_odd_cell_costs_at_most_its_own_row(column: str, models: Models) -> None:
     """Whatever a cell holds: its row has a value or a reason, and its neighbours have their values."""

@@ -59,6 +59,7 @@ def test_an_empty_answer_has_a_reward_and_a_remark(models: Models) -> None:
     assert scores["answer_reward"].notna().tolist() == [True, False, False]
 
 
+@pytest.mark.slow
 def test_a_giant_answer_is_cut_and_the_row_says_so(models: Models) -> None:
     """A megabyte is read up to what the model takes."""
     frame = pd.DataFrame({"question": ["q"], "answer": ["word " * 200_000]})

@@ -99,6 +99,7 @@ def test_the_odd_rows(models: Models) -> None:
     assert scores["context_relevance_perplexity"].fillna(-1).tolist() == [0, -1, -1, -1, -1, -1]
 
 
+@pytest.mark.slow
 def test_a_giant_context_is_read_up_to_a_limit_and_the_row_says_so(models: Models) -> None:
     """One text of a megabyte must not hold up the others."""
     frame = pd.DataFrame({"question": [QUESTION], "contexts": [["word " * 200_000, "short"]]})

@@ -205,6 +205,7 @@ def expected(rows: tuple[list[Any], list[Any], list[Any]], wanted: AnswerFilter)
     return frame[kept.astype(bool)].sort_values(by, ascending=wanted.ascending, na_position="last")
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(rows=tables(), wanted=st.lists(filters(), min_size=4, max_size=4))
 def test_a_page_is_what_pandas_finds_in_the_whole_tables(

@@ -245,6 +245,7 @@ CALLS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(CALLS, st.randoms(use_true_random=False))
 def test_no_call_gets_a_chunk_of_another(
@@ -290,6 +291,7 @@ SEQUENCE = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(SEQUENCE, st.sets(st.integers(0, 3)))
 def test_calls_that_follow_each_other_get_their_own_whoever_is_logged(

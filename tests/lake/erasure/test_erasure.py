@@ -211,6 +211,7 @@ def test_a_shared_chat_and_a_stranger_in_it(lake: Lake) -> None:
     assert sorted(ids) == ["dd", "ff"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writes", [3, 7, 9, 10])
 def test_an_erasure_that_was_cut_off_goes_on(lake: Lake, monkeypatch: pytest.MonkeyPatch, writes: int) -> None:
     """If the store goes away after some writes, the next erasure finds the rest, also calls that only the ids of other
@@ -313,6 +314,7 @@ def test_exactly_one_subject(lake: Lake) -> None:
             Subject(**wrong)
 
 
+@pytest.mark.slow
 def test_a_collector_and_readers_at_work(lake: Lake) -> None:
     """While rows are appended, merged and read all the time, an erasure takes the subject's rows and no others, and
     nobody fails."""

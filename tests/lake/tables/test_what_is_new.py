@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow.compute as pc
+import pytest
 from deltalake import DeltaTable
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -50,6 +51,7 @@ def make_old(folder: str) -> None:
 steps = st.lists(st.sampled_from(["one", "other", "read", "compact", "clean", "reopen", "late"]), max_size=25)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @example(steps=["one", "read", "other", "compact", "clean"], skew=25)
 @given(steps=steps, skew=st.integers(-25, 25))

@@ -33,6 +33,7 @@ def test_one_pass_does_all(tmp_path: Path) -> None:
     assert (again.dropped_files, again.merged_files, again.removed_files) == (0, 0, 0)
 
 
+@pytest.mark.slow
 def test_the_signs_of_life_stay_few_files_and_a_short_log(tmp_path: Path) -> None:
     """A commit a minute from each process: merged, the log of an hour, and the rows of four weeks unless you say so."""
     lake = Lake(str(tmp_path))

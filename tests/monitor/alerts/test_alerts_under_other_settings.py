@@ -34,6 +34,7 @@ def test_an_alert_ends_with_the_version_of_its_metric(monitor: Monitor, lake: La
     assert changes["resolved"]["reason"] == "the metric has a new version"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("three_deployments")
 @pytest.mark.parametrize(
     "other",

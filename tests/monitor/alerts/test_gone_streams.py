@@ -16,6 +16,8 @@ from lake import ALERTS, SCORES, Lake, drop_before
 from monitor import Monitor, MonitorSettings, create_app
 from monitor.regression import Detector, Status
 
+pytestmark = pytest.mark.slow
+
 METRIC = "faithfulness_kprecision"
 ACTIVE = f'dialwatch_regression_active{{deployment="rag",metric="{METRIC}"}}'
 DAY = timedelta(days=1)

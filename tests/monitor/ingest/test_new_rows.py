@@ -74,6 +74,7 @@ def test_a_read_that_comes_too_late_is_an_error(rows: Any, lake: Lake):
     assert sorted(take(NewRows(lake))) == ["one", "two"]
 
 
+@pytest.mark.slow
 def test_history_in_portions_gives_the_same_as_at_once(rows: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch):
     """Sums, readings and alerts, for portions of a few rows, and where a deployment begins later than another."""
     rows.hours("early", 24 * 6, lambda left: 0.8 if left > 30 else 0.3, "m")

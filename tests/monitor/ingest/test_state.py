@@ -104,6 +104,7 @@ def test_a_restart_reads_only_what_came_since(
     assert restarted.snapshot.collector_stats.lines["stored"] == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**6), stops=st.sets(st.integers(1, 23), max_size=8))
 def test_monitors_that_are_restarted_find_the_same(tmp_path_factory: Any, seed: int, stops: set[int]) -> None:

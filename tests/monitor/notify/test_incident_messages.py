@@ -184,6 +184,7 @@ def transitions(steps: Sequence[tuple[str, int, int]]) -> list[tuple[Transition,
     return found
 
 
+@pytest.mark.slow
 @given(steps=STEPS, restarts=st.booleans())
 @settings(deadline=None)
 def test_messages_are_the_openings_raises_verdicts_and_ends_of_incidents(

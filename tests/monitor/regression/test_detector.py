@@ -60,6 +60,7 @@ def test_steady_quality_raises_no_more_false_alarms_than_promised(law: Law) -> N
     assert alarms <= 10
 
 
+@pytest.mark.slow
 def test_quality_right_at_the_baseline_still_keeps_the_promise() -> None:
     """In the worst case, a mean exactly at the baseline, the mean run length is at least the promised 100 batches."""
     generator = np.random.default_rng(12)
@@ -199,6 +200,7 @@ def test_a_reference_has_a_day_and_a_night_in_it() -> None:
     assert detector.reading.learning_left is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [scores, binary])
 def test_the_predicted_delay_is_about_the_one_that_comes(law: Law) -> None:
     """The median of real delays of a drop of 0.1 is at most twice the predicted one, and that at most 4 times it."""
@@ -217,6 +219,7 @@ def test_the_predicted_delay_is_about_the_one_that_comes(law: Law) -> None:
     assert np.median(real) / 2 <= np.median(predicted) <= 4 * np.median(real)
 
 
+@pytest.mark.slow
 def test_the_predicted_delay_of_a_small_drop_is_about_the_one_that_comes() -> None:
     """So it is for a drop of 0.05; in conversations it is the delay times those of an hour."""
     predicted, real = [], []

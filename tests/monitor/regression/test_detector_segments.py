@@ -51,6 +51,7 @@ def first(batches: Iterator[Batch]) -> tuple[int | None, Reading | None]:
     return None, detector.reading
 
 
+@pytest.mark.slow
 def test_another_mix_of_traffic_is_no_regression_and_is_reported() -> None:
     """From 20 to 70 % in the worst language the mean falls by .13: no alarm, but one in every stream without segments.
 

@@ -50,6 +50,7 @@ def test_a_new_class_that_is_worse_is_a_warning_that_names_it_and_ends_by_itself
     assert detector.reading.new_class is None
 
 
+@pytest.mark.slow
 def test_a_new_class_that_is_as_good_as_the_others_is_nothing() -> None:
     assert not any(found(Detector(SETTINGS), batches(seed, 30, 0.8)) for seed in range(4))
 

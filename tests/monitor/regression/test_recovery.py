@@ -34,6 +34,7 @@ def read(seed: int, drop: float, hours: int, portion: int) -> list[Reading]:
     return readings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drop", [0.2, 0.3])
 def test_most_of_a_fall_is_gone_long_before_the_alert_ends(drop: float) -> None:
     """Within days of the repair, and never while it is as bad as before."""

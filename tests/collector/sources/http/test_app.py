@@ -131,6 +131,7 @@ def test_what_cannot_be_taken_is_refused_with_the_reason(
     assert lake.deployments() == []
 
 
+@pytest.mark.slow
 def test_many_clients_share_commits(url: str, lake: Lake) -> None:
     """Requests that come at once are committed together: 50 clients' 200 requests need far fewer commits."""
     with ThreadPoolExecutor(50) as pool:

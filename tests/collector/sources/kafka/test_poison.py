@@ -17,6 +17,8 @@ from dialwatch.serving.server import BackgroundServer
 from lake import REJECTED, Lake
 from tests.collector.lines import chat_line
 
+pytestmark = pytest.mark.slow
+
 LIKE = {"deployment": "rag-app", "response_id": "r-1", "signal": "like"}
 JSON = {"Content-Type": "application/json"}
 NUMBERS = itertools.count()

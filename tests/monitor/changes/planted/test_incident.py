@@ -17,6 +17,8 @@ from tests.monitor.changes.planted.kinds import Planted, PromptStyle
 from tests.monitor.changes.planted.library import NEW_LANGUAGES
 from tests.monitor.changes.planted.people import NEW_CLIENT
 
+pytestmark = pytest.mark.slow
+
 Measure = Callable[[Sequence[Row], Sequence[Row], Incident], Any]
 
 

@@ -71,6 +71,7 @@ def test_there_are_forty_payloads() -> None:
     assert (len(PAYLOADS), len(set(PAYLOADS)), len(LONG)) == (40, 40, 1_000_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deployment", ["rag", STRANGE_NAME])
 def test_no_text_becomes_an_element_an_attribute_or_a_link(
     rows: ScoreColumns, lake: Lake, monitor: Monitor, deployment: str

@@ -25,6 +25,7 @@ def shown(page: str) -> str:
     return re.findall(r"answer-\d\d", page)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("many_answers")
 def test_one_walks_through_the_whole_list(client: TestClient) -> None:
     """Next goes through all pages of the list in its order, previous the same way back, and both end at its ends."""

@@ -15,6 +15,8 @@ from monitor import Monitor, MonitorSettings, create_app
 from monitor.controls.silences import Silence, add_silence
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 
+pytestmark = pytest.mark.slow
+
 LAGOS = "Africa/Lagos"
 """Its clocks are an hour ahead of UTC all the year."""
 ADDRESSES = (

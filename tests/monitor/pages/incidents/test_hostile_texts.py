@@ -23,6 +23,8 @@ from tests.monitor.pages.answers.test_hostile_texts import ATTRIBUTES, TAGS
 from tests.monitor.pages.answers.test_hostile_texts import assert_is_plain as assert_is_plain_page
 from tests.monitor.pages.test_narrow_page import framed
 
+pytestmark = pytest.mark.slow
+
 ALL = "\n".join(PAYLOADS)
 CHART_TAGS = frozenset({"figure", "figcaption", "svg", "path", "line", "text", "desc", "time"})
 CHART_ATTRIBUTES = frozenset(
