@@ -316,6 +316,7 @@ class Floor(StrEnum):
     UNSCORED = "unscored"
     NO_DATA = "no_data"
     REPLAY = "replay"
+    JUDGE_DRIFT = "judge_drift"
 
 
 FLOOR_VERSION = "floor"

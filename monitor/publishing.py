@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TypeVar
 
 from lake import ALERT_STATES, Floor
 from monitor.alerts.change import AlertChange
@@ -14,9 +13,7 @@ from monitor.incidents.incident import Incident
 from monitor.ingest.ingest import Ingest
 from monitor.recorder import StreamStates
 from monitor.regression import JudgeReading, StreamKey
-from monitor.snapshot import DeploymentState
-
-T = TypeVar("T")
+from monitor.snapshot import DeploymentState, watched_streams
 
 
 def published_deployments(
@@ -33,9 +30,14 @@ def published_deployments(
     for change in reversed(changes):
         if change.change in ALERT_STATES:
             of_deployment.setdefault(change.key.deployment, []).append(change)
-    readings, judgements = _watched(ingest, streams.readings, now), _watched(ingest, streams.judgements, now)
-    judge_readings = _watched(ingest, judges, now)
-    stopped = _watched(ingest, {key: repr(error) for key, error in ingest.streams.stopped.items()}, now)
+    readings, judgements = (
+        watched_streams(ingest.deployments, streams.readings, now),
+        watched_streams(ingest.deployments, streams.judgements, now),
+    )
+    judge_readings = watched_streams(ingest.deployments, judges, now)
+    stopped = watched_streams(
+        ingest.deployments, {key: repr(error) for key, error in ingest.streams.stopped.items()}, now
+    )
     return {
         name: replace(
             ingest.deployments[name],
@@ -54,14 +56,3 @@ def published_deployments(
 
 def _idle(state: DeploymentState, now: datetime) -> Mapping[str, datetime]:
     return {metric: scores.scored_at for metric, scores in state.watched.items() if scores.is_idle(now)}
-
-
-def _watched(ingest: Ingest, streams: Mapping[StreamKey, T], now: datetime) -> Mapping[str, Mapping[str, T]]:
-    """By deployment and metric, of the version that was scored last, and lately: all else is over."""
-    chosen: dict[str, dict[str, T]] = {}
-    for key, found in streams.items():
-        state = ingest.deployments.get(key.deployment)
-        metric = state.watched.get(key.metric) if state else None
-        if metric is not None and metric.version == key.metric_version and not metric.is_idle(now):
-            chosen.setdefault(key.deployment, {})[key.metric] = found
-    return chosen

@@ -25,12 +25,14 @@ from monitor.regression import (
     MEASURED,
     UNDECIDED,
     Judgement,
+    JudgeReading,
     Reading,
     Status,
     StreamKey,
     Transition,
     judgement_of,
 )
+from monitor.snapshot import watched_streams
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,11 @@ class AlertRecorder:
             return
         changes, self.floor_readings = looked
         latest = {name: state.replays for name, state in self._ingest.deployments.items()}
-        changes = [*changes, *self._ingest.floors.look_at_replays(latest, last)]
+        changes = [
+            *changes,
+            *self._ingest.floors.look_at_replays(latest, last),
+            *self._ingest.floors.look_at_judges(self._judges(now), last),
+        ]
         found: dict[str, list[FloorChange]] = {}
         for change in changes:
             found.setdefault(change.deployment, []).append(change)
@@ -134,11 +140,17 @@ class AlertRecorder:
             # Called with nothing found too: the store still holds what the lake would not take last time.
             lambda: self._alerts.record(judged, now),
             lambda: self._alerts.update_verdicts(judgements, readings, now),
-            lambda: self._alerts.raise_overdue(now),
+            lambda: self._alerts.raise_overdue(judgements, now),
             lambda: self._alerts.refire(known, judgements, is_worse, now),
             lambda: self._alerts.close_obsolete(readings, newest, complete, now),
         ):
             self._failures.attempt(ALERTS_RECORDED, record)
+
+    def _judges(self, now: datetime) -> Mapping[str, Mapping[str, JudgeReading]]:
+        """Give what is known of judges, of deployments of which nothing is missing: else an alert would end."""
+        judges = self._failures.attempt(JUDGES, self._ingest.judges.readings) or {}
+        known = watched_streams(self._ingest.deployments, judges, now)
+        return {name: mine for name, mine in known.items() if self._ingest.knows_judges(name)}
 
     def _kept_without_history(self, now: datetime, alert: AlertChange, reading: Reading) -> Reading | None:
         key, learned_at = alert.key, self._learned_at.get(alert.key.deployment)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,13 +16,15 @@ from monitor.alerts.change import AlertChange
 from monitor.controls.silences import Silence, SilencedSpan
 from monitor.floors import FloorReading
 from monitor.incidents.incident import Incident
-from monitor.regression import Judgement, JudgeReading, Reading, Release
+from monitor.regression import Judgement, JudgeReading, Reading, Release, StreamKey
 from monitor.stats.collector_stats import CollectorStats
 from monitor.stats.judge_costs import JudgeCosts
 from monitor.stats.replays import ReplayStats
 from monitor.stats.requests import RequestStats, production
 from monitor.stats.scores import MetricStats, ScoreStats
 from monitor.totals import FleetTotals
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -96,9 +99,10 @@ class DeploymentState:
 
     @property
     def passed(self) -> tuple[AlertChange, ...]:
-        """The floors that fire, latest first."""
+        """The floors that fire, latest first, but for judges that changed: `judges` says that of each metric."""
         newest = {change.key: change for change in reversed(self.changes)}
-        return tuple(c for c in self.changes if c.is_floor and c.change == AlertEvent.FIRING and newest[c.key] is c)
+        floors = (change for change in self.changes if change.is_floor and not change.is_judge_drift)
+        return tuple(change for change in floors if change.change == AlertEvent.FIRING and newest[change.key] is change)
 
 
 @dataclass(frozen=True)
@@ -124,3 +128,16 @@ class Snapshot:
     silences: tuple[Silence, ...] = ()
     silenced: tuple[SilencedSpan, ...] = ()
     releases: tuple[Release, ...] = ()
+
+
+def watched_streams(
+    deployments: Mapping[str, DeploymentState], streams: Mapping[StreamKey, T], now: datetime
+) -> Mapping[str, Mapping[str, T]]:
+    """By deployment and metric, of the version that was scored last, and lately: all else is over."""
+    chosen: dict[str, dict[str, T]] = {}
+    for key, found in streams.items():
+        state = deployments.get(key.deployment)
+        metric = state.watched.get(key.metric) if state else None
+        if metric is not None and metric.version == key.metric_version and not metric.is_idle(now):
+            chosen.setdefault(key.deployment, {})[key.metric] = found
+    return chosen

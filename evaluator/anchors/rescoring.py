@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -24,16 +25,28 @@ from evaluator.scoring import Scorer
 from lake import ANCHORS, FIRST_DRAWS, AlertEvent, AlertVerdict, Draw, PassTransaction, can_drift
 
 _AT_ONCE = 50
+_PORTION, _MOST_PORTIONS = 66, 24
+"""Anchors that are scored together; fewer than 50 say nothing of their judge, and some may fail."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COPIED = tuple(name for name in ANCHORS.schema.names if name != "draw")
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, order=True)
+class _Due:
+    """When which of the portions of anchors is to be scored; all of them where there is one portion."""
+
+    at: datetime
+    portion: int = 0
+    portions: int = 1
+
+
 class Rescoring:
     """Scores the anchors of every metric that a judge or a model gives, once in each `every` and after an alert.
 
-    That is one which does not say yet whether the judge has changed. When a deployment's scorings are due within each
-    `every` is decided by the hash of its name, so that not all fall due at once. Its metrics have one time: what
+    That is one which does not say yet whether the judge has changed: then all of them at once. Else they are scored in
+    portions that are spread over each `every`, so that a judge that changes is seen soon. When a deployment's portions
+    are due is decided by the hash of its name, so that not all fall due at once. Its metrics have one time: what
     several of them ask is then one call.
 
     The anchors of a metric are drawn, as soon as there are scores, by the hash of their ids from the answers that it
@@ -68,41 +81,43 @@ class Rescoring:
         asked, written = _undecided(tables, now) if judged else {}, 0
         for metric in judged:
             one = tables.deployment, metric.name, metric.version
-            due = max(self._due(tables.deployment, now), asked.get((metric.name, metric.version), _EPOCH))
-            if is_stopping() or self._done.get(one, _EPOCH) >= due:
+            due = max(self._due(tables.deployment, now), _Due(asked.get((metric.name, metric.version), _EPOCH)))
+            if is_stopping() or self._done.get(one, _EPOCH) >= due.at:
                 continue
             written += self._rescore(tables, metric, due, now, is_stopping)
             if not is_stopping():
                 self._done[one] = now
         return written
 
-    def _due(self, deployment: str, now: datetime) -> datetime:
-        every = timedelta(seconds=self._settings.every)
+    def _due(self, deployment: str, now: datetime) -> _Due:
+        portions = min(max(1, self._settings.size // _PORTION), _MOST_PORTIONS)
+        step = timedelta(seconds=self._settings.every / portions)
         # Whole seconds, as draws are.
         part = int(self._settings.every * int(identity("anchors", deployment)[:8], 16) / 2**32)
         first = _EPOCH + timedelta(seconds=part)
-        return first + (now - first) // every * every
+        number = (now - first) // step
+        return _Due(first + number * step, number % portions, portions)
 
     def _rescore(
         self,
         tables: DeploymentTables,
         metric: Metric,
-        due: datetime,
+        due: _Due,
         now: datetime,
         is_stopping: Callable[[], bool],
     ) -> int:
         # Before the look at any other table: an erasure that takes rows from one moves this one.
         transaction = PassTransaction(tables.anchors)
         held = AnchorRows.read(tables.anchors, metric.name)
-        if (held.last_scored_at(metric.version) or _EPOCH) >= due:
+        if (held.last_scored_at(metric.version) or _EPOCH) >= due.at:
             return 0
         anchors, cases = self._anchors(tables, metric, held), tables.cases()
         scored = {one.event_id for one in held.anchors(metric.version)}
-        old = [answer for answer in anchors if answer.event_id in scored]
+        old = [answer for answer in anchors if answer.event_id in scored][due.portion :: due.portions]
         new = [answer for answer in anchors if answer.event_id not in scored]
         both = self._compared(tables, metric, held)
         parts = [_old_scores(tables, metric, held, both)]
-        draws = [(int(due.timestamp()), old), *((draw, new) for draw in FIRST_DRAWS), (Draw.COMPARED, both)]
+        draws = [(int(due.at.timestamp()), old), *((draw, new) for draw in FIRST_DRAWS), (Draw.COMPARED, both)]
         for draw, some in draws:
             for begin in range(0, len(some), _AT_ONCE):
                 if is_stopping():

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from lake import FLOOR_VERSION, AlertEvent, AlertVerdict, FailedPart, Tier
+from lake import FLOOR_VERSION, AlertEvent, AlertVerdict, FailedPart, Floor, Tier
 from monitor.changes import AroundOnset
 from monitor.floors import FloorDetails
 from monitor.regression import NewClass, SegmentChange, StreamKey
@@ -114,6 +114,11 @@ class AlertChange:
     def is_floor(self) -> bool:
         """Whether it is of a floor, not of a regression."""
         return self.key.metric_version == FLOOR_VERSION
+
+    @property
+    def is_judge_drift(self) -> bool:
+        """Whether it says that a judge changed, whatever its metrics do."""
+        return self.is_floor and self.key.metric == Floor.JUDGE_DRIFT
 
     @property
     def ended_without_recovery(self) -> bool:

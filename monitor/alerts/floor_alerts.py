@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import cast
 
-from lake import ALERT_STATES, FLOOR_VERSION, AlertEvent, Floor, Tier
+from lake import ALERT_STATES, FLOOR_VERSION, AlertEvent, AlertVerdict, Floor, Tier
 from monitor.alerts.change import AlertChange, AlertDetails, digest
 from monitor.floors import FloorChange, LastChanges
 from monitor.regression import StreamKey
@@ -41,6 +41,7 @@ def last_changes(changes: Sequence[AlertChange]) -> LastChanges:
 
 def _change(found: FloorChange, key: StreamKey, opened: AlertChange | None, now: datetime) -> AlertChange:
     fired_at = opened.fired_at if opened else found.at
+    is_judge = found.floor == Floor.JUDGE_DRIFT
     alert_id = opened.alert_id if opened else digest(found.deployment, found.floor, FLOOR_VERSION, fired_at.isoformat())
     return AlertChange(
         change_id=digest(alert_id, found.change),
@@ -51,5 +52,9 @@ def _change(found: FloorChange, key: StreamKey, opened: AlertChange | None, now:
         since=opened.since if opened else found.since,
         current_mean=found.details.share if found.details else None,
         reason=found.reason,
-        details=AlertDetails(fired_at=fired_at, tier=Tier.PAGE, recorded_at=now, floor=found.details),
+        # A judge that changed is no outage of what people use.
+        verdict=AlertVerdict.JUDGE if is_judge else None,
+        details=AlertDetails(
+            fired_at=fired_at, tier=Tier.WARN if is_judge else Tier.PAGE, recorded_at=now, floor=found.details
+        ),
     )

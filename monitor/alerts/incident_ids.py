@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from lake import ALERT_STATES, AlertEvent
+from lake import ALERT_STATES, AlertEvent, AlertVerdict
 from monitor.alerts.change import AlertChange, digest
 from monitor.alerts.pending import recorded_at
 
@@ -15,23 +15,34 @@ def with_incident_ids(known: Sequence[AlertChange], new: Sequence[AlertChange]) 
     """Give the new changes of one deployment with the ids of their incidents; those known have theirs.
 
     An alert that fires while another is open joins its incident, else it opens one, whose id is made of its own. A
-    change that has an id keeps it: only rows of earlier versions and changes that are not recorded yet have none.
+    judge that changed joins only an incident that says so already, and one that it opens is joined only by alerts that
+    say the same: who reads of the one need not be told of the other, and what else gets worse is told apart. A change
+    that has an id keeps it: only rows of earlier versions and changes that are not recorded yet have none.
     """
     incidents = {c.alert_id: c.incident_id for c in (*known, *new) if c.incident_id is not None}
     over = {change.alert_id for change in known if change.change == AlertEvent.RESOLVED}
-    is_open = {c.alert_id: incidents[c.alert_id] for c in known if c.change == AlertEvent.FIRING}
-    for alert_id in over & is_open.keys():
-        del is_open[alert_id]
+    firing = {c.alert_id: c for c in in_order(known) if c.change == AlertEvent.FIRING and c.alert_id not in over}
     for change in in_order(new):
         alert_id = change.alert_id
         if alert_id not in incidents:
-            incidents[alert_id] = next(reversed(is_open.values()), None) or digest("incident", alert_id)
+            incidents[alert_id] = _joined(change, firing, incidents) or digest("incident", alert_id)
         if change.change == AlertEvent.RESOLVED:
             over.add(alert_id)
-            is_open.pop(alert_id, None)
+            firing.pop(alert_id, None)
         elif alert_id not in over:
-            is_open[alert_id] = incidents[alert_id]
+            firing[alert_id] = change
     return [replace(c, incident_id=incidents[c.alert_id]) if c.alert_id in incidents else c for c in new]
+
+
+def _joined(change: AlertChange, firing: Mapping[str, AlertChange], incidents: Mapping[str, str]) -> str | None:
+    """Give the incident that a new alert joins; None where there is none."""
+    of_judges = {incidents[one.alert_id] for one in firing.values() if one.is_judge_drift}
+    others = [one for one in firing.values() if not one.is_judge_drift]
+    if change.is_judge_drift:
+        others = [one for one in others if one.verdict in (AlertVerdict.JUDGE, AlertVerdict.BOTH)]
+    elif not others and change.verdict == AlertVerdict.JUDGE:
+        return next(iter(of_judges), None)
+    return next((incidents[one.alert_id] for one in reversed(others)), None)
 
 
 def in_order(changes: Sequence[AlertChange]) -> list[AlertChange]:

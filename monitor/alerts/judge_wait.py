@@ -10,7 +10,7 @@ import msgspec
 
 from lake import AlertEvent, AlertVerdict, Tier
 from monitor.alerts.change import AlertChange, digest
-from monitor.regression import Reading, StreamKey
+from monitor.regression import Judgement, Reading, StreamKey
 
 _MOMENT = timedelta(microseconds=1)
 
@@ -36,10 +36,13 @@ def decided(change: AlertChange) -> AlertChange:
     return replace(change, details=msgspec.structs.replace(change.details, tier=Tier.PAGE, page_due=None))
 
 
-def overdue(alert: AlertChange, now: datetime) -> AlertChange | None:
-    """Give the page of an open alert that has waited long enough; None where none waits, or its time has not come."""
+def overdue(alert: AlertChange, judgement: Judgement | None, now: datetime) -> AlertChange | None:
+    """Give the page of an open alert that has waited long enough; None where none waits, or its time has not come.
+
+    None too as long as the judge's change explains what fell: `judgement` is the present one.
+    """
     due = alert.details.page_due
-    if due is None or now < due:
+    if due is None or now < due or (judgement is not None and judgement.is_explained):
         return None
     return replace(
         alert,

@@ -134,12 +134,15 @@ class AlertStore:
                         decided += self._of(alert.key.deployment).append(partial(not_recorded, changes=[change]))
             return decided
 
-    def raise_overdue(self, now: datetime) -> list[AlertChange]:
-        """Record, as one more `firing` change, the pages that have waited long enough for the judge's anchors."""
+    def raise_overdue(self, judgements: Mapping[StreamKey, Judgement], now: datetime) -> list[AlertChange]:
+        """Record, as one more `firing` change, the pages that have waited long enough for the judge's anchors.
+
+        Not those that by the present judgements their judge explains.
+        """
         with self._lock, _all_tried() as one:
             raised: list[AlertChange] = []
             for alert in self.active():
-                change = overdue(alert, now)
+                change = overdue(alert, judgements.get(alert.key), now)
                 if change is not None:
                     with one(alert.key.deployment):
                         raised += self._of(alert.key.deployment).append(partial(not_recorded, changes=[change]))

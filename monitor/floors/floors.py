@@ -12,12 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.vocabulary import REFUSAL, TOOL_CALL_FINISH_REASONS, VISIBLE, AlertEvent, Floor, UnscoredReason, asks_llm
+from monitor.floors.judge_drift import changes_of_judges
 from monitor.floors.minute_counts import KEPT, MinuteCounts
 from monitor.floors.no_data import LEAST_HISTORY, NoDataDetector, RequestTimes
 from monitor.floors.replays import changes_of_replays
 from monitor.floors.results import FloorChange, FloorReading
 from monitor.floors.settings import FloorSettings
 from monitor.floors.shares import ShareFloor
+from monitor.regression import JudgeReading
 from monitor.stats.replays import ReplayStats
 from monitor.stats.requests import failed, failure_reasons, production
 from monitor.stats.sums import floats
@@ -27,7 +29,7 @@ ANSWER_COLUMNS = {name: pc.field(name) for name in _ANSWER_COLUMNS} | {
     "has_text": pc.match_substring_regex(pc.field("answer"), VISIBLE)
 }
 """Of `parsed_logs`; whether an answer has a visible character is asked, never its text."""
-_SHARES = tuple(floor for floor in Floor if floor not in (Floor.NO_DATA, Floor.REPLAY))
+_SHARES = tuple(floor for floor in Floor if floor not in (Floor.NO_DATA, Floor.REPLAY, Floor.JUDGE_DRIFT))
 _BUDGET = UnscoredReason.JUDGE_BUDGET
 """The reason of an evaluation that was not made because the money for it is spent, as configured."""
 LastChanges = Mapping[tuple[str, Floor], tuple[bool, datetime]]
@@ -132,6 +134,13 @@ class Floors:
         """Give the alerts that begin or end with the latest runs that asked accepted cases again."""
         watched = {name: run for name, run in latest.items() if self._settings.of(name).replay}
         return list(changes_of_replays(watched, last))
+
+    def look_at_judges(
+        self, readings: Mapping[str, Mapping[str, JudgeReading]], last: LastChanges
+    ) -> list[FloorChange]:
+        """Give the alerts that begin or end with what is known of judges, by deployment and metric."""
+        watched = {name: judges for name, judges in readings.items() if self._settings.of(name).judge_drift}
+        return list(changes_of_judges(watched, last))
 
     def _switched_off(self, last: LastChanges, now: datetime) -> list[FloorChange]:
         return [

@@ -10,8 +10,18 @@ import msgspec
 from lake.vocabulary import AlertEvent, Floor
 
 
+class ChangedJudge(msgspec.Struct, frozen=True):
+    """By how much the judge of a metric scores the same `answers` higher than at first, with its 95 % interval."""
+
+    metric: str
+    shift: float
+    lower: float
+    upper: float
+    answers: int
+
+
 class FloorDetails(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The numbers behind a change: of a share all but the last three, of silence only these three."""
+    """The numbers behind a change: of a share all but the last four, of silence and of judges only theirs of these."""
 
     share: float | None = None
     limit: float | None = None
@@ -34,6 +44,8 @@ class FloorDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """Longest pause that is usual."""
     all_silent: bool = False
     """Whether no other deployment was heard later."""
+    judges: tuple[ChangedJudge, ...] = ()
+    """The judges that changed, by metric."""
 
 
 @dataclass(frozen=True)

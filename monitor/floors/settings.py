@@ -31,6 +31,8 @@ class FloorLimits(BaseModel):
     """Silence, as a multiple of the longest pause that is usual at its time of day."""
     replay: bool = True
     """Whether it is an alert that accepted cases, asked again, are answered worse."""
+    judge_drift: bool = True
+    """Whether it is an alert, a warning, that a judge scores the same answers otherwise than before."""
 
 
 class FloorSettings(FloorLimits):

@@ -240,6 +240,10 @@ class Ingest:
             for handler in (_reason(spec), REGRESSIONS)
         )
 
+    def knows_judges(self, deployment: str) -> bool:
+        """Whether no row of the anchors of a deployment is missing."""
+        return self.new_rows.has_read(ANCHORS, [deployment], JUDGES)
+
     def has_counted(self, specs: Sequence[TableSpec], deployments: Sequence[str | None]) -> bool:
         """Whether the stats lack no rows of these tables; a table that is not there counts as read."""
         return all(

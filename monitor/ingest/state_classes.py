@@ -41,7 +41,7 @@ from monitor.stats.replays import ReplayStats
 from monitor.stats.requests import RequestStats
 from monitor.stats.scores import ExemplarAnswer, Histogram, MetricStats, ScoreStats
 
-FORMAT = 2
+FORMAT = 3
 """Version of the state's format: to be raised with every change of what a class here holds or means."""
 
 _CLASSES = (

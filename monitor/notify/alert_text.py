@@ -92,8 +92,8 @@ def _firing(change: AlertChange) -> list[str]:
     lines.append(f"Cause: {_cause(change)}.")
     if details.page_due is not None:
         lines.append(
-            f"A page waits: the evidence is that of a page, and becomes one once the judge's anchors say that more "
-            f"changed than the judge, or at {time(details.page_due)}."
+            "A page waits: the evidence is that of a page. It becomes one once the judge's anchors prove that more "
+            f"changed than the judge, or at {time(details.page_due)}, unless they show by then that the judge did."
         )
     if change.verdict != AlertVerdict.JUDGE:
         lines.append("If the change was meant: `dialwatch release mark` compares from then on with what follows it.")

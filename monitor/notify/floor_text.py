@@ -52,6 +52,8 @@ def floor_summary(change: AlertChange) -> str:
     name, floor, details = change.key.deployment, change.key.metric, change.details.floor
     if floor == Floor.REPLAY and details is not None:
         return _replay(change, details)
+    if floor == Floor.JUDGE_DRIFT:
+        return _judges(change, details)
     words = _SHARES.get(floor)
     if words is None:
         return _silence(change, details) if change.change == AlertEvent.FIRING else f"{name}: {change.reason}"
@@ -103,6 +105,14 @@ def floor_lines(change: AlertChange) -> list[str]:
             f"What to do: dialwatch ground-truth replay --deployment {name} asks them again and shows the worst with "
             "both answers. If the answers changed on purpose, add --accept.",
         ]
+    if floor == Floor.JUDGE_DRIFT:
+        return [
+            *lines,
+            "How sure: a judge that does not change raises this at most once in 365 days on average.",
+            "What to do: its model, or who serves it, was changed. Its scores of before and after cannot be compared. "
+            "Name the model's exact version, or give the judge another model or prompt: that is a new version of the "
+            "metric, which learns what is usual anew. This warning never becomes a page.",
+        ]
     words = _SHARES.get(floor)
     if words is None or details is None:
         return [*lines, *_of_silence(details)]
@@ -131,6 +141,18 @@ def _replay(change: AlertChange, details: FloorDetails) -> str:
         f"accepted cases that were asked again of {name} are answered worse than before; {details.bad} of "
         f"{details.requests} answers do not agree with their case{mostly}"
     )
+
+
+def _judges(change: AlertChange, details: FloorDetails | None) -> str:
+    name = change.key.deployment
+    if change.change == AlertEvent.RESOLVED or details is None:
+        return f"judge of {name}: alert is over, {change.reason}"
+    moved = "; ".join(
+        f"that of {one.metric} scores the same {one.answers} answers by {one.shift:+.2f} otherwise than at first "
+        f"(95 % interval {one.lower:+.2f} to {one.upper:+.2f})"
+        for one in details.judges
+    )
+    return f"the judge of {name} changed: {moved or 'it scores the same answers otherwise than at first'}"
 
 
 def _silence(change: AlertChange, details: FloorDetails | None) -> str:

@@ -26,12 +26,14 @@ class Shift:
 class Judgement:
     """What changed where scores fell, and by how much the judge scores the same answers higher; None if unknown.
 
-    The shift is in the metric's own values. `can_drift` is False of a metric that has no judge.
+    The shift is in the metric's own values. `can_drift` is False of a metric that has no judge. `is_explained` of an
+    undecided one says that the judge has changed, by at least half of the drop, and that nothing proves more.
     """
 
     verdict: AlertVerdict = AlertVerdict.UNDECIDED
     shift: Shift | None = None
     can_drift: bool = True
+    is_explained: bool = False
 
 
 UNDECIDED = Judgement()

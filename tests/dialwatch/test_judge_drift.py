@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,11 @@ from prometheus_client import generate_latest
 from evaluator import Evaluator, EvaluatorSettings
 from evaluator.metrics import Description, Metric, OddCases, Scores
 from evaluator.metrics.metric import Score, score_rows
-from lake import ALERTS, ANCHORS, PARSED_LOGS, Lake
+from lake import ALERTS, ANCHORS, PARSED_LOGS, Floor, Lake
 from monitor import Monitor, MonitorSettings
+from monitor.alerts.store import AlertStore
 from monitor.exporter.registry import registry_of
+from monitor.notify.alert_text import description
 from monitor.pages.app import create_app
 from monitor.regression import RegressionSettings
 
@@ -64,7 +66,13 @@ class Story:
 
     lake: Lake
     use: Callable[[Judged], None]
-    monitor: Monitor
+    monitor: Monitor = field(init=False)
+    now: datetime = NEXT
+
+    def later(self) -> datetime:
+        """A day later, by the clock."""
+        self.now += timedelta(days=1)
+        return self.now
 
     def log(self, begin: datetime, end: datetime, quality: float) -> None:
         """20 answers an hour."""
@@ -89,8 +97,11 @@ class Story:
     def alerts(self) -> list[tuple[str, str]]:
         self.monitor.refresh()
         assert self.monitor.health().problems == ()
+        return [(row["change"], row["verdict"]) for row in self.rows("judged")]
+
+    def rows(self, metric: str) -> list[dict[str, Any]]:
         rows = self.lake.table(ALERTS, "rag").read().sort_by("changed_at").to_pylist()
-        return [(row["change"], row["verdict"]) for row in rows]
+        return [row for row in rows if row["metric"] == metric]
 
     def metrics(self) -> str:
         return generate_latest(registry_of(lambda: self.monitor.snapshot)).decode()
@@ -105,7 +116,9 @@ def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Story:
         monkeypatch.setattr(EvaluatorSettings, "metrics_named", instead)
 
     lake = Lake(str(tmp_path / "lake"))
-    return Story(lake, use, Monitor(lake, MonitorSettings(regression=REGRESSION), lambda: NEXT))
+    story = Story(lake, use)
+    story.monitor = Monitor(lake, MonitorSettings(regression=REGRESSION), lambda: story.now)
+    return story
 
 
 @pytest.mark.parametrize(
@@ -142,6 +155,39 @@ def test_an_alert_says_what_changed_once_the_anchors_were_scored_again(
     shift = snapshot.deployments["rag"].judges["judged"].shift
     assert shift is not None
     assert shift.lower <= -strictness <= shift.upper
+
+
+def test_a_judge_that_changed_alone_wakes_nobody(story: Story) -> None:
+    """What would be a page waits for the anchors; the judge's own warning is of the same incident."""
+    story.log(START, CHANGE, 0.8)
+    story.evaluate(CHANGE, Judged())
+    story.log(CHANGE, FOUND, 0.8)
+    story.evaluate(FOUND, Judged(0.3))
+    story.alerts()
+    assert '"page_due":' in story.rows("judged")[-1]["details"]
+    story.evaluate(NEXT, Judged(0.3))
+    story.alerts()
+    changes = AlertStore(story.lake).changes()
+    assert [change.key.metric for change in changes if change.pages] == []
+    (warning,) = story.rows(Floor.JUDGE_DRIFT)
+    assert {warning["incident_id"]} == {row["incident_id"] for row in story.rows("judged")}
+
+
+def test_a_judge_that_became_milder_is_a_warning_of_its_own(story: Story) -> None:
+    """Nothing fell; receivers are told once which judge changed by how much, and that it is as before again."""
+    story.log(START, FOUND, 0.5)
+    story.evaluate(CHANGE, Judged())
+    for strictness, expected in [(-0.2, ["firing"]), (0.0, ["firing", "resolved"])]:
+        for _ in range(6):
+            story.evaluate(story.later(), Judged(strictness))
+            story.alerts()
+        changes = [change for change in AlertStore(story.lake).changes() if change.is_judge_drift]
+        assert [change.change for change in changes] == expected
+        assert {(change.tier, change.pages, change.verdict) for change in changes} == {("warn", False, "judge")}
+    first = description(changes[0], "")
+    assert "that of judged scores the same 120 answers by +0.1" in first
+    assert "never becomes a page" in first
+    assert story.rows("judged") == []
 
 
 def test_a_metric_without_a_judge_is_the_application_at_once(story: Story) -> None:

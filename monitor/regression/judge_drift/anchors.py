@@ -31,7 +31,7 @@ class JudgeReading:
     """What is known of the judge of one stream, in the metric's own values; None until there is something to say."""
 
     shift: Shift | None
-    """By how much it scores its anchors higher than at first: since `since`, else in its last seven scorings."""
+    """By how much it scores its anchors higher than at first: since `since`, else in its last 21 scorings."""
     active: bool
     """Whether it is taken to have changed."""
     since: datetime | None

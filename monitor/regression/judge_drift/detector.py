@@ -19,9 +19,10 @@ from monitor.regression.judgement import Shift
 FEWEST = 50
 """Anchors, below which nothing is said."""
 
-_SCORINGS_PER_FALSE_ALARM = 365
-_REMEMBERED = 30
-_RECENT = 7
+_SCORINGS_PER_FALSE_ALARM = 3 * 365
+"""A year of days, each with three portions of the anchors."""
+_REMEMBERED = 90
+_RECENT = 21
 
 
 class JudgeDriftDetector:
@@ -37,7 +38,8 @@ class JudgeDriftDetector:
     image. Given the baselines, the calls of a judge that has not changed are independent of each other, and their mean
     is at most the level; by the inequality of arithmetic and geometric means the product of the bets then expects no
     more than their product at that mean, so that it is a supermartingale though anchors differ. Each of the two
-    comes to a false alarm after 730 scorings on average at the earliest: both together after 365, a year of days.
+    comes to a false alarm after 2,190 scorings on average at the earliest: both together after 1,095, a year of days
+    with three each. A scoring may be of a portion of the anchors: its level is that of these.
 
     An anchor is one answer of a conversation, so anchors are independent. One that is drawn later, in the place of one
     that is gone, is compared with its own first values, and so knows nothing of a change before them.
@@ -70,8 +72,8 @@ class JudgeDriftDetector:
     def latest(self) -> Mapping[str, float]:
         """Newest value of each anchor, its baseline where there is none."""
         found = dict(self.baseline)
-        if self._scorings:
-            values = self._padded(self._scorings[-1][1])
+        for _, scored in self._scorings:
+            values = self._padded(scored)
             found |= {event: float(values[n]) for event, n in self._numbers.items() if not np.isnan(values[n])}
         return found
 
@@ -88,7 +90,7 @@ class JudgeDriftDetector:
             self._watch(at, values)
 
     def shift(self, since: datetime | None) -> Shift | None:
-        """How much higher the scorings from `since` on are than the baseline; None says the last seven of them.
+        """How much higher the scorings from `since` on are than the baseline; None says the last 21 of them, a week.
 
         An anchor counts once, with the mean of its differences, so that the interval holds however its scorings depend
         on each other. None where fewer than `FEWEST` anchors were scored since then.

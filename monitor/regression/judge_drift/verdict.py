@@ -21,7 +21,8 @@ def judgement_of(reading: Reading, shift: Shift | None) -> Judgement:
     - `both`: both parts are proven.
     - `system`: the application's is proven, the judge's is not, and is excluded.
     - `judge`: the judge's is proven, the application's is not, and is excluded.
-    - `undecided`: anything else, and where the drop or the shift is not known.
+    - `undecided`: anything else, and where the drop or the shift is not known. It is explained by the judge where the
+      judge's part is proven and at least half of the drop, and the application's is not proven.
     """
     known = (reading.drop_lower, reading.since_mean, reading.since_lower, reading.since_upper)
     drop, upper = reading.drop, reading.drop_upper
@@ -50,4 +51,5 @@ def judgement_of(reading: Reading, shift: Shift | None) -> Judgement:
         return Judgement(AlertVerdict.SYSTEM, shift)
     if proven == (False, True) and rest_upper < drop / 2:
         return Judgement(AlertVerdict.JUDGE, shift)
-    return Judgement(AlertVerdict.UNDECIDED, shift)
+    is_explained = proven == (False, True) and judges.mean >= drop / 2
+    return Judgement(AlertVerdict.UNDECIDED, shift, is_explained=is_explained)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,23 @@ def test_each_deployment_has_a_time_of_the_day_that_all_its_metrics_share(
         assert len({row["draw"] for row in rows}) == len(later[each.deployment])
         assert {row["metric"] for row in rows} == {"judged", "also judged"}
     assert later == {"rag": {12.0}, other_traffic.deployment: {17.0}}
+
+
+def test_many_anchors_are_scored_in_portions_that_are_spread_over_the_day(lake: Lake, traffic: Any, use: Any) -> None:
+    """200 in three portions, eight hours apart; each anchor once a day, whatever portion came first."""
+    use(Judged())
+    fill(traffic, 210)
+    settings = EvaluatorSettings.model_validate({"anchors": {"size": 200}})
+    now = NOW
+    evaluator = Evaluator(lake, settings, clock=lambda: now)
+    for hour in range(49):
+        now = NOW + timedelta(hours=hour)
+        assert evaluator.run_once().failures == ()
+    later = [row for row in anchors(lake) if row["draw"] > 1]
+    assert sorted(Counter(row["draw"] for row in later).values()) == [66, 66, 67, 67, 67, 67]
+    assert set(Counter(row["event_id"] for row in later).values()) == {2}
+    times = sorted({row["scored_at"] for row in later})
+    assert {after - before for before, after in pairwise(times)} == {timedelta(hours=8)}
 
 
 def test_which_answers_are_anchors_depends_on_their_ids_alone(tmp_path: Path, use: Any, traffic: Any) -> None:

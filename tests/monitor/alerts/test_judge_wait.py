@@ -39,17 +39,17 @@ def test_a_page_that_waits_is_a_warning_with_its_time(lake: Lake, before: tuple[
     assert (newest(alerts).tier, newest(alerts).pages, newest(alerts).details.page_due) == ("warn", False, DUE)
     again = replace(page(), at=page().at + HOUR, page_due=DUE + HOUR)
     assert alerts.record([page(), again], LATER) == []
-    assert alerts.raise_overdue(DUE - timedelta(seconds=1)) == []
+    assert alerts.raise_overdue({}, DUE - timedelta(seconds=1)) == []
 
 
 def test_it_is_a_page_once_its_time_has_come(lake: Lake) -> None:
     """Once, whoever restarts; and another monitor that was slower repeats nothing."""
     alerts, slower = recorded(lake, WARNING, page()), AlertStore(lake)
-    (raised,) = alerts.raise_overdue(DUE)
+    (raised,) = alerts.raise_overdue({}, DUE)
     assert (raised.pages, raised.details.page_due, raised.verdict) == (True, None, "undecided")
     assert raised.details.recorded_at == DUE
     for store in (alerts, slower, AlertStore(lake)):
-        assert store.raise_overdue(DUE + HOUR) == []
+        assert store.raise_overdue({}, DUE + HOUR) == []
     assert len({change.change_id for change in AlertStore(lake).changes()}) == 3
 
 
@@ -59,7 +59,7 @@ def test_a_verdict_ends_the_wait(lake: Lake, verdict: AlertVerdict, pages: bool)
     alerts = recorded(lake, WARNING, page())
     (change,) = alerts.update_verdicts({KEY: judged(verdict).judgement}, {KEY: READING}, LATER)
     assert (change.pages, change.verdict, change.details.page_due) == (pages, verdict, None)
-    assert AlertStore(lake).raise_overdue(DUE + HOUR) == []
+    assert AlertStore(lake).raise_overdue({}, DUE + HOUR) == []
 
 
 @pytest.mark.parametrize(("verdict", "pages"), [("system", True), ("both", True), ("judge", False)])
@@ -69,9 +69,17 @@ def test_what_is_decided_does_not_wait(lake: Lake, verdict: AlertVerdict, pages:
     assert (newest(alerts).tier, newest(alerts).pages, newest(alerts).details.page_due) == ("page", pages, None)
 
 
+def test_what_the_judge_explains_waits_on(lake: Lake) -> None:
+    """The judge is proven to have changed, and nothing proves that anything else has: a page once that is not so."""
+    alerts = recorded(lake, WARNING, page())
+    explained = replace(WARNING.judgement, is_explained=True)
+    assert alerts.raise_overdue({KEY: explained}, DUE + HOUR) == []
+    assert len(alerts.raise_overdue({KEY: WARNING.judgement}, DUE + HOUR)) == 1
+
+
 def test_an_alert_that_ends_while_it_waits_never_pages(lake: Lake) -> None:
     alerts = recorded(lake, WARNING, page(), resolved())
-    assert alerts.raise_overdue(DUE + HOUR) == []
+    assert alerts.raise_overdue({}, DUE + HOUR) == []
 
 
 def test_a_stream_is_no_page_before_its_alert_is(lake: Lake) -> None:
@@ -79,5 +87,5 @@ def test_a_stream_is_no_page_before_its_alert_is(lake: Lake) -> None:
     readings = {KEY: replace(READING, tier=Tier.PAGE)}
     alerts = recorded(lake, WARNING, page())
     assert with_waiting_pages(readings, alerts.active())[KEY].tier == "warn"
-    alerts.raise_overdue(DUE)
+    alerts.raise_overdue({}, DUE)
     assert with_waiting_pages(readings, alerts.active())[KEY].tier == "page"
