@@ -4,7 +4,8 @@
 
 Streams have 48 answers an hour on average, of five levels, each its own conversation. A judge gives an answer its own
 level, or with some probability the one above or below. A stricter judge gives one level less with some probability; a
-worse application gives more bad answers. 200 anchors are drawn on day 3 and scored again once a day. Prints markdown.
+worse application gives more bad answers. 200 anchors are drawn on day 3 and scored again once a day, in three portions.
+Prints markdown.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ SETTINGS = RegressionSettings()
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), 24
 ANCHORS, DRAWN, CHANGE, LONGEST, PATIENCE = 200, 3 * DAY, 10 * DAY, 40 * DAY, 14 * DAY
+PORTIONS = 3
+PORTION_HOURS = DAY // PORTIONS
 LAW = LAWS["five levels"]
 STEP = 0.25
 NOISES: Mapping[str, float] = {"steady": 0.02, "noisy": 0.3}
@@ -75,9 +78,19 @@ def strictness_of(shift: float, law: Floats) -> float:
     return shift / (STEP * float(law[1:].sum()))
 
 
-def scoring(values: Floats) -> dict[str, float]:
-    """Name the anchors."""
-    return {str(number): float(value) for number, value in enumerate(values)}
+def scoring(values: Floats, portion: int | None = None) -> dict[str, float]:
+    """Name the anchors of a portion, or all of them."""
+    numbered = enumerate(values.tolist())
+    return {str(number): value for number, value in numbered if portion is None or number % PORTIONS == portion}
+
+
+def score_due(watch: JudgeDriftDetector, at: datetime, values: Floats, number: int) -> None:
+    """Score the portion of this number; all anchors twice at first."""
+    if watch.baseline:
+        watch.add(at, scoring(values, number % PORTIONS))
+        return
+    for _ in range(2):
+        watch.add(at, scoring(values))
 
 
 def verdict_of(generator: np.random.Generator, story: Story, noise: float) -> tuple[str, float]:
@@ -88,18 +101,18 @@ def verdict_of(generator: np.random.Generator, story: Story, noise: float) -> tu
     detector, watch = Detector(SETTINGS), JudgeDriftDetector(SETTINGS.tolerance)
     bad = worse(LAW, story.application) if story.application else LAW
     strictness = strictness_of(story.judge, bad)
-    anchors, hour_of_day = answers(generator, LAW, ANCHORS), int(generator.integers(DAY))
+    anchors, first = answers(generator, LAW, ANCHORS), int(generator.integers(PORTION_HOURS))
     fired = math.inf
     for hour, rate in enumerate(traffic(LONGEST, 1)):
         changed, at = hour >= CHANGE, START + hour * HOUR
         levels = answers(generator, bad if changed else LAW, generator.poisson(rate))
         values = judged(generator, levels, noise, strictness if changed else 0.0)
         detector.update([Observation(at, value) for value in values.tolist()])
-        is_due = hour >= DRAWN and hour % DAY == hour_of_day
+        is_due = hour >= DRAWN and hour % PORTION_HOURS == first
         if is_due:
-            # The first two scorings are made at once.
-            for _ in range(1 if watch.baseline else 2):
-                watch.add(at, scoring(judged(generator, anchors, noise, strictness if changed else 0.0)))
+            score_due(
+                watch, at, judged(generator, anchors, noise, strictness if changed else 0.0), hour // PORTION_HOURS
+            )
         # A verdict can only change when the anchors were scored again.
         if detector.status is Status.REGRESSED and (is_due or fired == math.inf):
             fired = min(fired, hour)
@@ -139,23 +152,24 @@ def suspicions(years: int) -> None:
         generator = np.random.default_rng(len(name))
         alarms, delays = 0, []
         for _ in range(years):
-            alarms += days_to_drift(generator, noise, 0.0, 365) is not None
-            delays.append(days_to_drift(generator, noise, 0.1, 60) or math.inf)
+            alarms += hours_to_drift(generator, noise, 0.0, 365) is not None
+            delays.append(hours_to_drift(generator, noise, 0.1, 60) or math.inf)
         median, late = (np.quantile(delays, share, method="higher") for share in (0.5, 0.9))
         rows.append([name, str(years), str(alarms), f"{median:.0f} / {late:.0f}"])
-    head = ["judge", "years", "drifts that were none", "days to find a shift of 0.10, median / 90 %"]
-    print_table("Judges of 200 anchors, scored once a day", head, rows)
+    head = ["judge", "years", "drifts that were none", "hours to find a shift of 0.10, median / 90 %"]
+    print_table("Judges of 200 anchors, scored in three portions a day", head, rows)
 
 
-def days_to_drift(generator: np.random.Generator, noise: float, shift: float, days: int) -> int | None:
-    """Days until the judge is taken to have changed, counted from the change, which comes after 30 days."""
+def hours_to_drift(generator: np.random.Generator, noise: float, shift: float, days: int) -> int | None:
+    """Hours until the judge is taken to have changed, counted from the change, which comes after 30 days."""
     anchors, watch, first = answers(generator, LAW, ANCHORS), JudgeDriftDetector(SETTINGS.tolerance), 30 if shift else 0
     strictness = strictness_of(shift, LAW)
-    for day in range(-2, first + days):
-        changed = bool(shift) and day >= first
-        watch.add(START + 24 * day * HOUR, scoring(judged(generator, anchors, noise, strictness if changed else 0.0)))
+    for number in range(-PORTIONS, PORTIONS * (first + days)):
+        changed = bool(shift) and number >= PORTIONS * first
+        values = judged(generator, anchors, noise, strictness if changed else 0.0)
+        score_due(watch, START + PORTION_HOURS * number * HOUR, values, number)
         if watch.active:
-            return day - first + 1
+            return PORTION_HOURS * (number + 1 - PORTIONS * first)
     return None
 
 

@@ -21,17 +21,19 @@ import numpy as np
 from benchmarks.judge_drift import (
     ANCHORS,
     CHANGE,
-    DAY,
     DRAWN,
     HOUR,
     LAW,
     LONGEST,
+    PORTION_HOURS,
     SETTINGS,
     START,
     STORIES,
     Story,
     answers,
     judged,
+    score_due,
+    scoring,
     strictness_of,
 )
 from benchmarks.regression.detection import print_table
@@ -40,7 +42,7 @@ from lake import AlertVerdict, Tier
 from monitor.regression import Detector, Judgement, Observation, Status, judgement_of
 from monitor.regression.judge_drift.detector import JudgeDriftDetector
 
-RATE, NOISE, WAIT, PORTIONS = 20 / 48, 0.1, 2, 3
+RATE, NOISE, WAIT = 20 / 48, 0.1, 2
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def outcome_of(generator: np.random.Generator, story: Story) -> Outcome:
     detector, watch = Detector(SETTINGS), JudgeDriftDetector(SETTINGS.tolerance)
     bad = worse(LAW, story.application) if story.application else LAW
     strictness = strictness_of(story.judge, bad)
-    anchors, first = answers(generator, LAW, ANCHORS), int(generator.integers(DAY // PORTIONS))
+    anchors, first = answers(generator, LAW, ANCHORS), int(generator.integers(PORTION_HOURS))
     evidence: int | None = None
     at_once: AlertVerdict | None = None
     for hour, rate in enumerate(traffic(LONGEST, 1)):
@@ -70,13 +72,9 @@ def outcome_of(generator: np.random.Generator, story: Story) -> Outcome:
         reading = detector.update(
             [Observation(at, value) for value in judged(generator, levels, NOISE, strict).tolist()]
         )
-        is_due = hour >= DRAWN and hour % (DAY // PORTIONS) == first
-        if is_due and not watch.baseline:
-            for _ in range(2):
-                watch.add(at, _scoring(judged(generator, anchors, NOISE, strict)))
-        elif is_due:
-            portion = hour // (DAY // PORTIONS) % PORTIONS
-            watch.add(at, _scoring(judged(generator, anchors, NOISE, strict), portion))
+        is_due = hour >= DRAWN and hour % PORTION_HOURS == first
+        if is_due:
+            score_due(watch, at, judged(generator, anchors, NOISE, strict), hour // PORTION_HOURS)
         if detector.status is not Status.REGRESSED or not (reading or is_due or evidence):
             continue
         if hour < CHANGE:
@@ -85,7 +83,7 @@ def outcome_of(generator: np.random.Generator, story: Story) -> Outcome:
         if reading is not None and reading.tier == Tier.PAGE and evidence is None:
             evidence, at_once = hour, judgement.verdict
         if reading is not None and judgement.verdict == AlertVerdict.UNDECIDED:
-            watch.add(at + HOUR + timedelta(minutes=10), _scoring(judged(generator, anchors, NOISE, strict)))
+            watch.add(at + HOUR + timedelta(minutes=10), scoring(judged(generator, anchors, NOISE, strict)))
             judgement = _judgement(detector, watch)
         if evidence is None or judgement.verdict == AlertVerdict.JUDGE:
             continue
@@ -97,10 +95,6 @@ def outcome_of(generator: np.random.Generator, story: Story) -> Outcome:
 def _judgement(detector: Detector, watch: JudgeDriftDetector) -> Judgement:
     reading = detector.reading
     return judgement_of(reading, watch.shift(reading.since_latest or reading.since or START))
-
-
-def _scoring(values: np.ndarray, portion: int | None = None) -> dict[str, float]:
-    return {str(n): float(value) for n, value in enumerate(values) if portion is None or n % PORTIONS == portion}
 
 
 def main() -> None:
