@@ -73,6 +73,7 @@ class Monitor:
             clock=clock,
             monotonic=self._monotonic,
             incidents=self._once_quiet_incidents,
+            callers=self._callers,
         )
         self._one_at_a_time = threading.Lock()
         self._failures = Failures(self._monotonic)
@@ -81,6 +82,7 @@ class Monitor:
         """Those of the last refresh."""
         self._recovered: frozenset[str] = frozenset()
         """Incidents that were seen to recover since the process began, also those that do not any more."""
+        self._knows_callers = False
         self._totals = MonotonicTotals()
         self._begin()
 
@@ -193,6 +195,7 @@ class Monitor:
         readable = self._keeper.restore(deployments, now)
         if not self._read(readable, now, is_stopping):
             return
+        self._knows_callers = True
         self._ingest.settle_ratings(now)
         streams = self._recorder.record_regressions(now)
         self._recorder.record_floors(now)
@@ -216,6 +219,10 @@ class Monitor:
         """Incidents that are quiet, or were since the process began: what it asked of an Alertmanager is to end."""
         found = self._ingest.incidents.acknowledged(self._alerts.changes(), self._recovered)
         return with_recovery(found, self._readings)
+
+    def _callers(self) -> Mapping[str, frozenset[str]] | None:
+        """By deployment the applications that called it in the last day; None before they are known."""
+        return self._ingest.floors.callers(self._clock()) if self._knows_callers else None
 
     def _read(self, deployments: Sequence[str | None], now: datetime, is_stopping: Callable[[], bool]) -> bool:
         """Read what is new of all deployments; says whether it was not told to stop."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.vocabulary import REFUSAL, TOOL_CALL_FINISH_REASONS, VISIBLE, AlertEvent, Floor, UnscoredReason, asks_llm
+from monitor.floors.callers import RECENT, Callers
 from monitor.floors.judge_drift import changes_of_judges
 from monitor.floors.minute_counts import KEPT, MinuteCounts
 from monitor.floors.no_data import LEAST_HISTORY, NoDataDetector, RequestTimes
@@ -24,7 +25,7 @@ from monitor.stats.replays import ReplayStats
 from monitor.stats.requests import failed, failure_reasons, production
 from monitor.stats.sums import floats
 
-_ANSWER_COLUMNS = ("requested_at", "status", "error", "is_entry", "finish_reason", "origin")
+_ANSWER_COLUMNS = ("requested_at", "status", "error", "is_entry", "finish_reason", "origin", "parent_deployment")
 ANSWER_COLUMNS = {name: pc.field(name) for name in _ANSWER_COLUMNS} | {
     "has_text": pc.match_substring_regex(pc.field("answer"), VISIBLE)
 }
@@ -44,6 +45,7 @@ class Counts:
 
     minutes: dict[Floor, MinuteCounts] = field(default_factory=lambda: defaultdict(MinuteCounts))
     request_times: RequestTimes = field(default_factory=RequestTimes)
+    callers: Callers = field(default_factory=Callers)
     answered_since: datetime | None = None
     """Time of the first request that was answered. Before it nothing fires: anybody can ask for a name that no
     deployment has."""
@@ -87,8 +89,10 @@ class Floors:
         counts.minutes[Floor.ERRORS].add(rows["requested_at"], bad, failure_reasons(rows), now)
 
     def add_answers(self, deployment: str, rows: pa.Table, now: datetime) -> None:
-        """Count rows of `parsed_logs` (columns ANSWER_COLUMNS) that are whole answers to a person."""
+        """Count rows of `parsed_logs` (columns ANSWER_COLUMNS) that are whole answers to a person, and who called."""
         rows = production(rows)
+        if rows.num_rows:
+            self._counts[deployment].callers.add(rows)
         is_call = pc.is_in(rows["finish_reason"], pa.array(sorted(TOOL_CALL_FINISH_REASONS)))
         whole = pc.and_(pc.fill_null(rows["is_entry"], False), pc.invert(is_call))
         rows = rows.filter(pc.and_(pc.and_(whole, pc.is_valid(rows["requested_at"])), pa.array(~failed(rows))))
@@ -129,6 +133,10 @@ class Floors:
         for name, reading in self._silence_readings(last, silences).items():
             readings[name][Floor.NO_DATA] = reading
         return [*changes, *silences], readings
+
+    def callers(self, now: datetime) -> Mapping[str, frozenset[str]]:
+        """Give by deployment the applications that called it in the last day."""
+        return {name: counts.callers.since(now - RECENT) for name, counts in list(self._counts.items())}
 
     def look_at_replays(self, latest: Mapping[str, ReplayStats], last: LastChanges) -> list[FloorChange]:
         """Give the alerts that begin or end with the latest runs that asked accepted cases again."""

@@ -21,7 +21,7 @@ class ChangedJudge(msgspec.Struct, frozen=True):
 
 
 class FloorDetails(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The numbers behind a change: of a share all but the last four, of silence and of judges only theirs of these."""
+    """The numbers behind a change: of a share the first ones, of silence and of judges only theirs."""
 
     share: float | None = None
     limit: float | None = None
@@ -44,6 +44,10 @@ class FloorDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """Longest pause that is usual."""
     all_silent: bool = False
     """Whether no other deployment was heard later."""
+    callers: int = 0
+    """Where a message is made: deployments that called this one lately."""
+    failing_callers: tuple[str, ...] = ()
+    """Those of them that fail too, of which no message is sent."""
     judges: tuple[ChangedJudge, ...] = ()
     """The judges that changed, by metric."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lake.case_vocabulary import ReplayVerdict
 from lake.vocabulary import Floor, Tier
 from monitor.alerts.alert_stats import AlertStats
+from monitor.floors.callers import Callers
 from monitor.floors.floors import Counts
 from monitor.floors.minute_counts import MinuteCounts, Usual
 from monitor.floors.no_data import RequestTimes
@@ -51,6 +52,7 @@ _CLASSES = (
     BatchHistory,
     Batches,
     Bins,
+    Callers,
     ChangePoint,
     CollectorStats,
     Counts,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import httpcore
@@ -15,8 +15,10 @@ from monitor.alerts.incident_ids import in_order
 from monitor.alerts.pending import recorded_at
 from monitor.alerts.store import AlertStore
 from monitor.incidents.incident import Incident
+from monitor.incidents.shared_cause import Callers, SharedCause, shared_causes, with_failing_callers
 from monitor.notify.alertmanager_silences import AlertmanagerSilences
 from monitor.notify.delivery import Attempt, DeliveryOutcome, deliver
+from monitor.notify.held_by_cause import held_by_cause
 from monitor.notify.posted_alert import posted_alerts
 from monitor.notify.settings import WebhookSettings
 
@@ -60,8 +62,12 @@ class AlertmanagerSender:
         pool: httpcore.ConnectionPool,
         external_url: str = "",
         incidents: Callable[[], Iterable[Incident]] = tuple,
+        callers: Callable[[], Callers | None] = dict,
     ) -> None:
-        """`incidents` gives those that are quiet or were, also those that are over."""
+        """`incidents` gives those that are quiet or were, also those that are over.
+
+        `callers` gives who calls which deployment; while that is not known, None, nothing is held back.
+        """
         self.settings = settings
         self.gone = False
         """Never: an Alertmanager does not answer 410."""
@@ -73,6 +79,7 @@ class AlertmanagerSender:
         self._pool = pool
         self._external_url = external_url
         self._incidents = incidents
+        self._callers = callers
         self._silences = AlertmanagerSilences(pool, str(settings.url))
         self._sent_at: datetime | None = None
         self._paused_until: datetime | None = None
@@ -95,8 +102,15 @@ class AlertmanagerSender:
             return self._pause(str(error), now)
 
     def _run_due(self, now: datetime) -> datetime | None:
-        news = self._alerts.pending(self.settings.name, now)
-        sent = self._to_send({change.incident_id for change in news}, now)
+        changes = self._alerts.changes()
+        causes = shared_causes(changes, self._callers() or {}, now)
+        held = self._held(changes, causes)
+        news = [one for one in self._alerts.pending(self.settings.name, now) if one.incident_id not in held]
+        sent = [
+            [with_failing_callers(change, causes) for change in mine]
+            for mine in self._to_send({change.incident_id for change in news}, now)
+            if mine[0].incident_id not in held
+        ]
         if not sent and not news:
             self.problem = None
             return None
@@ -119,6 +133,15 @@ class AlertmanagerSender:
             self._silences.update(lately, now)
         except Exception as error:  # alerts must go out all the same
             logger.warning("Alertmanager %s does not take silences of incidents: %s", self.settings.name, error)
+
+    def _held(self, changes: Sequence[AlertChange], causes: Mapping[str, SharedCause]) -> set[str | None]:
+        """Give the open incidents of which nothing was sent, and that the incident of what causes them tells."""
+        sent = {one.incident_id for one in changes if one.details.receiver == self.settings.name}
+        firing: dict[str | None, list[AlertChange]] = {}
+        for change in {one.alert_id: one for one in in_order(changes)}.values():
+            if change.change == AlertEvent.FIRING and change.incident_id not in sent:
+                firing.setdefault(change.incident_id, []).append(change)
+        return {incident_id for incident_id, mine in firing.items() if all(held_by_cause(one, causes) for one in mine)}
 
     def _to_send(self, news: Collection[str | None], now: datetime) -> list[list[AlertChange]]:
         """Give the changes of each incident that has news, is open or was over a short time ago."""

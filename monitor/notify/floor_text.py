@@ -11,6 +11,8 @@ from monitor.alerts.change import AlertChange
 from monitor.floors import FloorDetails
 from monitor.notify.plain_text import duration, time
 
+_CALLERS = 10
+"""Names of callers in a message."""
 _MANY_IN_A_ROW = 5
 """From so many on they are told."""
 
@@ -64,6 +66,7 @@ def floor_summary(change: AlertChange) -> str:
     if change.change == AlertEvent.FIRING and in_a_row >= _MANY_IN_A_ROW and is_total:
         return (
             f"the last {in_a_row} {words.of} of {name} in a row {words.happened}{_mostly(details)}; {_limit(details)}"
+            f"{_callers(details)}"
         )
     share = (
         f"{_percent(details.share)} of {details.requests} {words.of} of {name} in the last "
@@ -72,7 +75,14 @@ def floor_summary(change: AlertChange) -> str:
     if change.change == AlertEvent.RESOLVED:
         return f"{floor} of {name}: alert is over, only {share}"
     latest = f", the last {in_a_row} of them in a row" if in_a_row >= _MANY_IN_A_ROW else ""
-    return f"{share}{latest}{_mostly(details)}; {_limit(details)}"
+    return f"{share}{latest}{_mostly(details)}; {_limit(details)}{_callers(details)}"
+
+
+def _callers(details: FloorDetails) -> str:
+    failing = len(details.failing_callers)
+    if not failing:
+        return ""
+    return f"; {failing} of {details.callers} deployments that call it fail{'s' if failing == 1 else ''} too"
 
 
 def _mostly(details: FloorDetails) -> str:
@@ -116,6 +126,10 @@ def floor_lines(change: AlertChange) -> list[str]:
     words = _SHARES.get(floor)
     if words is None or details is None:
         return [*lines, *_of_silence(details)]
+    if details.failing_callers:
+        shown, more = details.failing_callers[:_CALLERS], len(details.failing_callers) - _CALLERS
+        rest = f" and {more} more" if more > 0 else ""
+        lines.append(f"Also fail, with no message of their own while this lasts: {', '.join(shown)}{rest}.")
     return [
         *lines,
         _how_sure(details),

@@ -14,6 +14,7 @@ from lake import ClockSteps
 from monitor.alerts.store import AlertStore
 from monitor.controls.silences import Silence
 from monitor.incidents.incident import Incident
+from monitor.incidents.shared_cause import Callers
 from monitor.notify.alertmanager import AlertmanagerSender
 from monitor.notify.network import TIMEOUT_SECONDS, connections
 from monitor.notify.settings import WebhookSettings
@@ -40,11 +41,13 @@ class Notifier:
         monotonic: Callable[[], float] | None = None,
         generator: random.Random | None = None,
         incidents: Callable[[], Iterable[Incident]] = tuple,
+        callers: Callable[[], Callers | None] = dict,
     ) -> None:
         """`external_url` is where a person finds our pages, `timeout` the seconds that one attempt may take.
 
         `incidents` gives those that are quiet or were: Alertmanagers are to hold their repeats back.
-        Without `monotonic`, the seconds of a clock that is never set, `clock` is taken for such a one.
+        `callers` gives who calls which deployment, None while that is not known: until then only Alertmanagers are
+        notified. Without `monotonic`, the seconds of a clock that is never set, `clock` is taken for such a one.
 
         `silences` None: they are not known yet, and until `set_silences` gives them only Alertmanagers are notified.
         """
@@ -58,9 +61,9 @@ class Notifier:
         for webhook in webhooks:
             pool = connections(internal_hosts, timeout)
             self._receivers.append(
-                AlertmanagerSender(webhook, alerts, pool, external_url, incidents)
+                AlertmanagerSender(webhook, alerts, pool, external_url, incidents, callers)
                 if webhook.format == "alertmanager"
-                else WebhookSender(webhook, alerts, pool, external_url, silences, group, generator)
+                else WebhookSender(webhook, alerts, pool, external_url, silences, group, generator, callers)
             )
         self._wake_ups = [threading.Event() for _ in self._receivers]
         self._stopping = threading.Event()

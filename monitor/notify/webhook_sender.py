@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,9 +16,11 @@ from monitor.alerts.change import AlertChange
 from monitor.alerts.pending import held_back
 from monitor.alerts.store import AlertStore
 from monitor.controls.silences import Silence, silence_of
+from monitor.incidents.shared_cause import Callers, SharedCause, shared_causes, with_failing_callers
 from monitor.notify.delivery import Attempt, DeliveryOutcome, deliver
 from monitor.notify.formats import FORMATS
 from monitor.notify.group import WebhookMessage, messages
+from monitor.notify.held_by_cause import held_by_cause
 from monitor.notify.message_incident import NO_NEWS, MessageIncident
 from monitor.notify.retry_delays import next_delay
 from monitor.notify.settings import WebhookSettings
@@ -45,9 +47,9 @@ class _Settled:
 class WebhookSender:
     """Delivers each pending change of alerts to one receiver at least once, under the same webhook-id.
 
-    Changes go through stages: those that are silenced are held back, the others grouped into messages, and a message
-    is signed, sent and recorded, or, where it says nothing new of its incident, only recorded. What is new of one
-    incident goes out in its order. After a failure nothing is sent to the
+    Changes go through stages: those that are silenced, or that the message of their cause tells, are held back, the
+    others grouped into messages, and a message is signed, sent and recorded, or, where it says nothing new of its
+    incident, only recorded. What is new of one incident goes out in its order. After a failure nothing is sent to the
     receiver for up to a minute. What was tried is remembered until the process ends; a new process begins again with
     the first attempt. What was delivered while the lake took no row is not sent again; only its rows are tried again.
     """
@@ -61,7 +63,9 @@ class WebhookSender:
         silences: Sequence[Silence] | None = (),
         group: timedelta = timedelta(0),
         generator: random.Random | None = None,
+        callers: Callable[[], Callers | None] = dict,
     ) -> None:
+        """`callers` gives who calls which deployment; while that is not known, None, nothing is sent."""
         self.settings = settings
         self.silences = silences
         """Also those that are over. None while they are not known: so long nothing is sent."""
@@ -75,6 +79,8 @@ class WebhookSender:
         self._pool = pool
         self._external_url = external_url
         self._group = group
+        self._callers = callers
+        self._causes: Mapping[str, SharedCause] = {}
         self._generator = generator or random.Random()  # noqa: S311 - only spreads retries
         self._retries: dict[str, _Retry] = {}
         self._unrecorded: dict[str, _Settled] = {}
@@ -92,9 +98,11 @@ class WebhookSender:
         Never raises. To be called by one thread at a time.
         """
         silences = self.silences  # another thread may give others meanwhile
-        if silences is None:
+        callers = self._callers()
+        if silences is None or callers is None:
             return None
         try:
+            self._causes = shared_causes(self._alerts.changes(), callers, now)
             self._record_early_ends(silences, now)
             return self._run_due(silences, now)
         except Exception as error:
@@ -125,6 +133,7 @@ class WebhookSender:
         """Write what silences ended before the time that their rows say, so that it counts also after a restart."""
         for change, row in held_back(self._alerts.changes(), self.settings.name):
             silence = silence_of(change, [one for one in silences if row.changed_at <= one.until])
+            silence = silence or held_by_cause(change, self._causes)
             ended = silence.until if silence else now  # one that left the configuration says no time
             if row.details.until and ended <= now and ended < row.details.until:
                 reason = f"the silence was ended at {ended.isoformat()}, before its time"
@@ -138,7 +147,9 @@ class WebhookSender:
             if change.alert_id in ended:
                 reason = "over before the silence that held back its beginning"
                 self._alerts.record_deliveries([change], self.settings.name, AlertEvent.SILENCED, reason, now)
-            elif change.change == AlertEvent.FIRING and (silence := silence_of(change, silences)):
+            elif change.change == AlertEvent.FIRING and (
+                silence := silence_of(change, silences) or held_by_cause(change, self._causes)
+            ):
                 held[change.change_id] = silence
                 self._alerts.record_silence(change, self.settings.name, silence.reason, now, silence.until)
         return held
@@ -182,7 +193,8 @@ class WebhookSender:
     def _attempt(self, message: WebhookMessage, incident: MessageIncident, now: datetime) -> Attempt:
         try:
             note = incident.note(self._external_url)
-            body = FORMATS[self.settings.format](incident.contents, self.settings.name, self._external_url, note)
+            contents = [with_failing_callers(change, self._causes) for change in incident.contents]
+            body = FORMATS[self.settings.format](contents, self.settings.name, self._external_url, note)
             headers = signed_headers(message.message_id, now, body, self.settings.secret)
             return deliver(self._pool, str(self.settings.url), body, headers, now)
         except Exception as error:  # whatever is wrong with one message holds up no other, and is given up in the end

@@ -1,0 +1,165 @@
+"""One message of a failing deployment and of those that call it, from the log to the receiver."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from lake import ALERTS, Lake
+from monitor.service import Monitor
+from monitor.settings import MonitorSettings
+
+MINUTE = timedelta(minutes=1)
+APPS = tuple(f"app-{number:02}" for number in range(12))
+MODEL = "gpt-4o"
+
+
+@pytest.fixture
+def settings(receiver: Any) -> MonitorSettings:
+    webhook = {"name": "team", "url": receiver.address, "secret": "whsec_" + base64.b64encode(b"k" * 32).decode()}
+    return MonitorSettings(webhooks=[webhook], internal_hosts=["127.0.0.1"], group_seconds=0)
+
+
+class Traffic:
+    """Requests of people to applications, each of which leads to a call of what the application calls."""
+
+    def __init__(self, rows: Any, clock: Any) -> None:
+        self.rows = rows
+        self.clock = clock
+
+    def ask(self, name: str, status: int = 200, minutes: int = 10, until: int = 0, parent: str | None = None) -> None:
+        """Four requests a minute."""
+        times = [self.clock() - ago * MINUTE for ago in range(until + minutes, until, -1) for _ in range(4)]
+        columns = {"status": status, "parent_deployment": parent, "is_entry": parent is None}
+        self.rows.logs(name, *({"requested_at": at, "date": at.date(), **columns} for at in times))
+
+    def calls(self, caller: str, called: str, status: int = 200, **when: int) -> None:
+        self.ask(caller, status, **when)
+        self.ask(called, status, parent=caller, **when)
+
+
+@pytest.fixture
+def traffic(rows: Any, clock: Any) -> Traffic:
+    return Traffic(rows, clock)
+
+
+def looked(monitor: Monitor, clock: Any) -> None:
+    monitor.refresh()
+    assert monitor.health().problems == ()
+    monitor._notifier.run_due(clock())
+
+
+def messages(receiver: Any) -> list[tuple[str, str, str]]:
+    """Status, deployment and summary of the first alert of each."""
+    alerts = [json.loads(body)["alerts"][0] for body in receiver.bodies]
+    return [(one["status"], one["labels"]["deployment"], one["annotations"]["summary"]) for one in alerts]
+
+
+def test_an_outage_of_a_shared_model_is_one_message_and_one_end(
+    lake: Lake, traffic: Traffic, clock: Any, receiver: Any, settings: MonitorSettings
+) -> None:
+    """It names the model and how many fail with it; a restart meanwhile repeats nothing, and each has its alert."""
+    for app in APPS:
+        traffic.calls(app, MODEL, until=20)
+    traffic.calls("well", MODEL, until=20)
+    monitor = Monitor(lake, settings, clock)
+    looked(monitor, clock)
+    for app in APPS:
+        traffic.calls(app, MODEL, 503, minutes=20)
+    for each in (monitor, Monitor(lake, settings, clock)):
+        looked(each, clock)
+        ((status, deployment, summary),) = messages(receiver)
+        assert (status, deployment) == ("firing", MODEL)
+        assert summary.endswith("; 12 of 13 deployments that call it fail too")
+    assert "app-00, app-01" in json.loads(receiver.bodies[0])["alerts"][0]["annotations"]["description"]
+    for app in APPS:
+        assert "firing" in [row["change"] for row in lake.table(ALERTS, app).read().to_pylist()]
+    clock.advance(minutes=30)
+    for app in APPS:
+        traffic.calls(app, MODEL, minutes=25)
+    for each in (monitor, Monitor(lake, settings, clock)):
+        looked(each, clock)
+        looked(each, clock)
+    assert [(status, name) for status, name, _ in messages(receiver)] == [("firing", MODEL), ("resolved", MODEL)]
+
+
+def test_what_still_fails_when_its_cause_is_over_is_told_then(
+    lake: Lake, traffic: Traffic, clock: Any, receiver: Any, settings: MonitorSettings
+) -> None:
+    """Half an hour later, as a caller may take some time to be well."""
+    monitor = Monitor(lake, settings, clock)
+    for app in APPS[:2]:
+        traffic.calls(app, MODEL, until=20)
+        traffic.calls(app, MODEL, 503, minutes=20)
+    looked(monitor, clock)
+    clock.advance(minutes=30)
+    traffic.calls(APPS[0], MODEL, minutes=25)
+    traffic.ask(APPS[1], 500, minutes=25)
+    looked(monitor, clock)
+    assert [name for _, name, _ in messages(receiver)] == [MODEL, MODEL]
+    clock.advance(minutes=31)
+    traffic.ask(APPS[1], 500, minutes=30)
+    looked(monitor, clock)
+    assert messages(receiver)[2][:2] == ("firing", APPS[1])
+    assert len(receiver.bodies) == 3
+
+
+def test_an_application_that_fails_alone_is_told_itself(
+    lake: Lake, traffic: Traffic, clock: Any, receiver: Any, settings: MonitorSettings
+) -> None:
+    """What it calls is well; and who fails without calling the failing model has a message of its own."""
+    monitor = Monitor(lake, settings, clock)
+    for app in APPS[:3]:
+        traffic.calls(app, MODEL, until=20)
+    traffic.ask(APPS[0], 500, minutes=20)
+    looked(monitor, clock)
+    assert [name for _, name, _ in messages(receiver)] == [APPS[0]]
+    traffic.calls("other-app", "other-model", until=20)
+    traffic.calls("other-app", "other-model", 503, minutes=20)
+    traffic.ask(APPS[1], 500, minutes=20)
+    looked(monitor, clock)
+    assert sorted(name for _, name, _ in messages(receiver)) == [APPS[0], APPS[1], "other-model"]
+
+
+def test_a_chain_of_calls_is_told_by_its_last_link(
+    lake: Lake, traffic: Traffic, clock: Any, receiver: Any, settings: MonitorSettings
+) -> None:
+    """An assistant calls an application, which calls the model; two that call each other do not hide each other."""
+    monitor = Monitor(lake, settings, clock)
+    for status, until in ((200, 20), (503, 0)):
+        traffic.calls("assistant", "rag", status, minutes=20, until=until)
+        traffic.ask(MODEL, status, minutes=20, until=until, parent="rag")
+        traffic.calls("ping", "pong", status, minutes=20, until=until)
+        traffic.calls("pong", "ping", status, minutes=20, until=until)
+    looked(monitor, clock)
+    told = {name: summary for _, name, summary in messages(receiver)}
+    assert told.keys() - {"ping", "pong"} == {MODEL}
+    assert told.keys() & {"ping", "pong"}
+    assert told[MODEL].endswith("; 2 of 2 deployments that call it fail too")
+
+
+def test_an_alertmanager_has_an_alert_of_the_cause_alone(
+    lake: Lake, traffic: Traffic, clock: Any, receiver: Any, settings: MonitorSettings
+) -> None:
+    """With what fails too; of a caller that still fails when it is over it hears then."""
+    webhook = settings.webhooks[0].model_copy(update={"format": "alertmanager"})
+    monitor = Monitor(lake, settings.model_copy(update={"webhooks": (webhook,)}), clock)
+    for app in APPS[:2]:
+        traffic.calls(app, MODEL, until=20)
+        traffic.calls(app, MODEL, 503, minutes=20)
+    looked(monitor, clock)
+    (posted,) = json.loads(receiver.bodies[-1])
+    assert posted["labels"]["deployment"] == MODEL
+    assert posted["annotations"]["summary"].endswith("; 2 of 2 deployments that call it fail too")
+    clock.advance(minutes=30)
+    traffic.calls(APPS[0], MODEL, minutes=25)
+    traffic.ask(APPS[1], 500, minutes=25)
+    looked(monitor, clock)
+    clock.advance(minutes=31)
+    traffic.ask(APPS[1], 500, minutes=30)
+    looked(monitor, clock)
+    assert APPS[1] in {one["labels"]["deployment"] for one in json.loads(receiver.bodies[-1])}
