@@ -19,8 +19,9 @@ from monitor.regression.judgement import Shift
 FEWEST = 50
 """Anchors, below which nothing is said."""
 
-_SCORINGS_PER_FALSE_ALARM = 3 * 365
-"""A year of days, each with three portions of the anchors."""
+_ROUNDS_PER_FALSE_ALARM = 365
+_WHOLE = 0.9
+"""Share of the anchors of the round before that makes a round whole: some may be gone, or fail."""
 _REMEMBERED = 90
 _RECENT = 21
 
@@ -34,12 +35,12 @@ class JudgeDriftDetector:
     values: half their difference has, if the judge is the same, the variance of the baseline's error. So the level of
     "no change" is half the width of the 95 % interval of that mean, and the tolerance.
 
-    A scoring of all anchors is one batch of `1/2 + (b_i - y_it) / 2` for an e-detector (`Alarm`), and of its mirror
+    Anchors are scored in portions. A round of all of them, once each, is one batch of `1/2 + (b_i - y_it) / 2` for an e-detector (`Alarm`), and of its mirror
     image. Given the baselines, the calls of a judge that has not changed are independent of each other, and their mean
     is at most the level; by the inequality of arithmetic and geometric means the product of the bets then expects no
     more than their product at that mean, so that it is a supermartingale though anchors differ. Each of the two
-    comes to a false alarm after 2,190 scorings on average at the earliest: both together after 1,095, a year of days
-    with three each. A scoring may be of a portion of the anchors: its level is that of these.
+    comes to a false alarm after 730 rounds on average at the earliest: both together after 365, a year of days. A portion
+    alone is no batch, as what the first two values of few anchors say by chance is too much.
 
     An anchor is one answer of a conversation, so anchors are independent. One that is drawn later, in the place of one
     that is gone, is compared with its own first values, and so knows nothing of a change before them.
@@ -49,8 +50,10 @@ class JudgeDriftDetector:
         self._tolerance = tolerance
         self._numbers: dict[str, int] = {}
         self._first = self._second = np.empty(0)
+        self._round = self._round_before = np.empty(0)
+        self._gathered_at: datetime | None = None
         self._scorings: deque[tuple[datetime, Floats]] = deque(maxlen=_REMEMBERED)
-        log_threshold = math.log(2 * _SCORINGS_PER_FALSE_ALARM)
+        log_threshold = math.log(2 * _ROUNDS_PER_FALSE_ALARM)
         self._stricter, self._milder = Alarm(log_threshold), Alarm(log_threshold)
         self._history = BatchHistory()
         self._level: tuple[bytes, float] = (b"", 0.5)
@@ -87,7 +90,7 @@ class JudgeDriftDetector:
         self._second, values = _filled(self._padded(self._second), values)
         if not np.isnan(values).all():
             self._scorings.append((at, values))
-            self._watch(at, values)
+            self._gather(at, values)
 
     def shift(self, since: datetime | None) -> Shift | None:
         """How much higher the scorings from `since` on are than the baseline; None says the last 21 of them, a week.
@@ -105,6 +108,22 @@ class JudgeDriftDetector:
             counts[known] += 1
         has = (counts > 0) & ~np.isnan(self._second)
         return mean_shift(sums[has] / counts[has] - (self._first + self._second)[has] / 2)
+
+    def _gather(self, at: datetime, values: Floats) -> None:
+        """Add a portion to the round, which ends once it is whole, or before an anchor that comes again."""
+        known, gathered = ~np.isnan(values), self._padded(self._round)
+        if self._gathered_at is not None and (known & ~np.isnan(gathered)).any():
+            self._end_round(self._gathered_at, gathered)
+            gathered = self._padded(np.empty(0))
+        self._round, self._gathered_at = np.where(known, values, gathered), at
+        before = self._padded(self._round_before)
+        expected = ~np.isnan(before if len(self._round_before) else self._second)
+        if (expected & ~np.isnan(self._round)).sum() >= _WHOLE * expected.sum():
+            self._end_round(at, self._round)
+
+    def _end_round(self, at: datetime, values: Floats) -> None:
+        self._watch(at, values)
+        self._round, self._round_before, self._gathered_at = np.empty(0), values, None
 
     def _watch(self, at: datetime, values: Floats) -> None:
         first, second = self._first[: len(values)], self._second[: len(values)]

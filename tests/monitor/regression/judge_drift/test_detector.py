@@ -138,3 +138,23 @@ def test_a_mix_that_got_better_does_not_turn_a_fall_round() -> None:
     above = replace(above, since_mean=0.8, since_lower=0.77, since_upper=0.83)
     assert judgement_of(above, Shift(-0.2, -0.22, -0.18, 200)).verdict == "judge"
     assert judgement_of(above, Shift(0.0, -0.01, 0.01, 200)).verdict == "system"
+
+
+@pytest.mark.parametrize("portions", [2, 3, 7])
+def test_portions_come_to_what_all_anchors_at_once_come_to(portions: int) -> None:
+    """Once the last of a round is there, whichever it is; anchors that are gone, a few at a time, hold nothing up."""
+    generator = np.random.default_rng(portions)
+    at_once, spread = JudgeDriftDetector(0.02), JudgeDriftDetector(0.02)
+    levels = generator.uniform(0.2, 0.8, 200)
+    for day in range(-2, 40):
+        shift = 0.1 if day >= 20 else 0.0
+        gone = 5 * max(0, day // 10)
+        values = {str(n): float(v) for n, v in enumerate(levels + generator.normal(0, 0.03, 200) - shift) if n >= gone}
+        at_once.add(START + day * DAY, values)
+        parts = portions if day >= 0 else 1
+        for part in range(parts):
+            mine = {name: value for name, value in values.items() if int(name) % parts == part}
+            at = START + day * DAY - (parts - 1 - part) * timedelta(hours=1)
+            spread.add(at, mine)
+        assert (spread.active, spread.since) == (at_once.active, at_once.since)
+    assert at_once.active
