@@ -10,6 +10,7 @@ from lake.root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SECRETS, SERVIC
 from lake.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.table_spec import CONTEXT, SOURCE, STRINGS, TIMESTAMP, TableSpec, described
 from lake.vocabulary import (
+    DELIVERY_EVENTS,
     FLOOR_VERSION,
     AlertEvent,
     AlertVerdict,
@@ -251,8 +252,7 @@ ALERTS = TableSpec(
         (
             "delivery_of",
             pa.string(),
-            f"For {AlertEvent.DELIVERED}, {AlertEvent.UNDELIVERABLE}, {AlertEvent.SILENCED} and {AlertEvent.GROUPED}: "
-            "the change_id that it is about.",
+            f"For {', '.join(DELIVERY_EVENTS)}: the change_id that it is about.",
         ),
         ("reason", pa.string(), "Why it was sent, or why not, in words."),
         (

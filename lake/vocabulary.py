@@ -262,7 +262,8 @@ FIRST_DRAWS = (Draw.FIRST, Draw.SECOND)
 class AlertEvent(StrEnum):
     """`alerts.change`: an alert begins or ends, or what became of that on its way to a receiver.
 
-    `grouped`: it is no message of its own, as the receiver knows of its incident.
+    `grouped`: it is no message of its own, as the receiver knows of its incident. `summarized`: it was delivered
+    before, and its incident was in the day's summary.
     """
 
     FIRING = "firing"
@@ -271,12 +272,13 @@ class AlertEvent(StrEnum):
     UNDELIVERABLE = "undeliverable"
     SILENCED = "silenced"
     GROUPED = "grouped"
+    SUMMARIZED = "summarized"
 
 
 ALERT_STATES = (AlertEvent.FIRING, AlertEvent.RESOLVED)
 """Events that begin or end an alert."""
 
-DELIVERY_EVENTS = (AlertEvent.DELIVERED, AlertEvent.UNDELIVERABLE, AlertEvent.SILENCED, AlertEvent.GROUPED)
+DELIVERY_EVENTS = tuple(event for event in AlertEvent if event not in ALERT_STATES)
 """Events that say what became of another event on its way to a receiver."""
 
 

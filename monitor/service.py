@@ -74,6 +74,7 @@ class Monitor:
             monotonic=self._monotonic,
             incidents=self._once_quiet_incidents,
             callers=self._callers,
+            open_incidents=self._open_incidents,
         )
         self._one_at_a_time = threading.Lock()
         self._failures = Failures(self._monotonic)
@@ -219,6 +220,10 @@ class Monitor:
         """Incidents that are quiet, or were since the process began: what it asked of an Alertmanager is to end."""
         found = self._ingest.incidents.acknowledged(self._alerts.changes(), self._recovered)
         return with_recovery(found, self._readings)
+
+    def _open_incidents(self) -> list[Incident]:
+        states = self._snapshot.deployments.values() if self._snapshot else ()
+        return [one for state in states for one in state.incidents if one.ended_at is None]
 
     def _callers(self) -> Mapping[str, frozenset[str]] | None:
         """By deployment the applications that called it in the last day; None before they are known."""

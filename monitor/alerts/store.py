@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 
 from lake import ALERT_STATES, AlertEvent, Lake, in_one_line
-from monitor.alerts.change import AlertChange
+from monitor.alerts.change import AlertChange, digest
 from monitor.alerts.deployment_alerts import DeploymentAlerts
 from monitor.alerts.floor_alerts import changes_of_floors
 from monitor.alerts.judge_wait import overdue
@@ -161,6 +161,13 @@ class AlertStore:
         A second time is no row.
         """
         rows = [delivery_of(change, receiver, outcome, reason, at) for change in changes]
+        with self._lock:
+            self._of(changes[0].key.deployment).append(partial(not_recorded, changes=rows))
+
+    def record_summary(self, changes: Sequence[AlertChange], receiver: str, at: datetime) -> None:
+        """Record that changes of one deployment, delivered to `receiver` before, were in a summary."""
+        rows = [delivery_of(change, receiver, AlertEvent.SUMMARIZED, "it goes on", at) for change in changes]
+        rows = [replace(row, change_id=digest(row.change_id, AlertEvent.SUMMARIZED, at.isoformat())) for row in rows]
         with self._lock:
             self._of(changes[0].key.deployment).append(partial(not_recorded, changes=rows))
 

@@ -42,12 +42,14 @@ class Notifier:
         generator: random.Random | None = None,
         incidents: Callable[[], Iterable[Incident]] = tuple,
         callers: Callable[[], Callers | None] = dict,
+        open_incidents: Callable[[], Iterable[Incident]] = tuple,
     ) -> None:
         """`external_url` is where a person finds our pages, `timeout` the seconds that one attempt may take.
 
-        `incidents` gives those that are quiet or were: Alertmanagers are to hold their repeats back.
-        `callers` gives who calls which deployment, None while that is not known: until then only Alertmanagers are
-        notified. Without `monotonic`, the seconds of a clock that is never set, `clock` is taken for such a one.
+        `incidents` gives those that are quiet or were: Alertmanagers are to hold their repeats back. `callers` gives
+        who calls which deployment, None while that is not known: until then only Alertmanagers are notified.
+        `open_incidents` gives those that a summary may be of. Without `monotonic`, the seconds of a clock that is never
+        set, `clock` is taken for such a one.
 
         `silences` None: they are not known yet, and until `set_silences` gives them only Alertmanagers are notified.
         """
@@ -63,7 +65,9 @@ class Notifier:
             self._receivers.append(
                 AlertmanagerSender(webhook, alerts, pool, external_url, incidents, callers)
                 if webhook.format == "alertmanager"
-                else WebhookSender(webhook, alerts, pool, external_url, silences, group, generator, callers)
+                else WebhookSender(
+                    webhook, alerts, pool, external_url, silences, group, generator, callers, open_incidents
+                )
             )
         self._wake_ups = [threading.Event() for _ in self._receivers]
         self._stopping = threading.Event()

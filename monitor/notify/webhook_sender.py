@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import httpcore
 
@@ -16,16 +16,20 @@ from monitor.alerts.change import AlertChange
 from monitor.alerts.pending import held_back
 from monitor.alerts.store import AlertStore
 from monitor.controls.silences import Silence, silence_of
+from monitor.incidents.incident import Incident
 from monitor.incidents.shared_cause import Callers, SharedCause, shared_causes, with_failing_callers
 from monitor.notify.delivery import Attempt, DeliveryOutcome, deliver
 from monitor.notify.formats import FORMATS
+from monitor.notify.formats.summaries import SUMMARY_FORMATS
 from monitor.notify.group import WebhookMessage, messages
 from monitor.notify.held_by_cause import held_by_cause
 from monitor.notify.message_incident import NO_NEWS, MessageIncident
 from monitor.notify.retry_delays import next_delay
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.sign import signed_headers
+from monitor.notify.summary import EVERY, incidents_that_go_on, summary_id
 
+_SUMMARY_RETRY = timedelta(hours=1)
 LONGEST_PAUSE = timedelta(minutes=1)
 _LONGEST_RUN_SECONDS = 60.0
 logger = logging.getLogger(__name__)
@@ -64,8 +68,12 @@ class WebhookSender:
         group: timedelta = timedelta(0),
         generator: random.Random | None = None,
         callers: Callable[[], Callers | None] = dict,
+        open_incidents: Callable[[], Iterable[Incident]] = tuple,
     ) -> None:
-        """`callers` gives who calls which deployment; while that is not known, None, nothing is sent."""
+        """`callers` gives who calls which deployment; while that is not known, None, nothing is sent.
+
+        `open_incidents` gives those that a summary may be of.
+        """
         self.settings = settings
         self.silences = silences
         """Also those that are over. None while they are not known: so long nothing is sent."""
@@ -80,15 +88,19 @@ class WebhookSender:
         self._external_url = external_url
         self._group = group
         self._callers = callers
+        self._open_incidents = open_incidents
         self._causes: Mapping[str, SharedCause] = {}
         self._generator = generator or random.Random()  # noqa: S311 - only spreads retries
         self._retries: dict[str, _Retry] = {}
         self._unrecorded: dict[str, _Settled] = {}
         self._paused_until: datetime | None = None
+        self._summary_problem: str | None = None
+        self._summary_due = datetime(1970, 1, 1, tzinfo=UTC)
 
     def clock_was_set(self, by: timedelta) -> None:
         """Wait no longer and no shorter than was planned, although the clock shows another time now."""
         self._paused_until = self._paused_until and self._paused_until + by
+        self._summary_due += by
         for retry in self._retries.values():
             retry.due += by
 
@@ -126,7 +138,8 @@ class WebhookSender:
         if self._paused_until is not None and now < self._paused_until and waiting:
             return self._paused_until
         if not waiting and not self.gone:
-            self.problem = None
+            self.problem = self._summary_problem
+            self._summarize(silences, now)
         return min([*waiting.values(), *(silence.until for silence in held.values())], default=None)
 
     def _record_early_ends(self, silences: Sequence[Silence], now: datetime) -> None:
@@ -185,6 +198,33 @@ class WebhookSender:
             self.gone = True
             return self._give_up(message, attempt.reason, now)
         return self._plan_retry(message, attempt, now)
+
+    def _summarize(self, silences: Sequence[Silence], now: datetime) -> None:
+        """Send the summary of the day if it is due; what fails is tried again an hour later."""
+        if now < self._summary_due:
+            return
+
+        def is_silenced(change: AlertChange) -> bool:
+            current = silence_of(change, [one for one in silences if now < one.until])
+            return (current or held_by_cause(change, self._causes)) is not None
+
+        name, url = self.settings.name, self._external_url
+        found = incidents_that_go_on(self._open_incidents(), self._alerts.changes(), name, url, is_silenced, now)
+        if not found:
+            return
+        body = SUMMARY_FORMATS[self.settings.format]([(one.firing, one.note) for one in found], name, url)
+        headers = signed_headers(summary_id(found, name, now), now, body, self.settings.secret)
+        attempt = deliver(self._pool, str(self.settings.url), body, headers, now)
+        # Also where a row cannot be written: a summary more is worse than one less.
+        self._summary_due = now + (EVERY if attempt.outcome is DeliveryOutcome.DELIVERED else _SUMMARY_RETRY)
+        if attempt.outcome is not DeliveryOutcome.DELIVERED:
+            self._fail(f"the summary of the day: {attempt.reason}")
+            self._summary_problem = self.problem
+            self.gone = attempt.outcome is DeliveryOutcome.GONE
+            return
+        self.problem = self._summary_problem = None
+        for one in found:
+            self._alerts.record_summary([one.delivered], name, now)
 
     def _fail(self, reason: str) -> None:
         self.failed_attempts += 1

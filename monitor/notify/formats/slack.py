@@ -25,26 +25,34 @@ def slack_body(
 
 
 def _message(changes: Sequence[AlertChange], external_url: str, incident: IncidentNote | None) -> dict[str, Any]:
+    prefix = mark(changes, ":red_circle: ", ":large_green_circle: ", ":white_circle: ")
+    texts = [text_of(change, changes, external_url) for change in changes[: _BLOCKS - 3]]
+    texts += [incident_line(incident)] if incident else []
+    return _blocks(prefix, title(changes), texts, link_to(changes[0].key.deployment, external_url))
+
+
+def slack_text_body(title: str, texts: Sequence[str], link: str) -> bytes:
+    """Give the JSON of a message of bad news with a header, a block for each text, and a link, empty for none."""
+    return msgspec.json.encode(_blocks(":red_circle: ", title, texts[: _BLOCKS - 2], link))
+
+
+def _blocks(prefix: str, title: str, texts: Sequence[str], link: str) -> dict[str, Any]:
     """Blocks of an incoming webhook (https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks).
 
     Slack's own markup has no escape for `*_~` and backticks. So all words are `plain_text`, in which nothing is markup,
     a link or a mention; just the link to our page is markup, and `verbatim`, so that nothing else becomes one.
     """
-    prefix = mark(changes, ":red_circle: ", ":large_green_circle: ", ":white_circle: ")
-    header = {"type": "plain_text", "text": cut(prefix + title(changes), _HEADER), "emoji": True}
+    header = {"type": "plain_text", "text": cut(prefix + title, _HEADER), "emoji": True}
     blocks: list[dict[str, Any]] = [{"type": "header", "text": header}]
-    texts = [text_of(change, changes, external_url) for change in changes[: _BLOCKS - 3]]
-    texts += [incident_line(incident)] if incident else []
     blocks += [
         {"type": "section", "text": {"type": "plain_text", "text": cut(words, _TEXT), "emoji": False}}
         for words in texts
     ]
-    link = link_to(changes[0].key.deployment, external_url)
     # Half a link would be none, and the words have it too.
     markup = f"<{_escaped(link)}|Open dialwatch>"
     if link and len(markup) <= _TEXT:
         blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": markup, "verbatim": True}})
-    return {"text": cut(_escaped(title(changes)), _TEXT), "mrkdwn": False, "blocks": blocks}
+    return {"text": cut(_escaped(title), _TEXT), "mrkdwn": False, "blocks": blocks}
 
 
 def _escaped(text: str) -> str:

@@ -16,7 +16,7 @@ from monitor.notify.link import link_to
 from monitor.notify.plain_text import one_line
 from monitor.regression import SegmentChange
 
-ALERT_NAME, FLOOR_ALERT_NAME = "DialwatchRegression", "DialwatchFloor"
+ALERT_NAME, FLOOR_ALERT_NAME, SUMMARY_NAME = "DialwatchRegression", "DialwatchFloor", "DialwatchSummary"
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
@@ -87,7 +87,9 @@ class WebhookBody(msgspec.Struct, frozen=True, rename="camel"):
     version: str = "4"
     truncated_alerts: int = 0
     incident: IncidentNote | None = None
-    """The incident that the changes belong to; null in a test message."""
+    """The incident that the changes belong to; null in a test message and in a summary."""
+    summary: tuple[IncidentNote, ...] | None = None
+    """Of a summary: the incidents that go on, in the order of `alerts`; else null."""
 
 
 def webhook_body(
@@ -112,6 +114,24 @@ def webhook_body(
         alerts=alerts,
         data=[_data(change, external_url) for change in changes],
         incident=incident,
+    )
+    return msgspec.json.encode(body)
+
+
+def summary_body(incidents: Sequence[tuple[AlertChange, IncidentNote]], receiver: str, external_url: str) -> bytes:
+    """Give the JSON of a summary: of each incident that goes on an alert that fires, as it was sent before."""
+    alerts = [alert_of(change, external_url) for change, _ in incidents]
+    body = WebhookBody(
+        group_key=f"{{}}:{{alertname={_quoted(SUMMARY_NAME)}}}",
+        status=AlertEvent.FIRING,
+        receiver=receiver,
+        group_labels={"alertname": SUMMARY_NAME},
+        common_labels=_common([alert.labels for alert in alerts]),
+        common_annotations=_common([alert.annotations for alert in alerts]),
+        external_url=external_url,
+        alerts=alerts,
+        data=[_data(change, external_url) for change, _ in incidents],
+        summary=tuple(note for _, note in incidents),
     )
     return msgspec.json.encode(body)
 

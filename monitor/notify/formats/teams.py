@@ -28,9 +28,18 @@ def teams_body(
 def _message(changes: Sequence[AlertChange], external_url: str, incident: IncidentNote | None) -> dict[str, Any]:
     """A message with an adaptive card, as the workflow "when a Teams webhook request is received" takes it."""
     colour = mark(changes, "attention", "good", "default")
-    headline = _block(cut(title(changes), _LINE), size="large", weight="bolder", color=colour)
     about = [incident_line(incident)] if incident else []
     lines = [*about, *(line for change in changes for line in text_of(change, changes, external_url).splitlines())]
+    return _card(colour, title(changes), lines, link_to(changes[0].key.deployment, external_url))
+
+
+def teams_text_body(title: str, lines: Sequence[str], link: str) -> bytes:
+    """Give the JSON of a message of bad news with a headline, lines, and a link, empty for none."""
+    return msgspec.json.encode(_card("attention", title, lines, link))
+
+
+def _card(colour: str, title: str, lines: Sequence[str], link: str) -> dict[str, Any]:
+    headline = _block(cut(title, _LINE), size="large", weight="bolder", color=colour)
     blocks = [_block(cut(line, _LINE)) for line in lines]
     sizes = accumulate(len(msgspec.json.encode(block)) for block in blocks)
     body = [headline, *(block for block, size in zip(blocks, sizes, strict=True) if size <= _BYTES)]
@@ -40,7 +49,7 @@ def _message(changes: Sequence[AlertChange], external_url: str, incident: Incide
         "version": "1.4",
         "body": body,
     }
-    if link := link_to(changes[0].key.deployment, external_url):
+    if link:
         content["actions"] = [{"type": "Action.OpenUrl", "title": "Open dialwatch", "url": link}]
     card = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": content}
     return {"type": "message", "attachments": [card]}

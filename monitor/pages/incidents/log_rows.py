@@ -20,6 +20,7 @@ _COLUMNS = [field.name for field in ALERTS.schema if field.name not in ("segment
 _SENT: Mapping[str, str] = {
     AlertEvent.DELIVERED: "sent to",
     AlertEvent.UNDELIVERABLE: "could not be sent to",
+    AlertEvent.SUMMARIZED: "in the summary of the day to",
     AlertEvent.SILENCED: "held back by a silence from",
 }
 

@@ -44,7 +44,7 @@ def _moments(found: Found, chosen: AlertView, received: Sequence[Told]) -> Itera
 
 
 def _message(one: Told) -> Moment:
-    if one.outcome == AlertEvent.DELIVERED:
+    if one.outcome in (AlertEvent.DELIVERED, AlertEvent.SUMMARIZED):
         return Moment(one.at, f"latest message sent to {one.receiver}")
     if one.outcome == AlertEvent.SILENCED:
         return Moment(one.at, f"latest message to {one.receiver} was held back by a silence")

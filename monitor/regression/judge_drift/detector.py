@@ -35,12 +35,13 @@ class JudgeDriftDetector:
     values: half their difference has, if the judge is the same, the variance of the baseline's error. So the level of
     "no change" is half the width of the 95 % interval of that mean, and the tolerance.
 
-    Anchors are scored in portions. A round of all of them, once each, is one batch of `1/2 + (b_i - y_it) / 2` for an e-detector (`Alarm`), and of its mirror
-    image. Given the baselines, the calls of a judge that has not changed are independent of each other, and their mean
-    is at most the level; by the inequality of arithmetic and geometric means the product of the bets then expects no
-    more than their product at that mean, so that it is a supermartingale though anchors differ. Each of the two
-    comes to a false alarm after 730 rounds on average at the earliest: both together after 365, a year of days. A portion
-    alone is no batch, as what the first two values of few anchors say by chance is too much.
+    Anchors are scored in portions. A round of all of them, once each, is one batch of `1/2 + (b_i - y_it) / 2` for an
+    e-detector (`Alarm`), and of its mirror image. Given the baselines, the calls of a judge that has not changed are
+    independent of each other, and their mean is at most the level; by the inequality of arithmetic and geometric means
+    the product of the bets then expects no more than their product at that mean, so that it is a supermartingale though
+    anchors differ. Each of the two comes to a false alarm after 730 rounds on average at the earliest: both together
+    after 365, a year of days. A portion alone is no batch, as what the first two values of few anchors say by chance is
+    too much.
 
     An anchor is one answer of a conversation, so anchors are independent. One that is drawn later, in the place of one
     that is gone, is compared with its own first values, and so knows nothing of a change before them.

@@ -26,6 +26,7 @@ def test_a_body_has_alertmanagers_shape_and_our_data(firing: AlertChange) -> Non
         "groupKey": '{}:{alertname="DialwatchRegression", deployment="apps/rag"}',
         "truncatedAlerts": 0,
         "incident": None,
+        "summary": None,
         "status": "firing",
         "receiver": "pager",
         "groupLabels": {"alertname": "DialwatchRegression", "deployment": "apps/rag"},

@@ -1,0 +1,143 @@
+"""The daily summary of incidents that go on, from alerts to receivers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from lake import ALERTS, Lake
+from monitor.alerts.store import AlertStore
+from monitor.controls.silences import Silence
+from monitor.incidents.incident import Acknowledgement, Incident, incidents_of
+from monitor.notify import Notifier
+from tests.monitor.notify.test_notifier import START, transition
+
+DAY = timedelta(days=1)
+NOW = START + timedelta(hours=2)
+
+
+class Fleet:
+    """Alerts in a lake, and who is told of them; each `look` is that of a monitor that was started again."""
+
+    def __init__(self, lake: Lake, receiver: Any, secret: str) -> None:
+        self.lake = lake
+        self.receiver = receiver
+        self.secret = secret
+        self.silences: tuple[Silence, ...] = ()
+        self.change: Callable[[Incident], Incident] = lambda one: one
+
+    def fire(self, deployment: str, now: datetime = NOW, change: Any = "firing", hour: int = 1) -> None:
+        AlertStore(self.lake).record([transition(change, hour, deployment)], now)
+
+    def incidents(self) -> list[Incident]:
+        changes = AlertStore(self.lake).changes()
+        names = {change.key.deployment for change in changes}
+        every = [one for name in names for one in incidents_of([c for c in changes if c.key.deployment == name])]
+        return [self.change(one) for one in every if one.ended_at is None]
+
+    def look(self, now: datetime, **settings: Any) -> None:
+        notifier = Notifier(
+            [self.receiver.settings().model_copy(update=settings)],
+            AlertStore(self.lake),
+            "https://watch.example/",
+            internal_hosts=["127.0.0.1"],
+            silences=self.silences,
+            open_incidents=self.incidents,
+        )
+        notifier.run_due(now)
+
+    @property
+    def summaries(self) -> list[dict[str, Any]]:
+        bodies = [json.loads(request.body) for request in self.receiver.requests]
+        return [body for body in bodies if body["summary"]]
+
+
+@pytest.fixture
+def fleet(lake: Lake, start_receiver: Callable[..., Any], secret: str) -> Fleet:
+    return Fleet(lake, start_receiver(), secret)
+
+
+def test_what_goes_on_is_one_message_a_day(fleet: Fleet) -> None:
+    """Of all incidents together, a day after the last message of each, whatever is restarted."""
+    for name in ("rag", "bot"):
+        fleet.fire(name)
+    fleet.look(NOW)
+    for hours in (5, 12, 23):
+        fleet.look(NOW + timedelta(hours=hours))
+    assert len(fleet.receiver.requests) == 2
+    for hours in range(24, 96, 6):
+        fleet.look(NOW + timedelta(hours=hours))
+    assert len(fleet.receiver.requests) == 2 + 3
+    request = fleet.receiver.requests[2]
+    body = json.loads(request.body)
+    assert body["status"] == "firing"
+    assert [one["deployment"] for one in body["data"]] == ["bot", "rag"]
+    assert body["groupLabels"] == {"alertname": "DialwatchSummary"}
+    assert [one["status"] for one in body["summary"]] == ["firing", "firing"]
+    assert all(one["link"].startswith("https://watch.example/incident?id=") for one in body["summary"])
+    rows = fleet.lake.table(ALERTS, "rag").read().to_pylist()
+    assert [row["change"] for row in rows].count("summarized") == 3
+
+
+def test_an_incident_that_began_lately_waits_for_the_next(fleet: Fleet) -> None:
+    """It was told itself; and one that is over is in none."""
+    fleet.fire("rag")
+    fleet.look(NOW)
+    fleet.fire("bot", NOW + timedelta(hours=20))
+    fleet.look(NOW + timedelta(hours=20))
+    fleet.look(NOW + DAY)
+    fleet.fire("rag", NOW + 1.5 * DAY, "resolved", 30)
+    for hours in range(36, 72, 6):
+        fleet.look(NOW + timedelta(hours=hours))
+    told = [[one["deployment"] for one in body["data"]] for body in fleet.summaries]
+    assert told == [["rag"], ["bot"]]
+
+
+@pytest.mark.parametrize("quiet", ["acknowledged", "recovering", "silenced"])
+def test_what_somebody_looks_after_is_in_no_summary(fleet: Fleet, quiet: str) -> None:
+    """Nor what recovers, nor what is silenced."""
+    fleet.fire("rag")
+    fleet.look(NOW)
+    if quiet == "silenced":
+        fleet.silences = (Silence(deployment="rag", until=NOW + 9 * DAY),)
+    else:
+        looked_after = {"acknowledged": Acknowledgement("me", NOW, ""), "recovering": None}[quiet]
+        since = NOW if quiet == "recovering" else None
+        fleet.change = lambda one: replace(one, acknowledged=looked_after, recovering_since=since)
+    fleet.look(NOW + 2 * DAY)
+    assert len(fleet.receiver.requests) == 1
+
+
+@pytest.mark.parametrize("kind", ["slack", "teams"])
+def test_chats_get_a_line_of_each(fleet: Fleet, kind: str) -> None:
+    for name in ("rag", "bot"):
+        fleet.fire(name)
+    fleet.look(NOW, format=kind)
+    fleet.look(NOW + DAY, format=kind)
+    words = fleet.receiver.requests[-1].body.decode()
+    assert "2 incidents go on, and nobody has acknowledged them" in words
+    assert words.count("since 2026-11-01 01:00 UTC: m of ") == 2
+    assert "https://watch.example/incidents" in words
+
+
+def test_a_summary_that_fails_is_tried_an_hour_later(lake: Lake, start_receiver: Callable[..., Any]) -> None:
+    """By the same process; it is no reason to hold up messages."""
+    receiver = start_receiver(200, 503, 200)
+    fleet = Fleet(lake, receiver, "")
+    fleet.fire("rag")
+    notifier = Notifier(
+        [receiver.settings()], AlertStore(lake), internal_hosts=["127.0.0.1"], open_incidents=fleet.incidents
+    )
+    notifier.run_due(NOW)
+    for minutes in range(0, 60, 10):
+        notifier.run_due(NOW + DAY + timedelta(minutes=minutes))
+    assert len(receiver.requests) == 2
+    assert notifier.problem is not None
+    notifier.run_due(NOW + DAY + timedelta(hours=1))
+    assert len(receiver.requests) == 3
+    assert receiver.requests[1].headers["webhook-id"] == receiver.requests[2].headers["webhook-id"]
