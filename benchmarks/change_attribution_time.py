@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lake import PARSED_LOGS, ContextsOrigin, Kind, Lake
-from monitor.changes import Onset, changes_around, read_answers
+from monitor.changes import Onset, changes_around, changes_of_day, read_answers
 
 _NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 _DAYS = 8
@@ -42,10 +42,13 @@ def main() -> None:
         read = time.perf_counter()
         changes = changes_around(answers, onset, _NOW)
         compared = time.perf_counter()
+        changes_of_day(lake, "rag", _NOW.date() - timedelta(days=2), ["rag", *names])
+        looked = time.perf_counter()
     print("| answers in the log | compared | read, s | compared in, s |\n|---|---|---|---|")
     figures = (_DAYS * chosen.a_day, len(answers), f"{read - began:.2f}", f"{compared - read:.2f}")
     print("| " + " | ".join(map(str, figures)) + " |")
     print(f"told: {[change.feature.value for change in changes]}")
+    print(f"look of a day without an incident: {looked - compared:.2f} s")
 
 
 def _write(lake: Lake, day: int, a_day: int) -> None:

@@ -7,12 +7,14 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from functools import partial
 
 from lake import SERVICES, Heartbeat, Lake
 from monitor.alerts.store import AlertStore
 from monitor.audit import AuditLog
-from monitor.health.failures import ALERTS_RECORDED, JUDGES, REGRESSIONS, Failures
+from monitor.changes import changes_of_day
+from monitor.health.failures import ALERTS_RECORDED, CHANGES, JUDGES, REGRESSIONS, Failures
 from monitor.health.health import Health, health_of, staleness_of
 from monitor.health.heartbeat_reader import HeartbeatReader
 from monitor.incidents.incident import Incident
@@ -84,6 +86,8 @@ class Monitor:
         self._recovered: frozenset[str] = frozenset()
         """Incidents that were seen to recover since the process began, also those that do not any more."""
         self._knows_callers = False
+        self._looked_at: dict[str, date] = {}
+        """By deployment the last day of which the log was looked at for changed settings, or could not be."""
         self._totals = MonotonicTotals()
         self._begin()
 
@@ -205,6 +209,7 @@ class Monitor:
         incidents = self._with_recovery(self._recorder.record_incidents(), streams.readings)
         self._failures.attempt("publish", lambda: self._publish(streams, incidents, now, began))
         self._notifier.wake()
+        self._look_at_settings(deployments, now)
         is_recorded = not {REGRESSIONS, ALERTS_RECORDED}.intersection(self._failures.problems)
         self._keeper.save(now, is_recorded)
 
@@ -220,6 +225,23 @@ class Monitor:
         """Incidents that are quiet, or were since the process began: what it asked of an Alertmanager is to end."""
         found = self._ingest.incidents.acknowledged(self._alerts.changes(), self._recovered)
         return with_recovery(found, self._readings)
+
+    def _look_at_settings(self, deployments: Sequence[str | None], now: datetime) -> None:
+        """Look what one deployment asks otherwise of its models, of those whose day was not looked at."""
+        for name in sorted(self._ingest.deployments.keys() & {one for one in deployments if one is not None}):
+            known = self._ingest.deployments[name].setting_changes
+            day = known.due(now)
+            if day is None or self._looked_at.get(name) == day:
+                continue
+            self._looked_at[name] = day
+            look = partial(changes_of_day, self._lake, name, day, deployments)
+            found = self._failures.attempt(CHANGES, look, f"log of {name!r}")
+            if found is not None:
+                state = self._ingest.deployments[name]
+                self._ingest.deployments[name] = replace(state, setting_changes=known.with_day(day, found))
+                if found:
+                    self._keeper.save_soon(name)
+            return
 
     def _open_incidents(self) -> list[Incident]:
         states = self._snapshot.deployments.values() if self._snapshot else ()

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from lake import IS_PRODUCTION, AlertEvent, Floor
 from monitor.alerts.alert_stats import AlertStats
 from monitor.alerts.change import AlertChange
+from monitor.changes.daily import SettingChanges
 from monitor.controls.silences import Silence, SilencedSpan
 from monitor.floors import FloorReading
 from monitor.incidents.incident import Incident
@@ -37,7 +38,8 @@ class DeploymentState:
     with anchors, `judgements` those with an active regression. A metric that is not watched is in `stopped` with the
     error in words, or in `idle` with when its last score was made, `IDLE` ago or longer. `ratings` are people's likes
     and dislikes as scores. `changes` are those of its alerts that fired or are over, newest first, and `incidents`
-    are what these alerts belong to, newest first. `judge_costs` include those of anchors.
+    are what these alerts belong to, newest first. `judge_costs` include those of anchors. `setting_changes` are what
+    the application asked otherwise of its models, whether anything got worse or not.
     """
 
     requests: RequestStats = field(default_factory=RequestStats)
@@ -51,6 +53,7 @@ class DeploymentState:
     stopped: Mapping[str, str] = field(default_factory=dict)
     idle: Mapping[str, datetime] = field(default_factory=dict)
     ratings: ScoreStats = field(default_factory=ScoreStats)
+    setting_changes: SettingChanges = field(default_factory=SettingChanges)
     replays: ReplayStats = field(default_factory=ReplayStats)
     floors: Mapping[Floor, FloorReading] = field(default_factory=dict)
     changes: tuple[AlertChange, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from monitor.changes.attribution import Onset, changes_around
+from monitor.changes.daily import SettingChanges, changes_of_day
 from monitor.changes.found_change import AroundOnset, FoundChange, told, words_of
 from monitor.changes.logged_answer import LoggedAnswer
 from monitor.changes.reading import around_onset, read_answers
@@ -13,9 +14,11 @@ __all__ = [
     "FoundChange",
     "LoggedAnswer",
     "Onset",
+    "SettingChanges",
     "TextDifference",
     "around_onset",
     "changes_around",
+    "changes_of_day",
     "differences",
     "read_answers",
     "told",

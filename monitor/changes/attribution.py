@@ -38,7 +38,8 @@ _LEAST_KNOWN = 0.02
 _CLEAR_P = 1e-5
 _CALLED_LESS = 0.6
 _PARTIAL = 0.75
-_SETTINGS = (Feature.MODEL, Feature.PARAMETER, Feature.SYSTEM_PROMPT, Feature.TOOLS)
+SETTINGS = (Feature.MODEL, Feature.PARAMETER, Feature.SYSTEM_PROMPT, Feature.TOOLS)
+"""What an application asks of its models."""
 _MOSTLY = 0.6
 """Where so many answers have another value, the change is said as that of one value to another."""
 
@@ -285,7 +286,7 @@ def _weight(change: FoundChange) -> float:
     if is_less:
         return _CALLED_LESS
     # What an application asks of its models changes for all of its answers; clients differ among themselves.
-    is_partial = change.feature in _SETTINGS and change.size < _MOSTLY
+    is_partial = change.feature in SETTINGS and change.size < _MOSTLY
     return SPECS[change.feature].weight * (_PARTIAL if is_partial else 1.0)
 
 

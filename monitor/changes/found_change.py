@@ -66,7 +66,7 @@ class AroundOnset(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def words_of(changes: Sequence[FoundChange], since: datetime | None) -> str:
     """Say in one line what changed, the most likely cause first."""
-    return "; ".join(_moment(change, since) + ": " + _what(change) for change in changes)
+    return "; ".join(_moment(change, since) + ": " + what_changed(change) for change in changes)
 
 
 def _moment(change: FoundChange, since: datetime | None) -> str:
@@ -87,7 +87,8 @@ def _length(gap: timedelta) -> str:
     return f"{gap / _HOUR:.0f} h" if gap < 2 * _DAY else f"{gap / _DAY:.0f} days"
 
 
-def _what(change: FoundChange) -> str:
+def what_changed(change: FoundChange) -> str:
+    """Say what changed, without when."""
     spec = SPECS[change.feature]
     name = f"{spec.words} {change.subject}" if change.feature is Feature.PARAMETER else spec.words
     if change.subject and change.feature is not Feature.PARAMETER:

@@ -20,17 +20,22 @@ _PROBED = timedelta(hours=12)
 
 
 def read_answers(
-    lake: Lake, deployment: str, onset: Onset, until: datetime, deployments: Sequence[str | None]
+    lake: Lake,
+    deployment: str,
+    onset: Onset,
+    until: datetime,
+    deployments: Sequence[str | None],
+    most: tuple[int, int] = (MOST_A_DAY, MOST_NEAR),
 ) -> list[LoggedAnswer]:
     """Read the answers from 7 days before an onset to a day after it, or to `until`, with their features.
 
-    `deployments` are those that it may call.
+    `deployments` are those that it may call; `most` answers are read of a day before, and of each near the onset.
     """
     end = min(until, onset.latest + LONGEST_AFTER)
     among = sorted(deployments, key=str)[:MOST_DEPLOYMENTS]
     called = called_deployments(lake, deployment, among, onset.earliest - _PROBED, end)
     begin, near = onset.earliest - timedelta(days=DAYS_BEFORE), onset.earliest - _NEAR
-    parts = ((begin, near, MOST_A_DAY), (near, end, MOST_NEAR))
+    parts = ((begin, near, most[0]), (near, end, most[1]))
     return [
         logged_answer(one, deployment)
         for since, to, most in parts

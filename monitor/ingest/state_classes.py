@@ -5,6 +5,7 @@ from __future__ import annotations
 from lake.case_vocabulary import ReplayVerdict
 from lake.vocabulary import Floor, Tier
 from monitor.alerts.alert_stats import AlertStats
+from monitor.changes.daily import SettingChange, SettingChanges
 from monitor.floors.callers import Callers
 from monitor.floors.floors import Counts
 from monitor.floors.minute_counts import MinuteCounts, Usual
@@ -88,6 +89,8 @@ _CLASSES = (
     ScoreStats,
     SegmentChange,
     SegmentPartition,
+    SettingChange,
+    SettingChanges,
     Shift,
     Status,
     Stream,

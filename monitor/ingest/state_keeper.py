@@ -124,6 +124,10 @@ class StateKeeper:
                 if time.monotonic() > until:
                     return
 
+    def save_soon(self, deployment: str) -> None:
+        """Save a deployment at the next `save`: what is new of it is of no row."""
+        self._due.add(deployment)
+
     def _restore(self, deployment: str | None, now: datetime) -> None:
         found = None if deployment in self._without else self._loaded(MONITOR_STATE, deployment)
         if found is None or not isinstance(found.state, KeptState):

@@ -18,7 +18,14 @@ _NEAR = 0.02
 """Marks of a kind that are nearer to each other, as a part of the width, are drawn once."""
 _LARGEST_BAND = 0.5
 """How far the axis goes beyond the values for the sake of an interval, as a part of their span."""
-_GLYPHS = {MarkKind.PAGE: "▼", MarkKind.WARNING: "!", MarkKind.ENDED: "✓", MarkKind.RELEASE: "◆", MarkKind.SILENCE: "‖"}
+_GLYPHS = {
+    MarkKind.PAGE: "▼",
+    MarkKind.WARNING: "!",
+    MarkKind.ENDED: "✓",
+    MarkKind.RELEASE: "◆",
+    MarkKind.SETTING: "△",
+    MarkKind.SILENCE: "‖",
+}
 _MOST_TIMES = 3
 _MANY_LABELS = 5
 

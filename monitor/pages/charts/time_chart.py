@@ -25,6 +25,7 @@ class MarkKind(StrEnum):
     WARNING = "warning"
     ENDED = "alert ended"
     RELEASE = "release"
+    SETTING = "changed setting"
     SILENCE = "silence"
 
 

@@ -31,7 +31,7 @@ class PointData:
 
 @dataclass(frozen=True)
 class MarkData:
-    """An alert, a release or a silence in a chart."""
+    """An alert, a release, a changed setting or a silence in a chart."""
 
     kind: MarkKind
     at: datetime

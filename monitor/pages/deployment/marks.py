@@ -1,4 +1,4 @@
-"""Marks of the charts of a deployment: alerts, releases and silences."""
+"""Marks of the charts of a deployment: alerts, releases, changed settings and silences."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def marks_of(name: str, metric: str, snapshot: Snapshot, period: Period) -> tupl
     found = [
         *_alerts(snapshot.deployments[name], lambda change: not change.is_floor and change.key.metric == metric),
         *_releases(name, metric, snapshot),
+        *_settings(snapshot.deployments[name]),
         *_silences(name, metric, snapshot, period),
     ]
     return tuple(mark for mark in found if (mark.until or mark.at) >= period.begin)
@@ -43,6 +44,11 @@ def _releases(name: str, metric: str, snapshot: Snapshot) -> Iterator[Mark]:
     for one in snapshot.releases:
         if one.concerns(name, metric):
             yield Mark(MarkKind.RELEASE, one.at, text=one.comment)
+
+
+def _settings(state: DeploymentState) -> Iterator[Mark]:
+    for one in state.setting_changes.found:
+        yield Mark(MarkKind.SETTING, one.at, text=one.what)
 
 
 def _silences(name: str, metric: str, snapshot: Snapshot, period: Period) -> Iterator[Mark]:

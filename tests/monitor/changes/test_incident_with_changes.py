@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -13,21 +14,23 @@ from lake import ALERTS, Lake
 from monitor import Monitor, create_app
 from monitor.alerts.change import from_row
 from monitor.notify.alert_text import description
-from tests.monitor.conftest import NOW, ScoreColumns
+from tests.monitor.conftest import NOW, Clock, ScoreColumns
 
 OLD, NEW = "Answer from the contexts.\nSay where it stands.", "Answer from the contexts.\nBe <b>brief</b>."
 
 
-def _log(rows: ScoreColumns, prompt: str, changed: str, chunks: tuple[int, int] = (8, 8)) -> None:
-    """A week of rag-search, which calls gpt, and its scores; it changes 10 hours ago."""
+def _log(
+    rows: ScoreColumns, prompt: str, changed: str, chunks: tuple[int, int] = (8, 8), worse: float = 0.6, more: int = 0
+) -> None:
+    """A week of rag-search, which calls gpt, and its scores; it changes 10 hours ago, and goes on for `more` hours."""
     scored, logs, calls = [], [], []
-    for left in range(8 * 24, 0, -1):
+    for left in range(8 * 24, -more, -1):
         for number in range(6):
             at = NOW - timedelta(hours=left) + timedelta(minutes=10 * number)
             is_after = left <= 10
             name = f"{left}-{number}"
             place: dict[str, Any] = {"requested_at": at, "date": at.date(), "trace_id": f"trace-{name}"}
-            value = (0.3 if is_after else 0.9) + 0.01 * number
+            value = (0.9 - worse if is_after else 0.9) + 0.01 * number
             scored.append({k: v for k, v in place.items() if k != "trace_id"} | {"event_id": name, "value": value})
             scored[-1] |= {"score_id": name, "response_id": name}
             count = chunks[int(is_after)] - (left + number) % 2
@@ -99,3 +102,28 @@ def test_a_monitor_that_starts_anew_says_the_same(rows: ScoreColumns, lake: Lake
     found = {from_row(row).details.around_onset for row in before}
     assert len(before) == 2, "the warning, and the page that it became"
     assert len(found) == 1
+
+
+def test_a_changed_setting_without_a_regression_is_a_mark_of_the_chart(
+    rows: ScoreColumns, lake: Lake, clock: Clock, make_monitor: Callable[[], Monitor]
+) -> None:
+    """Two days later, once, over restarts; nobody is alarmed, and the texts are nowhere in the state."""
+    _log(rows, OLD, NEW, worse=0.0, more=36)
+    clock.advance(hours=48)
+    for _ in range(2):
+        monitor = make_monitor()
+        for _ in range(3):
+            monitor.refresh()
+        assert monitor.health().problems == ()
+        assert monitor.snapshot is not None
+        (found,) = monitor.snapshot.deployments["rag-search"].setting_changes.found
+        assert (found.feature, found.subject) == ("system_prompt", "gpt")
+        assert abs(found.at - (NOW - timedelta(hours=10))) <= timedelta(minutes=10)
+        with TestClient(create_app(monitor)) as client:
+            page = client.get("/deployment?name=rag-search").text
+            metrics = client.get("/deployment.json?name=rag-search").json()["metrics"]
+        assert "system prompt of gpt changed" in page
+        kinds = [mark["kind"] for mark in metrics[0]["marks"]]
+        assert kinds == ["changed setting"]
+        clock.advance(hours=24)
+    assert lake.table(ALERTS, "rag-search").read().num_rows == 0
