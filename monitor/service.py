@@ -209,9 +209,9 @@ class Monitor:
         incidents = self._with_recovery(self._recorder.record_incidents(), streams.readings)
         self._failures.attempt("publish", lambda: self._publish(streams, incidents, now, began))
         self._notifier.wake()
-        self._look_at_settings(deployments, now)
         is_recorded = not {REGRESSIONS, ALERTS_RECORDED}.intersection(self._failures.problems)
         self._keeper.save(now, is_recorded)
+        self._look_at_settings(deployments, now)
 
     def _with_recovery(
         self, incidents: Mapping[str, tuple[Incident, ...]], readings: Mapping[StreamKey, Reading]

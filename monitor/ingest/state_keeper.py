@@ -145,7 +145,7 @@ class StateKeeper:
             what = f"{spec.name} of {deployment!r}" if spec.per_deployment else spec.name
             message = "It is left, and all rows are read again; alerts that are open stay so until quality is back."
             logger.warning("%s: %s. %s", what, error, message)
-            self._failures.add(RESTORED, what, error)
+            self._failures.add_lasting(RESTORED, f"{what}: {error}. {message}")
             return None
 
     def _take(self, deployment: str | None, found: Checkpoint, now: datetime) -> None:
