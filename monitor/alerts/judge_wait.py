@@ -24,7 +24,7 @@ def held(change: AlertChange, until: datetime | None) -> AlertChange:
     if until is None or change.change != AlertEvent.FIRING or change.tier != Tier.PAGE or not is_undecided:
         return change
     details = msgspec.structs.replace(change.details, tier=Tier.WARN, page_due=until)
-    reason = f"{change.reason}; it waits for the judge's anchors, until {until.isoformat()} at the latest"
+    reason = f"{change.reason}; until {until.isoformat()} it waits for the judge's anchors"
     # Another one than that of the page that may follow.
     return replace(change, change_id=digest(change.change_id, Tier.WARN), details=details, reason=reason)
 
