@@ -70,6 +70,8 @@ class AlertRecorder:
         self._failures = failures
         self.floor_readings: Mapping[str, Mapping[Floor, FloorReading]] = {}
         """By deployment, of the last time that the floors could be checked."""
+        self.judge_readings: Mapping[StreamKey, JudgeReading] = {}
+        """What is known of judges now."""
 
     def record_regressions(self, now: datetime) -> StreamStates:
         """Advance the detectors, record the alerts that begin, change or end, and give what is known of the streams."""
@@ -90,6 +92,7 @@ class AlertRecorder:
 
     def record_floors(self, now: datetime) -> None:
         """Check the floors, and record the alerts that begin or end."""
+        self.judge_readings = self._failures.attempt(JUDGES, self._ingest.judges.readings) or {}
         last = last_changes(self._alerts.changes())
         looked = self._failures.attempt(FLOORS, lambda: self._ingest.floors.look(last, now))
         if looked is None:
@@ -148,8 +151,7 @@ class AlertRecorder:
 
     def _judges(self, now: datetime) -> Mapping[str, Mapping[str, JudgeReading]]:
         """Give what is known of judges, of deployments of which nothing is missing: else an alert would end."""
-        judges = self._failures.attempt(JUDGES, self._ingest.judges.readings) or {}
-        known = watched_streams(self._ingest.deployments, judges, now)
+        known = watched_streams(self._ingest.deployments, self.judge_readings, now)
         return {name: mine for name, mine in known.items() if self._ingest.knows_judges(name)}
 
     def _kept_without_history(self, now: datetime, alert: AlertChange, reading: Reading) -> Reading | None:

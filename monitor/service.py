@@ -14,7 +14,7 @@ from lake import SERVICES, Heartbeat, Lake
 from monitor.alerts.store import AlertStore
 from monitor.audit import AuditLog
 from monitor.changes import changes_of_day
-from monitor.health.failures import ALERTS_RECORDED, CHANGES, JUDGES, REGRESSIONS, Failures
+from monitor.health.failures import ALERTS_RECORDED, CHANGES, REGRESSIONS, Failures
 from monitor.health.health import Health, health_of, staleness_of
 from monitor.health.heartbeat_reader import HeartbeatReader
 from monitor.incidents.incident import Incident
@@ -283,8 +283,8 @@ class Monitor:
     def _publish(
         self, streams: StreamStates, incidents: Mapping[str, tuple[Incident, ...]], now: datetime, began: float
     ) -> None:
-        judges = self._failures.attempt(JUDGES, self._ingest.judges.readings) or {}
-        floors, changes = self._recorder.floor_readings, self._alerts.changes()
+        judges, floors = self._recorder.judge_readings, self._recorder.floor_readings
+        changes = self._alerts.changes()
         snapshot = Snapshot(
             taken_at=now,
             deployments=published_deployments(self._ingest, streams, judges, floors, changes, incidents, now),
