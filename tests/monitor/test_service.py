@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lake import ALERTS, SCORES, USER_SIGNALS, Lake, Table
+from lake import ALERTS, DELIVERY_EVENTS, SCORES, USER_SIGNALS, Lake, Table
 from monitor.regression import JudgeDriftDetectors, Status, Streams
 from monitor.service import Monitor
 from monitor.settings import MonitorSettings
@@ -94,7 +94,7 @@ def test_the_first_snapshot_after_a_restart_has_the_alerts(
     restarted = Monitor(lake, with_webhook, clock)
     restarted.refresh()
     assert restarted.snapshot is not None
-    assert restarted.snapshot.totals.deliveries == {"delivered": 1, "undeliverable": 0, "silenced": 0, "grouped": 0}
+    assert restarted.snapshot.totals.deliveries == dict.fromkeys(DELIVERY_EVENTS, 0) | {"delivered": 1}
     assert restarted.snapshot.disabled_webhooks == {"webhook": False}
     alerts = restarted.snapshot.deployments["rag-search"].alerts
     assert alerts.regressions == {("faithfulness_kprecision", "system"): 1}
