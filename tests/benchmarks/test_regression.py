@@ -21,6 +21,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 REAL = real_scores()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "law", "fallen"),
     [

@@ -64,6 +64,7 @@ def test_the_version_is_the_one_that_the_service_uses(
         assert seen(one).scores.metrics[METRIC].version == "1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.0, 1.0], ids=["bad", "good"])
 @pytest.mark.parametrize("worse_for", [0, 12], ids=["all is well", "an alert is open"])
 def test_a_month_of_them_neither_fires_nor_resolves(

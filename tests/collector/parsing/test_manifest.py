@@ -37,6 +37,7 @@ def assert_matches(record: LogRecord | SignalRecord | Rejection, meta: Meta) -> 
         assert record.request_body
 
 
+@pytest.mark.slow
 def test_clean_lines_say_what_the_manifest_says(corpus: list[tuple[bytes, Meta, Found]]) -> None:
     """Deployment, status, time, id, question, answer and contexts of every clean line are the generated ones."""
     clean = [(meta, found) for _, meta, found in corpus if meta.malformed in (None, "int_status")]

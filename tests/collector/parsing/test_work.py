@@ -51,6 +51,7 @@ def seconds(piece: bytes) -> float:
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PATHOLOGICAL)
 def test_work_grows_with_the_length(name: str) -> None:
     """Log format 1.2: four times a pathological input takes about four times the processor time."""

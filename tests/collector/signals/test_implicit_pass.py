@@ -182,6 +182,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ask", PROGRAMS.values(), ids=PROGRAMS)
 @pytest.mark.parametrize("at_once", [1, 40], ids=["one-by-one", "many"])
 def test_a_program_with_one_chat_id_makes_no_storm(ask: Any, at_once: int, chats: Any) -> None:

@@ -165,6 +165,7 @@ def test_what_cannot_be_asked_is_explained(config: Path, dial: DialServer) -> No
     assert (done.returncode, "evaluator.replay.base_url is not set" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_key_is_never_shown(config: Path, dial: DialServer) -> None:
     dial.answer = lambda _: (500, {"error": {"message": "bad", "code": "500"}})
     settings = load_settings(config)

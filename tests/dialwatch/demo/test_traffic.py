@@ -65,6 +65,7 @@ def test_same_seed_gives_the_same_lines(lines: list[TrafficLine]) -> None:
     assert next(make_traffic(8, START, END, DROP, answers=20)) != lines[0]
 
 
+@pytest.mark.slow
 def test_just_the_calls_that_fail_count_as_failed(parsed: list[tuple[TrafficLine, list[Parsed]]]) -> None:
     """Lines that are cut or hold a raw control character, all of an embedding model, are no failures of it."""
     rows = [row for _, found in parsed for row in found if isinstance(row, LogRecord)]

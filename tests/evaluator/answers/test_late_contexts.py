@@ -303,6 +303,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps)
 def test_every_answer_is_scored_once_whatever_the_clocks_do(

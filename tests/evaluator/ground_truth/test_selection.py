@@ -67,6 +67,7 @@ IN_OTHER_WORDS = (
 ANOTHER_YEAR = "How much was Siemens' revenue in 2022?"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("models")
 @pytest.mark.parametrize("by_embedding", [True, False])
 @pytest.mark.parametrize("at_once", [1, 10])

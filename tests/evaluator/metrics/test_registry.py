@@ -110,6 +110,7 @@ def test_every_metric_scores_a_good_row() -> None:
     assert all(metric.name == name for name, metric in REGISTRY.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", list(GOOD))
 def test_an_odd_cell_costs_at_most_its_own_row(column: str) -> None:
     """Whatever a cell holds: its row has a value or a reason, and its neighbours have their values."""

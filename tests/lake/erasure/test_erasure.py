@@ -236,6 +236,7 @@ def test_an_erasure_that_was_cut_off_goes_on(lake: Lake, monkeypatch: pytest.Mon
     assert [word for word in PLANTED if word.encode() in left] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deployment", ["rag-app", "gpt-4o"], ids=["its table is there", "there is none yet"])
 @pytest.mark.parametrize("spec", [SCORES, GROUND_TRUTH, REPLAYS], ids=lambda spec: spec.name)
 def test_a_pass_that_has_read_the_rows_is_refused(lake: Lake, spec: TableSpec, deployment: str) -> None:

@@ -252,6 +252,7 @@ def test_the_delay_of_a_small_drop_fits_the_smallest_that_is_seen_within_a_week(
     assert {True, False} == set(within)
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=8), st.integers(0, 2**32 - 1))
 def test_batches_at_once_are_what_they_are_one_by_one(portions: list[int], seed: int) -> None:

@@ -53,6 +53,7 @@ def test_one_that_falls_again_recovers_no_longer() -> None:
     assert read(1, 0.3, 60 * 24, 24)[-1].recovering_since is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("portion", [5, 24, 1000])
 def test_portions_do_not_matter(portion: int) -> None:
     """To the last bit."""

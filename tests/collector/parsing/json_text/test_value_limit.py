@@ -71,6 +71,7 @@ def test_what_would_become_too_much_is_kept_as_it_came(piece: bytes) -> None:
     assert record.reason in ("too_many_values", "not_json")
 
 
+@pytest.mark.slow
 def test_more_lines_than_one_piece_may_carry_are_not_split() -> None:
     """The limit itself is taken, one more is not, and the error says what to do."""
     assert len(split_entries(json.dumps([{"message": "x"}] * 100_000).encode())) == 100_000
