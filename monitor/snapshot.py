@@ -18,6 +18,7 @@ from monitor.controls.silences import Silence, SilencedSpan
 from monitor.floors import FloorReading
 from monitor.incidents.incident import Incident
 from monitor.regression import Judgement, JudgeReading, Reading, Release, StreamKey
+from monitor.stats.client_traffic import ClientTraffic
 from monitor.stats.collector_stats import CollectorStats
 from monitor.stats.judge_costs import JudgeCosts
 from monitor.stats.replays import ReplayStats
@@ -53,6 +54,7 @@ class DeploymentState:
     stopped: Mapping[str, str] = field(default_factory=dict)
     idle: Mapping[str, datetime] = field(default_factory=dict)
     ratings: ScoreStats = field(default_factory=ScoreStats)
+    client_traffic: ClientTraffic = field(default_factory=ClientTraffic)
     setting_changes: SettingChanges = field(default_factory=SettingChanges)
     replays: ReplayStats = field(default_factory=ReplayStats)
     floors: Mapping[Floor, FloorReading] = field(default_factory=dict)
@@ -70,6 +72,10 @@ class DeploymentState:
             mine = rows.filter(pc.equal(rows["origin"], origin))
             others[origin] = others.get(origin, RequestStats()).with_logs(mine)
         return replace(state, other_requests={origin: others[origin] for origin in sorted(others)})
+
+    def with_clients(self, rows: pa.Table) -> DeploymentState:
+        """Add rows of `parsed_logs` (columns CLIENT_COLUMNS)."""
+        return replace(self, client_traffic=self.client_traffic.with_logs(rows))
 
     def with_signals(self, rows: pa.Table) -> DeploymentState:
         """Add rows of `user_signals` (columns RATING_COLUMNS)."""

@@ -10,6 +10,7 @@ from datetime import date, datetime
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lake import (
@@ -40,6 +41,7 @@ from monitor.ingest.new_rows import MOST_ROWS, Columns, NewRows, RowHandler, por
 from monitor.regression import ANCHOR_COLUMNS, RELEASE_COLUMNS, JudgeDriftDetectors, Release, Releases, Streams
 from monitor.settings import MonitorSettings
 from monitor.snapshot import DeploymentState
+from monitor.stats.client_traffic import CLIENT_COLUMNS
 from monitor.stats.collector_stats import BATCH_COLUMNS, REJECTED_COLUMNS, CollectorStats
 from monitor.stats.judge_costs import JUDGE_COST_COLUMNS
 from monitor.stats.ratings import RATING_COLUMNS, Ratings
@@ -48,6 +50,7 @@ from monitor.stats.requests import LOG_COLUMNS
 from monitor.stats.scores import SCORE_COLUMNS, ScoreStats
 
 _ANCHOR_COLUMNS = tuple(dict.fromkeys((*ANCHOR_COLUMNS, *JUDGE_COST_COLUMNS)))
+_RECENT_COLUMNS = ANSWER_COLUMNS | {name: pc.field(name) for name in CLIENT_COLUMNS}
 _IN_PORTIONS = (PARSED_LOGS, USER_SIGNALS, SCORES)
 """Tables of which a year may be too much to be read at once."""
 _READS_A_ROUND = 4
@@ -66,7 +69,7 @@ class Ingest:
     def __init__(self, lake: Lake, settings: MonitorSettings, failures: Failures, now: datetime) -> None:
         self._failures = failures
         self.new_rows = NewRows(lake)
-        # Only floors ask whether an answer is empty, and so not of the answers of years.
+        # Whether an answer is empty, and whose it was, is not asked of the answers of years.
         kept_since = (now - KEPT).date()
         self.new_answers = NewRows(lake, ds.field("date") >= kept_since, kept_since)
         self.ratings = Ratings(settings.regression.batch, settings.regression.grace)
@@ -254,8 +257,9 @@ class Ingest:
     def _read_answers(self, deployment: str, now: datetime) -> None:
         # What the first read of the table has just found unchanged needs no second one.
         if not self.new_answers.is_as_far_as(self.new_rows, PARSED_LOGS, deployment):
-            handlers = {_reason(PARSED_LOGS): partial(self.floors.add_answers, deployment, now=now)}
-            self._read(PARSED_LOGS, deployment, ANSWER_COLUMNS, handlers, now, self.new_answers)
+            handlers: dict[str, RowHandler] = {FLOORS: partial(self.floors.add_answers, deployment, now=now)}
+            handlers |= self._stats(PARSED_LOGS, deployment, DeploymentState.with_clients)
+            self._read(PARSED_LOGS, deployment, _RECENT_COLUMNS, handlers, now, self.new_answers)
 
     def _stats(
         self, spec: TableSpec, name: str, add: Callable[[DeploymentState, pa.Table], DeploymentState]

@@ -36,6 +36,7 @@ from monitor.regression.segments.partition import SegmentPartition
 from monitor.regression.settings import RegressionSettings
 from monitor.regression.streams import Stream, StreamsState
 from monitor.snapshot import DeploymentState
+from monitor.stats.client_traffic import ClientTraffic
 from monitor.stats.collector_stats import CollectorStats
 from monitor.stats.judge_costs import JudgeCosts
 from monitor.stats.period_sums import Bins, PeriodSums
@@ -55,6 +56,7 @@ _CLASSES = (
     Bins,
     Callers,
     ChangePoint,
+    ClientTraffic,
     CollectorStats,
     Counts,
     DaySpread,

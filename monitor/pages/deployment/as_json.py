@@ -16,6 +16,7 @@ from monitor.pages.deployment.judges import Judges
 from monitor.pages.deployment.metrics import BAND, MetricView
 from monitor.pages.deployment.view import DeploymentView, Totals
 from monitor.regression import Reading, SegmentChange, Status
+from monitor.stats.client_traffic import Burst
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,8 @@ class DeploymentData:
     signals_since_the_lake_began: Mapping[str, int]
     silences: Sequence[SilenceData]
     alerts: Sequence[AlertData]
+    bursts: Sequence[Burst]
+    """Clients that send many times their usual; without a name for who may not read texts."""
 
 
 def data_of(view: DeploymentView) -> DeploymentData:
@@ -166,6 +169,7 @@ def data_of(view: DeploymentView) -> DeploymentData:
         signals_since_the_lake_began=state.requests.signals,
         silences=[SilenceData(one.deployment, one.metric, one.until, one.comment) for one in view.silences],
         alerts=[_alert(change) for change in state.changes],
+        bursts=view.bursts,
     )
 
 

@@ -25,8 +25,9 @@ def add_deployment_page(app: FastAPI, monitor: Monitor, renderer: Renderer) -> N
     # Functions that are no coroutines: each runs in a thread, and the others are answered meanwhile.
     @app.get("/deployment")
     def deployment(request: Request, query: Annotated[Query, Depends(_query)]) -> Response:
-        snapshot = snapshot_for(reader_of(request), monitor.snapshot)
-        view = view_of(query, snapshot) if snapshot else None
+        reader = reader_of(request)
+        snapshot = snapshot_for(reader, monitor.snapshot)
+        view = view_of(query, snapshot, reader.may_read_texts(query.name)) if snapshot else None
         return renderer.page(
             request,
             "deployment.html",
@@ -40,10 +41,11 @@ def add_deployment_page(app: FastAPI, monitor: Monitor, renderer: Renderer) -> N
 
     @app.get("/deployment.json", **described(DeploymentData, "A deployment over a period", 404, 503))
     def deployment_json(request: Request, query: Annotated[Query, Depends(_query)]) -> Response:
-        snapshot = snapshot_for(reader_of(request), monitor.snapshot)
+        reader = reader_of(request)
+        snapshot = snapshot_for(reader, monitor.snapshot)
         if snapshot is None:
             raise HTTPException(_UNAVAILABLE, "The lake is being read: ask again in a moment.")
-        view = view_of(query, snapshot)
+        view = view_of(query, snapshot, reader.may_read_texts(query.name))
         if view is None:
             raise HTTPException(_NOT_FOUND)
         return json_answer(data_of(view))

@@ -17,6 +17,7 @@ from monitor.pages.news import ActiveRegression, open_incident, regressions_of
 from monitor.pages.period import Days, Period
 from monitor.regression import StreamKey
 from monitor.snapshot import DeploymentState, Snapshot
+from monitor.stats.client_traffic import Burst
 from monitor.stats.sums import ROUGH_PER_UNIT
 
 
@@ -65,6 +66,8 @@ class DeploymentView:
     metrics: tuple[MetricView, ...]
     failures: Failures
     judges: Judges
+    bursts: tuple[Burst, ...]
+    """Clients that send many times their usual; without a name for who may not know it."""
 
     @property
     def name(self) -> str:
@@ -108,7 +111,7 @@ class DeploymentView:
         return {name: number for name, number in signals.items() if name not in (Signal.LIKE, Signal.DISLIKE)}
 
 
-def view_of(query: Query, snapshot: Snapshot) -> DeploymentView | None:
+def view_of(query: Query, snapshot: Snapshot, may_name_clients: bool = False) -> DeploymentView | None:
     """Work out the page of a deployment; None where the snapshot has no such deployment."""
     state, period = snapshot.deployments.get(query.name), Period(query.days, snapshot.taken_at)
     if state is None:
@@ -123,6 +126,10 @@ def view_of(query: Query, snapshot: Snapshot) -> DeploymentView | None:
         metrics=metrics_of(query.name, snapshot, period),
         failures=failures_of(query.name, snapshot, period),
         judges=judges_of(state, period),
+        bursts=tuple(
+            one if may_name_clients else replace(one, client="")
+            for one in state.client_traffic.bursts(snapshot.taken_at)
+        ),
     )
 
 
