@@ -300,6 +300,14 @@ class Tier(StrEnum):
     PAGE = "page"
 
 
+class OnsetKind(StrEnum):
+    """`onset` in `alerts.details`: how a regression began, at once, gradually, or in the same hours of each day."""
+
+    SUDDEN = "sudden"
+    GRADUAL = "gradual"
+    RECURRING = "recurring"
+
+
 class AlertVerdict(StrEnum):
     """`alerts.verdict`: what has changed, the application (`system`) or what judges it."""
 

@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from benchmarks.regression.streams import LAWS, LEVELS, worse
+from benchmarks.regression.streams import BAD, LAWS, LEVELS, Floats, worse
 from monitor.regression.arrays import begins_of, microseconds
 from monitor.regression.observations import Observations
 
-_START = microseconds(datetime(2026, 1, 1, tzinfo=UTC))
+START = datetime(2026, 1, 1, tzinfo=UTC)
+_START = microseconds(START)
 _HOUR = timedelta(hours=1) // timedelta(microseconds=1)
 
 
@@ -34,3 +35,14 @@ def one_fall(
 def hour_of(found: Observations, batch: int) -> int:
     """Give the hour of a batch, from the begin of the stream on."""
     return int((found.at[found.begins[batch]] - _START) // _HOUR)
+
+
+def falling(generator: np.random.Generator, drops: Floats, conversations: float) -> Observations:
+    """Give conversations as above; the mean of each hour is lower by its entry of `drops`."""
+    hours, law = np.arange(len(drops)), LAWS["five levels"]
+    of_hour = np.repeat(hours, generator.poisson(np.where(hours % 24 < 8, conversations / 2, conversations)))
+    is_bad = generator.uniform(size=len(of_hour)) < drops[of_hour] / ((law - BAD) @ LEVELS)
+    usual, fallen = (generator.choice(LEVELS, len(of_hour), p=one) for one in (law, BAD))
+    none = np.zeros(len(of_hour), dtype=np.intp)
+    values = np.where(is_bad, fallen, usual)
+    return Observations(_START + of_hour * _HOUR, values, np.ones(len(of_hour)), none, begins_of(of_hour))

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from lake import FLOOR_VERSION, AlertEvent, AlertVerdict, FailedPart, Floor, Tier
+from lake import FLOOR_VERSION, AlertEvent, AlertVerdict, FailedPart, Floor, OnsetKind, Tier
 from monitor.changes import AroundOnset
 from monitor.floors import FloorDetails
 from monitor.regression import NewClass, SegmentChange, StreamKey
@@ -40,6 +40,9 @@ class AlertDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     since_earliest: datetime | None = None
     since_latest: datetime | None = None
     """95 % interval of `since`."""
+    onset: OnsetKind | None = None
+    onset_hours: tuple[int, int] | None = None
+    """How it began; of a recurring one, from and until which hour of the day (UTC, 1 to 24). None in older rows."""
     drop: float | None = None
     drop_lower: float | None = None
     drop_upper: float | None = None

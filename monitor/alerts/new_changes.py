@@ -116,6 +116,8 @@ def change_of(transition: Transition, opened: AlertChange | None, now: datetime)
             recorded_at=now,
             since_earliest=reading.since_earliest,
             since_latest=reading.since_latest,
+            onset=reading.onset,
+            onset_hours=reading.onset_hours,
             drop=reading.drop,
             drop_lower=reading.drop_lower,
             drop_upper=reading.drop_upper,

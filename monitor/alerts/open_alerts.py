@@ -41,6 +41,8 @@ def with_open_alerts(
                 since=alert.since,
                 since_earliest=alert.details.since_earliest,
                 since_latest=alert.details.since_latest,
+                onset=alert.details.onset,
+                onset_hours=alert.details.onset_hours,
             )
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lake.case_vocabulary import ReplayVerdict
-from lake.vocabulary import Floor, Tier
+from lake.vocabulary import Floor, OnsetKind, Tier
 from monitor.alerts.alert_stats import AlertStats
 from monitor.changes.daily import SettingChange, SettingChanges
 from monitor.floors.callers import Callers
@@ -44,7 +44,7 @@ from monitor.stats.replays import ReplayStats
 from monitor.stats.requests import RequestStats
 from monitor.stats.scores import ExemplarAnswer, Histogram, MetricStats, ScoreStats
 
-FORMAT = 3
+FORMAT = 4
 """Version of the state's format: to be raised with every change of what a class here holds or means."""
 
 _CLASSES = (
@@ -78,6 +78,7 @@ _CLASSES = (
     NewClassWarning,
     NewValues,
     Observations,
+    OnsetKind,
     PeriodSums,
     Reading,
     Recovery,

@@ -10,6 +10,7 @@ from monitor.alerts.change import AlertChange, AlertDetails
 from monitor.changes import told
 from monitor.notify.floor_text import floor_lines, floor_summary
 from monitor.notify.link import link_to, link_to_response, worst_since
+from monitor.notify.onset_text import brief_onset, onset
 from monitor.notify.plain_text import duration, one_line, time
 from monitor.regression import NewClass, SegmentChange
 
@@ -37,7 +38,7 @@ def _summary(change: AlertChange) -> str:
             moved = (
                 f"from {_number(part.mean_before)} to {_number(part.mean_after)} in a part of the traffic, {part.name},"
             )
-        return f"{where} {_moved(change)} {moved} since {time(change.since)}{judge}"
+        return f"{where} {_moved(change)} {moved} {brief_onset(change)}{judge}"
     return (
         f"{where}: alert is over; {change.reason}" if change.ended_without_recovery else f"{where} is back at {after}"
     )
@@ -75,7 +76,7 @@ def _firing(change: AlertChange) -> list[str]:
     better = "higher" if moved == "fell" else "lower"
     lines = [
         f"What: the mean of {key.metric} ({better} is better) {_from_to(change)}.",
-        f"Since: about {time(change.since)}{_between(change)}; found with the answers until {time(change.changed_at)}.",
+        f"Since: {onset(change).removeprefix('since ')}; found with the answers until {time(change.changed_at)}.",
         f"Where: deployment {key.deployment}, all of its {which} answers; metric version {key.metric_version}.",
     ]
     if change.changed_at > change.fired_at:
@@ -226,13 +227,6 @@ def _lower_is_better(change: AlertChange) -> bool:
         if lower_is_better is not None
         else (change.current_mean or 0.0) > (change.reference_mean or 0.0)
     )
-
-
-def _between(change: AlertChange) -> str:
-    earliest, latest = change.details.since_earliest, change.details.since_latest
-    if earliest is None or latest is None or earliest == latest:
-        return ""
-    return f" (95 %: {time(earliest)} to {time(latest)})"
 
 
 def _interval(change: AlertChange) -> str:

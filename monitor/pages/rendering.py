@@ -30,6 +30,7 @@ from monitor.access.authentication import Authentication, ByToken
 from monitor.access.reader import Reader
 from monitor.incidents.incident import VERDICTS
 from monitor.notify.link import answer_page, incident_page, page_of, response_page, worst_since
+from monitor.notify.onset_text import OnsetWords
 from monitor.pages.filters import FILTERS
 from monitor.pages.json_answers import asks_for_json, error_answer
 from monitor.pages.texts import shown
@@ -109,6 +110,8 @@ def templates(*own: BaseLoader, times: Times = IN_UTC) -> Environment:
         "response_page": response_page,
         "answer_page": answer_page,
         "worst_since": worst_since,
+        "onset": OnsetWords(times.moment, times.day).onset,
+        "brief_onset": OnsetWords(times.brief_moment, times.day).brief_onset,
     }
     made.filters.update(FILTERS | dict(times.filters) | links | {"shown": shown, "visible": visible})
     words: Sequence[type[StrEnum]] = (

@@ -30,6 +30,10 @@ class Times:
         """A time of the last days, to the minute: 20 Nov, 14:05 UTC."""
         return _UNKNOWN if at is None else self._written(at, "%-d %b, %H:%M")
 
+    def day(self, at: datetime) -> str:
+        """The day of a time, without the zone: 20 Nov 2026."""
+        return self._written(at, "%-d %b %Y").rsplit(" ", 1)[0]
+
     def time_of_day(self, at: datetime) -> str:
         """A time beside its day, to the second: 14:05:09 UTC."""
         return self._written(at, "%H:%M:%S")

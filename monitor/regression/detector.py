@@ -191,13 +191,13 @@ class Detector:
         if changed == "off":
             self._recovery = None
             began, self._change, self._tier = self._change, None, None
-            recovery, self._history = self._history.rise(self._fallen), BatchHistory()
+            recovery = self._history.rise(self._fallen)
+            self._history.begin_again()
             return self._read(self._worse.log_evidence_against, began, recovery or began)
         if changed == "on":
-            at = moment(int(start))
             self._fallen = self._worse.leading
-            self._change = self._history.fall(self._fallen) or ChangePoint(at, at, at)
-            self._history = BatchHistory()
+            self._change = self._history.fall(self._fallen) or ChangePoint.known(moment(int(start)))
+            self._history.begin_again()
             self._tier = Tier.WARN
             self._new_class = None
         elif changed is None and not self._worse.is_on:
@@ -210,7 +210,7 @@ class Detector:
 
     def _recovery_from(self, change: ChangePoint) -> Recovery | None:
         """Begin to look for a recovery, once the mean of what fell is known from enough conversations; None before."""
-        baselines, since = self._baselines, self._window.since(change.at)
+        baselines, since = self._baselines, self._window.since(change.level_from)
         mine = np.ones(len(since), dtype=np.bool_)
         mean = baselines.mean
         if self._fallen != ALL:
@@ -234,7 +234,7 @@ class Detector:
             return None
         since = baselines.references[number].first or start
         self._new_class, self._tier = NewClassWarning(number - baselines.segments, since, start + _TOLD_FOR), Tier.WARN
-        self._change = ChangePoint(moment(since), moment(since), moment(since))
+        self._change = ChangePoint.known(moment(since))
         return self.reading
 
     def _described(self, told: NewClassWarning | None) -> NewClass | None:
@@ -248,7 +248,7 @@ class Detector:
 
     def _read(self, log_evidence: float, began: ChangePoint | None, mean_from: ChangePoint | None) -> Reading:
         baselines, window = self._baselines, _interval(self._window)
-        since = None if mean_from is None else self._window.since(mean_from.at)
+        since = None if mean_from is None else self._window.since(mean_from.level_from)
         changed = _interval(since) if since else None
         known = baselines.interval if changed else None
         sight = self._sight()
@@ -276,6 +276,8 @@ class Detector:
             since=began.at if began else None,
             since_earliest=began.earliest if began else None,
             since_latest=began.latest if began else None,
+            onset=began.kind if began else None,
+            onset_hours=began.hours if began else None,
             since_mean=changed.mean if changed else None,
             since_lower=changed.lower if changed else None,
             since_upper=changed.upper if changed else None,

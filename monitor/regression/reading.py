@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from lake.case_vocabulary import FailedPart
-from lake.vocabulary import AlertEvent, Tier
+from lake.vocabulary import AlertEvent, OnsetKind, Tier
 from monitor.changes import AroundOnset
 from monitor.regression.judgement import UNDECIDED, Judgement
 from monitor.regression.new_classes import NewClass
@@ -113,6 +113,9 @@ class Reading:
     """Whether it is of scores by cases that nobody has accepted: then its regression is never a page."""
     recovering_since: datetime | None = None
     """Since when two thirds or more of an open regression's fall are gone; None where they are not."""
+    onset: OnsetKind | None = None
+    onset_hours: tuple[int, int] | None = None
+    """How a regression began; of a recurring one, from and until which hour of the day (UTC, 1 to 24)."""
     since_observations: int = 0
     """Conversations behind `since_mean`."""
     kept: bool = False

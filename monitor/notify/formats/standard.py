@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from lake import AlertEvent, AlertVerdict, FailedPart, Tier
+from lake import AlertEvent, AlertVerdict, FailedPart, OnsetKind, Tier
 from monitor.alerts.change import AlertChange, WorstAnswer
 from monitor.floors import FloorDetails
 from monitor.notify.alert_text import WORST, description, summary, worst_links
@@ -51,6 +51,12 @@ class WebhookData(msgspec.Struct, frozen=True):
     before: MeanScore
     after: MeanScore
     since: datetime | None
+    since_earliest: datetime | None
+    since_latest: datetime | None
+    """95 % interval of `since`."""
+    onset: OnsetKind | None
+    onset_hours: tuple[int, int] | None
+    """How it began; of a recurring one, from and until which hour of the day (UTC)."""
     changed_at: datetime
     log_evidence: float | None
     log_threshold: float | None
@@ -185,6 +191,10 @@ def _data(change: AlertChange, external_url: str) -> WebhookData:
         before=MeanScore(change.reference_mean),
         after=MeanScore(change.current_mean, change.current_lower, change.current_upper),
         since=change.since,
+        since_earliest=details.since_earliest,
+        since_latest=details.since_latest,
+        onset=details.onset,
+        onset_hours=details.onset_hours,
         changed_at=change.changed_at,
         log_evidence=change.log_evidence,
         log_threshold=change.log_threshold,

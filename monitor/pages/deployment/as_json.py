@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from lake import UNASSIGNED, AlertEvent, Tier
+from lake import UNASSIGNED, AlertEvent, OnsetKind, Tier
 from monitor.alerts.change import AlertChange
 from monitor.floors import FloorReading
 from monitor.notify.alert_text import summary
@@ -42,13 +42,20 @@ class MarkData:
 
 @dataclass(frozen=True)
 class LatestConversations:
-    """What the detector has in its window; `since` is when a drop began, `since_mean` the mean from then on."""
+    """What the detector has in its window; `since` is when a drop began, `since_mean` the mean as it is then.
+
+    `onset` is how it began; if it recurs, `onset_hours` are from and until which hour of the day (UTC).
+    """
 
     conversations: int
     mean: float | None
     low: float | None
     high: float | None
     since: datetime | None
+    since_earliest: datetime | None
+    since_latest: datetime | None
+    onset: OnsetKind | None
+    onset_hours: tuple[int, int] | None
     since_mean: float | None
     segments: Sequence[SegmentChange]
 
@@ -210,6 +217,10 @@ def _latest(reading: Reading) -> LatestConversations:
         low=reading.mean_lower,
         high=reading.mean_upper,
         since=reading.since,
+        since_earliest=reading.since_earliest,
+        since_latest=reading.since_latest,
+        onset=reading.onset,
+        onset_hours=reading.onset_hours,
         since_mean=reading.since_mean,
         segments=reading.segments,
     )

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
+from lake.vocabulary import OnsetKind
 from monitor.regression.arrays import Floats, Integers, Times, begins_of, moment
 from monitor.regression.e_detector.bets import ALL
+from monitor.regression.e_detector.onset import Onset, onset_of, recurrence_of
 
 _REMEMBERED = 500
-_LOG_LIKELIHOOD_RATIO = -math.log(1.0 - math.sqrt(0.95))
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +22,26 @@ class ChangePoint:
     at: datetime
     earliest: datetime
     latest: datetime
+    level_from: datetime
+    """From when on the mean is that after the change, as if it had come at once."""
+    kind: OnsetKind = OnsetKind.SUDDEN
+    hours: tuple[int, int] | None = None
+    """Of a change that recurs: from and until which hour of the day (UTC, 1 to 24)."""
+
+    @classmethod
+    def known(cls, at: datetime) -> ChangePoint:
+        """Give one whose time is known."""
+        return cls(at, at, at, at)
 
 
 class BatchHistory:
     """Sums of the last 500 batches, from which the change point of their mean is found.
 
-    For each batch that may be the first after the change the squared error around two means, before and from there on,
-    gives the likelihood of normal values with one variance, `-n / 2 * log(error)`. The interval is that of all
-    candidates whose logarithm is within `-log(1 - sqrt(0.95))` = 3.68 of the best (the 95 % point of the likelihood
-    ratio at a change, Eo and Morley, Quantitative Economics 2015).
+    After `begin_again` only later batches count, but for what recurs each day: that may have raised alarms before.
     """
 
     def __init__(self) -> None:
-        self._added = 0
+        self._added, self._begin = 0, 0
         self._numbers, self._parts = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
         self._starts, self._sums = np.empty(0, dtype=np.int64), np.empty((0, 3))
 
@@ -56,6 +62,10 @@ class BatchHistory:
         self._numbers, self._parts = self._numbers[kept], self._parts[kept]
         self._starts, self._sums = self._starts[kept], self._sums[kept]
 
+    def begin_again(self) -> None:
+        """Look for changes among the batches from now on."""
+        self._begin = self._added
+
     def fall(self, segment: int = ALL) -> ChangePoint | None:
         """Give where the mean, or that of a segment, fell most likely; None where it is nowhere lower than before."""
         return self._change(-1.0, segment)
@@ -73,15 +83,16 @@ class BatchHistory:
         self._sums = np.concatenate([self._sums, np.add.reduceat(sums, begins, axis=0)])
 
     def _change(self, sign: float, segment: int) -> ChangePoint | None:
-        of_it = self._parts == segment
-        starts, sums = self._starts[of_it], self._sums[of_it]
-        # What is left of the total after subtraction may be rounded to nothing, and is then no divisor.
-        before, after = np.cumsum(sums, axis=0)[:-1], np.cumsum(sums[::-1], axis=0)[::-1][1:]
-        step = sign * (after[:, 1] / after[:, 0] - before[:, 1] / before[:, 0]) if len(before) else np.empty(0)
-        if not (step > _ROUNDING).any():
+        mine = (self._parts == segment) & (self._numbers >= self._begin)
+        starts, found = self._starts[mine], onset_of(self._starts[mine], self._sums[mine], sign)
+        if found is None:
             return None
-        error = sum(np.maximum(side[:, 2] - side[:, 1] ** 2 / side[:, 0], 0.0) for side in (before, after))
-        logs = np.where(step > _ROUNDING, -sums[:, 0].sum() / 2 * np.log(error + _ROUNDING), -np.inf)
-        (likely,) = np.nonzero(logs >= logs.max() - _LOG_LIKELIHOOD_RATIO)
-        at, first, last = (moment(int(starts[i + 1])) for i in (np.argmax(logs), likely[0], likely[-1]))
-        return ChangePoint(at, first, last)
+        level_from = moment(int(starts[found.step]))
+        every = self._parts == ALL
+        recurring = recurrence_of(self._starts[every], self._sums[every], sign)
+        return _told(*((found, starts) if recurring is None else (recurring, self._starts[every])), level_from)
+
+
+def _told(onset: Onset, starts: Times, level_from: datetime) -> ChangePoint:
+    at, earliest, latest = (moment(int(starts[place])) for place in (onset.at, onset.earliest, onset.latest))
+    return ChangePoint(at, earliest, latest, level_from, onset.kind, onset.hours)
