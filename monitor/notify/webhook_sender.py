@@ -160,11 +160,12 @@ class WebhookSender:
             if change.alert_id in ended:
                 reason = "over before the silence that held back its beginning"
                 self._alerts.record_deliveries([change], self.settings.name, AlertEvent.SILENCED, reason, now)
-            elif change.change == AlertEvent.FIRING and (
-                silence := silence_of(change, silences) or held_by_cause(change, self._causes)
-            ):
+            elif change.change == AlertEvent.FIRING and (silence := silence_of(change, silences)):
                 held[change.change_id] = silence
                 self._alerts.record_silence(change, self.settings.name, silence.reason, now, silence.until)
+            elif cause := held_by_cause(change, self._causes):
+                held[change.change_id] = cause
+                self._alerts.record_silence(change, self.settings.name, cause.comment, now, cause.until)
         return held
 
     def _to_send(self, held: Collection[str], now: datetime) -> list[AlertChange]:

@@ -77,7 +77,9 @@ def test_an_outage_of_a_shared_model_is_one_message_and_one_end(
         assert summary.endswith("; 6 of 7 deployments that call it fail too")
     assert "app-00, app-01" in json.loads(receiver.bodies[0])["alerts"][0]["annotations"]["description"]
     for app in APPS:
-        assert "firing" in [row["change"] for row in lake.table(ALERTS, app).read().to_pylist()]
+        told = {row["change"]: row["reason"] for row in lake.table(ALERTS, app).read().to_pylist()}
+        assert told["silenced"] == "told by the incident of gpt-4o, which it calls and which fails"
+        assert "firing" in told
     clock.advance(minutes=30)
     for app in APPS:
         traffic.calls(app, MODEL, minutes=25)
