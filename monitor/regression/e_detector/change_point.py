@@ -10,7 +10,7 @@ import numpy as np
 from lake.vocabulary import OnsetKind
 from monitor.regression.arrays import Floats, Integers, Times, begins_of, moment
 from monitor.regression.e_detector.bets import ALL
-from monitor.regression.e_detector.onset import Onset, onset_of, recurrence_of
+from monitor.regression.e_detector.onset import LONGEST_RECURRENCE, Onset, onset_of, recurrence_of
 
 _REMEMBERED = 500
 
@@ -40,7 +40,9 @@ class BatchHistory:
     After `begin_again` only later batches count, but for what recurs each day: that may have raised alarms before.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, may_recur: bool = True) -> None:
+        """Without `may_recur` no change is taken for one that recurs; then batches may come in any order of time."""
+        self._may_recur = may_recur
         self._added, self._begin = 0, 0
         self._numbers, self._parts = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
         self._starts, self._sums = np.empty(0, dtype=np.int64), np.empty((0, 3))
@@ -88,8 +90,8 @@ class BatchHistory:
         if found is None:
             return None
         level_from = moment(int(starts[found.step]))
-        every = self._parts == ALL
-        recurring = recurrence_of(self._starts[every], self._sums[every], sign)
+        every = (self._parts == ALL) & (self._starts >= starts[-1] - LONGEST_RECURRENCE)
+        recurring = recurrence_of(self._starts[every], self._sums[every], sign) if self._may_recur else None
         return _told(*((found, starts) if recurring is None else (recurring, self._starts[every])), level_from)
 
 

@@ -21,6 +21,8 @@ _STRONG = 20.0
 """Bayes factor from which another kind than `sudden` is told."""
 _RECURRING = 0.1
 """Probability beforehand, beside 1 for the other two."""
+LONGEST_RECURRENCE = 64 * _DAY
+"""How far back what recurs is looked for: a time in the log may be any, and each day costs."""
 _MOST_HOURS, _FEWEST_DAYS, _SHARE_OF_DAYS = 12, 3, 0.8
 _COVERED = 0.95
 _ROUNDING = 1e-9
@@ -68,7 +70,7 @@ def onset_of(starts: Times, sums: Floats, sign: float) -> Onset | None:
 def recurrence_of(starts: Times, sums: Floats, sign: float) -> Onset | None:
     """Give the hours of the day in which the mean is lower (`sign` -1) or higher since some day; else None.
 
-    Only with strong evidence against a change that stays, and where most days since then have it.
+    Only with strong evidence against a change that stays, and where most days since then have it. `starts` ascend.
     """
     slot = _slot(starts)
     if slot is None or len(starts) < 2:
@@ -156,7 +158,7 @@ def _slot(starts: Times) -> int | None:
     """Give the hours of a batch; None where a day has less than four batches, or they are of no whole hours."""
     shortest = int(np.diff(starts).min()) if len(starts) > 1 else _DAY
     hours = -(-shortest // _HOUR)
-    return hours if hours <= 6 and 24 % hours == 0 else None
+    return hours if 1 <= hours <= 6 and 24 % hours == 0 else None
 
 
 def _log_sum(logs: Floats) -> float:

@@ -56,7 +56,7 @@ class JudgeDriftDetector:
         self._scorings: deque[tuple[datetime, Floats]] = deque(maxlen=_REMEMBERED)
         log_threshold = math.log(2 * _ROUNDS_PER_FALSE_ALARM)
         self._stricter, self._milder = Alarm(log_threshold), Alarm(log_threshold)
-        self._history = BatchHistory()
+        self._history = BatchHistory(may_recur=False)
         self._level: tuple[bytes, float] = (b"", 0.5)
         self.since: datetime | None = None
         """Since when the judge is another one, most likely; None while it is not known to be."""
@@ -142,7 +142,7 @@ class JudgeDriftDetector:
             change = self._history.rise() if self._stricter.is_on else self._history.fall()
             self.since = change.at if change else self._scorings[0][0]
         elif was and not self.active:
-            self.since, self._history = None, BatchHistory()
+            self.since, self._history = None, BatchHistory(may_recur=False)
 
     def _level_of(self, differences: Floats) -> float:
         key = differences.tobytes()

@@ -3,10 +3,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lake import OnsetKind
 from monitor.regression import Detector, Reading, RegressionSettings, Status
 from monitor.regression.arrays import begins_of, microseconds
+from monitor.regression.e_detector.change_point import BatchHistory
 from monitor.regression.observations import Observations
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -57,3 +60,22 @@ def test_two_falls_that_were_repaired_do_not_recur() -> None:
     found = warned(3, lambda hour: 0.4 if hour - BEGAN in (0, 1, 2, 7 * DAY, 7 * DAY + 1, 7 * DAY + 2) else 0.0)
     assert len(found) >= 2
     assert {one.onset for one in found} == {OnsetKind.SUDDEN}
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 10**7), st.floats(0, 1), st.floats(1, 1000)), min_size=1, max_size=40),
+    st.sampled_from([60_000_000, 900_000_000, 3_600_000_000, 86_400_000_000]),
+    st.booleans(),
+)
+def test_any_batches_have_an_onset_in_order_or_none(
+    batches: list[tuple[int, float, float]], length: int, is_fall: bool
+) -> None:
+    """Whatever the pauses between them, centuries too."""
+    starts = np.cumsum([pause for pause, _, _ in batches]) * length
+    starts = starts[starts < 200_000_000_000_000_000]
+    history = BatchHistory()
+    for start, (_, value, weight) in zip(starts, batches, strict=False):
+        one = np.array([0])
+        history.add(np.array([value]), np.array([weight]), one, np.array([start]))
+    found = (history.fall() if is_fall else history.rise()) if len(starts) else None
+    assert found is None or found.earliest <= found.at <= found.latest
