@@ -45,8 +45,8 @@ class Rescoring:
     """Scores the anchors of every metric that a judge or a model gives, once in each `every` and after an alert.
 
     That is one which does not say yet whether the judge has changed: then all of them at once. Else they are scored in
-    portions that are spread over each `every`, so that a judge that changes is seen soon. When a deployment's portions
-    are due is decided by the hash of its name, so that not all fall due at once. Its metrics have one time: what
+    portions that are spread over each `every`, so that judges have an even load. When a deployment's portions are due
+    is decided by the hash of its name, so that not all fall due at once. Its metrics have one time: what
     several of them ask is then one call.
 
     The anchors of a metric are drawn, as soon as there are scores, by the hash of their ids from the answers that it

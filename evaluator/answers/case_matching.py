@@ -1,4 +1,4 @@
-"""Which cases answers are compared with, and a search for known questions that ask the same in other words."""
+"""Cases that answers are compared with, and a search for known questions that ask the same in other words."""
 
 from __future__ import annotations
 

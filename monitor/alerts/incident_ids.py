@@ -1,4 +1,4 @@
-"""Which incident an alert belongs to: the one that is open in its deployment, else one that it opens."""
+"""Incident ids of alerts: that of the incident that is open in the deployment, else of one that the alert opens."""
 
 from __future__ import annotations
 

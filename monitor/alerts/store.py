@@ -86,16 +86,13 @@ class AlertStore:
         `newest` are the streams of each metric's newest version, with when their newest score was made. `deployments`
         are those whose scores have all been read: a stream that lacks some seems to learn.
         """
-        with self._lock, _all_tried() as one:
-            resolved: list[AlertChange] = []
-            for alert in self.active():
-                if alert.is_floor or alert.key.deployment not in deployments:
-                    continue
-                change = end_of_obsolete(alert, readings.get(alert.key), newest, now)
-                if change is not None:
-                    with one(alert.key.deployment):
-                        resolved += self._of(alert.key.deployment).append(partial(not_recorded, changes=[change]))
-            return resolved
+        return self._follow_active(
+            lambda alert: (
+                None
+                if alert.is_floor or alert.key.deployment not in deployments
+                else end_of_obsolete(alert, readings.get(alert.key), newest, now)
+            )
+        )
 
     def refire(
         self,
@@ -124,29 +121,30 @@ class AlertStore:
 
         Likewise where only the judge had changed, and now the application has.
         """
-        with self._lock, _all_tried() as one:
-            decided: list[AlertChange] = []
-            for alert in self.active():
-                judgement = judgements.get(alert.key)
-                change = with_verdict(alert, judgement, readings[alert.key], now) if judgement else None
-                if change is not None:
-                    with one(alert.key.deployment):
-                        decided += self._of(alert.key.deployment).append(partial(not_recorded, changes=[change]))
-            return decided
+
+        def decided(alert: AlertChange) -> AlertChange | None:
+            judgement = judgements.get(alert.key)
+            return with_verdict(alert, judgement, readings[alert.key], now) if judgement else None
+
+        return self._follow_active(decided)
 
     def raise_overdue(self, judgements: Mapping[StreamKey, Judgement], now: datetime) -> list[AlertChange]:
         """Record, as one more `firing` change, the pages that have waited long enough for the judge's anchors.
 
         Not those that by the present judgements their judge explains.
         """
+        return self._follow_active(lambda alert: overdue(alert, judgements.get(alert.key), now))
+
+    def _follow_active(self, following: Callable[[AlertChange], AlertChange | None]) -> list[AlertChange]:
+        """Record the change that follows each open alert, where there is one that is not known; returns them."""
         with self._lock, _all_tried() as one:
-            raised: list[AlertChange] = []
+            recorded: list[AlertChange] = []
             for alert in self.active():
-                change = overdue(alert, judgements.get(alert.key), now)
+                change = following(alert)
                 if change is not None:
                     with one(alert.key.deployment):
-                        raised += self._of(alert.key.deployment).append(partial(not_recorded, changes=[change]))
-            return raised
+                        recorded += self._of(alert.key.deployment).append(partial(not_recorded, changes=[change]))
+            return recorded
 
     def record_deliveries(
         self,

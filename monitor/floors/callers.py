@@ -1,4 +1,4 @@
-"""Which deployments call which: the last time of each pair."""
+"""Callers of a deployment: when each application last called it."""
 
 from __future__ import annotations
 

@@ -32,6 +32,12 @@ class IncidentState:
         return any(change.change == AlertEvent.FIRING for change in self.alerts.values())
 
     @property
+    def foremost(self) -> AlertChange | None:
+        """The first alert that still fires, a page before a warning; None where it is over."""
+        firing = [change for change in self.alerts.values() if change.change == AlertEvent.FIRING]
+        return next((change for change in firing if change.pages), next(iter(firing), None))
+
+    @property
     def tier(self) -> Tier:
         """`page` if one of the alerts is a page."""
         return Tier.PAGE if any(change.pages for change in self.fired.values()) else Tier.WARN

@@ -1,4 +1,4 @@
-"""What a checkpoint keeps of one deployment."""
+"""Kept state: what a checkpoint keeps of one deployment."""
 
 from __future__ import annotations
 

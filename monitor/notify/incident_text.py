@@ -1,4 +1,4 @@
-"""What a message says of the incident that its alerts belong to."""
+"""Incident notes: what a message says of the incident that its alerts belong to."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def _left_severities(changes: Sequence[AlertChange]) -> dict[str, datetime]:
 def _posted(
     opener: AlertChange, state: IncidentState, severity: str, ends_at: datetime, external_url: str
 ) -> PostedAlert:
-    told = _told(opener, state)
+    told = state.foremost or state.alerts[opener.alert_id]
     words = description(told, external_url)
     labels = labels_of(opener) | {"severity": severity}
     if opener.incident_id is not None:
@@ -68,10 +68,3 @@ def _posted(
         ends_at=max(ends_at, opener.fired_at),
         generator_url=link_to(opener.key.deployment, external_url),
     )
-
-
-def _told(opener: AlertChange, state: IncidentState) -> AlertChange:
-    """Give what the texts are about: the first alert that still fires, a page before a warning."""
-    firing = [change for change in state.alerts.values() if change.change == AlertEvent.FIRING]
-    pages = [change for change in firing if change.pages]
-    return (pages or firing or [state.alerts[opener.alert_id]])[0]

@@ -49,12 +49,12 @@ def incidents_that_go_on(
     for incident in incidents:
         message = last.get(incident.incident_id)
         delivered = by_id.get(message.delivery_of or "") if message else None
-        firing = [alert for alert in incident.alerts if alert.change == AlertEvent.FIRING]
-        if message is None or delivered is None or not firing or incident.is_quiet:
+        state = state_of(incident.alerts)
+        shown = state.foremost
+        if message is None or delivered is None or shown is None or incident.is_quiet:
             continue
-        shown = next((alert for alert in firing if alert.pages), firing[0])
         if now - message.changed_at >= EVERY and not is_silenced(shown):
-            note = note_of(incident.incident_id, state_of(incident.alerts), external_url)
+            note = note_of(incident.incident_id, state, external_url)
             found.append(GoingOn(shown, delivered, note))
     return sorted(found, key=lambda one: (not one.firing.pages, one.firing.fired_at, one.firing.key.deployment))
 

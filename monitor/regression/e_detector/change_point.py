@@ -92,7 +92,9 @@ class BatchHistory:
         level_from = moment(int(starts[found.step]))
         every = (self._parts == ALL) & (self._starts >= starts[-1] - LONGEST_RECURRENCE)
         recurring = recurrence_of(self._starts[every], self._sums[every], sign) if self._may_recur else None
-        return _told(*((found, starts) if recurring is None else (recurring, self._starts[every])), level_from)
+        if recurring is not None:
+            return _told(recurring, self._starts[every], level_from)
+        return _told(found, starts, level_from)
 
 
 def _told(onset: Onset, starts: Times, level_from: datetime) -> ChangePoint:

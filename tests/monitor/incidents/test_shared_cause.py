@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -40,6 +41,12 @@ class Traffic:
     def calls(self, caller: str, called: str, status: int = 200, **when: int) -> None:
         self.ask(caller, status, **when)
         self.ask(called, status, parent=caller, **when)
+
+    def fails(self, apps: Sequence[str]) -> None:
+        """Applications that were well, and the model that they call: for 20 minutes nothing is."""
+        for app in apps:
+            self.calls(app, MODEL, until=20)
+            self.calls(app, MODEL, 503, minutes=20)
 
 
 @pytest.fixture
@@ -94,9 +101,7 @@ def test_what_still_fails_when_its_cause_is_over_is_told_then(
 ) -> None:
     """Half an hour later, as a caller may take some time to be well."""
     monitor = Monitor(lake, settings, clock)
-    for app in APPS[:2]:
-        traffic.calls(app, MODEL, until=20)
-        traffic.calls(app, MODEL, 503, minutes=20)
+    traffic.fails(APPS[:2])
     looked(monitor, clock)
     clock.advance(minutes=30)
     traffic.calls(APPS[0], MODEL, minutes=25)
@@ -150,9 +155,7 @@ def test_an_alertmanager_has_an_alert_of_the_cause_alone(
     """With what fails too; of a caller that still fails when it is over it hears then."""
     webhook = settings.webhooks[0].model_copy(update={"format": "alertmanager"})
     monitor = Monitor(lake, settings.model_copy(update={"webhooks": (webhook,)}), clock)
-    for app in APPS[:2]:
-        traffic.calls(app, MODEL, until=20)
-        traffic.calls(app, MODEL, 503, minutes=20)
+    traffic.fails(APPS[:2])
     looked(monitor, clock)
     (posted,) = json.loads(receiver.bodies[-1])
     assert posted["labels"]["deployment"] == MODEL
