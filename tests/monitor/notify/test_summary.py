@@ -98,6 +98,19 @@ def test_an_incident_that_began_lately_waits_for_the_next(fleet: Fleet) -> None:
     assert told == [["rag"], ["bot"]]
 
 
+def test_two_summaries_are_a_day_apart(fleet: Fleet) -> None:
+    """Also where another incident has gone on for a day meanwhile."""
+    fleet.fire("rag")
+    fleet.look(NOW)
+    fleet.fire("bot", NOW + timedelta(hours=14))
+    fleet.look(NOW + timedelta(hours=14))
+    for hours in (24, 30, 38, 44, 47):
+        fleet.look(NOW + timedelta(hours=hours))
+    assert [[one["deployment"] for one in body["data"]] for body in fleet.summaries] == [["rag"]]
+    fleet.look(NOW + 2 * DAY)
+    assert [one["deployment"] for one in fleet.summaries[1]["data"]] == ["bot", "rag"]
+
+
 @pytest.mark.parametrize("quiet", ["acknowledged", "recovering", "silenced"])
 def test_what_somebody_looks_after_is_in_no_summary(fleet: Fleet, quiet: str) -> None:
     """Nor what recovers, nor what is silenced."""
