@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
@@ -15,7 +15,8 @@ import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from pyarrow import fs
 
-LOG = "_delta_log"
+from lake.tables.log_files import LOG, LogFiles
+
 _REQUESTS_AT_ONCE = 16
 _BYTES_A_ROW = 50
 
@@ -29,21 +30,22 @@ class DataFile:
     size: int
 
 
-def added_files(filesystem: fs.FileSystem, begin: int, end: int) -> list[DataFile]:
+def added_files(log: LogFiles, begin: int, end: int) -> list[DataFile]:
     """Give the files that hold the new rows of versions `begin` to `end`, both included, oldest first.
 
-    A commit that removes files too adds no new rows: it is a compaction, or a deletion that keeps the others' rows.
     Raises FileNotFoundError where the log no longer holds one of the versions.
     """
-    names = [f"{LOG}/{version:020}.json" for version in range(begin, end + 1)]
     with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
-        commits = pool.map(lambda name: _read_all(filesystem, name), names)
-        return [file for commit in commits for file in _new_rows(commit)]
+        commits = list(pool.map(log.read, range(begin, end + 1)))
+    gone = [version for version, commit in enumerate(commits, begin) if commit is None]
+    if gone:
+        raise FileNotFoundError(f"the log has no version {gone[0]} any more")
+    return [file for commit in commits if commit is not None for file in new_rows(actions_of(commit))]
 
 
 def removed_paths(filesystem: fs.FileSystem, names: Iterable[str]) -> set[str]:
     """Paths of all files that these commits (names of files in the log) removed."""
-    actions = (action for name in names for action in _actions(_read_all(filesystem, f"{LOG}/{name}")))
+    actions = (action for name in names for action in actions_of(_read_all(filesystem, f"{LOG}/{name}")))
     return {unquote(action["remove"]["path"]) for action in actions if "remove" in action}
 
 
@@ -66,8 +68,9 @@ def rows_of_files(delta: DeltaTable) -> dict[str, int]:
 def scan(filesystem: fs.FileSystem, files: Sequence[DataFile], schema: pa.Schema) -> ds.Dataset:
     """Give the rows of these files, in their order, as a dataset of the table's schema."""
     format_ = ds.ParquetFileFormat()
+    # With its size known, a store is not asked for it.
     fragments = [
-        format_.make_fragment(file.path, filesystem, partition_expression=_partition(file, schema)) for file in files
+        format_.make_fragment(file.path, filesystem, _partition(file, schema), file_size=file.size) for file in files
     ]
     return ds.FileSystemDataset(fragments, schema, format_, filesystem)
 
@@ -84,17 +87,23 @@ def _partition(file: DataFile, schema: pa.Schema) -> ds.Expression | None:
     return ds.field("date").is_null() if day is None else ds.field("date") == pa.scalar(day)
 
 
-def _new_rows(commit: bytes) -> Iterator[DataFile]:
-    actions = _actions(commit)
+def new_rows(actions: Sequence[dict[str, Any]]) -> list[DataFile]:
+    """Give the files that hold the new rows of a commit.
+
+    A commit that removes files too adds no new rows: it is a compaction, or a deletion that keeps the others' rows.
+    """
     if any("remove" in action for action in actions):
-        return
-    for action in actions:
-        add = action.get("add")
-        if add and add["dataChange"]:
-            yield DataFile(unquote(add["path"]), add["partitionValues"].get("date") or None, add["size"])
+        return []
+    added = [action["add"] for action in actions if "add" in action]
+    return [
+        DataFile(unquote(add["path"]), add["partitionValues"].get("date") or None, add["size"])
+        for add in added
+        if add["dataChange"]
+    ]
 
 
-def _actions(commit: bytes) -> list[dict[str, Any]]:
+def actions_of(commit: bytes) -> list[dict[str, Any]]:
+    """Give the actions of a commit; raises ValueError where it is no JSON."""
     return [json.loads(line) for line in commit.splitlines() if line.strip()]
 
 

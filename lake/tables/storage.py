@@ -11,6 +11,8 @@ from typing import Any
 import fsspec
 from pyarrow import fs
 
+from lake.tables.log_files import LocalLogFiles, LogFiles, StoreLogFiles
+
 # A store that does not answer, or refuses, raises an error within about 20 s, whichever library asks it.
 _CONNECT_SECONDS = 3
 _DELTA_LIMITS = {"timeout": "15s", "connect_timeout": f"{_CONNECT_SECONDS}s", "retry_timeout": "15s"}
@@ -69,10 +71,16 @@ class Storage:
             "scheme": endpoint and endpoint.partition("://")[0],
             "connect_timeout": _CONNECT_SECONDS,
             "request_timeout": _ARROW_SILENT_SECONDS,
+            # A small file is then one request, and not the three of an upload in parts.
+            "allow_delayed_open": True,
             "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=_ARROW_ATTEMPTS),
         }
         store = fs.S3FileSystem(**{key: value for key, value in given.items() if value is not None})
         return fs.SubTreeFileSystem(path, store)
+
+    def log_files(self, uri: str) -> LogFiles:
+        """Give the commits of the table at a path or URI."""
+        return StoreLogFiles(*self.filesystem(uri)) if is_remote(uri) else LocalLogFiles(uri)
 
     def filesystem(self, uri: str) -> tuple[Any, str]:
         """Give fsspec's file system for a path or URI, and the path on it."""

@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-import uuid
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from pyarrow import fs
 
 from lake.runtime.clocks import SKEW
 from lake.table_spec import TableSpec
 from lake.tables.delta_log import DataFile, added_files, live_files
+from lake.tables.log_tail import LogTail
 from lake.tables.reading import are_as_stored, read_files
 from lake.tables.schema_evolution import add_missing_columns
 from lake.tables.storage import Storage, is_remote
+from lake.tables.store_errors import in_one_line
 from lake.tables.writing import FAST, FileWriter, NewFile, remove_files, statistics_columns
+
+logger = logging.getLogger(__name__)
 
 OVERLAP = SKEW
 """How far back a late reader begins again: as far as the clocks of writers may be apart."""
 
 _INGESTED_AT = "ingested_at"
 _READ_ATTEMPTS = 5
-_COMMIT_ATTEMPTS = 3
-"""Of one append: its conflict may be with a writer that added a column, and not with one of the same `app_id`."""
-_COMMITS_PER_CHECKPOINT = "20"
-"""A refresh and a commit read the log from the last checkpoint on; with deltalake's 100 both take twice as long."""
-_APPEND_MARK = "dialwatchAppend"
+_COMMIT_ATTEMPTS = 30
+"""Of one append: other writers may commit at the same time."""
+_COMMITS_PER_CHECKPOINT = 20
+"""Opening a table reads the log from the last checkpoint on; with deltalake's 100 it takes twice as long."""
 _LOCAL_FILES_AT_ONCE, REMOTE_FILES_AT_ONCE = 1, 16
 """Of a read: threads help where a store is slow to answer; on a local disk they are no faster."""
 
@@ -73,21 +75,22 @@ class Table:
         self._title = title
         self._storage = storage
         self._storage_options = storage.delta_options() if is_remote(uri) else {}
-        self._delta: DeltaTable | None = None
+        self._log = storage.log_files(uri)
+        self._tail: LogTail | None = None
+        self._known_version: int | None = None
         self._has_looked = False
         self._has_all_columns = False
+        self._was_replaced = False
         self._seen: dict[str, int | None] = {}
-        self._app_versions: dict[str, int | None] = {}
-        self._app_versions_at: int | None = None
 
     def version(self) -> int | None:
         """Latest version of the table; None where there is no table yet."""
-        delta = self._refresh()
-        return None if delta is None else int(delta.version())
+        tail = self._look()
+        return None if tail is None else tail.version
 
     def seen_version(self) -> int | None:
         """Version that the last call saw, without asking the store again."""
-        return None if self._delta is None else int(self._delta.version())
+        return None if self._tail is None else self._tail.version
 
     def snapshot(self) -> DeltaTable | None:
         """Give the table as it is now, apart from this handle; None where there is none yet."""
@@ -105,9 +108,9 @@ class Table:
 
         What this gives is what the next `append` builds on: see there.
         """
-        delta = self._refresh()
-        found = {app_id: None if delta is None else self._committed(delta, app_id) for app_id in app_ids}
-        self._has_looked = delta is not None
+        tail = self._look()
+        found = {app_id: None if tail is None else tail.transaction(app_id) for app_id in app_ids}
+        self._has_looked = tail is not None
         self._seen.update(found)
         return {app_id: version for app_id, version in found.items() if version is not None}
 
@@ -141,84 +144,60 @@ class Table:
 
         Raises FileNotFoundError where the table was removed since this handle last read it.
         """
-        for attempt in count(1):
-            delta = self._open_for(progress or {})
+        for _ in range(_COMMIT_ATTEMPTS):
+            tail = self._open_for(progress or {})
             self._has_looked = False
-            try:
-                self._try_commit(delta, files, progress or {})
-            except CommitFailedError:
-                if attempt == _COMMIT_ATTEMPTS:
-                    raise
-            except DeltaError as error:
-                if self.snapshot() is None:
-                    raise FileNotFoundError(
-                        f"the table {self.uri} is gone, which had version {delta.version()}: if the lake was moved "
-                        "away, bring it back; if the table was removed for good, start dialwatch anew"
-                    ) from error
-                raise
-            else:
-                self._note_commit(delta, progress or {})
+            if not tail.is_same_log():
+                self._tail = None
+            elif tail.append(files, progress or {}):
+                self._seen.update(progress or {})
+                self._known_version = tail.version
+                self._write_checkpoint(tail)
                 return
+        raise CommitFailedError(
+            f"{self.uri}: another writer was faster {_COMMIT_ATTEMPTS} times in a row; the rows were not added"
+        )
 
-    def _try_commit(self, delta: DeltaTable, files: Sequence[NewFile], progress: Mapping[str, int]) -> None:
-        mark = uuid.uuid4().hex
-        transactions = [Transaction(name, ahead) for name, ahead in progress.items()]
-        try:
-            delta.create_write_transaction(
-                [file.action() for file in files],
-                mode="append",
-                schema=self.spec.schema,
-                partition_by=["date"] if self.spec.by_date else None,
-                commit_properties=CommitProperties(custom_metadata={_APPEND_MARK: mark}, app_transactions=transactions),
+    def _require_none_before(self) -> None:
+        if self._known_version is not None:
+            raise FileNotFoundError(
+                f"the table {self.uri} is gone, which had version {self._known_version}: if the lake was moved away, "
+                "bring it back; if the table was removed for good, start dialwatch anew"
             )
-        except CommitFailedError:
-            # A store may have taken a commit whose answer was lost, and its repetition then meets itself.
-            if not self._has_commit(mark, since=int(delta.version())):
-                raise
+
+    def _write_checkpoint(self, tail: LogTail) -> None:
+        """Write a checkpoint where one is due; without it the next reader opens the table more slowly."""
+        if tail.version % _COMMITS_PER_CHECKPOINT:
+            return
+        try:
+            delta = tail.current()
+            delta.create_checkpoint()
+            delta.cleanup_metadata()
+        except (DeltaError, OSError) as error:
+            logger.warning(
+                "no checkpoint of %s was written; the next one comes in time: %s", self.uri, in_one_line(error)
+            )
 
     def discard(self, files: Iterable[NewFile]) -> None:
         """Remove files that were written and not committed; what cannot be removed is left to the next vacuum."""
         remove_files(self.files(), files)
 
-    def _open_for(self, progress: Mapping[str, int]) -> DeltaTable:
-        # Unless the table was read since the last commit, its log may have been cleaned: then it must be read again.
-        seen = self._delta if self._has_looked else None
-        delta = seen or self._refresh_or_open() or self._create()
+    def _open_for(self, progress: Mapping[str, int]) -> LogTail:
+        # Unless the table was read since the last commit, others may have written: then it must be read again.
+        seen = self._tail if self._has_looked else None
+        tail = seen or self._look()
+        if tail is None:
+            self._require_none_before()
+            tail = self._create()
         if not self._has_all_columns:
+            tail.require_known_protocol()
             self._has_all_columns = True
-            if add_missing_columns(delta, self.spec):
-                self._delta = None
-                delta = self._refresh() or delta
+            if add_missing_columns(tail.current(), self.spec):
+                self._tail = None
+                tail = self._look() or tail
         for name, ahead in progress.items():
-            self._check(name, ahead, self._committed(delta, name))
-        return delta
-
-    def _committed(self, delta: DeltaTable, app_id: str) -> int | None:
-        """Version of an `app_id`, cached: deltalake takes milliseconds for it, longer where there is none."""
-        known = self._app_versions_of(int(delta.version()))
-        if app_id not in known:
-            known[app_id] = delta.transaction_version(app_id)
-        return known[app_id]
-
-    def _app_versions_of(self, version: int) -> dict[str, int | None]:
-        if version != self._app_versions_at:
-            self._app_versions, self._app_versions_at = {}, version
-        return self._app_versions
-
-    def _note_commit(self, delta: DeltaTable, progress: Mapping[str, int]) -> None:
-        """Keep the cached versions: they still hold if the commit is the next version of the table."""
-        self._seen.update(progress)
-        self._app_versions_of(int(delta.version())).update(progress)
-        self._app_versions_at = int(delta.version()) + 1
-
-    def _has_commit(self, mark: str, since: int) -> bool:
-        """Whether one of the commits after version `since` is the one with this mark."""
-        self._delta = None
-        delta = self._refresh()
-        if delta is None:
-            return False
-        newer = int(delta.version()) - since
-        return newer > 0 and any(commit.get(_APPEND_MARK) == mark for commit in delta.history(newer))
+            self._check(name, ahead, tail.transaction(name))
+        return tail
 
     def files(self) -> fs.FileSystem:
         """Give the file system that begins at the table's folder."""
@@ -274,14 +253,15 @@ class Table:
         newest: datetime | None,
         where: ds.Expression | None,
     ) -> Change:
-        delta, names = self._refresh_or_open(), list(wanted)
-        if delta is None:
+        tail, names = self._look(), list(wanted)
+        if tail is None:
             return Change(self._empty(wanted), None)
-        latest = int(delta.version())
-        if version is not None and version > latest:
+        latest = tail.version
+        if version is not None and (version > latest or self._was_replaced):
+            self._was_replaced = False
             raise TableReplacedError(
-                f"{self.uri} has only reached version {latest}, not {version}: it was removed and made anew; "
-                "forget the version and read all of it"
+                f"{self.uri} has version {latest} and is not the table whose version {version} was read: it was "
+                "removed and made anew; forget the version and read all of it"
             )
         if version == latest:
             return Change(self._empty(wanted), version, newest)
@@ -289,17 +269,19 @@ class Table:
         if version is None:
             # The rows themselves, not their history: that may begin with files that are gone by now.
             # Not deltalake's dataset: it looks at the statistics of each file, for a filter, and there is none.
-            rows = self._rows_of(live_files(delta), columns, where)
+            rows = self._rows_of(live_files(tail.current()), columns, where)
             return self._change(rows, names, latest, None)
         try:
-            rows = self._rows_of(added_files(self.files(), version + 1, latest), columns, where)
+            added = tail.added_since(version)
+            files = added_files(self._log, version + 1, latest) if added is None else added
+            rows = self._rows_of(files, columns, where)
             return self._change(rows, names, latest, newest)
         except FileNotFoundError:
             late = (
                 pc.field(_INGESTED_AT) >= newest - OVERLAP if newest is not None and self._ingestion_columns() else None
             )
             only = where if late is None else late if where is None else late & where
-            rows = self._dataset_of(delta).to_table(columns=columns, filter=only)
+            rows = self._dataset_of(tail.current()).to_table(columns=columns, filter=only)
             return self._change(rows, names, latest, newest, repeats=True)
 
     def read_files(
@@ -330,8 +312,8 @@ class Table:
             try:
                 return read()
             except (OSError, DeltaError):
-                looked, self._delta = self._delta, None
-                if looked is not None and looked.version() == self.version():
+                looked, self._tail = self._tail, None
+                if looked is not None and looked.version == self.version():
                     raise
         return read()
 
@@ -355,29 +337,27 @@ class Table:
         return kept.cast(pa.schema([self.spec.schema.field(f.name) if f.name in known else f for f in kept.schema]))
 
     def _refresh(self) -> DeltaTable | None:
-        if self._delta is not None:
-            self._delta.update_incremental()
-            return self._delta
-        self._app_versions_at = None
-        try:
-            self._delta = DeltaTable(self.uri, storage_options=self._storage_options)
-        except TableNotFoundError:
-            return None
-        return self._delta
+        tail = self._look()
+        return None if tail is None else tail.current()
 
-    def _refresh_or_open(self) -> DeltaTable | None:
-        try:
-            return self._refresh()
-        except DeltaError:
-            # What was open may be a table that another one has replaced.
-            self._delta = None
-            return self._refresh()
+    def _look(self) -> LogTail | None:
+        """Read what is new in the log; None where there is no table."""
+        if self._tail is not None and not self._tail.follow():
+            self._was_replaced = self._was_replaced or self._tail.was_replaced()
+            self._tail = None
+        if self._tail is None:
+            try:
+                self._tail = LogTail(self._log, DeltaTable(self.uri, storage_options=self._storage_options))
+            except TableNotFoundError:
+                return None
+        self._known_version = self._tail.version
+        return self._tail
 
-    def _create(self) -> DeltaTable:
+    def _create(self) -> LogTail:
         if not is_remote(self.uri):
             Path(self.uri).mkdir(parents=True, exist_ok=True)
         try:
-            self._delta = DeltaTable.create(
+            delta = DeltaTable.create(
                 self.uri,
                 schema=self.spec.schema,
                 mode="error",
@@ -386,11 +366,12 @@ class Table:
                 description=self.spec.doc,
                 configuration={
                     "delta.dataSkippingStatsColumns": ",".join(statistics_columns(self.spec)),
-                    "delta.checkpointInterval": _COMMITS_PER_CHECKPOINT,
+                    "delta.checkpointInterval": str(_COMMITS_PER_CHECKPOINT),
                 },
                 storage_options=self._storage_options,
             )
         except DeltaError:
             # Another writer made it in the meantime; if that is not so, the open below says what is wrong.
-            self._delta = DeltaTable(self.uri, storage_options=self._storage_options)
-        return self._delta
+            delta = DeltaTable(self.uri, storage_options=self._storage_options)
+        self._tail = LogTail(self._log, delta)
+        return self._tail

@@ -11,7 +11,8 @@ from datetime import UTC, datetime, timedelta
 from deltalake import DeltaTable
 from pyarrow import fs
 
-from lake.tables.delta_log import LOG, live_files, removed_paths
+from lake.tables.delta_log import live_files, removed_paths
+from lake.tables.log_files import LOG
 from lake.tables.table import Table
 
 LOG_RETENTION = timedelta(days=7)

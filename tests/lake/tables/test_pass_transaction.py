@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
-from deltalake.exceptions import CommitFailedError
 
 from lake import (
     BACKFILLS,
@@ -22,6 +20,7 @@ from lake import (
     UncommittedPositions,
     read_new,
 )
+from lake.tables.log_files import LocalLogFiles
 from lake.tables.writing import NewFile
 from tests.killing import KILLED, run
 
@@ -145,15 +144,16 @@ def test_a_commit_whose_answer_is_lost_is_not_made_again(tmp_path: Path, monkeyp
     """The store took it, and said that it failed: the pass finds its own commit and goes on."""
     lake = Lake(str(tmp_path))
     log(lake, "a", "b", "c")
-    real, lost = DeltaTable.create_write_transaction, [True, True]
+    real, lost = LocalLogFiles.create, [True, True]
 
-    def take_and_fail(*args: object, **named: object) -> None:
-        real(*args, **named)
+    def take_and_fail(self: LocalLogFiles, version: int, commit: bytes) -> bool:
+        taken = real(self, version, commit)
         if lost:
             lost.pop()
-            raise CommitFailedError("no answer")
+            raise TimeoutError("no answer")
+        return taken
 
-    monkeypatch.setattr(DeltaTable, "create_write_transaction", take_and_fail)
+    monkeypatch.setattr(LocalLogFiles, "create", take_and_fail)
     run_pass(lake)
     assert not lost
     assert scored(lake) == ["a", "b", "c"]

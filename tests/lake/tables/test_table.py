@@ -138,7 +138,7 @@ def test_a_version_of_a_table_that_was_replaced_is_refused(tmp_path: Path, is_op
     anew = lake.table(SCORES, "rag-app")
     anew.append(scores("d"))
     reader = reader if is_open else lake.table(SCORES, "rag-app")
-    with pytest.raises(TableReplacedError, match="only reached version 1, not 3"):
+    with pytest.raises(TableReplacedError, match="has version 1 and is not the table whose version 3 was read"):
         reader.read_since(seen)
     assert names_of(reader.read_since(None).rows) == ["d"]
 
@@ -242,8 +242,7 @@ def test_a_table_that_was_moved_away_is_named_and_takes_rows_again_when_it_is_ba
     (tmp_path / "lake").rename(tmp_path / "elsewhere")
     with pytest.raises(FileNotFoundError, match=r"scores is gone, which had version \d+: .* bring it back"):
         table.append(scores("two"))
-    assert not [path for path in (tmp_path / "lake").rglob("*") if path.is_file()]
-    shutil.rmtree(tmp_path / "lake")
+    assert not (tmp_path / "lake").exists()
     (tmp_path / "elsewhere").rename(tmp_path / "lake")
     table.append(scores("two"))
     assert sorted(names_of(table.read())) == ["one", "two"]

@@ -106,7 +106,7 @@ def test_a_reader_without_a_time_gets_all_rows(tmp_path: Path) -> None:
     table.append(rows_of("b", START + MONTH))
     make_old(table.uri)
     remove_history(table, datetime.now(UTC))
-    late = table.read_since(0, ["event_id"])
+    late = Lake(str(tmp_path)).table(PARSED_LOGS, "rag-app").read_since(0, ["event_id"])
     assert (sorted(late.rows["event_id"].to_pylist()), late.repeats) == (["a", "b"], True)
     assert seen.newest == START
     assert late.newest == START + MONTH

@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 from pyarrow import fs
 
 from lake import PARSED_LOGS, SCORES, Lake, LostRaceError, Table
+from lake.tables.log_files import LocalLogFiles
 from lake.tables.writing import FileWriter, remove_files
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -134,14 +135,12 @@ def test_a_commit_whose_answer_was_lost_is_found(tmp_path: Path, monkeypatch: py
     table = Lake(str(tmp_path)).table(SCORES, "rag-app")
     rows = SCORES.rows([{"score_id": "a", "date": NOON.date()}])
     table.append(rows, progress={"app": 1})
-    real = DeltaTable.create_write_transaction
+    real = LocalLogFiles.create
 
-    def twice(self: DeltaTable, *args: object, **kwargs: object) -> None:
-        monkeypatch.setattr(DeltaTable, "create_write_transaction", real)
-        self.create_write_transaction(*args, **kwargs)  # type: ignore[arg-type]
-        self.create_write_transaction(*args, **kwargs)  # type: ignore[arg-type]
+    def twice(self: LocalLogFiles, version: int, commit: bytes) -> bool:
+        return real(self, version, commit) and real(self, version, commit)
 
-    monkeypatch.setattr(DeltaTable, "create_write_transaction", twice)
+    monkeypatch.setattr(LocalLogFiles, "create", twice)
     table.append(rows, progress={"app": 2})
     assert table.read().num_rows == 2
     assert table.committed("app") == 2
