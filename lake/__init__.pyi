@@ -61,7 +61,7 @@ from .case_vocabulary import (
 )
 from .erasure.erasure import Receipt, TableReceipt, erase
 from .erasure.erasure_scope import Subject
-from .root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SECRETS, SERVICES, SILENCES
+from .root_tables import AUDIT, BATCHES, CHANGES, REJECTED, RELEASES, SECRETS, SERVICES, SILENCES
 from .runtime.accept_header import known_formats
 from .runtime.backoff import Backoff
 from .runtime.clocks import SKEW, ClockSteps, age_of
@@ -87,6 +87,7 @@ from .table_spec import TableSpec
 from .tables.folder_names import deployment_name, folder_name
 from .tables.history import NO_DAY, History
 from .tables.lake import Lake, check_root
+from .tables.open_tables import OpenTables, TableSource
 from .tables.pass_transaction import BACKFILLS, PASSES, PassTransaction, UncommittedPositions
 from .tables.positions import read_new
 from .tables.single_row import SingleRow
@@ -149,6 +150,7 @@ __all__ = [
     "CAPITALS_MATTER",
     "CASE_PASSED",
     "CASE_QUESTION_COLUMNS",
+    "CHANGES",
     "CUT_FINISH_REASONS",
     "DELIVERY_EVENTS",
     "DISLIKES",
@@ -241,6 +243,7 @@ __all__ = [
     "LostRaceError",
     "MaintenanceResult",
     "OnsetKind",
+    "OpenTables",
     "Origin",
     "PassTransaction",
     "QuestionKeys",
@@ -266,6 +269,7 @@ __all__ = [
     "TableError",
     "TableReceipt",
     "TableReplacedError",
+    "TableSource",
     "TableSpec",
     "Tier",
     "UncommittedPositions",

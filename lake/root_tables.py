@@ -108,6 +108,18 @@ SERVICES = TableSpec(
     per_deployment=False,
 )
 
+CHANGES = TableSpec(
+    "_changes",
+    "One row a table that got rows, written after them, in a lake on a store: readers look here first.",
+    described(
+        ("date", pa.date32(), "UTC date of `changed_at`. Partition."),
+        ("changed_at", TIMESTAMP, "When the row was written."),
+        ("deployment", pa.string(), "Deployment whose table it is; null under the root, and for rows that name none."),
+        ("table", pa.string(), "Name of the table."),
+    ),
+    per_deployment=False,
+)
+
 AUDIT = TableSpec(
     "_audit",
     "One row a read of a text on the pages, a change that somebody made there, or a sign-in; at least once.",

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from lake.case_tables import GROUND_TRUTH, REPLAYS
 from lake.case_vocabulary import CASE_PASSED, CaseStatus, FailedPart, ReferenceMatch
-from lake.root_tables import AUDIT, BATCHES, REJECTED, RELEASES, SECRETS, SERVICES, SILENCES
+from lake.root_tables import AUDIT, BATCHES, CHANGES, REJECTED, RELEASES, SECRETS, SERVICES, SILENCES
 from lake.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.table_spec import CONTEXT, SOURCE, STRINGS, TIMESTAMP, TableSpec, described
 from lake.vocabulary import (
@@ -316,6 +316,7 @@ TABLES = {
         SILENCES,
         RELEASES,
         SERVICES,
+        CHANGES,
         AUDIT,
         ROOT_STATE,
         SECRETS,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import partial
 
-from lake import SERVICES, Heartbeat, Lake
+from lake import SERVICES, Heartbeat, Lake, OpenTables
 from monitor.alerts.store import AlertStore
 from monitor.audit import AuditLog
 from monitor.changes import changes_of_day
@@ -63,6 +63,7 @@ class Monitor:
         self._heartbeats = HeartbeatReader(lake, clock, self._monotonic)
         self._judge_budgets = judge_budgets or {}
         self._lake = lake
+        self._tables = OpenTables(lake, self._monotonic)
         self._clock = clock
         self._alerts = AlertStore(lake)
         self._notifier = Notifier(
@@ -168,7 +169,7 @@ class Monitor:
 
     def _begin(self, without: Sequence[str | None] = ()) -> None:
         """Begin with what was saved, but not of the deployments in `without`."""
-        self._ingest = Ingest(self._lake, self.settings, self._failures, self._clock())
+        self._ingest = Ingest(self._tables, self.settings, self._failures, self._clock())
         self._keeper = StateKeeper(self._ingest, self._lake, self.settings.regression, self._failures, without)
         self._recorder = AlertRecorder(
             self._lake,
@@ -186,6 +187,7 @@ class Monitor:
     def _refresh(self, is_stopping: Callable[[], bool]) -> None:
         now, began = self._clock(), self._monotonic()
         self._failures.begin()
+        self._tables.look()
         deployments = self._failures.attempt("list_deployments", self._deployments)
         if deployments is None:
             return
@@ -262,7 +264,7 @@ class Monitor:
 
     def _deployments(self) -> list[str | None]:
         """Deployments of the lake; raises where all that there was is gone: it is away, and was not emptied by us."""
-        deployments = self._lake.deployments()
+        deployments = self._tables.deployments()
         if self._known and not deployments and self._lake.is_empty():
             raise FileNotFoundError(f"all tables are gone from {self._lake.root}: is it mounted, and not moved away?")
         return deployments

@@ -47,10 +47,11 @@ class Checkpoint:
         """
         reached = {partition.app_id: section.offset for partition, section in batch.sections.items()}
         try:
-            done = self._table((BATCHES, None)).progress(reached)
-            _require_own(batch, done)
-            self._append_all(sorted(batch.rows, key=lambda key: (key[0].name, key[1] or "")), batch, reached, now)
-            self._write_batches(batch, reached, done, now)
+            with self._lake.noting_together():
+                done = self._table((BATCHES, None)).progress(reached)
+                _require_own(batch, done)
+                self._append_all(sorted(batch.rows, key=lambda key: (key[0].name, key[1] or "")), batch, reached, now)
+                self._write_batches(batch, reached, done, now)
         except Exception:
             # The next try opens the tables again: if one was erased, the open table object is useless.
             self._tables.clear()

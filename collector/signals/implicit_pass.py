@@ -25,6 +25,7 @@ from lake import (
     USER_SIGNALS,
     Lake,
     LostRaceError,
+    OpenTables,
     PassTransaction,
     Signal,
     SignalOrigin,
@@ -62,11 +63,12 @@ class ImplicitSignals:
     def __init__(
         self, lake: Lake, settings: SignalSettings, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        self._lake = lake
         self._window = timedelta(days=settings.window_days)
         self._lexicon = Lexicon.with_file(settings.lexicon)
         self._clock = clock
         self._uncommitted = UncommittedPositions()
+        self._open = OpenTables(lake)
+        self._tables: dict[str, tuple[Table, Table]] = {}
 
     def run_once(self, is_stopping: Callable[[], bool] = lambda: False) -> ImplicitResult:
         """Read the new rows of every deployment and append their signals, once, also if other processes do the same.
@@ -76,7 +78,8 @@ class ImplicitSignals:
         """
         counts: Counter[str] = Counter()
         failed = []
-        for deployment in filter(None, self._lake.deployments()):
+        self._open.look()
+        for deployment in filter(None, self._open.deployments()):
             if is_stopping():
                 break
             try:
@@ -84,12 +87,13 @@ class ImplicitSignals:
             except LostRaceError:
                 logger.info("another collector derives the signals of %r", deployment)
             except Exception as error:  # one deployment's tables say nothing about the others'
+                self._tables.pop(deployment, None)
                 failed.append(deployment)
                 log_failure(logger, error, "no signals were derived for %r; the next pass tries again", deployment)
         return ImplicitResult(dict(counts), tuple(failed))
 
     def _derive(self, deployment: str) -> Counter[str]:
-        logs, signals = self._lake.table(PARSED_LOGS, deployment), self._lake.table(USER_SIGNALS, deployment)
+        logs, signals = self._tables_of(deployment)
         transaction = PassTransaction(signals, [FROM_LOGS], counters=(), uncommitted=self._uncommitted)
         done = transaction.positions.get(FROM_LOGS)
         change = read_new(logs, done, _NEW_COLUMNS)
@@ -102,6 +106,12 @@ class ImplicitSignals:
         else:
             transaction.remember(reached)
         return Counter(row["signal"] for row in rows)
+
+    def _tables_of(self, deployment: str) -> tuple[Table, Table]:
+        if deployment not in self._tables:
+            open_, name = self._open.table, deployment
+            self._tables[name] = open_(PARSED_LOGS, name), open_(USER_SIGNALS, name)
+        return self._tables[deployment]
 
     def _signals_of(self, deployment: str, logs: Table, signals: Table, new: pa.Table) -> list[dict[str, Any]]:
         """Give the signals that the new rows, as an earlier or a later request, are part of; a day at a time."""

@@ -14,15 +14,15 @@ from lake import (
     USER_SIGNALS,
     CaseBook,
     ChildContexts,
-    Lake,
     Table,
+    TableSource,
     UncommittedPositions,
 )
 
 
 @dataclass(frozen=True)
 class DeploymentTables:
-    """Handles on one deployment's tables, for one pass.
+    """Handles on one deployment's tables.
 
     `children` looks into those of all deployments; `uncommitted` remembers from one pass to another. `matching` says
     which cases answers are compared with.
@@ -42,7 +42,7 @@ class DeploymentTables:
     @classmethod
     def of(
         cls,
-        lake: Lake,
+        lake: TableSource,
         deployment: str,
         children: ChildContexts | None = None,
         uncommitted: UncommittedPositions | None = None,

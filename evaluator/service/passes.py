@@ -16,7 +16,16 @@ from evaluator.service.judge_pool import JudgePool
 from evaluator.service.judge_retries import JudgeRetries
 from evaluator.service.new_scores import score_new_answers
 from evaluator.settings import EvaluatorSettings
-from lake import ChildContexts, ClockSteps, Lake, LostRaceError, QuestionKeys, UncommittedPositions, log_failure
+from lake import (
+    ChildContexts,
+    ClockSteps,
+    Lake,
+    LostRaceError,
+    OpenTables,
+    QuestionKeys,
+    UncommittedPositions,
+    log_failure,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -107,7 +116,9 @@ class Evaluator:
         self._new_facts = NewFacts()
         self._renewed: dict[str, int | None] = {}
         """By deployment the version of its ground truth in which the cases of the first version are renewed."""
-        self._children = ChildContexts(lake, wait_behind_interceptor(settings.context_grace), clock)
+        self._open = OpenTables(lake)
+        self._tables: dict[str, DeploymentTables] = {}
+        self._children = ChildContexts(self._open, wait_behind_interceptor(settings.context_grace), clock)
         self._matching = settings.ground_truth.matching(settings.models)
         self._similar = settings.ground_truth.similar_sentences(settings.models)
         self._uncommitted = UncommittedPositions()
@@ -127,12 +138,17 @@ class Evaluator:
         once `is_stopping` says so; the next pass does the rest. Raises only where the lake's deployments cannot be
         listed.
         """
+        with self._lake.noting_together():
+            return self._run_once(is_stopping)
+
+    def _run_once(self, is_stopping: Callable[[], bool]) -> PassResult:
         tally = _Tally()
+        self._open.look()
         self._children.forget()
         self._retries.clock_was_set(self._steps.since_last())
         self._judges.prune(self._clock())
         # Calls that name no deployment are calls of global routes: nobody's answers.
-        deployments = [name for name in self._lake.deployments() if name is not None]
+        deployments = [name for name in self._open.deployments() if name is not None]
         self._warn_missing(deployments)
         reached = [
             name for name in deployments if not is_stopping() and self._try(self._score_new, name, tally, is_stopping)
@@ -146,7 +162,7 @@ class Evaluator:
     def _try(self, step: _Step, deployment: str, tally: _Tally, is_stopping: Callable[[], bool]) -> bool:
         """Take a step for one deployment, and give whether it went well."""
         try:
-            tables = DeploymentTables.of(self._lake, deployment, self._children, self._uncommitted, self._matching)
+            tables = self._tables_of(deployment)
             metrics = self._judges.bound(self._settings.chosen_metrics(deployment), deployment)
             step(tables, metrics, tally, is_stopping)
         except LostRaceError:
@@ -156,7 +172,15 @@ class Evaluator:
             log_failure(logger, error, _NOT_EVALUATED, deployment, extra={"deployment": deployment})
         else:
             return True
+        # What is open may be what is broken.
+        self._tables.pop(deployment, None)
         return False
+
+    def _tables_of(self, deployment: str) -> DeploymentTables:
+        if deployment not in self._tables:
+            opened = DeploymentTables.of(self._open, deployment, self._children, self._uncommitted, self._matching)
+            self._tables[deployment] = opened
+        return self._tables[deployment]
 
     def _score_new(
         self, tables: DeploymentTables, metrics: Sequence[Metric], tally: _Tally, is_stopping: Callable[[], bool]

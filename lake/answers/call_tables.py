@@ -9,9 +9,11 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from lake.answers.recent_children import INDEX_COLUMNS, IS_CHILD, RecentChildren
 from lake.schemas import PARSED_LOGS
+from lake.table_spec import TIMESTAMP
 from lake.tables.day_reading import DayReader, Period
-from lake.tables.lake import Lake
+from lake.tables.open_tables import TableSource
 from lake.tables.store_errors import TableError
 from lake.tables.table import Table
 
@@ -34,6 +36,9 @@ class CallTables(Protocol):
     def rows(self, columns: Sequence[str], where: ds.Expression, deployments: Deployments | None = None) -> pa.Table:
         """Read rows of some deployments' tables, of all where none are named, with the table that they were in."""
 
+    def children(self, since: datetime, until: datetime) -> pa.Table:
+        """Read the calls that others made in this time, without their contexts, with the table that they were in."""
+
     def contexts(self, deployment: str | None, days: Iterable[date], event_ids: Sequence[str]) -> pa.Table:
         """Read `event_id` and `contexts` of these calls."""
 
@@ -41,16 +46,18 @@ class CallTables(Protocol):
 class AllCallTables:
     """The tables of all deployments of a lake, each opened once until `forget()`."""
 
-    def __init__(self, lake: Lake, clock: Callable[[], datetime]) -> None:
+    def __init__(self, lake: TableSource, clock: Callable[[], datetime]) -> None:
         self._lake = lake
         self._clock = clock
         self._tables: dict[str | None, Table] = {}
         self._datasets: dict[str | None, ds.Dataset] = {}
+        self._recent = RecentChildren(lake, clock)
         self.opened_at: datetime | None = clock()
 
     def forget(self) -> None:
         """Open the tables again when next read."""
         self._datasets.clear()
+        self._recent.forget()
 
     def rows(self, columns: Sequence[str], where: ds.Expression, deployments: Deployments | None = None) -> pa.Table:
         """Read rows; see `CallTables`."""
@@ -61,6 +68,13 @@ class AllCallTables:
             self._tables.clear()
             self._datasets.clear()
             return _together(columns, self._read_each(columns, where, deployments))
+
+    def children(self, since: datetime, until: datetime) -> pa.Table:
+        """Read children; see `CallTables`."""
+        recent = self._recent.between(since, until)
+        if recent is None:
+            return self.rows(INDEX_COLUMNS, between(since, until) & IS_CHILD)
+        return _together(INDEX_COLUMNS, recent.items())
 
     def contexts(self, deployment: str | None, days: Iterable[date], event_ids: Sequence[str]) -> pa.Table:
         """Read the contexts of some calls; see `CallTables`."""
@@ -100,9 +114,20 @@ class CallTablesOfDays:
         some = [name for name in self._logs if deployments is None or name in deployments]
         return _together(columns, ((name, self._logs[name].read(columns, where, period=self._period)) for name in some))
 
+    def children(self, since: datetime, until: datetime) -> pa.Table:
+        """Read children; see `CallTables`."""
+        return self.rows(INDEX_COLUMNS, between(since, until) & IS_CHILD)
+
     def contexts(self, deployment: str | None, days: Iterable[date], event_ids: Sequence[str]) -> pa.Table:
         """Read the contexts of some calls; see `CallTables`."""
         return self._logs[deployment].read_rows(["event_id"], event_ids, ["event_id", "contexts"], days, self._period)
+
+
+def between(since: datetime, until: datetime) -> ds.Expression:
+    """Give what lets through the rows that were requested in a time, the end left out."""
+    asked, day = ds.field("requested_at"), ds.field("date")
+    where = (asked >= pa.scalar(since, TIMESTAMP)) & (asked < pa.scalar(until, TIMESTAMP))
+    return where & (day >= pa.scalar(since.date())) & (day <= pa.scalar(until.date()))
 
 
 def _together(columns: Sequence[str], tables: Iterable[tuple[str | None, pa.Table]]) -> pa.Table:

@@ -13,10 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lake.answers.behind_interceptors import CLOCKS_DIFFER, LONGEST_CALL, TracedCall, is_direct, parents_of
-from lake.answers.call_tables import AllCallTables, CallTables
-from lake.table_spec import TIMESTAMP
-from lake.tables.lake import Lake
-from lake.vocabulary import ContextsOrigin
+from lake.answers.call_tables import AllCallTables, CallTables, between
+from lake.tables.open_tables import TableSource
 
 Span = tuple[str, str]
 """trace_id and span_id of a call."""
@@ -24,13 +22,7 @@ Span = tuple[str, str]
 _HOUR = timedelta(hours=1)
 _MOST_ROWS = 1_000_000
 """The most children that are kept in memory, of the days that were asked for last; about 100 MB."""
-_INDEX_COLUMNS = ("event_id", "trace_id", "parent_span_id", "requested_at", "parent_deployment")
 _ORPHAN_COLUMNS = ("event_id", "execution_path", "duration_ms", "ingested_at")
-_IS_CHILD = (
-    (ds.field("contexts_origin") == ContextsOrigin.PROMPT)
-    & ds.field("trace_id").is_valid()
-    & ds.field("parent_span_id").is_valid()
-)
 
 
 @dataclass
@@ -57,7 +49,7 @@ class ChildContexts:
 
     def __init__(
         self,
-        lake: Lake,
+        lake: TableSource,
         wait: timedelta = timedelta(),
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         tables: CallTables | None = None,
@@ -131,7 +123,7 @@ class ChildContexts:
         if not orphans:
             return {}
         traces = sorted({child["trace_id"] for child in orphans})
-        where = _between(orphans[0]["requested_at"] - LONGEST_CALL, orphans[-1]["requested_at"] + CLOCKS_DIFFER)
+        where = between(orphans[0]["requested_at"] - LONGEST_CALL, orphans[-1]["requested_at"] + CLOCKS_DIFFER)
         where &= ds.field("trace_id").isin(traces)
         columns = ["trace_id", "span_id", "requested_at", "duration_ms", "execution_path"]
         rows = self._tables.rows(columns, where, [deployment]).to_pylist()
@@ -147,7 +139,7 @@ class ChildContexts:
     def _orphans(self, index: _Index) -> pa.Table:
         """Give `_ORPHAN_COLUMNS` of the children that name a parent, but whose parent span no call has."""
         rows = index.rows.filter(pc.is_valid(index.rows["parent_deployment"]))
-        window = _between(index.since - LONGEST_CALL, index.until + CLOCKS_DIFFER)
+        window = between(index.since - LONGEST_CALL, index.until + CLOCKS_DIFFER)
         spans = ds.field("span_id").isin(pc.unique(rows["parent_span_id"]))
         logged = self._tables.rows(["trace_id", "span_id"], window & spans)
         is_logged = pc.is_in(_joined(rows, "parent_span_id"), _joined(logged, "span_id").combine_chunks())
@@ -170,17 +162,11 @@ class ChildContexts:
         return index
 
     def _indexed(self, since: datetime, until: datetime) -> _Index:
-        return _Index(since, until, self._tables.rows(_INDEX_COLUMNS, _between(since, until) & _IS_CHILD))
+        return _Index(since, until, self._tables.children(since, until))
 
 
 def _hour(at: datetime) -> datetime:
     return at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-
-
-def _between(since: datetime, until: datetime) -> ds.Expression:
-    asked, day = ds.field("requested_at"), ds.field("date")
-    where = (asked >= pa.scalar(since, TIMESTAMP)) & (asked < pa.scalar(until, TIMESTAMP))
-    return where & (day >= pa.scalar(since.date())) & (day <= pa.scalar(until.date()))
 
 
 def _joined(rows: pa.Table, span: str) -> pa.ChunkedArray:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
+from contextlib import AbstractContextManager
+from functools import partial
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from lake.root_tables import CHANGES
 from lake.schemas import TABLES, UNASSIGNED
 from lake.table_spec import TableSpec
+from lake.tables.changes import ChangeNotes
 from lake.tables.folder_names import deployment_name, folder_name, is_cut
+from lake.tables.news import News
 from lake.tables.storage import Storage, is_remote
 from lake.tables.table import Table
 
@@ -38,14 +43,23 @@ class Lake:
         self.root = str(root).rstrip("/") if is_remote(str(root)) else self._path
         self.storage = storage
         self._options = storage.delta_options() if is_remote(self.root) else {}
+        self._notes = ChangeNotes(lambda: self.table(CHANGES))
 
-    def table(self, spec: TableSpec, deployment: str | None = None) -> Table:
-        """Give a new handle on a table; `deployment` None is for rows that name none."""
+    def table(self, spec: TableSpec, deployment: str | None = None, news: News | None = None) -> Table:
+        """Give a new handle on a table; `deployment` None is for rows that name none.
+
+        With `news` the handle asks the store only where these say that there may be something new: see `OpenTables`.
+        """
+        note = partial(self._notes.note, spec, deployment) if is_remote(self.root) else _note_nothing
         if not spec.per_deployment:
-            return Table(f"{self.root}/{spec.name}", spec, spec.name, self.storage)
+            return Table(f"{self.root}/{spec.name}", spec, spec.name, self.storage, news, note)
         folder = UNASSIGNED if deployment is None else folder_name(deployment)
         # The table's title is the deployment's whole name, which a cut folder name cannot give back.
-        return Table(f"{self.root}/{folder}/{spec.name}", spec, deployment or UNASSIGNED, self.storage)
+        return Table(f"{self.root}/{folder}/{spec.name}", spec, deployment or UNASSIGNED, self.storage, news, note)
+
+    def noting_together(self) -> AbstractContextManager[None]:
+        """Have the changes that are made while the block lasts, of many tables, noted at its end (see `_changes`)."""
+        return self._notes.together()
 
     def deployments(self) -> list[str | None]:
         """Names of all deployments that have a table, as DIAL writes them; None stands for rows that name none."""
@@ -81,3 +95,7 @@ class Lake:
         except FileNotFoundError:
             return []
         return [entry["name"].rstrip("/").rsplit("/", 1)[-1] for entry in entries if entry["type"] == "directory"]
+
+
+def _note_nothing() -> None:
+    """Do nothing: on a local disk a look costs nothing."""

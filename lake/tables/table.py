@@ -20,6 +20,7 @@ from lake.runtime.clocks import SKEW
 from lake.table_spec import TableSpec
 from lake.tables.delta_log import DataFile, added_files, live_files
 from lake.tables.log_tail import LogTail
+from lake.tables.news import AlwaysNews, News
 from lake.tables.reading import are_as_stored, read_files
 from lake.tables.schema_evolution import add_missing_columns
 from lake.tables.storage import Storage, is_remote
@@ -69,7 +70,16 @@ T = TypeVar("T")
 class Table:
     """A handle on one table, which need not exist yet. Not safe for use by several threads at once."""
 
-    def __init__(self, uri: str, spec: TableSpec, title: str, storage: Storage) -> None:
+    def __init__(
+        self,
+        uri: str,
+        spec: TableSpec,
+        title: str,
+        storage: Storage,
+        news: News | None = None,
+        note: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`news` says whether there may be something new; `note` is called when rows were added."""
         self.uri = uri
         self.spec = spec
         self._title = title
@@ -77,6 +87,9 @@ class Table:
         self._storage_options = storage.delta_options() if is_remote(uri) else {}
         self._log = storage.log_files(uri)
         self._tail: LogTail | None = None
+        self._is_missing = False
+        self._news = news or AlwaysNews()
+        self._note = note
         self._known_version: int | None = None
         self._has_looked = False
         self._has_all_columns = False
@@ -152,6 +165,7 @@ class Table:
             elif tail.append(files, progress or {}):
                 self._seen.update(progress or {})
                 self._known_version = tail.version
+                self._note()
                 self._write_checkpoint(tail)
                 return
         raise CommitFailedError(
@@ -185,7 +199,7 @@ class Table:
     def _open_for(self, progress: Mapping[str, int]) -> LogTail:
         # Unless the table was read since the last commit, others may have written: then it must be read again.
         seen = self._tail if self._has_looked else None
-        tail = seen or self._look()
+        tail = seen or self._look_at_store()
         if tail is None:
             self._require_none_before()
             tail = self._create()
@@ -194,7 +208,7 @@ class Table:
             self._has_all_columns = True
             if add_missing_columns(tail.current(), self.spec):
                 self._tail = None
-                tail = self._look() or tail
+                tail = self._look_at_store() or tail
         for name, ahead in progress.items():
             self._check(name, ahead, tail.transaction(name))
         return tail
@@ -341,7 +355,12 @@ class Table:
         return None if tail is None else tail.current()
 
     def _look(self) -> LogTail | None:
-        """Read what is new in the log; None where there is no table."""
+        """Read what is new in the log, if there may be anything; None where there is no table."""
+        is_known = self._tail is not None or self._is_missing
+        return self._tail if is_known and not self._news.may_be_there() else self._look_at_store()
+
+    def _look_at_store(self) -> LogTail | None:
+        self._is_missing = False
         if self._tail is not None and not self._tail.follow():
             self._was_replaced = self._was_replaced or self._tail.was_replaced()
             self._tail = None
@@ -349,8 +368,10 @@ class Table:
             try:
                 self._tail = LogTail(self._log, DeltaTable(self.uri, storage_options=self._storage_options))
             except TableNotFoundError:
-                return None
-        self._known_version = self._tail.version
+                self._is_missing = True
+        if self._tail is not None:
+            self._known_version = self._tail.version
+        self._news.seen()
         return self._tail
 
     def _create(self) -> LogTail:

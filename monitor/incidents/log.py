@@ -9,7 +9,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from lake import ALERT_STATES, INCIDENTS, IncidentEvent, Lake, LostRaceError, PassTransaction
+from lake import ALERT_STATES, INCIDENTS, IncidentEvent, Lake, LostRaceError, PassTransaction, TableSource
 from monitor.alerts.change import AlertChange, digest
 from monitor.alerts.store import AlertStore
 from monitor.incidents.change import INCIDENT_COLUMNS, IncidentChange, from_row, to_row
@@ -35,7 +35,7 @@ class IncidentLog:
     written twice, also with several monitors on one lake. Safe for use by several threads.
     """
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: TableSource) -> None:
         self._lake = lake
         self._lock = threading.Lock()
         self._written: dict[str, set[str]] = {}

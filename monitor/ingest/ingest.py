@@ -27,8 +27,8 @@ from lake import (
     SILENCES,
     UNASSIGNED,
     USER_SIGNALS,
-    Lake,
     TableReplacedError,
+    TableSource,
     TableSpec,
 )
 from monitor.alerts.alert_stats import ALERT_COLUMNS
@@ -66,7 +66,7 @@ class Ingest:
     come again. Handlers have as their names the reasons that are counted where they fail.
     """
 
-    def __init__(self, lake: Lake, settings: MonitorSettings, failures: Failures, now: datetime) -> None:
+    def __init__(self, lake: TableSource, settings: MonitorSettings, failures: Failures, now: datetime) -> None:
         self._failures = failures
         self.new_rows = NewRows(lake)
         # Whether an answer is empty, and whose it was, is not asked of the answers of years.

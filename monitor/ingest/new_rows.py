@@ -13,7 +13,7 @@ from datetime import date, datetime, timedelta
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from lake import Backoff, History, Lake, TableReplacedError, TableSpec
+from lake import Backoff, History, TableReplacedError, TableSource, TableSpec
 
 RowHandler = Callable[[pa.Table], None]
 """Takes rows as a whole or, by raising, not at all."""
@@ -33,7 +33,7 @@ class _Cursor:
     What the table has when it is first read is read as its `History`, in portions of whole days.
     """
 
-    def __init__(self, lake: Lake, spec: TableSpec, deployment: str | None, since: date | None = None) -> None:
+    def __init__(self, lake: TableSource, spec: TableSpec, deployment: str | None, since: date | None = None) -> None:
         """`since` leaves out the days before it of the history."""
         self._lake = lake
         self._spec = spec
@@ -191,7 +191,7 @@ class NewRows:
     With `where` only the rows that it lets through are read.
     """
 
-    def __init__(self, lake: Lake, where: ds.Expression | None = None, since: date | None = None) -> None:
+    def __init__(self, lake: TableSource, where: ds.Expression | None = None, since: date | None = None) -> None:
         """`where` lets through no row of a day before `since`."""
         self._lake = lake
         self._where = where

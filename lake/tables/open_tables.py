@@ -1,0 +1,90 @@
+"""Tables that a service keeps open: it looks at `_changes`, and then at those that have news."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Protocol
+from weakref import WeakSet
+
+from lake.root_tables import CHANGES
+from lake.table_spec import TableSpec
+from lake.tables.changes import UNNOTED, ChangedTable
+from lake.tables.lake import Lake
+from lake.tables.news import TRUE_LOOK_SECONDS, WatchedNews
+from lake.tables.storage import is_remote
+from lake.tables.store_errors import log_failure
+from lake.tables.table import Table
+
+logger = logging.getLogger(__name__)
+
+
+class TableSource(Protocol):
+    """What gives handles on tables: a `Lake`, or its tables that are kept open."""
+
+    def table(self, spec: TableSpec, deployment: str | None = None) -> Table:
+        """Give a new handle on a table."""
+        ...
+
+    def deployments(self) -> list[str | None]:
+        """Give the deployments; None stands for rows that name none."""
+        ...
+
+
+class OpenTables:
+    """Gives handles that ask a store only where `_changes` says that there is something new, or after some minutes.
+
+    On a local disk they look each time. What a handle gives may be as old as the last `look`; an append by it is as
+    safe as by any other. Not safe for use by several threads at once.
+    """
+
+    def __init__(self, lake: Lake, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._lake = lake
+        self._monotonic = monotonic
+        self._watches = is_remote(lake.root)
+        self._feed = lake.table(CHANGES)
+        self._version: int | None = None
+        self._news: dict[ChangedTable, WeakSet[WatchedNews]] = {}
+        self._deployments: list[str | None] = []
+        self._listed_at: float | None = None
+
+    def look(self) -> None:
+        """Read which tables have news; where `_changes` cannot be read, each of them may have."""
+        if not self._watches:
+            return
+        try:
+            change = self._feed.read_since(self._version, ["deployment", "table"])
+        except Exception as error:
+            log_failure(logger, error, "every table is looked at, since %s cannot be read", CHANGES.name)
+            self._feed, self._version, self._listed_at = self._lake.table(CHANGES), None, None
+            for watched in self._news.values():
+                _tell(watched)
+            return
+        self._version = change.version
+        changed = {(row["deployment"], row["table"]) for row in change.rows.to_pylist()}
+        if any(deployment not in self._deployments for deployment, _ in changed):
+            self._listed_at = None
+        for one in changed:
+            _tell(self._news.get(one, WeakSet()))
+
+    def table(self, spec: TableSpec, deployment: str | None = None) -> Table:
+        """Give a new handle on a table."""
+        if not self._watches or spec in UNNOTED:
+            return self._lake.table(spec, deployment)
+        news = WatchedNews(self._monotonic)
+        self._news.setdefault((deployment, spec.name), WeakSet()).add(news)
+        return self._lake.table(spec, deployment, news)
+
+    def deployments(self) -> list[str | None]:
+        """Give the deployments of the lake, as `Lake.deployments` does; of a store as the last listing has them."""
+        now = self._monotonic()
+        if not self._watches or self._listed_at is None or now - self._listed_at >= TRUE_LOOK_SECONDS:
+            self._deployments = self._lake.deployments()
+            self._listed_at = now
+        return list(self._deployments)
+
+
+def _tell(watched: WeakSet[WatchedNews]) -> None:
+    for news in watched:
+        news.tell()
