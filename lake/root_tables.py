@@ -116,6 +116,7 @@ CHANGES = TableSpec(
         ("changed_at", TIMESTAMP, "When the row was written."),
         ("deployment", pa.string(), "Deployment whose table it is; null under the root, and for rows that name none."),
         ("table", pa.string(), "Name of the table."),
+        ("version", pa.int64(), "Version of the table that added the rows, in its own log."),
     ),
     per_deployment=False,
 )

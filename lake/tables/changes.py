@@ -36,20 +36,20 @@ class ChangeNotes:
     def __init__(self, open_table: Callable[[], Table]) -> None:
         self._open_table = open_table
         self._table: Table | None = None
-        self._noted: set[ChangedTable] = set()
+        self._noted: dict[ChangedTable, int] = {}
         self._first_at = 0.0
         self._holders = 0
         self._lock = threading.Lock()
         self._one_at_a_time = threading.Lock()
 
-    def note(self, spec: TableSpec, deployment: str | None) -> None:
-        """Note that a table got rows."""
+    def note(self, spec: TableSpec, deployment: str | None, version: int) -> None:
+        """Note that a table got rows with this version."""
         if spec in UNNOTED:
             return
         with self._lock:
             if not self._noted:
                 self._first_at = time.monotonic()
-            self._noted.add((deployment, spec.name))
+            self._noted[deployment, spec.name] = version
             is_held = self._holders > 0 and time.monotonic() - self._first_at < _HELD_SECONDS
         if not is_held:
             self._write()
@@ -69,13 +69,13 @@ class ChangeNotes:
     def _write(self) -> None:
         with self._one_at_a_time:
             with self._lock:
-                noted, self._noted = self._noted, set()
+                noted, self._noted = self._noted, {}
             if not noted:
                 return
             now = datetime.now(UTC)
             rows = [
-                {"date": now.date(), "changed_at": now, "deployment": deployment, "table": name}
-                for deployment, name in sorted(noted, key=str)
+                {"date": now.date(), "changed_at": now, "deployment": deployment, "table": name, "version": version}
+                for (deployment, name), version in noted.items()
             ]
             try:
                 self._table = self._table or self._open_table()

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from pyarrow import fs
 
 from lake.table_spec import TIMESTAMP
-from lake.tables.delta_log import DataFile, scan
-from lake.tables.reading import conform, open_parquet
+from lake.tables.delta_log import DataFile
+from lake.tables.reading import Fetch, conform, open_parquet, scan_fetched
 from lake.tables.storage import is_remote
 from lake.tables.table import REMOTE_FILES_AT_ONCE, Table
 
@@ -68,7 +68,8 @@ class DayReader:
 
         def read() -> pa.Table:
             files = self._chosen(some, period)
-            return scan(self._table.files(), files, self._table.spec.schema).to_table(list(columns), filter=where)
+            found = scan_fetched(self._table.files(), files, self._table.spec.schema, self._table.fetch)
+            return found.to_table(list(columns), filter=where)
 
         return self._cast(self._retried(read), columns)
 
@@ -90,7 +91,9 @@ class DayReader:
         schema = pa.schema([self._table.spec.schema.field(name).remove_metadata() for name in both])
 
         def read() -> pa.Table:
-            take = partial(_rows_with_any, self._table.files(), schema=schema, keys=keys, values=ids)
+            take = partial(
+                _rows_with_any, self._table.files(), fetch=self._table.fetch, schema=schema, keys=keys, values=ids
+            )
             return pa.concat_tables([schema.empty_table(), *self._map(take, self._chosen(some, period))])
 
         return self._cast(self._retried(read), columns)
@@ -159,11 +162,16 @@ def _column(actions: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray 
 
 
 def _rows_with_any(
-    filesystem: fs.FileSystem, file: DataFile, schema: pa.Schema, keys: Sequence[str], values: pa.Array
+    filesystem: fs.FileSystem,
+    file: DataFile,
+    fetch: Fetch | None,
+    schema: pa.Schema,
+    keys: Sequence[str],
+    values: pa.Array,
 ) -> pa.Table:
     """Read the rows of a file that have any of the values in one of the columns `keys`."""
     of_keys = pa.schema([schema.field(key) for key in keys])
-    with open_parquet(filesystem, file) as opened:
+    with open_parquet(filesystem, file, fetch) as opened:
         sizes = [opened.metadata.row_group(number).num_rows for number in range(opened.num_row_groups)]
         ids = conform(opened.read(list(keys), use_threads=False), of_keys, file)
         places = np.flatnonzero(_have_any(ids, values))

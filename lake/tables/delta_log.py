@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
@@ -46,7 +47,7 @@ def added_files(log: LogFiles, begin: int, end: int) -> list[DataFile]:
 def removed_paths(filesystem: fs.FileSystem, names: Iterable[str]) -> set[str]:
     """Paths of all files that these commits (names of files in the log) removed."""
     actions = (action for name in names for action in actions_of(_read_all(filesystem, f"{LOG}/{name}")))
-    return {unquote(action["remove"]["path"]) for action in actions if "remove" in action}
+    return removed_files(list(actions))
 
 
 def live_files(delta: DeltaTable) -> list[DataFile]:
@@ -65,12 +66,23 @@ def rows_of_files(delta: DeltaTable) -> dict[str, int]:
     return {path: size // _BYTES_A_ROW if rows is None else rows for path, rows, size in zip(*columns, strict=True)}
 
 
-def scan(filesystem: fs.FileSystem, files: Sequence[DataFile], schema: pa.Schema) -> ds.Dataset:
-    """Give the rows of these files, in their order, as a dataset of the table's schema."""
+def scan(
+    filesystem: fs.FileSystem,
+    files: Sequence[DataFile],
+    schema: pa.Schema,
+    fetched: Mapping[str, bytes] = MappingProxyType({}),
+) -> ds.Dataset:
+    """Give the rows of these files, in their order, as a dataset of the table's schema.
+
+    `fetched` are the bytes of some of them, by their paths.
+    """
     format_ = ds.ParquetFileFormat()
     # With its size known, a store is not asked for it.
     fragments = [
-        format_.make_fragment(file.path, filesystem, _partition(file, schema), file_size=file.size) for file in files
+        format_.make_fragment(pa.BufferReader(fetched[file.path]), partition_expression=_partition(file, schema))
+        if file.path in fetched
+        else format_.make_fragment(file.path, filesystem, _partition(file, schema), file_size=file.size)
+        for file in files
     ]
     return ds.FileSystemDataset(fragments, schema, format_, filesystem)
 
@@ -80,11 +92,13 @@ def day_of(file: DataFile) -> date | None:
     return None if file.date is None else date.fromisoformat(file.date)
 
 
-def _partition(file: DataFile, schema: pa.Schema) -> ds.Expression | None:
-    if "date" not in schema.names:
-        return None
-    day = day_of(file)
+def partition_of(day: date | None) -> ds.Expression:
+    """Give what holds for the rows of a day's files."""
     return ds.field("date").is_null() if day is None else ds.field("date") == pa.scalar(day)
+
+
+def _partition(file: DataFile, schema: pa.Schema) -> ds.Expression | None:
+    return partition_of(day_of(file)) if "date" in schema.names else None
 
 
 def new_rows(actions: Sequence[dict[str, Any]]) -> list[DataFile]:
@@ -94,12 +108,18 @@ def new_rows(actions: Sequence[dict[str, Any]]) -> list[DataFile]:
     """
     if any("remove" in action for action in actions):
         return []
+    return added_of([action for action in actions if "add" in action and action["add"]["dataChange"]])
+
+
+def added_of(actions: Sequence[dict[str, Any]]) -> list[DataFile]:
+    """Give all files that a commit added."""
     added = [action["add"] for action in actions if "add" in action]
-    return [
-        DataFile(unquote(add["path"]), add["partitionValues"].get("date") or None, add["size"])
-        for add in added
-        if add["dataChange"]
-    ]
+    return [DataFile(unquote(add["path"]), add["partitionValues"].get("date") or None, add["size"]) for add in added]
+
+
+def removed_files(actions: Sequence[dict[str, Any]]) -> set[str]:
+    """Give the paths of the files that a commit removed."""
+    return {unquote(action["remove"]["path"]) for action in actions if "remove" in action}
 
 
 def actions_of(commit: bytes) -> list[dict[str, Any]]:

@@ -97,5 +97,5 @@ class Lake:
         return [entry["name"].rstrip("/").rsplit("/", 1)[-1] for entry in entries if entry["type"] == "directory"]
 
 
-def _note_nothing() -> None:
+def _note_nothing(version: int) -> None:
     """Do nothing: on a local disk a look costs nothing."""

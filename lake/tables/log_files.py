@@ -8,6 +8,8 @@ import uuid
 from pathlib import Path
 from typing import Any, Protocol
 
+from lake.tables.whole_files import kept
+
 LOG = "_delta_log"
 
 
@@ -16,6 +18,10 @@ class LogFiles(Protocol):
 
     def read(self, version: int) -> bytes | None:
         """Give the bytes of a commit; None where the log has none of this version."""
+        ...
+
+    def read_told(self, version: int) -> bytes | None:
+        """Give the bytes of a commit that is known to be there; another reader of this process may have fetched it."""
         ...
 
     def create(self, version: int, commit: bytes) -> bool:
@@ -40,6 +46,10 @@ class LocalLogFiles:
             return (self._folder / commit_name(version)).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
+
+    def read_told(self, version: int) -> bytes | None:
+        """Give the bytes of a commit; see `LogFiles`."""
+        return self.read(version)
 
     def create(self, version: int, commit: bytes) -> bool:
         """Write a commit; see `LogFiles`."""
@@ -67,10 +77,20 @@ class StoreLogFiles:
     def read(self, version: int) -> bytes | None:
         """Give the bytes of a commit; see `LogFiles`."""
         try:
-            # More than one request at once would first ask for the size.
-            return bytes(self._filesystem.cat_file(f"{self._folder}/{commit_name(version)}", max_concurrency=1))
+            return self._fetch(version)
         except FileNotFoundError:
             return None
+
+    def read_told(self, version: int) -> bytes | None:
+        """Give the bytes of a commit; see `LogFiles`."""
+        try:
+            return kept(f"{self._folder}/{commit_name(version)}", lambda: self._fetch(version))
+        except FileNotFoundError:
+            return None
+
+    def _fetch(self, version: int) -> bytes:
+        # More than one request at once would first ask for the size.
+        return bytes(self._filesystem.cat_file(f"{self._folder}/{commit_name(version)}", max_concurrency=1))
 
     def create(self, version: int, commit: bytes) -> bool:
         """Write a commit, by a conditional PUT; see `LogFiles`."""

@@ -18,7 +18,7 @@ from typing import Any
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaProtocolError
 
-from lake.tables.delta_log import DataFile, actions_of, new_rows
+from lake.tables.delta_log import DataFile, actions_of, added_of, live_files, new_rows, removed_files
 from lake.tables.log_files import LogFiles
 from lake.tables.writing import NewFile
 
@@ -43,6 +43,7 @@ class LogTail:
         """The bytes of the last commit that was read; None where the log does not have them any more."""
         self._transactions: dict[str, int | None] = {}
         self._added: OrderedDict[int, list[DataFile]] = OrderedDict()
+        self._live: dict[str, DataFile] | None = None
 
     def is_same_log(self) -> bool:
         """Whether the last commit that was read is still there: the table was neither removed nor made anew."""
@@ -65,11 +66,27 @@ class LogTail:
                 return False
         return False
 
+    def follow_told(self, version: int) -> bool:
+        """Read the commits up to a version that somebody has told; False where they must be looked for."""
+        if version - self.version > _MOST_AT_ONCE:
+            return False
+        while self.version < version:
+            commit = self._files.read_told(self.version + 1)
+            if commit is None or not self._take(commit):
+                return False
+        return True
+
     def current(self) -> DeltaTable:
         """Give deltalake's table of the version that was read last."""
         if self._snapshot.version() < self.version:
             self._snapshot.update_incremental()
         return self._snapshot
+
+    def live_files(self) -> list[DataFile]:
+        """Give the files that the table's rows are in at the version that was read last, the oldest first."""
+        if self._live is None:
+            self._live = {file.path: file for file in live_files(self.current())}
+        return list(self._live.values())
 
     def transaction(self, app_id: str) -> int | None:
         """Give the version that the last commit with this `app_id` carried."""
@@ -128,10 +145,13 @@ class LogTail:
             transactions = {
                 action["txn"]["appId"]: int(action["txn"]["version"]) for action in actions if "txn" in action
             }
-            added = new_rows(actions)
+            added, removed, every = new_rows(actions), removed_files(actions), added_of(actions)
         except (ValueError, KeyError, TypeError):
             return False  # deltalake says what is wrong with it
         self._transactions |= transactions
+        if self._live is not None:
+            self._live = {path: file for path, file in self._live.items() if path not in removed}
+            self._live |= {file.path: file for file in every}
         self.version, self._last = self.version + 1, commit
         self._added[self.version] = added
         while len(self._added) > _MOST_KEPT:

@@ -17,6 +17,14 @@ class News(Protocol):
         """Whether a look at the store could find something."""
         ...
 
+    def told_version(self) -> int | None:
+        """Give the version up to which the handle has only to read; None where it must look how far the table is."""
+        ...
+
+    def caught_up(self) -> None:
+        """Note that the handle has read up to that version."""
+        ...
+
     def seen(self) -> None:
         """Note that the handle has looked."""
         ...
@@ -29,6 +37,13 @@ class AlwaysNews:
         """Say so."""
         return True
 
+    def told_version(self) -> int | None:
+        """Give None: nobody tells."""
+        return None
+
+    def caught_up(self) -> None:
+        """Do nothing."""
+
     def seen(self) -> None:
         """Do nothing."""
 
@@ -39,15 +54,30 @@ class WatchedNews:
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._looked_at: float | None = None
+        self._told: int | None = None
 
-    def tell(self) -> None:
-        """Say that there is something new."""
-        self._looked_at = None
+    def tell(self, version: int | None) -> None:
+        """Say that the table has reached a version; None where nobody knows which."""
+        if version is None:
+            self._looked_at = None
+        else:
+            self._told = version if self._told is None else max(version, self._told)
 
     def may_be_there(self) -> bool:
         """Whether something was told since the last look, or that was long ago."""
-        return self._looked_at is None or self._monotonic() - self._looked_at >= TRUE_LOOK_SECONDS
+        return self._told is not None or self._is_due()
+
+    def told_version(self) -> int | None:
+        """Give the version that was told."""
+        return None if self._is_due() else self._told
+
+    def caught_up(self) -> None:
+        """Note that the handle has read up to the version that was told."""
+        self._told = None
 
     def seen(self) -> None:
         """Note that the handle has looked."""
-        self._looked_at = self._monotonic()
+        self._looked_at, self._told = self._monotonic(), None
+
+    def _is_due(self) -> bool:
+        return self._looked_at is None or self._monotonic() - self._looked_at >= TRUE_LOOK_SECONDS

@@ -54,19 +54,19 @@ class OpenTables:
         if not self._watches:
             return
         try:
-            change = self._feed.read_since(self._version, ["deployment", "table"])
+            change = self._feed.read_since(self._version, ["deployment", "table", "version"])
         except Exception as error:
             log_failure(logger, error, "every table is looked at, since %s cannot be read", CHANGES.name)
             self._feed, self._version, self._listed_at = self._lake.table(CHANGES), None, None
             for watched in self._news.values():
-                _tell(watched)
+                _tell(watched, None)
             return
         self._version = change.version
-        changed = {(row["deployment"], row["table"]) for row in change.rows.to_pylist()}
+        changed = {(row["deployment"], row["table"]): row["version"] for row in change.rows.to_pylist()}
         if any(deployment not in self._deployments for deployment, _ in changed):
             self._listed_at = None
-        for one in changed:
-            _tell(self._news.get(one, WeakSet()))
+        for one, version in changed.items():
+            _tell(self._news.get(one, WeakSet()), version)
 
     def table(self, spec: TableSpec, deployment: str | None = None) -> Table:
         """Give a new handle on a table."""
@@ -85,6 +85,6 @@ class OpenTables:
         return list(self._deployments)
 
 
-def _tell(watched: WeakSet[WatchedNews]) -> None:
+def _tell(watched: WeakSet[WatchedNews], version: int | None) -> None:
     for news in watched:
-        news.tell()
+        news.tell(version)

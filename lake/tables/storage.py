@@ -12,6 +12,7 @@ import fsspec
 from pyarrow import fs
 
 from lake.tables.log_files import LocalLogFiles, LogFiles, StoreLogFiles
+from lake.tables.whole_files import WholeFiles
 
 # A store that does not answer, or refuses, raises an error within about 20 s, whichever library asks it.
 _CONNECT_SECONDS = 3
@@ -81,6 +82,10 @@ class Storage:
     def log_files(self, uri: str) -> LogFiles:
         """Give the commits of the table at a path or URI."""
         return StoreLogFiles(*self.filesystem(uri)) if is_remote(uri) else LocalLogFiles(uri)
+
+    def fetch(self, uri: str) -> WholeFiles | None:
+        """Give what fetches whole files below a URI of a store with one request; None for a local path."""
+        return WholeFiles(*self.filesystem(uri)) if is_remote(uri) else None
 
     def filesystem(self, uri: str) -> tuple[Any, str]:
         """Give fsspec's file system for a path or URI, and the path on it."""

@@ -77,15 +77,17 @@ class Table:
         title: str,
         storage: Storage,
         news: News | None = None,
-        note: Callable[[], None] = lambda: None,
+        note: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """`news` says whether there may be something new; `note` is called when rows were added."""
+        """`news` says whether there may be something new; `note` is called with the version that added rows."""
         self.uri = uri
         self.spec = spec
         self._title = title
         self._storage = storage
         self._storage_options = storage.delta_options() if is_remote(uri) else {}
         self._log = storage.log_files(uri)
+        self.fetch = storage.fetch(uri)
+        """Gives the bytes of a small file of a store; None on a local disk."""
         self._tail: LogTail | None = None
         self._is_missing = False
         self._news = news or AlwaysNews()
@@ -165,7 +167,7 @@ class Table:
             elif tail.append(files, progress or {}):
                 self._seen.update(progress or {})
                 self._known_version = tail.version
-                self._note()
+                self._note(tail.version)
                 self._write_checkpoint(tail)
                 return
         raise CommitFailedError(
@@ -233,7 +235,14 @@ class Table:
     def read(self, columns: Sequence[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
         """Read all rows, or those that `where` lets through; an empty table where there is none yet."""
         names = self._names(columns)
-        return self._retry_read(lambda: self._cast(self.dataset().to_table(columns=names, filter=where), names))
+        return self._retry_read(lambda: self._cast(self._read(names, where), names))
+
+    def _read(self, names: list[str], where: ds.Expression | None) -> pa.Table:
+        tail = self._look() if is_remote(self.uri) else None
+        if tail is None:
+            return self.dataset().to_table(columns=names, filter=where)
+        # Of a store without its dataset, for which deltalake would list the log.
+        return self._rows_of(tail.live_files(), {name: ds.field(name) for name in names}, where)
 
     def dataset(self) -> ds.Dataset:
         """Give the rows as an Arrow dataset, for DuckDB, polars and the like; without rows where there is no table."""
@@ -308,7 +317,7 @@ class Table:
         self, files: Sequence[DataFile], columns: Mapping[str, ds.Expression], where: ds.Expression | None
     ) -> pa.Table:
         at_once = REMOTE_FILES_AT_ONCE if is_remote(self.uri) else _LOCAL_FILES_AT_ONCE
-        return read_files(self.files(), files, self.spec.schema, columns, where, at_once)
+        return read_files(self.files(), files, self.spec.schema, columns, where, at_once, self.fetch)
 
     def _change(
         self, rows: pa.Table, names: list[str], version: int, newest: datetime | None, repeats: bool = False
@@ -357,7 +366,14 @@ class Table:
     def _look(self) -> LogTail | None:
         """Read what is new in the log, if there may be anything; None where there is no table."""
         is_known = self._tail is not None or self._is_missing
-        return self._tail if is_known and not self._news.may_be_there() else self._look_at_store()
+        if is_known and not self._news.may_be_there():
+            return self._tail
+        told = self._news.told_version()
+        if self._tail is None or told is None or not self._tail.follow_told(told):
+            return self._look_at_store()
+        self._known_version = self._tail.version
+        self._news.caught_up()
+        return self._tail
 
     def _look_at_store(self) -> LogTail | None:
         self._is_missing = False

@@ -85,10 +85,13 @@ class _Cursor:
     def _read_history(
         self, columns: Columns, where: ds.Expression | None, handle: RowHandler, until: date | None
     ) -> None:
+        if self._history is None and self._table.version() is None:
+            # The table may be there by the next time.
+            self.has_read = self.has_read or until is None
+            return
         history = self._opened()
         if history.version is None:
-            # The table may be there by the next time.
-            self._history, self.has_read = None, self.has_read or until is None
+            self._history = None
             return
         try:
             days = {day: rows for day, rows in self.days().items() if until is None or day <= until}
