@@ -94,6 +94,12 @@ class LakeSettings(BaseModel):
             raise ConfigError(f"lake.root {self.root!r} cannot be opened: {error}") from None
 
 
+class EvaluatorSection(EvaluatorSettings):
+    """Settings of the evaluator, and the address of its own `/metrics`, `/healthz` and `/readyz`, if it has one."""
+
+    metrics_listen: str | None = None
+
+
 class MonitorSection(MonitorSettings):
     """Settings of the monitor, with the addresses of its pages and metrics, and further host names of the pages."""
 
@@ -110,7 +116,7 @@ class Settings(BaseModel):
 
     lake: LakeSettings
     collector: CollectorSettings = CollectorSettings()
-    evaluator: EvaluatorSettings = EvaluatorSettings()
+    evaluator: EvaluatorSection = EvaluatorSection()
     monitor: MonitorSection = MonitorSection()
 
 

@@ -58,6 +58,7 @@ def registry_of(
 def add_metrics(app: FastAPI, registry: CollectorRegistry) -> None:
     """Let an application answer `GET /metrics` with what the registry shows."""
 
+    @app.head("/metrics")
     @app.get("/metrics")
     def metrics(request: Request) -> Response:
         encode, content_type = choose_encoder(known_formats(request.headers.getlist("accept")))

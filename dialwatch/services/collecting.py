@@ -25,6 +25,7 @@ from collector import (
 from collector.metrics.prometheus import KafkaReader, add_metrics, metrics_app, registry_of
 from dialwatch.config import Settings
 from dialwatch.services.heartbeats import Part
+from dialwatch.services.probes import add_health, add_readiness
 from dialwatch.services.schedule import Schedule
 from dialwatch.serving.addresses import parse_address
 from dialwatch.serving.hosts import KnownHosts
@@ -86,7 +87,7 @@ def collecting(settings: Settings, lake: Lake, part: Part | None = None) -> Iter
         if chosen.http and not (chosen.files or chosen.kafka):
             # The first request need not wait until what must be remembered is read.
             stack.enter_context(_in_a_thread(lambda _: None, shared, stop, "read what the lake has", part))
-        stack.enter_context(_serving(chosen, shared, kafka))
+        stack.enter_context(_serving(chosen, shared, kafka, part))
         # The first to be called at the end: the others then stop while the server answers its last requests.
         stack.callback(stop.set)
         yield shared
@@ -112,17 +113,21 @@ def _following(
 
 
 @contextmanager
-def _serving(chosen: CollectorSettings, shared: Collector, kafka: KafkaReader | None) -> Iterator[None]:
-    """Serve `POST /data` and `/signals`, and the collector's own metrics, there or at an address of their own."""
+def _serving(chosen: CollectorSettings, shared: Collector, kafka: KafkaReader | None, part: Part) -> Iterator[None]:
+    """Serve `POST /data` and `/signals`, and the collector's own metrics and probes, there or at their own address."""
     with ExitStack() as stack:
         registry = registry_of(shared, kafka)
         if chosen.http:
             app = collector.create_app(shared, chosen.http)
             add_metrics(app, registry)
+            add_readiness(app, part)
             server = stack.enter_context(BackgroundServer(_guarded(app, chosen.http), chosen.http.listen))
             logger.info("taking lines on %s/data and signals on %s/signals", server.url, server.url)
         if chosen.metrics_listen:
-            server = stack.enter_context(BackgroundServer(metrics_app(registry), chosen.metrics_listen))
+            own = metrics_app(registry)
+            add_health(own)
+            add_readiness(own, part)
+            server = stack.enter_context(BackgroundServer(own, chosen.metrics_listen))
             logger.info("the collector's own metrics on %s/metrics", server.url)
         yield
 

@@ -52,6 +52,7 @@ class Part:
         self._since = clock()
         self._lock = threading.Lock()
         self._failing: dict[str, str] = {}
+        self._is_in_the_lake = False
         self._probes: dict[str, Callable[[], Problem]] = {}
         self._last_success: datetime | None = None
         self._last_error: datetime | None = None
@@ -60,6 +61,8 @@ class Part:
     def note(self, step: str, problem: Problem) -> None:
         """Record the outcome of a step: its problem, or None where it went well."""
         with self._lock:
+            if step == _LAKE:
+                self._is_in_the_lake = problem is None
             if problem is None:
                 self._failing.pop(step, None)
                 if not self._failing:
@@ -86,6 +89,11 @@ class Part:
             return problem
 
         return watched
+
+    def is_ready(self) -> bool:
+        """Whether the lake has taken the last heartbeat: then it takes the part's rows, too."""
+        with self._lock:
+            return self._is_in_the_lake
 
     def heartbeat(self, state: ServiceState | None = None) -> Heartbeat:
         """Say how the part is now; `state` where it is known."""

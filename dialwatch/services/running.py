@@ -15,7 +15,9 @@ import monitor
 from dialwatch.config import Settings
 from dialwatch.errors import AddressError, ConfigError
 from dialwatch.services.collecting import collecting
+from dialwatch.services.evaluator_metrics import PassMeter
 from dialwatch.services.heartbeats import Part, ProcessParts
+from dialwatch.services.probes import serving_probes
 from dialwatch.services.replaying import replaying
 from dialwatch.services.schedule import Schedule
 from dialwatch.services.upkeep import maintaining
@@ -108,13 +110,17 @@ def evaluating(
 ) -> Iterator[None]:
     """Score what is new, every so many seconds, until the block ends or `stop` is set. `part` notes how it goes."""
     stop, part = stop or threading.Event(), part or Part(ServicePart.EVALUATOR)
-    evaluator = Evaluator(lake, settings.evaluator, monotonic=time.monotonic)
+    evaluator, meter = Evaluator(lake, settings.evaluator, monotonic=time.monotonic), PassMeter()
 
     def evaluate() -> str | None:
-        failures = evaluator.run_once(stop.is_set).failures
+        with meter.measured() as note:
+            failures = note(evaluator.run_once(stop.is_set)).failures
         return f"{len(failures)} deployments were not evaluated" if failures else None
 
-    with Schedule(part.watching("pass", evaluate), settings.evaluator.every, stop, of="the evaluator"):
+    with (
+        serving_probes(settings.evaluator.metrics_listen, "evaluator.metrics_listen", meter.registry, part),
+        Schedule(part.watching("pass", evaluate), settings.evaluator.every, stop, of="the evaluator"),
+    ):
         logger.info("evaluating every %g s", settings.evaluator.every)
         try:
             yield

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -29,9 +29,9 @@ def registry_of(
     settings: MonitorSettings | None = None,
     audit: AuditLog | None = None,
 ) -> CollectorRegistry:
-    """Give a registry of the newest snapshot, the health of all parts, the monitor's own failures, and its audit log.
+    """Give a registry of the newest snapshot, the health of all parts, the monitor's failures, audit log and process.
 
-    Before the first snapshot it has the last three, which need no lake.
+    Before the first snapshot it has all but that, which needs the lake.
     """
     settings = settings or MonitorSettings()
     values = LabelBound(settings.most_label_values, "monitor.most_label_values")
@@ -39,6 +39,7 @@ def registry_of(
     bounds = LabelBounds({"deployment": deployments, "signal": values, "status": values})
     registry = CollectorRegistry()
     registry.register(_MonitorCollector(snapshot, health, failures, audit, bounds, settings.external_url))
+    ProcessCollector(registry=registry)
     return registry
 
 

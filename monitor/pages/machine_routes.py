@@ -35,17 +35,21 @@ def add_routes_for_machines(
     """
     registry = registry_of(lambda: monitor.snapshot, monitor.health, lambda: monitor.failures, settings, monitor.audit)
 
+    # Balancers and monitors of addresses ask by HEAD.
+    @app.head("/metrics", include_in_schema=False)
     @app.get("/metrics", response_class=PlainTextResponse, summary="Prometheus metrics")
     def metrics(request: Request) -> Response:
         encode, content_type = choose_encoder(known_formats(request.headers.getlist("accept")))
         return Response(encode(registry), headers={"Content-Type": content_type})
 
+    @app.head("/healthz", include_in_schema=False)
     @app.get("/healthz", **_described(Health, "Whether every part of dialwatch works"))
     def healthz(request: Request) -> Response:
         # Errors may name deployments: with access their words are for who may see all, and shows it.
         health = monitor.health() if is_private else health_for(reader_of(request), monitor.health())
         return json_answer(health, 200 if health.healthy else 503)
 
+    @app.head("/readyz", include_in_schema=False)
     @app.get("/readyz", **_described(Readiness, "Whether there are figures"))
     def readyz() -> Response:
         is_ready = monitor.snapshot is not None

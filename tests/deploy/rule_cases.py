@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 COLLECTOR = '{job="dialwatch-collector",instance="c:8080"}'
+EVALUATOR = '{job="dialwatch-evaluator",instance="e:9465"}'
 MONITOR = '{job="dialwatch",instance="m:9464"}'
 LAG = '{job="dialwatch-collector",instance="c:8080",topic="t",partition="0"}'
 
@@ -66,6 +67,9 @@ CASES = [
     Case("DialwatchCollectorDown", {f"up{COLLECTOR}": "1x110 0x10"}, True),
     Case("DialwatchCollectorDown", {f"up{COLLECTOR}": "1x117 0x3"}, False),
     Case("DialwatchCollectorDown", {f"up{COLLECTOR}": "1x120"}, False),
+    Case("DialwatchEvaluatorDown", {f"up{EVALUATOR}": "1x100 0x20"}, True),
+    Case("DialwatchEvaluatorDown", {f"up{EVALUATOR}": "1x112 0x8"}, False),
+    Case("DialwatchEvaluatorDown", {f"up{EVALUATOR}": "1x120"}, False),
     Case("DialwatchCollectorAbsent", {COMMITTED: "0+60x80", lines("stored"): "0+5x80 400x40"}, True),
     Case("DialwatchCollectorAbsent", {COMMITTED: "0+60x80"}, True),
     Case("DialwatchCollectorAbsent", {COMMITTED: "0+60x120"}, False),

@@ -91,6 +91,7 @@ def create_app(
             "errors": [{"index": number, "reason": reason} for number, reason in problems[:20]],
         }
 
+    @app.head("/healthz")
     @app.get("/healthz")
     async def healthz() -> dict[str, str]:
         return {"status": "ok"}

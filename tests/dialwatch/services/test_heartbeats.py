@@ -48,6 +48,18 @@ def test_a_part_fails_as_long_as_the_last_try_of_a_step_did() -> None:
     )
 
 
+def test_a_part_is_ready_while_the_lake_takes_its_rows() -> None:
+    """Not before the first row, whatever went well elsewhere, and not while a row is refused."""
+    part = Part(COLLECTOR)
+    part.note("files", None)
+    assert not part.is_ready()
+    part.note("lake", None)
+    part.note("files", OSError("gone"))
+    assert part.is_ready()
+    part.note("lake", OSError("disk full"))
+    assert not part.is_ready()
+
+
 def test_a_clock_that_is_set_back_leaves_no_part_failing() -> None:
     """What counts is which try came last, not the times that the clock gave them."""
     now = [NOW]
