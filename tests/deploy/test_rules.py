@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import threading
 import urllib.request
@@ -40,8 +41,23 @@ def test_every_rule_says_what_to_do() -> None:
     """Each has a severity that is page or warning, a summary, a description, and a link to a page."""
     for rule in rules():
         assert rule["labels"]["severity"] in ("page", "warning"), rule["alert"]
-        assert set(rule["annotations"]) == {"summary", "description", "link"}, rule["alert"]
+        assert set(rule["annotations"]) == {"summary", "description", "link", "runbook_url"}, rule["alert"]
         assert rule["annotations"]["description"].endswith("."), rule["alert"]
+
+
+def test_every_rule_has_its_runbook() -> None:
+    """Its address names a section of the docs, which says what it means, where to look and what to do."""
+    page = (PROMETHEUS.parents[1] / "docs" / "operations.md").read_text(encoding="utf-8")
+    runbooks = page.partition("\n## Runbooks\n")[2]
+    sections = {found[1]: found[2] for found in re.finditer(r"^### (\w+)\n(.*?)(?=^### |\Z)", runbooks, re.M | re.S)}
+    assert list(sections) == list(dict.fromkeys(rule["alert"] for rule in rules()))
+    for rule in rules():
+        assert rule["annotations"]["runbook_url"] == f"docs/operations.md#{rule['alert'].lower()}"
+        found = re.fullmatch(
+            r"\s*\*\*Means\.\*\* (.+)\*\*Look\.\*\* (.+)\*\*Do\.\*\* (.+)", sections[rule["alert"]], re.S
+        )
+        assert found, rule["alert"]
+        assert all(len(part.split()) > 3 for part in found.groups()), rule["alert"]
 
 
 def test_every_rule_is_tested_both_ways() -> None:
