@@ -10,6 +10,7 @@ import typer
 
 from dialwatch import __version__
 from dialwatch.commands import (
+    check,
     collect,
     demo,
     evaluate,
@@ -32,6 +33,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 app.command("demo")(demo.demo)
 app.command("up")(up.up)
 app.command("monitor")(monitor.monitor)
+app.command("check")(check.check)
 app.add_typer(collect.app, name="collect")
 app.add_typer(lake.app, name="lake")
 app.add_typer(webhook.app, name="webhook")

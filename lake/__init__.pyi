@@ -94,6 +94,7 @@ from .tables.single_row import SingleRow
 from .tables.storage import Storage, is_remote
 from .tables.store_errors import TableError, in_one_line, is_store_error, log_failure, without_rows
 from .tables.table import OVERLAP, Change, LostRaceError, Table, TableReplacedError
+from .tables.write_probe import WriteProbe, probe_writes
 from .upkeep.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
 from .upkeep.compaction import TARGET_BYTES, Compaction, compact
 from .upkeep.maintenance import LakeMaintenanceSettings, MaintenanceResult, all_tables, maintain
@@ -276,6 +277,7 @@ __all__ = [
     "UnscoredReason",
     "WorkerDiedError",
     "WorkerPool",
+    "WriteProbe",
     "age_of",
     "alike_cases",
     "all_tables",
@@ -321,6 +323,7 @@ __all__ = [
     "next_version",
     "normalised_question",
     "one_of",
+    "probe_writes",
     "read_answer",
     "read_answer_row",
     "read_cases",

@@ -1,0 +1,59 @@
+"""Checks of the lake: that it takes rows, that commits exclude each other, and that clocks agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import pyarrow.dataset as ds
+
+from dialwatch.actions.checks.finding import Finding, failed, guarded, well
+from lake import SERVICES, SKEW, Lake, WriteProbe, probe_writes
+
+_NOTICED = timedelta(seconds=60)
+"""Difference of clocks that a person should know of; rows are right up to an hour."""
+_ADVICE = "check lake.root, lake.storage, the space and the permissions"
+
+
+def check_lake(lake: Lake, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> list[Finding]:
+    """Look whether the lake takes rows, and compare its clock and those of the parts with ours."""
+    return guarded("lake", partial(_written, lake, clock), _ADVICE)
+
+
+def _written(lake: Lake, clock: Callable[[], datetime]) -> list[Finding]:
+    probe = probe_writes(lake, clock)
+    found = [_writable(lake, probe), _clock_of("its store", probe.clock_ahead)]
+    return [*found, *guarded("clocks", partial(_heartbeats, lake, clock), _ADVICE)]
+
+
+def _writable(lake: Lake, probe: WriteProbe) -> Finding:
+    if not probe.is_conditional:
+        return failed(
+            "lake",
+            f"{lake.root} writes a name twice: two commits would overwrite each other; take a store that knows "
+            "If-None-Match",
+        )
+    if not probe.can_remove:
+        return failed("lake", f"{lake.root} takes files and removes none: give the account the right to delete")
+    return well("lake", f"{lake.root} takes rows, and each commit once (conditional writes)")
+
+
+def _clock_of(whose: str, ahead: timedelta) -> Finding:
+    seconds = ahead.total_seconds()
+    shown = f"the clock of {whose} is {abs(seconds):.0f} s {'ahead of' if seconds > 0 else 'behind'} this one"
+    if abs(ahead) > SKEW:
+        return failed("clocks", f"{shown}, more than an hour: set them")
+    if abs(ahead) > _NOTICED:
+        return failed("clocks", f"{shown}: rows are right up to an hour, set them before it grows")
+    return well("clocks", f"the clock of {whose} is within {_NOTICED.total_seconds():.0f} s of this one")
+
+
+def _heartbeats(lake: Lake, clock: Callable[[], datetime]) -> list[Finding]:
+    """Clocks of hosts whose last heartbeat is later than now. Of one that is behind nothing can be seen so."""
+    since = (clock() - SKEW).date()
+    rows = lake.table(SERVICES).read(["host", "heartbeat_at"], where=ds.field("date") >= since)
+    last = rows.group_by("host").aggregate([("heartbeat_at", "max")]).sort_by("host")
+    now = clock()
+    ahead = [(row["host"], row["heartbeat_at_max"] - now) for row in last.to_pylist()]
+    return [_clock_of(f"host {host}", by) for host, by in ahead if by > _NOTICED]
