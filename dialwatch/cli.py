@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from typing import Annotated, NoReturn
 
@@ -28,6 +29,7 @@ from dialwatch.commands import (
     webhook,
 )
 from dialwatch.errors import AddressError, ConfigError
+from lake import Logs, chosen_logs, configure_logs
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command("demo")(demo.demo)
@@ -65,13 +67,8 @@ def dialwatch(
 
 def main() -> None:
     """Run the command line; an error that a person can fix is one message and exit code 2, not a trace."""
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    for noisy in ("httpx", "httpx2", "aiobotocore", "botocore"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
-    # A pass that is not begun while the one before still runs is no news.
-    logging.getLogger("apscheduler").setLevel(logging.ERROR)
-    # It repeats itself ten times a second; the collector says once what is wrong with Kafka, and when it is over.
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    # Until the configuration is read, which may say otherwise; what is wrong with it is logged too.
+    configure_logs(Logs(format="json" if os.environ.get("DIALWATCH_LOG__FORMAT") == "json" else "text"))
     try:
         app()
     except (AddressError, ConfigError, OSError) as error:
@@ -83,7 +80,10 @@ def main() -> None:
 
 
 def _end(error: Exception, advice: str = "") -> NoReturn:
-    print(f"dialwatch: {error}{advice}", file=sys.stderr)
+    if chosen_logs().format == "json":
+        logging.getLogger("dialwatch").error("%s%s", error, advice)
+    else:
+        print(f"dialwatch: {error}{advice}", file=sys.stderr)
     sys.exit(2)
 
 

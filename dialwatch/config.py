@@ -24,6 +24,7 @@ from dialwatch.errors import MISSING_LAKE, ConfigError
 from dialwatch.lake_access import Access, owner_to_run_as, restrict
 from evaluator import EvaluatorSettings
 from lake import Kind, Lake, LakeMaintenanceSettings, Storage, check_root, reads_hosts
+from lake.runtime.logs import LogFormat, LogLevel
 from monitor import MonitorSettings
 
 PREFIX = "DIALWATCH_"
@@ -100,6 +101,15 @@ class EvaluatorSection(EvaluatorSettings):
     metrics_listen: str | None = None
 
 
+class LogSettings(BaseModel):
+    """How much is logged, and whether as lines for people or as JSON, an object a line."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    level: LogLevel = "info"
+    format: LogFormat = "text"
+
+
 class MonitorSection(MonitorSettings):
     """Settings of the monitor, with the addresses of its pages and metrics, and further host names of the pages."""
 
@@ -118,6 +128,7 @@ class Settings(BaseModel):
     collector: CollectorSettings = CollectorSettings()
     evaluator: EvaluatorSection = EvaluatorSection()
     monitor: MonitorSection = MonitorSection()
+    log: LogSettings = LogSettings()
 
 
 def load_settings(path: Path | None, flags: Mapping[str, Any] | None = None) -> Settings:

@@ -68,6 +68,7 @@ from .runtime.clocks import SKEW, ClockSteps, age_of
 from .runtime.durations import reads_seconds
 from .runtime.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from .runtime.host_names import reads_hosts
+from .runtime.logs import Logs, chosen_logs, configure_logs
 from .runtime.spreadsheet_cells import cell_of_text, text_of_cell
 from .runtime.unseen_characters import unseen_pieces, visible
 from .runtime.worker_pool import Engine, WorkerDiedError, WorkerPool, engine_of
@@ -241,6 +242,7 @@ __all__ = [
     "LakeMaintenanceSettings",
     "LineOutcome",
     "LogClean",
+    "Logs",
     "LostRaceError",
     "MaintenanceResult",
     "OnsetKind",
@@ -293,9 +295,11 @@ __all__ = [
     "change_case",
     "change_cases",
     "check_root",
+    "chosen_logs",
     "citations_of",
     "clean_log",
     "compact",
+    "configure_logs",
     "context_ids",
     "context_texts",
     "deployment_name",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from collector.pipeline.collector import Collector
 from collector.pipeline.settings import PipelineSettings
 from collector.sources.files.listing import LogFile
 from collector.sources.files.source import FileSource
-from lake import Lake, LostRaceError, Storage
+from lake import Lake, Logs, LostRaceError, Storage, configure_logs
 
 _MOST_RACES = 20
 
@@ -26,7 +25,7 @@ class FileCollection:
     settings: PipelineSettings
     paths: Sequence[str]
     storage: Storage
-    log_level: int
+    logs: Logs
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def collect_share(collection: FileCollection, share: frozenset[str]) -> Collecte
     """Read and commit the files with these URIs."""
     if "pandas" not in sys.modules:
         sys.meta_path.insert(0, _WithoutPandas())
-    logging.basicConfig(level=collection.log_level, stream=sys.stderr)
+    configure_logs(collection.logs)
     collector = Collector(Lake(collection.root, collection.lake_storage), collection.settings)
     source = _Share(collection, share)
     races = 0

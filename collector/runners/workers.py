@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import logging
 from collections.abc import Sequence
 from contextlib import closing
 
@@ -12,7 +11,7 @@ from collector.pipeline.settings import PipelineSettings
 from collector.runners.file_worker import CollectedFiles, FileCollection, collect_share
 from collector.sources.files.listing import LogFile
 from collector.sources.files.source import FileSource
-from lake import Lake, Storage, WorkerDiedError, WorkerPool
+from lake import Lake, Storage, WorkerDiedError, WorkerPool, chosen_logs
 
 
 class WorkerError(RuntimeError):
@@ -33,8 +32,7 @@ def collect_with_workers(
     if not files:
         return 0, CollectedFiles(Counts(), {})
     shares = _split(files, workers)
-    level = logging.getLogger().level
-    collection = FileCollection(lake.root, lake.storage, settings, paths, storage, level)
+    collection = FileCollection(lake.root, lake.storage, settings, paths, storage, chosen_logs())
     with closing(WorkerPool(len(shares))) as pool:
         try:
             outcomes = list(pool.map(collect_share, collection, shares))

@@ -14,6 +14,7 @@ import typer
 
 from dialwatch.errors import MISSING_LAKE, ConfigError
 from dialwatch.serving.addresses import parse_address
+from lake import Logs, configure_logs
 
 if TYPE_CHECKING:
     from dialwatch.config import Settings
@@ -39,7 +40,9 @@ def settings_of(config: Path | None, lake: str | None, flags: Mapping[str, Any] 
         raise ConfigError(f"the configuration cannot be used:\n  {MISSING_LAKE}")
     from dialwatch.config import load_settings
 
-    return load_settings(config, ({"lake": {"root": lake}} if lake else {}) | dict(flags or {}))
+    settings = load_settings(config, ({"lake": {"root": lake}} if lake else {}) | dict(flags or {}))
+    configure_logs(Logs(settings.log.level, settings.log.format))
+    return settings
 
 
 def written_options(config: Path | None, lake: str | None) -> str:

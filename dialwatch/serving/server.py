@@ -33,6 +33,8 @@ class BackgroundServer:
             http=TimeLimitedProtocol,
             ws="none",
             log_level="warning",
+            # Its own would write to stderr in a form of its own.
+            log_config=None,
             access_log=False,
             # uvicorn would let a client on this machine write the peer's address, by X-Forwarded-For.
             proxy_headers=False,

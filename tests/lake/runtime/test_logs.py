@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from pathlib import Path
+
+import pytest
+
+from lake import AlertVerdict
+from lake.runtime.logs import JsonFormatter, TextFormatter
+
+
+def record(message: str, *args: object, **fields: object) -> logging.LogRecord:
+    made = logging.LogRecord("part", logging.WARNING, __file__, 1, message, args, None)
+    made.__dict__.update(fields)
+    return made
+
+
+def test_a_record_is_an_object_on_one_line() -> None:
+    """With its fields, whatever its text holds."""
+    line = JsonFormatter().format(record("a %s of %r", "b\nc", 'x"\u2028y\udcff', deployment="rag", path=Path("/a")))
+    assert "\n" not in line
+    shown = json.loads(line)
+    assert shown.pop("time").endswith("Z")
+    assert shown == {
+        "level": "warning",
+        "logger": "part",
+        "message": 'a b\nc of "x\\"\u2028y?"',
+        "deployment": "rag",
+        "path": "/a",
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("rag", "rag"),
+        (None, "none"),
+        (True, "true"),
+        (["b", "a"], "b, a"),
+        (frozenset({"b", "a"}), "a, b"),
+        ({"no_answer": 2, "judge": None}, "no_answer: 2, judge: none"),
+        (AlertVerdict.JUDGE, "judge"),
+        (3, "3"),
+    ],
+)
+def test_no_value_is_shown_as_python_writes_it(value: object, shown: str) -> None:
+    """As people write lists, counts and truths, in both forms; `%r` puts a text between double quotes."""
+    assert TextFormatter("%(message)s").format(record("%s", value)) == shown
+    assert json.loads(JsonFormatter().format(record("%s", value)))["message"] == shown
+    quoted = TextFormatter("%(message)s").format(record("%r", value))
+    assert quoted in (shown, json.dumps(shown))
+
+
+def test_numbers_still_fit_their_places() -> None:
+    """Also truths, which count, and arguments by name."""
+    assert TextFormatter("%(message)s").format(record("%d of %.1f", True, 2)) == "1 of 2.0"
+    by_name = record("%(a)s")
+    by_name.args = {"a": ["x"]}
+    assert TextFormatter("%(message)s").format(by_name) == "x"
+
+
+def test_a_traceback_is_a_member_of_the_object() -> None:
+    """One record stays one line."""
+    try:
+        raise ValueError("odd")
+    except ValueError:
+        made = record("failed")
+        made.exc_info = sys.exc_info()
+    line = JsonFormatter().format(made)
+    assert "\n" not in line
+    assert "ValueError: odd" in json.loads(line)["traceback"]
