@@ -25,6 +25,7 @@ from dialwatch.commands import (
     score,
     show,
     silence,
+    support_bundle,
     up,
     webhook,
 )
@@ -36,6 +37,7 @@ app.command("demo")(demo.demo)
 app.command("up")(up.up)
 app.command("monitor")(monitor.monitor)
 app.command("check")(check.check)
+app.command("support-bundle")(support_bundle.support_bundle)
 app.add_typer(collect.app, name="collect")
 app.add_typer(lake.app, name="lake")
 app.add_typer(webhook.app, name="webhook")
