@@ -48,24 +48,25 @@ class StorageSettings(BaseModel):
             raise ValueError(f"{url!r} is no address of a store: write http://host:port or https://host")
         return url
 
-    def storage(self) -> Storage:
+    def storage(self, *, durable: bool = False) -> Storage:
         """Give what the lake and the file sources take."""
         secret = self.secret_access_key
-        return Storage(
-            self.endpoint_url, self.region, self.access_key_id, None if secret is None else secret.get_secret_value()
-        )
+        revealed = None if secret is None else secret.get_secret_value()
+        return Storage(self.endpoint_url, self.region, self.access_key_id, revealed, durable)
 
 
 class LakeSettings(BaseModel):
     """Location of the tables, a folder or a URI such as s3://bucket/prefix, and settings of their maintenance.
 
     `access` says who else may read what is written into a folder: nobody, the group, which may write too, or all.
+    `durable` has each commit on the disk of a folder before it counts (fsync); a store does so by itself.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     root: str
     access: Access = "owner"
+    durable: bool = False
     storage: StorageSettings = StorageSettings()
     maintenance: LakeMaintenanceSettings = LakeMaintenanceSettings()
 
@@ -90,7 +91,7 @@ class LakeSettings(BaseModel):
             )
         restrict(self.access)
         try:
-            return Lake(self.root, self.storage.storage())
+            return Lake(self.root, self.storage.storage(durable=self.durable))
         except (ImportError, ValueError) as error:
             raise ConfigError(f"lake.root {self.root!r} cannot be opened: {error}") from None
 

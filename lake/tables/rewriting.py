@@ -38,6 +38,7 @@ def replace(table: Table, delta: DeltaTable, old: Sequence[DataFile], new: Seque
     additions = [AddAction(file.path, file.size, file.partition_values, now, False, file.statistics) for file in new]
     # deltalake lets two writers remove the same file; of two with the same app_id it refuses the second.
     turn = (delta.transaction_version(_APP_ID) or 0) + 1
+    table.settle(delta.version(), new)
     try:
         delta.create_write_transaction(
             [*removals, *additions],
@@ -51,6 +52,9 @@ def replace(table: Table, delta: DeltaTable, old: Sequence[DataFile], new: Seque
         after = table.snapshot()
         live = {file.path for file in live_files(after)} if after is not None else set()
         if new and all(file.path in live for file in new):
+            table.settle(delta.version())
             return
         table.discard(file for file in new if file.path not in live)
         raise LostRaceError(f"another one has replaced files of {table.uri}: {error}") from error
+    # Old files are removed later: by then this commit must be there.
+    table.settle(delta.version())

@@ -26,13 +26,15 @@ _S3FS_LIMITS = {"connect_timeout": _CONNECT_SECONDS, "read_timeout": 4, "retries
 class Storage:
     """Access to an S3-like store; what is None comes from the usual AWS_* environment variables.
 
-    `endpoint_url` names a store other than AWS, such as `http://minio:9000`.
+    `endpoint_url` names a store other than AWS, such as `http://minio:9000`. `durable` is for folders: what is
+    committed is on disk (fsync), so that a loss of power takes nothing away.
     """
 
     endpoint_url: str | None = None
     region: str | None = None
     access_key_id: str | None = None
     secret_access_key: str | None = field(default=None, repr=False)
+    durable: bool = False
 
     def delta_options(self) -> dict[str, str]:
         """Give the `storage_options` of deltalake.
@@ -81,7 +83,7 @@ class Storage:
 
     def log_files(self, uri: str) -> LogFiles:
         """Give the commits of the table at a path or URI."""
-        return StoreLogFiles(*self.filesystem(uri)) if is_remote(uri) else LocalLogFiles(uri)
+        return StoreLogFiles(*self.filesystem(uri)) if is_remote(uri) else LocalLogFiles(uri, durable=self.durable)
 
     def fetch(self, uri: str) -> WholeFiles | None:
         """Give what fetches whole files below a URI of a store with one request; None for a local path."""

@@ -188,11 +188,16 @@ class Table:
         try:
             delta = tail.current()
             delta.create_checkpoint()
+            self.settle(tail.version)
             delta.cleanup_metadata()
         except (DeltaError, OSError) as error:
             logger.warning(
                 "no checkpoint of %s was written; the next one comes in time: %s", self.uri, in_one_line(error)
             )
+
+    def settle(self, since: int, files: Iterable[NewFile] = ()) -> None:
+        """Have on disk, in a lake that is durable, these files and the log from version `since` on."""
+        self._log.settle(since, [file.path for file in files])
 
     def discard(self, files: Iterable[NewFile]) -> None:
         """Remove files that were written and not committed; what cannot be removed is left to the next vacuum."""

@@ -81,6 +81,7 @@ def remove_history(table: Table, now: datetime) -> tuple[list[str], list[str]]:
     if delta is None:
         return [], []
     delta.create_checkpoint()
+    table.settle(int(delta.version()))
     newest, filesystem = int(delta.version()), table.files()
     commits = [entry.base_name for entry in _entries(filesystem) if _COMMIT.fullmatch(entry.base_name)]
     replaced = _removed_paths(filesystem, commits)
