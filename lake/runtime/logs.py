@@ -10,7 +10,7 @@ import logging
 import sys
 import threading
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from types import TracebackType
@@ -143,6 +143,8 @@ def _plain(value: object) -> object:
         return _Quoted(value)
     if isinstance(value, Mapping):
         return _Quoted(", ".join(f"{_plain(key)}: {_plain(item)}" for key, item in value.items()))
+    if is_dataclass(value) and not isinstance(value, type | BaseException) and type(value).__str__ is object.__str__:
+        return _Quoted(", ".join(f"{one.name} {_plain(getattr(value, one.name))}" for one in fields(value)))
     if isinstance(value, Set):
         return _Quoted(", ".join(sorted(str(_plain(item)) for item in value)))
     if isinstance(value, list | tuple):

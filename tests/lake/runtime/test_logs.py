@@ -3,12 +3,21 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from lake import AlertVerdict
 from lake.runtime.logs import JsonFormatter, TextFormatter
+
+
+@dataclass
+class Counts:
+    """Numbers that belong together."""
+
+    lines: int
+    sources: frozenset[str]
 
 
 def record(message: str, *args: object, **fields: object) -> logging.LogRecord:
@@ -43,6 +52,7 @@ def test_a_record_is_an_object_on_one_line() -> None:
         ({"no_answer": 2, "judge": None}, "no_answer: 2, judge: none"),
         (AlertVerdict.JUDGE, "judge"),
         (3, "3"),
+        (Counts(2, frozenset({"a"})), "lines 2, sources a"),
     ],
 )
 def test_no_value_is_shown_as_python_writes_it(value: object, shown: str) -> None:
