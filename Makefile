@@ -16,7 +16,7 @@ AIDIAL := .venv-aidial
 OTHER := .venv-$(notdir $(PYTHON))
 PACKAGES := dialwatch collector evaluator monitor lake
 
-.PHONY: demo test test-all test-python screenshots aidial mutants lint format docs bench package lock clean
+.PHONY: demo test test-all test-python screenshots aidial mutants lint format docs bench package lock chart clean
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -34,6 +34,7 @@ help:
 	@echo "make bench       the measurements of docs/benchmarks.md"
 	@echo "make package     sdist and wheel in dist/; the demo with the wheel, outside of the checkout"
 	@echo "make lock        requirements*.lock from pyproject.toml; ARGS=--upgrade takes newer versions"
+	@echo "make chart       the copies and the kept renderings of deploy/helm/dialwatch anew; builds Helm if there is none (needs Go)"
 	@echo "make clean       remove what these commands made"
 
 $(BIN)/python:
@@ -135,6 +136,15 @@ lock: $(VENV)/.installed-dev
 	$(LOCK) --group docs --output-file requirements-docs.lock
 	$(LOCK) --group aidial --output-file requirements-aidial.lock
 	$(LOCK) --group mutants --constraint requirements-dev.lock --output-file requirements-mutants.lock
+
+HELM_BIN := $(CURDIR)/.cache/helm
+HELM_VERSION := v3.17.3
+
+chart: $(VENV)/.installed-dev
+	cp deploy/prometheus/rules/dialwatch.yml deploy/helm/dialwatch/files/rules.yml
+	cp deploy/grafana/dialwatch.json deploy/helm/dialwatch/files/dashboard.json
+	@PATH="$$PATH:$(HELM_BIN)"; command -v helm >/dev/null || GOBIN=$(HELM_BIN) go install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
+	PATH="$$PATH:$(HELM_BIN)" $(BIN)/python -m tests.deploy.chart.rendering
 
 clean:
 	rm -rf $(VENV) $(DOCS) $(AIDIAL) .venv-python3* site .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
