@@ -18,6 +18,7 @@ from pyarrow import fs
 
 from lake.runtime.clocks import SKEW
 from lake.table_spec import TableSpec
+from lake.tables.creation import COMMITS_PER_CHECKPOINT, create_table
 from lake.tables.delta_log import DataFile, added_files, live_files
 from lake.tables.log_tail import LogTail
 from lake.tables.news import AlwaysNews, News
@@ -25,19 +26,17 @@ from lake.tables.reading import are_as_stored, read_files
 from lake.tables.schema_evolution import add_missing_columns
 from lake.tables.storage import Storage, is_remote
 from lake.tables.store_errors import in_one_line
-from lake.tables.writing import FAST, FileWriter, NewFile, remove_files, statistics_columns
+from lake.tables.writing import FAST, FileWriter, NewFile, remove_files
 
 logger = logging.getLogger(__name__)
 
 OVERLAP = SKEW
-"""How far back a late reader begins again: as far as the clocks of writers may be apart."""
+"""How far back a late reader begins again."""
 
 _INGESTED_AT = "ingested_at"
 _READ_ATTEMPTS = 5
 _COMMIT_ATTEMPTS = 30
 """Of one append: other writers may commit at the same time."""
-_COMMITS_PER_CHECKPOINT = 20
-"""Opening a table reads the log from the last checkpoint on; with deltalake's 100 it takes twice as long."""
 _LOCAL_FILES_AT_ONCE, REMOTE_FILES_AT_ONCE = 1, 16
 """Of a read: threads help where a store is slow to answer; on a local disk they are no faster."""
 
@@ -183,7 +182,7 @@ class Table:
 
     def _write_checkpoint(self, tail: LogTail) -> None:
         """Write a checkpoint where one is due; without it the next reader opens the table more slowly."""
-        if tail.version % _COMMITS_PER_CHECKPOINT:
+        if tail.version % COMMITS_PER_CHECKPOINT:
             return
         try:
             delta = tail.current()
@@ -398,22 +397,6 @@ class Table:
     def _create(self) -> LogTail:
         if not is_remote(self.uri):
             Path(self.uri).mkdir(parents=True, exist_ok=True)
-        try:
-            delta = DeltaTable.create(
-                self.uri,
-                schema=self.spec.schema,
-                mode="error",
-                partition_by=["date"] if self.spec.by_date else None,
-                name=self._title,
-                description=self.spec.doc,
-                configuration={
-                    "delta.dataSkippingStatsColumns": ",".join(statistics_columns(self.spec)),
-                    "delta.checkpointInterval": str(_COMMITS_PER_CHECKPOINT),
-                },
-                storage_options=self._storage_options,
-            )
-        except DeltaError:
-            # Another writer made it in the meantime; if that is not so, the open below says what is wrong.
-            delta = DeltaTable(self.uri, storage_options=self._storage_options)
+        delta = create_table(self.uri, self.spec, self._title, self._storage_options)
         self._tail = LogTail(self._log, delta)
         return self._tail
