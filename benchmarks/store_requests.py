@@ -82,7 +82,7 @@ def seen(metrics: str) -> int:
             text = answer.read().decode()
     except OSError:
         return 0
-    return int(sum(float(value) for value in re.findall(r"^dialwatch_requests_total\{.*\} (\S+)$", text, re.M)))
+    return int(sum(float(value) for value in re.findall(r"^dialwatch_responses_total\{.*\} (\S+)$", text, re.M)))
 
 
 def longest_delay(writer: Writer, metrics: str, seconds: float, delays: list[float]) -> None:

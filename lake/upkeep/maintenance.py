@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
-from lake.root_tables import SERVICES
+from lake.root_tables import CHANGES, SERVICES
 from lake.runtime.durations import reads_seconds
 from lake.schemas import TABLES
 from lake.state_tables import MONITOR_STATE, ROOT_STATE
@@ -26,9 +26,9 @@ logger = logging.getLogger(__name__)
 
 _DATED = tuple(name for name, spec in TABLES.items() if spec.by_date)
 _seconds = reads_seconds("smhd")
-_SERVICES_AGE = timedelta(days=28)
-"""A part without a heartbeat for as long is forgotten."""
-_SHORT_LIVED = (SERVICES, MONITOR_STATE, ROOT_STATE)
+_OWN_AGES = {SERVICES: timedelta(days=28), CHANGES: timedelta(days=1)}
+"""Ages at which rows go without a setting: a part without a heartbeat for as long is forgotten."""
+_SHORT_LIVED = (SERVICES, CHANGES, MONITOR_STATE, ROOT_STATE)
 """Tables with many commits of which nobody reads old ones."""
 _SHORT_LIVED_AGE = timedelta(hours=2)
 """More than clocks may be apart."""
@@ -43,7 +43,7 @@ class LakeMaintenanceSettings(BaseModel):
     `every`: time between passes; None where another process does it. `vacuum_after`: how long a file stays after it was
     replaced, from 1 hour to 7 days: no reader may take longer. `log_retention`: how long a table's log says what was
     new; a reader that comes later reads by `ingested_at`. `retention`: age at which the rows of a table go, by the
-    table's name; without one they are kept for ever, in `_services` for four weeks. `deployments`: the same for
+    table's name; without one they are kept for ever, in `_services` for four weeks, in `_changes` for a day. `deployments`: the same for
     single deployments, by the deployment's name.
     """
 
@@ -71,7 +71,7 @@ class LakeMaintenanceSettings(BaseModel):
         own = self.deployments.get(deployment or "", {})
         seconds = own.get(spec.name, self.retention.get(spec.name))
         if seconds is None:
-            return _SERVICES_AGE if spec is SERVICES else None
+            return _OWN_AGES.get(spec)
         return timedelta(seconds=seconds)
 
     def files_age(self, spec: TableSpec) -> timedelta:

@@ -1,0 +1,140 @@
+"""Handles of a store that look only where `_changes` says so: nothing is missed for long, and little is asked."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+
+from lake import CHANGES, PARSED_LOGS, SCORES, SILENCES, Lake, LostRaceError, OpenTables
+from lake.tables.log_files import StoreLogFiles
+from lake.tables.news import TRUE_LOOK_SECONDS
+from lake.tables.table import Table
+from tests.servers import Bucket
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+class Clock:
+    """Seconds of a clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def scores(*names: str) -> pa.Table:
+    return SCORES.rows([{"score_id": name, "date": NOON.date()} for name in names])
+
+
+def names_of(table: Table) -> list[str]:
+    return sorted(table.read(["score_id"])["score_id"].to_pylist())
+
+
+@pytest.fixture
+def lake(bucket: Bucket) -> Lake:
+    return Lake(f"{bucket.uri}/lake", bucket.storage)
+
+
+def test_rows_are_seen_after_the_next_look(lake: Lake, bucket: Bucket) -> None:
+    """Rows of another process are told in `_changes`; a reader that has not looked there keeps what it has."""
+    other = Lake(lake.root, bucket.storage)
+    opened = OpenTables(lake)
+    opened.look()
+    table = opened.table(SCORES, "app")
+    assert table.version() is None
+    other.table(SCORES, "app").append(scores("a"))
+    assert table.version() is None
+    opened.look()
+    assert names_of(table) == ["a"]
+    first = table.read_since(None)
+    other.table(SCORES, "app").append(scores("b"))
+    opened.look()
+    assert table.read_since(first.version, ["score_id"]).rows["score_id"].to_pylist() == ["b"]
+    assert opened.deployments() == ["app"]
+
+
+def test_a_change_that_nobody_told_is_found_by_a_true_look(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row of `_changes` was lost: the table is looked at some minutes later all the same."""
+    clock = Clock()
+    opened = OpenTables(lake, clock)
+    table = opened.table(SCORES, "app")
+    lake.table(SCORES, "app").append(scores("a"))
+    opened.look()
+    assert names_of(table) == ["a"]
+    monkeypatch.setattr("lake.tables.changes.ChangeNotes.note", lambda *_: None)
+    lake.table(SCORES, "app").append(scores("b"))
+    opened.look()
+    assert names_of(table) == ["a"]
+    clock.now += TRUE_LOOK_SECONDS
+    assert names_of(table) == ["a", "b"]
+
+
+def test_quiet_tables_are_not_asked_for(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a reader asks: one file of the log of `_changes` is all that it reads of a lake without news."""
+    opened = OpenTables(lake)
+    lake.table(PARSED_LOGS, "app").append(PARSED_LOGS.rows([{"event_id": "a", "date": NOON.date()}]))
+    tables = [opened.table(spec, name) for name in ("app", "none") for spec in (PARSED_LOGS, SCORES)]
+    for _ in range(2):
+        opened.look()
+        for table in tables:
+            table.version()
+    reads: list[str] = []
+    real = StoreLogFiles.read
+
+    def read(self: StoreLogFiles, version: int) -> bytes | None:
+        reads.append(self._folder)
+        return real(self, version)
+
+    monkeypatch.setattr(StoreLogFiles, "read", read)
+    for _ in range(5):
+        opened.look()
+        assert [table.version() for table in tables] == [1, None, None, None]
+    assert {CHANGES.name in folder for folder in reads} == {True}
+    assert len(reads) == 10
+
+
+def test_an_append_by_a_handle_that_knows_little_is_as_safe(lake: Lake) -> None:
+    """What it has not been told of, another one's commit of the same source, refuses it; other ones do not."""
+    opened = OpenTables(lake)
+    table, other = opened.table(SCORES, "app"), lake.table(SCORES, "app")
+    other.append(scores("a"), {"source": 1})
+    assert table.progress(["source"]) == {"source": 1}
+    other.append(scores("b"))
+    table.append(scores("c"), {"mine": 1})
+    assert table.progress(["source"]) == {"source": 1}
+    other.progress(["source"])
+    other.append(scores("d"), {"source": 2})
+    with pytest.raises(LostRaceError):
+        table.append(scores("d"), {"source": 2})
+    assert names_of(other) == ["a", "b", "c", "d"]
+
+
+def test_changes_that_are_made_together_are_noted_together(lake: Lake) -> None:
+    """One commit of `_changes` names all tables; a table that nobody waits for is not named."""
+    with lake.noting_together():
+        for name in "abc":
+            lake.table(SCORES, name).append(scores(name))
+    lake.table(SILENCES).append(SILENCES.rows([{"silence_id": 1}]))
+    table = lake.table(CHANGES)
+    rows = [(row["deployment"], row["table"], row["version"]) for row in table.read().to_pylist()]
+    assert rows == [(name, "scores", 1) for name in "abc"] + [(None, "_silences", 1)]
+    assert table.version() == 2
+
+
+def test_a_lake_whose_changes_cannot_be_read_is_looked_at_by_table(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then each look asks each table, as if there were no `_changes`."""
+    opened = OpenTables(lake)
+    table = opened.table(SCORES, "app")
+    assert table.version() is None
+    lake.table(SCORES, "app").append(scores("a"))
+
+    def refuse(self: Table, *_: object) -> None:
+        raise ConnectionError("the store is away")
+
+    monkeypatch.setattr(Table, "read_since", refuse)
+    opened.look()
+    assert table.version() == 1
