@@ -43,8 +43,8 @@ class LakeMaintenanceSettings(BaseModel):
     `every`: time between passes; None where another process does it. `vacuum_after`: how long a file stays after it was
     replaced, from 1 hour to 7 days: no reader may take longer. `log_retention`: how long a table's log says what was
     new; a reader that comes later reads by `ingested_at`. `retention`: age at which the rows of a table go, by the
-    table's name; without one they are kept for ever, in `_services` for four weeks, in `_changes` for a day. `deployments`: the same for
-    single deployments, by the deployment's name.
+    table's name; without one they are kept for ever, in `_services` for four weeks, in `_changes` for a day.
+    `deployments`: the same for single deployments, by the deployment's name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

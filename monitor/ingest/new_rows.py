@@ -85,13 +85,10 @@ class _Cursor:
     def _read_history(
         self, columns: Columns, where: ds.Expression | None, handle: RowHandler, until: date | None
     ) -> None:
-        if self._history is None and self._table.version() is None:
+        is_missing = self._history is None and self._table.version() is None
+        if is_missing or (history := self._opened()).version is None:
             # The table may be there by the next time.
-            self.has_read = self.has_read or until is None
-            return
-        history = self._opened()
-        if history.version is None:
-            self._history = None
+            self._history, self.has_read = None, self.has_read or until is None
             return
         try:
             days = {day: rows for day, rows in self.days().items() if until is None or day <= until}

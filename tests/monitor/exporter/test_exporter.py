@@ -265,6 +265,7 @@ def failing_for(spec: TableSpec, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     with monkeypatch.context() as broken:
         broken.setattr(Table, "read_since", failing(Table.read_since))
         broken.setattr(Table, "snapshot", failing(Table.snapshot))
+        broken.setattr(Table, "version", failing(Table.version))
         yield
 
 
