@@ -9,6 +9,7 @@ from typing import Protocol
 from weakref import WeakSet
 
 from lake.root_tables import CHANGES
+from lake.schemas import TABLES
 from lake.table_spec import TableSpec
 from lake.tables.changes import UNNOTED, ChangedTable
 from lake.tables.lake import Lake
@@ -63,7 +64,8 @@ class OpenTables:
             return
         self._version = change.version
         changed = {(row["deployment"], row["table"]): row["version"] for row in change.rows.to_pylist()}
-        if any(deployment not in self._deployments for deployment, _ in changed):
+        known = set(self._deployments)
+        if any(name in TABLES and TABLES[name].per_deployment and of not in known for of, name in changed):
             self._listed_at = None
         for one, version in changed.items():
             _tell(self._news.get(one, WeakSet()), version)
