@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from lake import CHANGES, PARSED_LOGS, SCORES, SILENCES, Lake, LostRaceError, OpenTables
+from lake import CHANGES, PARSED_LOGS, SCORES, SILENCES, Lake, LostRaceError, OpenTables, compact
 from lake.tables.log_files import StoreLogFiles
 from lake.tables.news import TRUE_LOOK_SECONDS
 from lake.tables.table import Table
@@ -138,3 +138,36 @@ def test_a_lake_whose_changes_cannot_be_read_is_looked_at_by_table(lake: Lake, m
     monkeypatch.setattr(Table, "read_since", refuse)
     opened.look()
     assert table.version() == 1
+
+
+def test_a_new_deployment_is_listed_after_the_next_look(lake: Lake) -> None:
+    """The deployments are listed anew where `_changes` names one that is not known."""
+    opened = OpenTables(lake)
+    opened.look()
+    assert opened.deployments() == []
+    lake.table(SCORES, "app").append(scores("a"))
+    opened.look()
+    assert opened.deployments() == ["app"]
+
+
+def test_files_that_another_one_merged_are_read_once(lake: Lake) -> None:
+    """A handle that knows the files of a table follows what was put in their place."""
+    reader, writer = lake.table(SCORES, "app"), lake.table(SCORES, "app")
+    for name in "abc":
+        writer.append(scores(name))
+    assert names_of(reader) == ["a", "b", "c"]
+    compact(lake.table(SCORES, "app"))
+    writer.append(scores("d"))
+    assert names_of(reader) == ["a", "b", "c", "d"]
+
+
+def test_no_commit_is_put_into_the_place_of_a_removed_table(lake: Lake) -> None:
+    """The table was removed from the store since the handle looked: the append is refused, and leaves no log."""
+    table = lake.table(SCORES, "app")
+    table.append(scores("a"), {"source": 1})
+    table.progress(["source"])
+    filesystem, path = lake.storage.filesystem(table.uri)
+    filesystem.rm(path, recursive=True)
+    with pytest.raises(FileNotFoundError, match="is gone"):
+        table.append(scores("b"), {"source": 2})
+    assert not filesystem.find(f"{path}/_delta_log")
