@@ -23,6 +23,7 @@ from collector import (
     collect_with_workers,
 )
 from collector.metrics.prometheus import KafkaReader, add_metrics, metrics_app, registry_of
+from collector.signals import SignalSettings
 from dialwatch.config import Settings
 from dialwatch.services.heartbeats import Part
 from dialwatch.services.probes import add_health, add_readiness
@@ -75,7 +76,7 @@ def collecting(settings: Settings, lake: Lake, part: Part | None = None) -> Iter
     with ExitStack() as stack:
         kafka = None
         if chosen.signals.implicit:
-            derive = part.watching("signals", lambda: _derived(ImplicitSignals(lake, chosen.signals), stop))
+            derive = part.watching("signals", _deriving(lake, chosen.signals, stop))
             stack.enter_context(Schedule(derive, chosen.signals.every, stop, of="the collector that looks for signals"))
         if chosen.kafka:
             kafka = collector.KafkaSource(chosen.kafka, shared)
@@ -93,9 +94,16 @@ def collecting(settings: Settings, lake: Lake, part: Part | None = None) -> Iter
         yield shared
 
 
-def _derived(implicit: ImplicitSignals, stop: threading.Event) -> str | None:
-    failed = implicit.run_once(stop.is_set).failed
-    return f"no signals were derived for {len(failed)} deployments" if failed else None
+def _deriving(lake: Lake, settings: SignalSettings, stop: threading.Event) -> Callable[[], str | None]:
+    """Give a pass over the signals. The first one begins with the lexicon, so that what is wrong there fails it."""
+    kept: list[ImplicitSignals] = []
+
+    def derive() -> str | None:
+        kept[:] = kept or [ImplicitSignals(lake, settings)]
+        failed = kept[0].run_once(stop.is_set).failed
+        return f"no signals were derived for {len(failed)} deployments" if failed else None
+
+    return derive
 
 
 @contextmanager
