@@ -14,6 +14,7 @@ import pytest
 
 from lake import SERVICES, TABLES, Lake, TableSpec
 from tests.commands import dialwatch
+from tests.servers import free_port
 
 CANARY = "canary"
 NOW = datetime.now(UTC)
@@ -109,7 +110,7 @@ def test_what_cannot_be_made_says_so_and_the_rest_is_there(tmp_path: Path) -> No
     log = tmp_path / "lake" / "rag-app" / "parsed_logs" / "_delta_log"
     log.mkdir(parents=True)
     (log / f"{0:020}.json").write_text("no json")
-    _, parts = bundle(tmp_path)
+    _, parts = bundle(tmp_path, f"monitor: {{listen: '127.0.0.1:{free_port()}'}}\n")
     assert parts["metrics-monitor.txt"].startswith("could not be made: ConnectError")
     assert "versions.json" in parts
 
