@@ -61,7 +61,7 @@ from .case_vocabulary import (
 )
 from .erasure.erasure import Receipt, TableReceipt, erase
 from .erasure.erasure_scope import Subject
-from .root_tables import AUDIT, BATCHES, CHANGES, REJECTED, RELEASES, SECRETS, SERVICES, SILENCES
+from .root_tables import AUDIT, BATCHES, CHANGES, JUDGE_BUDGETS, REJECTED, RELEASES, SECRETS, SERVICES, SILENCES
 from .runtime.accept_header import known_formats
 from .runtime.backoff import Backoff
 from .runtime.clocks import SKEW, ClockSteps, age_of
@@ -168,6 +168,7 @@ __all__ = [
     "IS_LABEL",
     "IS_NO_LABEL",
     "IS_PRODUCTION",
+    "JUDGE_BUDGETS",
     "JUDGE_KINDS",
     "LABEL_COLUMNS",
     "LOG_RETENTION",

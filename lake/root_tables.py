@@ -121,6 +121,20 @@ CHANGES = TableSpec(
     per_deployment=False,
 )
 
+JUDGE_BUDGETS = TableSpec(
+    "_judge_budgets",
+    "One row a slice of a judge's budget that an evaluator has reserved, before it makes calls that may cost as much.",
+    described(
+        ("date", pa.date32(), "UTC date of `hour`. Partition."),
+        ("hour", TIMESTAMP, "UTC hour in which the slice is spent: it counts in the budgets of this hour and its day."),
+        ("judge", pa.string(), "Name of the judge in the settings."),
+        ("amount", pa.float64(), "Money, in the currency of the judge's prices; negative for what is given back."),
+        ("reserved_at", TIMESTAMP, "When the row was written."),
+        ("host", pa.string(), "Name of the machine, or container, that reserved it."),
+    ),
+    per_deployment=False,
+)
+
 AUDIT = TableSpec(
     "_audit",
     "One row a read of a text on the pages, a change that somebody made there, or a sign-in; at least once.",

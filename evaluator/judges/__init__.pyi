@@ -1,3 +1,4 @@
+from .budget_ledger import BudgetLedger
 from .calls import Calls
 from .client import BoundJudge, JudgeClient
 from .exchange import ChatMessage, JudgeError, JudgeReply, JudgeRequest, Reason, Spend
@@ -8,6 +9,7 @@ from .settings import JudgeSettings
 
 __all__ = [
     "BoundJudge",
+    "BudgetLedger",
     "Calls",
     "ChatMessage",
     "Judge",

@@ -13,6 +13,8 @@ from pathlib import Path
 
 _HOUR, _DAY = 3600, 86400
 _WAIT_SECONDS = 30
+_ROUNDING = 1e-9
+"""Sums of money that are as near count as equal."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS calls (
     id INTEGER PRIMARY KEY, judge TEXT NOT NULL, key TEXT NOT NULL, began REAL NOT NULL, cost REAL NOT NULL, reply TEXT
@@ -21,6 +23,9 @@ CREATE INDEX IF NOT EXISTS replies ON calls (key) WHERE reply IS NOT NULL;
 CREATE INDEX IF NOT EXISTS beginnings ON calls (began);
 CREATE TABLE IF NOT EXISTS ledger (
     judge TEXT NOT NULL, hour INTEGER NOT NULL, cost REAL NOT NULL, PRIMARY KEY (judge, hour)
+);
+CREATE TABLE IF NOT EXISTS slices (
+    judge TEXT NOT NULL, hour INTEGER NOT NULL, amount REAL NOT NULL, PRIMARY KEY (judge, hour)
 );
 """
 
@@ -32,6 +37,15 @@ class BudgetSpentError(Exception):
         super().__init__(
             f"the {period}'s budget of {budget:g} has {max(budget - spent, 0.0):g} left, the call may cost {bound:g}"
         )
+
+
+class UnreservedError(Exception):
+    """The next call could cost `amount` more than this machine has reserved of a judge's budget at the time `at`."""
+
+    def __init__(self, at: float, amount: float) -> None:
+        super().__init__(f"{amount:g} more must be reserved")
+        self.at = at
+        self.amount = amount
 
 
 @dataclass(frozen=True)
@@ -55,8 +69,8 @@ class Calls:
     with synchronous = NORMAL).
 
     The hour and the day are those of UTC in which a call began. Budgets hold for all processes that use the file. It
-    must be on a local disk: SQLite locks no network file system. Workers of other machines have files of their own,
-    and so each has the whole budget.
+    must be on a local disk: SQLite locks no network file system. Workers of other machines have files of their own:
+    with `BudgetLedger` a file has slices of the budget, and no call begins that these do not cover.
 
     The file holds what judges said about users' answers: only its owner may read it, and what SQLite keeps beside it.
     """
@@ -83,15 +97,25 @@ class Calls:
         return None if row is None else str(row[0])
 
     def begin(
-        self, judge: str, key: str, bound: float, per_hour: float | None = None, per_day: float | None = None
+        self,
+        judge: str,
+        key: str,
+        bound: float,
+        per_hour: float | None = None,
+        per_day: float | None = None,
+        *,
+        by_slices: bool = False,
     ) -> int:
         """Note that a call is about to be made that costs at most `bound`, and give its number.
 
-        Raises BudgetSpentError, and notes nothing, where that is more than is left of a budget.
+        Raises BudgetSpentError, and notes nothing, where that is more than is left of a budget; UnreservedError
+        `by_slices`, where it is more than is left of what was reserved.
         """
         now = self._clock()
         with self._transaction():
             self._check(judge, now, bound, per_hour, per_day)
+            if by_slices:
+                self._check_slices(judge, now, bound, per_hour, per_day)
             self._charge(judge, now, bound)
             row = self._database.execute(
                 "INSERT INTO calls (judge, key, began, cost) VALUES (?, ?, ?, ?)", (judge, key, now, bound)
@@ -120,6 +144,28 @@ class Calls:
         """Give what a judge's calls of this hour and of this day did cost, or may have where they are not finished."""
         return self._spent(judge, self._clock())
 
+    def add_slice(self, judge: str, at: float, amount: float) -> None:
+        """Note what was reserved of a judge's budget, for the hour of `at`."""
+        with self._transaction():
+            self._add_slice(judge, int(at // _HOUR), amount)
+
+    def take_unused(self, judge: str, *, by_hour: bool, before: float | None = None) -> dict[float, float]:
+        """Take what is reserved of today and not spent, and give it by the time that its hour begins.
+
+        `by_hour` what each hour has left; else the day as a whole, with the present hour. With `before` only hours that
+        ended before that time. Whoever takes it gives it back to the ledger, or it is lost.
+        """
+        now = self._clock() if before is None else before
+        first, this = int(now // _DAY * (_DAY // _HOUR)), int(now // _HOUR)
+        last = this if before is None else this - 1
+        spans = [(hour, hour) for hour in range(first, last + 1)] if by_hour else [(first, last)]
+        with self._transaction():
+            left = {end: self._reserved_left(judge, begin, end) for begin, end in spans}
+            unused = {hour: amount for hour, amount in left.items() if amount > _ROUNDING}
+            for hour, amount in unused.items():
+                self._add_slice(judge, hour, -amount)
+        return {float(hour * _HOUR): amount for hour, amount in unused.items()}
+
     def forget_replies(self) -> ForgottenReplies:
         """Forget every reply; the budgets stay right. Waits up to 30 s for those who read the file."""
         with self._transaction():
@@ -142,7 +188,8 @@ class Calls:
         before = now - days * _DAY
         with self._transaction():
             gone = self._database.execute("DELETE FROM calls WHERE began <= ?", (before,)).rowcount
-            self._database.execute("DELETE FROM ledger WHERE hour < ?", (int((now - _DAY) // _HOUR),))
+            for table in ("ledger", "slices"):
+                self._database.execute(f"DELETE FROM {table} WHERE hour < ?", (int((now - _DAY) // _HOUR),))  # noqa: S608
         return gone
 
     def _check(self, judge: str, now: float, bound: float, per_hour: float | None, per_day: float | None) -> None:
@@ -152,6 +199,34 @@ class Calls:
         for period, budget, spent in (("hour", per_hour, hour), ("day", per_day, day)):
             if budget is not None and spent + bound > budget:
                 raise BudgetSpentError(period, budget, spent, bound)
+
+    def _check_slices(
+        self, judge: str, now: float, bound: float, per_hour: float | None, per_day: float | None
+    ) -> None:
+        hour, day = int(now // _HOUR), int(now // _DAY * (_DAY // _HOUR))
+        periods = ((per_hour, hour), (per_day, day))
+        left = (self._reserved_left(judge, first, hour) for budget, first in periods if budget is not None)
+        missing = bound - min(left, default=bound)
+        if missing > _ROUNDING:
+            raise UnreservedError(now, missing)
+
+    def _reserved_left(self, judge: str, first: int, last: int) -> float:
+        """Give what is reserved for these hours and not spent; negative where more is spent."""
+        reserved, spent = (
+            self._database.execute(
+                f"SELECT total({column}) FROM {table} WHERE judge = ? AND hour BETWEEN ? AND ?",  # noqa: S608
+                (judge, first, last),
+            ).fetchone()[0]
+            for column, table in (("amount", "slices"), ("cost", "ledger"))
+        )
+        return float(reserved) - float(spent)
+
+    def _add_slice(self, judge: str, hour: int, amount: float) -> None:
+        self._database.execute(
+            "INSERT INTO slices VALUES (?, ?, ?) "
+            "ON CONFLICT (judge, hour) DO UPDATE SET amount = amount + excluded.amount",
+            (judge, hour, amount),
+        )
 
     def _spent(self, judge: str, now: float) -> tuple[float, float]:
         hour, day = now // _HOUR, now // _DAY * (_DAY // _HOUR)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
+from evaluator.judges.budget_ledger import BudgetLedger
 from evaluator.judges.calls import Calls
 from evaluator.judges.exchange import JudgeError, JudgeReply, JudgeRequest, Reason, Spend
 from evaluator.judges.judge import Judge
@@ -21,6 +23,8 @@ from evaluator.judges.throttle import Sleep
 
 _WAITING_EACH = 2
 """Requests that wait for each that is under way: enough to keep the judge busy, few enough to bound the memory."""
+
+MakeJudge = Callable[[str, JudgeSettings, Calls], Judge]
 
 
 class JudgeClient:
@@ -39,15 +43,18 @@ class JudgeClient:
         grace: float = 30.0,
         sleep: Sleep = asyncio.sleep,
         shared: SharedReplies | None = None,
+        budgets: BudgetLedger | None = None,
     ) -> None:
         """`calls` is the file of `Calls`, `grace` how many seconds calls under way get when the client is closed.
 
-        `shared` is where else replies are looked for, and put.
+        `shared` is where else replies are looked for, and put. `budgets` is where the budgets of all machines are kept;
+        without it they hold for those who use the same file of calls.
         """
         self.judges = dict(judges)
         self.memo = Memo()
         self.calls = calls
         self._shared = shared
+        self._budgets = budgets
         self._grace = grace
         self._sleep = sleep
         self._lock = threading.Lock()
@@ -57,7 +64,7 @@ class JudgeClient:
         self._spent: defaultdict[str, Spend] = defaultdict(Spend)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self.judges, self.calls, self._grace, self._sleep, self._shared)
+        return _rebuilt, (self.judges, self.calls, self._grace, self._sleep, self._shared, self._budgets)
 
     def __enter__(self) -> Self:
         return self
@@ -112,7 +119,8 @@ class JudgeClient:
     def _opened(self) -> _JudgeLoop:
         if self._loop is None:
             self._loop = Future()
-            arguments = (self.calls, self._grace, self._sleep, self._shared, self._loop)
+            make = partial(Judge, grace=self._grace, sleep=self._sleep, shared=self._shared, budgets=self._budgets)
+            arguments = (self.calls, make, self._loop)
             self._thread = threading.Thread(target=_run_loop, args=arguments, name="judges", daemon=True)
             self._thread.start()
             if self._loop.exception():
@@ -148,13 +156,11 @@ class BoundJudge:
 class _JudgeLoop:
     """What lives in the client's thread: a loop, the file of calls, and the judges that were asked so far."""
 
-    def __init__(self, calls: Calls, grace: float, sleep: Sleep, shared: SharedReplies | None) -> None:
+    def __init__(self, calls: Calls, make: MakeJudge) -> None:
         self.loop = asyncio.get_running_loop()
         self.end = asyncio.Event()
         self._calls = calls
-        self._shared = shared
-        self._grace = grace
-        self._sleep = sleep
+        self._make = make
         self._judges: dict[str, Judge] = {}
         self._asking: set[asyncio.Task[Any]] = set()
 
@@ -165,7 +171,7 @@ class _JudgeLoop:
         assert task is not None  # noqa: S101 - for the type
         self._asking.add(task)
         try:
-            judge = self._judges.get(name) or self._made(name, settings)
+            judge = self._judges.get(name) or self._make(name, settings, self._calls)
             self._judges[name] = judge
             replies: dict[int, JudgeReply | JudgeError] = {}
             numbered = iter(enumerate(requests))
@@ -178,9 +184,6 @@ class _JudgeLoop:
             return [replies[number] for number in range(len(replies))]
         finally:
             self._asking.discard(task)
-
-    def _made(self, name: str, settings: JudgeSettings) -> Judge:
-        return Judge(name, settings, self._calls, grace=self._grace, sleep=self._sleep, shared=self._shared)
 
     async def wait(self) -> None:
         await self.end.wait()
@@ -211,7 +214,7 @@ async def _run_all(work: Iterable[Any]) -> None:
             task.cancel()
 
 
-def _run_loop(path: Path, grace: float, sleep: Sleep, shared: SharedReplies | None, opened: Future[_JudgeLoop]) -> None:
+def _run_loop(path: Path, make: MakeJudge, opened: Future[_JudgeLoop]) -> None:
     async def live() -> None:
         try:
             calls = Calls(path)
@@ -219,7 +222,7 @@ def _run_loop(path: Path, grace: float, sleep: Sleep, shared: SharedReplies | No
             opened.set_exception(error)
             return
         try:
-            running = _JudgeLoop(calls, grace, sleep, shared)
+            running = _JudgeLoop(calls, make)
             opened.set_result(running)
             await running.wait()
         finally:
@@ -229,6 +232,11 @@ def _run_loop(path: Path, grace: float, sleep: Sleep, shared: SharedReplies | No
 
 
 def _rebuilt(
-    judges: Mapping[str, JudgeSettings], calls: Path, grace: float, sleep: Sleep, shared: SharedReplies | None
+    judges: Mapping[str, JudgeSettings],
+    calls: Path,
+    grace: float,
+    sleep: Sleep,
+    shared: SharedReplies | None,
+    budgets: BudgetLedger | None,
 ) -> JudgeClient:
-    return JudgeClient(judges, calls, grace=grace, sleep=sleep, shared=shared)
+    return JudgeClient(judges, calls, grace=grace, sleep=sleep, shared=shared, budgets=budgets)

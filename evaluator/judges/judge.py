@@ -14,6 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
+from evaluator.judges.budget_ledger import BudgetLedger
+from evaluator.judges.budget_slices import BudgetSlices, UnreservableError
 from evaluator.judges.calls import BudgetSpentError, Calls
 from evaluator.judges.completion import ChatCompletion, completion_from_json
 from evaluator.judges.endpoint import Endpoint, EndpointError
@@ -81,6 +83,7 @@ class Judge:
         sleep: Sleep = asyncio.sleep,
         chance: random.Random | None = None,
         shared: SharedReplies | None = None,
+        budgets: BudgetLedger | None = None,
     ) -> None:
         """`grace` is how many seconds calls under way get when the judge is closed."""
         self.name = name
@@ -88,6 +91,7 @@ class Judge:
         self._settings = settings
         self._calls = calls
         self._shared = shared
+        self._slices = None if budgets is None else BudgetSlices(name, settings, calls, budgets)
         self._grace = grace
         self._clock, self._sleep = clock, sleep
         self._next_warning = self._next_retry_warning = clock()
@@ -119,6 +123,8 @@ class Judge:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         await self._endpoint.close()
+        if self._slices is not None:
+            await self._slices.give_back()
 
     async def ask(
         self,
@@ -294,7 +300,7 @@ class Judge:
         """Send when it is the call's turn; it is in the file of calls before it is made, and paid when it is used."""
         booked = call.prompt_tokens + self._settings.max_tokens
         async with self.throttle.turn(booked, lambda: self._check(call)):
-            number = self._begin(call)
+            number = await self._begin(call)
             task = asyncio.current_task()
             assert task is not None  # noqa: S101 - for the type
             self._sending.add(task)
@@ -323,12 +329,16 @@ class Judge:
         except BudgetSpentError as error:
             raise JudgeError(Reason.BUDGET, str(error)) from None
 
-    def _begin(self, call: _Call) -> int:
+    async def _begin(self, call: _Call) -> int:
         settings = self._settings
         try:
+            if self._slices is not None:
+                return await self._slices.begin(call.key, call.bound)
             return self._calls.begin(self.name, call.key, call.bound, settings.budget_per_hour, settings.budget_per_day)
         except BudgetSpentError as error:
             raise JudgeError(Reason.BUDGET, str(error)) from None
+        except UnreservableError as error:
+            raise JudgeError(Reason.UNAVAILABLE, str(error)) from None
 
     def _spend(self, completion: ChatCompletion, call: _Call) -> Spend:
         # DIAL writes zeros where a model does not count its tokens.

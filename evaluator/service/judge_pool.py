@@ -21,7 +21,7 @@ from evaluator.scoring import ScoreCounts
 from evaluator.settings import EvaluatorSettings
 
 if TYPE_CHECKING:
-    from evaluator.judges import BoundJudge, Calls, JudgeClient
+    from evaluator.judges import BoundJudge, BudgetLedger, Calls, JudgeClient
     from evaluator.judges.calls import ForgottenReplies
     from evaluator.judges.shared_replies import SharedReplies
     from lake import Lake
@@ -45,7 +45,8 @@ class JudgeCallsError(OSError):
 class JudgePool:
     """Gives metrics the judge that they ask. No file of calls is opened as long as no metric asks one.
 
-    `lake` is where replies may be shared with other workers, if the settings say so.
+    `lake` is where budgets are kept for evaluators of all machines, and replies where the settings share them. Without
+    it budgets hold for those who use the same file of calls.
     """
 
     def __init__(self, settings: EvaluatorSettings, lake: Lake | None = None) -> None:
@@ -53,6 +54,7 @@ class JudgePool:
         self._lake = lake
         self._path = settings.judge_calls.expanduser()
         self._client: JudgeClient | None = None
+        self._budgets: BudgetLedger | None = None
         self._pacing: dict[str, BudgetPacing] = {}
         self._pruned: datetime | None = None
         self._pruned_shared: datetime | None = None
@@ -95,7 +97,7 @@ class JudgePool:
         self, judge: BoundJudge, deployment: str, answers: int, rate: float, now: datetime, seconds: float
     ) -> float:
         with closing(self._calls()) as calls:
-            money = allowance(judge.settings, calls.spent(judge.name), now, seconds)
+            money = allowance(judge.settings, self._spent(judge, calls, now), now, seconds)
             if judge.name not in self._pacing:
                 cost = calls.averages(judge.name)[0] or _usual_cost(judge)
                 self._pacing[judge.name] = BudgetPacing(cost, self._settings.every)
@@ -105,6 +107,15 @@ class JudgePool:
                 "the budget of judge %r does for %.1f %% of the sample of %r", judge.name, 100 * share, deployment
             )
         return share
+
+    def _spent(self, judge: BoundJudge, calls: Calls, now: datetime) -> tuple[float, float]:
+        """Give what the judge did cost this hour and this day, by evaluators of all machines."""
+        hour, day = calls.spent(judge.name)
+        settings = judge.settings
+        if self._budgets is None or (settings.budget_per_hour is None and settings.budget_per_day is None):
+            return hour, day
+        reserved = self._budgets.reserved(judge.name, now)
+        return max(hour, reserved[0]), max(day, reserved[1])
 
     def learn(self, deployment: str, metrics: Sequence[Metric], counts: ScoreCounts) -> None:
         """Take in what judging a deployment's new answers took."""
@@ -149,13 +160,15 @@ class JudgePool:
             log_failure(logger, error, "old replies of judges are still in %s, and tried again in a day", shared.folder)
 
     def _opened(self) -> JudgeClient:
-        from evaluator.judges import JudgeClient
+        from evaluator.judges import BudgetLedger, JudgeClient
 
         if self._client is None:
             self._calls().close()
             shares = self._settings.share_judge_replies
             shared = _shared_replies(self._lake) if self._lake is not None and shares else None
-            self._client = JudgeClient(self._settings.judges, self._path, grace=GRACE_SECONDS, shared=shared)
+            self._budgets = BudgetLedger(self._lake) if self._lake is not None else None
+            judges, path = self._settings.judges, self._path
+            self._client = JudgeClient(judges, path, grace=GRACE_SECONDS, shared=shared, budgets=self._budgets)
             if self._closed:
                 self._client.close()
         return self._client

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from lake.root_tables import AUDIT, CHANGES, SERVICES
+from lake.root_tables import AUDIT, CHANGES, JUDGE_BUDGETS, SERVICES
 from lake.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.table_spec import TableSpec
 from lake.tables.store_errors import log_failure
@@ -22,7 +22,7 @@ from lake.tables.table import Table
 
 logger = logging.getLogger(__name__)
 
-UNNOTED = frozenset({CHANGES, SERVICES, AUDIT, MONITOR_STATE, ROOT_STATE})
+UNNOTED = frozenset({CHANGES, SERVICES, AUDIT, JUDGE_BUDGETS, MONITOR_STATE, ROOT_STATE})
 """Tables that nobody waits for, or that are looked at by themselves."""
 _HELD_SECONDS = 10.0
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
-from lake.root_tables import CHANGES, SERVICES
+from lake.root_tables import CHANGES, JUDGE_BUDGETS, SERVICES
 from lake.runtime.durations import reads_seconds
 from lake.schemas import TABLES
 from lake.state_tables import MONITOR_STATE, ROOT_STATE
@@ -26,9 +26,9 @@ logger = logging.getLogger(__name__)
 
 _DATED = tuple(name for name, spec in TABLES.items() if spec.by_date)
 _seconds = reads_seconds("smhd")
-_OWN_AGES = {SERVICES: timedelta(days=28), CHANGES: timedelta(days=1)}
+_OWN_AGES = {SERVICES: timedelta(days=28), CHANGES: timedelta(days=1), JUDGE_BUDGETS: timedelta(days=7)}
 """Ages at which rows go without a setting: a part without a heartbeat for as long is forgotten."""
-_SHORT_LIVED = (SERVICES, CHANGES, MONITOR_STATE, ROOT_STATE)
+_SHORT_LIVED = (SERVICES, CHANGES, JUDGE_BUDGETS, MONITOR_STATE, ROOT_STATE)
 """Tables with many commits of which nobody reads old ones."""
 _SHORT_LIVED_AGE = timedelta(hours=2)
 """More than clocks may be apart."""
@@ -43,8 +43,8 @@ class LakeMaintenanceSettings(BaseModel):
     `every`: time between passes; None where another process does it. `vacuum_after`: how long a file stays after it was
     replaced, from 1 hour to 7 days: no reader may take longer. `log_retention`: how long a table's log says what was
     new; a reader that comes later reads by `ingested_at`. `retention`: age at which the rows of a table go, by the
-    table's name; without one they are kept for ever, in `_services` for four weeks, in `_changes` for a day.
-    `deployments`: the same for single deployments, by the deployment's name.
+    table's name; without one they are kept for ever, in `_services` for four weeks, in `_changes` for a day,
+    in `_judge_budgets` for a week. `deployments`: the same for single deployments, by the deployment's name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

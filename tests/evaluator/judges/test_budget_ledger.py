@@ -1,0 +1,203 @@
+"""Budgets of judges that hold for evaluators of several machines: each has a file of calls, all have one lake."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import shutil
+import tempfile
+import time
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from evaluator.judges import BudgetLedger, Calls, ChatMessage, Judge, JudgeSettings
+from evaluator.judges.budget_slices import BudgetSlices, UnreservableError
+from evaluator.judges.calls import BudgetSpentError
+from lake import JUDGE_BUDGETS, Lake
+from tests.evaluator.judges.conftest import NOON, SCHEMA
+from tests.evaluator.judges.scripted_server import calls_of
+from tests.killing import kill, start
+
+COST, BOUND = 0.0002, 0.04
+AT_NOON = datetime.fromtimestamp(NOON, UTC)
+
+
+class Machine:
+    """One machine: its file of calls, and its slices of the budget."""
+
+    def __init__(self, lake: Lake, folder: Path, clock: list[float], **budgets: float) -> None:
+        self.judge = JudgeSettings.model_validate(
+            {"base_url": "http://127.0.0.1/v1", "model": "m", "prompt_price": 1, "completion_price": 1} | budgets
+        )
+        self.ticks = count()
+        self.calls = Calls(Path(tempfile.mkdtemp(dir=folder)) / "calls.sqlite", lambda: clock[0])
+        self.ledger = BudgetLedger(lake, monotonic=lambda: next(self.ticks) * 60.0)
+        self.slices = BudgetSlices("strict", self.judge, self.calls, self.ledger)
+
+    def begin(self, bound: float) -> int:
+        return asyncio.run(self.slices.begin("key", bound))
+
+    def spent(self) -> tuple[float, float]:
+        return self.calls.spent("strict")
+
+
+def test_a_slice_is_a_hundredth_of_the_budget_or_what_the_call_may_cost(tmp_path: Path) -> None:
+    machine = Machine(Lake(str(tmp_path / "lake")), tmp_path, [NOON], budget_per_day=10.0)
+    for _ in range(3):
+        machine.begin(0.04)
+    assert machine.ledger.reserved("strict", AT_NOON) == pytest.approx((0.2, 0.2))
+    machine.begin(3.0)
+    assert machine.ledger.reserved("strict", AT_NOON)[1] == pytest.approx(3.12)
+
+
+def test_what_one_machine_has_reserved_another_cannot_spend(tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path / "lake"))
+    first, second = (Machine(lake, tmp_path, [NOON], budget_per_hour=1.0) for _ in range(2))
+    first.begin(0.7)
+    with pytest.raises(BudgetSpentError, match=r"0\.3 left, the call may cost 0\.4"):
+        second.begin(0.4)
+    second.begin(0.3)
+
+
+def test_what_was_not_spent_is_given_back_at_the_end(tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path / "lake"))
+    first, second = (Machine(lake, tmp_path, [NOON], budget_per_hour=1.0, budget_per_day=2.0) for _ in range(2))
+    first.calls.finish(first.begin(0.9), "{}", 0.1)
+    asyncio.run(first.slices.give_back())
+    second.begin(0.9)
+    with pytest.raises(BudgetSpentError):
+        second.begin(0.1)
+
+
+def test_what_an_hour_did_not_spend_is_left_to_the_day(tmp_path: Path) -> None:
+    clock = [NOON]
+    machine = Machine(Lake(str(tmp_path / "lake")), tmp_path, clock, budget_per_hour=1.0, budget_per_day=1.5)
+    machine.calls.finish(machine.begin(1.0), "{}", 0.5)
+    clock[0] += 3600
+    machine.begin(1.0)
+    with pytest.raises(BudgetSpentError):
+        machine.begin(0.1)
+
+
+def test_a_machine_that_begins_again_goes_on_with_its_slices(tmp_path: Path) -> None:
+    machine = Machine(Lake(str(tmp_path / "lake")), tmp_path, [NOON], budget_per_day=1.0)
+    machine.calls.finish(machine.begin(0.9), "{}", 0.1)
+    again = BudgetSlices("strict", machine.judge, machine.calls, pickle.loads(pickle.dumps(machine.ledger)))
+    asyncio.run(again.begin("other", 0.8))
+    assert machine.ledger.reserved("strict", AT_NOON)[1] == pytest.approx(0.9)
+
+
+def test_a_lake_that_cannot_be_written_lets_nobody_spend(tmp_path: Path) -> None:
+    (tmp_path / "lake").write_text("a file where the folder should be")
+    machine = Machine(Lake(str(tmp_path / "lake")), tmp_path, [NOON], budget_per_day=1.0)
+    with pytest.raises(UnreservableError, match="the budget of judge 'strict' cannot be reserved"):
+        machine.begin(0.1)
+    assert machine.spent() == (0, 0)
+
+
+def test_a_judge_without_a_budget_asks_no_lake(tmp_path: Path) -> None:
+    (tmp_path / "lake").write_text("a file where the folder should be")
+    Machine(Lake(str(tmp_path / "lake")), tmp_path, [NOON]).begin(5.0)
+
+
+def test_budgets_hold_after_the_table_was_removed(tmp_path: Path) -> None:
+    """What is in the files of calls counts again, as soon as a machine needs more."""
+    machine = Machine(Lake(str(tmp_path / "lake")), tmp_path, [NOON], budget_per_day=1.0)
+    machine.begin(0.6)
+    shutil.rmtree(tmp_path / "lake" / JUDGE_BUDGETS.name)
+    with pytest.raises(BudgetSpentError):
+        machine.begin(0.6)
+
+
+@settings(max_examples=30, stateful_step_count=30, deadline=None)
+class BudgetMachine(RuleBasedStateMachine):
+    """Machines begin and end calls, go and come again, in any order over some hours."""
+
+    PER_HOUR, PER_DAY = 1.0, 2.5
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.lake = Lake(str(self.folder / "lake"))
+        self.clock = [NOON]
+        budgets = {"budget_per_hour": self.PER_HOUR, "budget_per_day": self.PER_DAY}
+        self.machines = [Machine(self.lake, self.folder, self.clock, **budgets) for _ in range(3)]
+        self.begun: list[tuple[Machine, int, float]] = []
+
+    @rule(which=st.integers(0, 2), bound=st.floats(0.001, 0.6))
+    def begin(self, which: int, bound: float) -> None:
+        machine = self.machines[which]
+        try:
+            self.begun.append((machine, machine.begin(bound), bound))
+        except BudgetSpentError:
+            hour, day = machine.ledger.reserved("strict", datetime.fromtimestamp(self.clock[0], UTC))
+            assert min(self.PER_HOUR - hour, self.PER_DAY - day) < bound
+
+    @precondition(lambda self: self.begun)
+    @rule(data=st.data(), share=st.floats(0, 1))
+    def finish(self, data: st.DataObject, share: float) -> None:
+        machine, call, bound = self.begun.pop(data.draw(st.integers(0, len(self.begun) - 1)))
+        machine.calls.finish(call, "{}", bound * share)
+
+    @rule(which=st.integers(0, 2))
+    def end(self, which: int) -> None:
+        asyncio.run(self.machines[which].slices.give_back())
+
+    @rule(minutes=st.integers(1, 90))
+    def wait(self, minutes: int) -> None:
+        if self.clock[0] + 60 * minutes < NOON + 11.9 * 3600:
+            self.clock[0] += 60 * minutes
+
+    @invariant()
+    def no_budget_is_passed(self) -> None:
+        spent = [machine.spent() for machine in self.machines]
+        assert sum(hour for hour, _ in spent) <= self.PER_HOUR + 1e-6
+        assert sum(day for _, day in spent) <= self.PER_DAY + 1e-6
+
+    def teardown(self) -> None:
+        for machine in self.machines:
+            machine.calls.close()
+        shutil.rmtree(self.folder)
+
+
+test_any_order_of_calls_keeps_the_budgets = BudgetMachine.TestCase
+
+
+def _ask(url: str, lake: str, calls: str, questions: int, first: int) -> None:
+    prices = {"prompt_price": 1, "completion_price": 10, "budget_per_day": 0.4}
+    chosen = JudgeSettings.model_validate({"base_url": url, "model": "m", "concurrency": 4} | prices)
+
+    async def run() -> None:
+        ledger = BudgetLedger(Lake(lake))
+        async with Judge("strict", chosen, Calls(Path(calls)), budgets=ledger) as judge:
+            asking = (
+                judge.ask([ChatMessage("user", f"{first + i}")], SCHEMA, prompt_version="1") for i in range(questions)
+            )
+            await asyncio.gather(*asking, return_exceptions=True)
+
+    asyncio.run(run())
+
+
+@pytest.mark.integration
+def test_eight_workers_of_which_some_are_killed_do_not_pass_a_budget(judge_url: str, tmp_path: Path) -> None:
+    """Each has a file of its own, as on a machine of its own; what files say was spent is at most the budget."""
+    lake, files = str(tmp_path / "lake"), [tmp_path / f"{number}" / "calls.sqlite" for number in range(8)]
+    before = calls_of(judge_url)
+    workers = [start(_ask, judge_url, lake, str(path), 400, 1000 * n) for n, path in enumerate(files)]
+    while calls_of(judge_url) < before + 100 and any(worker.is_alive() for worker in workers):
+        time.sleep(0.01)
+    for worker in workers[:3]:
+        kill(worker)
+    for worker in workers[3:]:
+        worker.join()
+        assert worker.exitcode == 0
+    calls = calls_of(judge_url) - before
+    spent = [Calls(path).spent("strict")[1] for path in files if path.exists()]
+    assert calls > 100
+    assert calls * COST <= sum(spent) <= 0.4
