@@ -23,6 +23,7 @@ from dialwatch.demo.replays import run_replays
 from dialwatch.demo.traffic import Plan, make_plan, make_traffic
 from dialwatch.services import running
 from dialwatch.services.collecting import collecting
+from dialwatch.services.evaluating import evaluating
 from dialwatch.services.heartbeats import ProcessParts
 from dialwatch.serving.addresses import free_address, is_free
 from lake import Lake, ServicePart
@@ -62,7 +63,7 @@ def run_demo(*, once: bool, keep: Path | None) -> int:
         parts = ProcessParts(lake, [part for part in ServicePart if part is not ServicePart.UPKEEP])
         stack.enter_context(parts.running())
         collector = stack.enter_context(collecting(settings, lake, parts[ServicePart.COLLECTOR]))
-        stack.enter_context(running.evaluating(settings, lake, part=parts[ServicePart.EVALUATOR]))
+        stack.enter_context(evaluating(settings, lake, parts))
         url = stack.enter_context(running.monitoring(settings, lake, parts=parts))
         log = folder / "logs" / f"aidial-{now:%Y-%m-%d}.0.log"
         with CoreLog(log, traffic, DAY.total_seconds() / WRITING_SECONDS) as core, display:

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
 
-from evaluator import PassResult
+from evaluator import EvaluatorGroup, PassResult
 
 
 class PassMeter:
     """Counts what passes do; `registry` shows it, and the process that it runs in. It never reads the lake."""
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, group: EvaluatorGroup, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         self._monotonic = monotonic
@@ -53,6 +53,11 @@ class PassMeter:
             "Seconds since a pass of this process last went well, else since it started, by no clock.",
             registry=self.registry,
         ).set_function(lambda: monotonic() - self._well_at)
+        Gauge(
+            "dialwatch_evaluator_group_members",
+            "Evaluators that share the deployments of the lake, as this one sees it.",
+            registry=self.registry,
+        ).set_function(lambda: group.size)
 
     @contextmanager
     def measured(self) -> Iterator[Callable[[PassResult], PassResult]]:

@@ -58,6 +58,11 @@ class Part:
         self._last_error: datetime | None = None
         self._error: str | None = None
 
+    @property
+    def run(self) -> tuple[str, str, datetime]:
+        """Name of this run, as its heartbeats have it."""
+        return self.name, self._host, self._since
+
     def note(self, step: str, problem: Problem) -> None:
         """Record the outcome of a step: its problem, or None where it went well."""
         with self._lock:
@@ -126,6 +131,7 @@ class ProcessParts:
         self._problem: Exception | None = None
         self._has_tried = threading.Event()
         self._stop = threading.Event()
+        self._wake = threading.Event()
         self._last_state: ServiceState | None = ServiceState.STOPPED
 
     def __getitem__(self, name: ServicePart) -> Part:
@@ -134,6 +140,11 @@ class ProcessParts:
     def heartbeats(self, state: ServiceState | None = None) -> tuple[Heartbeat, ...]:
         """Say how all parts are now."""
         return tuple(part.heartbeat(state) for part in self._parts.values())
+
+    def beat_every(self, seconds: float) -> None:
+        """Write a heartbeat now, and then every so many seconds."""
+        self._every = seconds
+        self._wake.set()
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -157,6 +168,7 @@ class ProcessParts:
             raise
         finally:
             self._stop.set()
+            self._wake.set()
             thread.join(_END_SECONDS)
 
     def _run(self) -> None:
@@ -167,7 +179,8 @@ class ProcessParts:
             self._has_tried.set()
             if self._problem is None:
                 backoff.reset()
-            self._stop.wait(self._every if self._problem is None else retry)
+            self._wake.wait(self._every if self._problem is None else retry)
+            self._wake.clear()
         # Of no use where the lake is away, and the process should end.
         if self._problem is None:
             self._write_heartbeats(table, self._every, self._last_state)

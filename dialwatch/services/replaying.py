@@ -48,8 +48,12 @@ def run_replay(
 
 
 @contextmanager
-def replaying(settings: Settings, lake: Lake, stop: threading.Event, part: Part) -> Iterator[None]:
+def replaying(
+    settings: Settings, lake: Lake, stop: threading.Event, part: Part, is_assigned: Callable[[str], bool]
+) -> Iterator[None]:
     """Run the replays of each deployment every `evaluator.replay.every`, until the block ends or `stop` is set.
+
+    Those that are not assigned to this process are left to another evaluator.
 
     When the last run was stands in the lake, so a start does not run them again.
     """
@@ -59,7 +63,8 @@ def replaying(settings: Settings, lake: Lake, stop: threading.Event, part: Part)
         return
 
     def look() -> str | None:
-        failed = [name for name in settings.evaluator.replay.deployments if not _run_if_due(settings, lake, name, stop)]
+        own = filter(is_assigned, settings.evaluator.replay.deployments)
+        failed = [name for name in own if not _run_if_due(settings, lake, name, stop)]
         return f"{len(failed)} deployments were not replayed" if failed else None
 
     with Schedule(part.watching("replay", look), min(every, _LOOK_SECONDS), stop, of="the replays"):

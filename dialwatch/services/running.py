@@ -15,16 +15,13 @@ import monitor
 from dialwatch.config import Settings
 from dialwatch.errors import AddressError, ConfigError
 from dialwatch.services.collecting import collecting
-from dialwatch.services.evaluator_metrics import PassMeter
-from dialwatch.services.heartbeats import Part, ProcessParts
-from dialwatch.services.probes import serving_probes
-from dialwatch.services.replaying import replaying
+from dialwatch.services.evaluating import evaluating
+from dialwatch.services.heartbeats import ProcessParts
 from dialwatch.services.schedule import Schedule
 from dialwatch.services.upkeep import maintaining
 from dialwatch.serving.addresses import is_loopback, parse_address
 from dialwatch.serving.hosts import KnownHosts
 from dialwatch.serving.server import BackgroundServer
-from evaluator import Evaluator
 from lake import Lake, ServicePart
 from monitor import Monitor
 
@@ -46,8 +43,7 @@ def all_services(settings: Settings) -> Iterator[None]:
     parts = ProcessParts(lake, [*collects, ServicePart.EVALUATOR, *upkeep, *_parts_of_monitor(settings)])
     with ExitStack() as stack:
         stack.enter_context(parts.running())
-        stack.enter_context(evaluating(settings, lake, stop, parts[ServicePart.EVALUATOR]))
-        stack.enter_context(replaying(settings, lake, stop, parts[ServicePart.EVALUATOR]))
+        stack.enter_context(evaluating(settings, lake, parts, stop))
         if upkeep:
             stack.enter_context(maintaining(settings.lake.maintenance, lake, stop, parts[ServicePart.UPKEEP]))
         stack.enter_context(monitoring(settings, lake, stop, parts))
@@ -74,8 +70,7 @@ def only_evaluator(settings: Settings) -> Iterator[None]:
     """Run the evaluator in a process of its own."""
     lake = settings.lake.open()
     parts, stop = ProcessParts(lake, [ServicePart.EVALUATOR]), threading.Event()
-    part = parts[ServicePart.EVALUATOR]
-    with parts.running(), replaying(settings, lake, stop, part), evaluating(settings, lake, stop, part):
+    with parts.running(), evaluating(settings, lake, parts, stop):
         yield
 
 
@@ -102,32 +97,6 @@ def _refuse_open_pages(settings: Settings) -> None:
 
 def _parts_of_monitor(settings: Settings) -> list[ServicePart]:
     return [*([ServicePart.WEBHOOKS] if settings.monitor.webhooks else []), ServicePart.MONITOR]
-
-
-@contextmanager
-def evaluating(
-    settings: Settings, lake: Lake, stop: threading.Event | None = None, part: Part | None = None
-) -> Iterator[None]:
-    """Score what is new, every so many seconds, until the block ends or `stop` is set. `part` notes how it goes."""
-    stop, part = stop or threading.Event(), part or Part(ServicePart.EVALUATOR)
-    evaluator, meter = Evaluator(lake, settings.evaluator, monotonic=time.monotonic), PassMeter()
-
-    def evaluate() -> str | None:
-        with meter.measured() as note:
-            failures = note(evaluator.run_once(stop.is_set)).failures
-        return f"{len(failures)} deployments were not evaluated" if failures else None
-
-    with (
-        serving_probes(settings.evaluator.metrics_listen, "evaluator.metrics_listen", meter.registry, part),
-        Schedule(part.watching("pass", evaluate), settings.evaluator.every, stop, of="the evaluator"),
-    ):
-        logger.info("evaluating every %g s", settings.evaluator.every)
-        try:
-            yield
-        finally:
-            # First of all: the end of the schedule waits for a pass, and that for its judge.
-            stop.set()
-            evaluator.close()
 
 
 @contextmanager

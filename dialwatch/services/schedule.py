@@ -41,6 +41,8 @@ class Schedule:
         self._every = every
         self._backoff = Backoff(retry, every)
         self._stop = stop or threading.Event()
+        self._lock = threading.Lock()
+        self._is_running = self._is_woken = False
         self._scheduler = _ClockStepScheduler()
         self._job = self._scheduler.add_job(
             self._run,
@@ -55,6 +57,13 @@ class Schedule:
     def start(self) -> None:
         """Begin with the first pass."""
         self._scheduler.start()
+
+    def wake(self) -> None:
+        """Run a pass now, or at once after the one that is running."""
+        with self._lock:
+            self._is_woken = True
+            if not self._is_running and not self._stop.is_set():
+                self._job.modify(next_run_time=datetime.now(UTC))
 
     def stop(self) -> None:
         """Begin no further pass, and wait for the end of one that is running. Stopping twice is allowed."""
@@ -72,6 +81,17 @@ class Schedule:
         self.stop()
 
     def _run(self) -> None:
+        with self._lock:
+            self._is_running, self._is_woken = True, False
+        try:
+            self._run_and_plan()
+        finally:
+            with self._lock:
+                self._is_running = False
+                if self._is_woken and not self._stop.is_set():
+                    self._job.modify(next_run_time=datetime.now(UTC))
+
+    def _run_and_plan(self) -> None:
         if self._stop.is_set():
             return
         try:

@@ -18,6 +18,7 @@ from evaluator.judges.dry_run import COMPLETION_TOKENS
 from evaluator.metrics import Metric
 from evaluator.sampling import PROMPT_TOKENS, BudgetPacing, Sampling, allowance
 from evaluator.scoring import ScoreCounts
+from evaluator.service.group import Alone, Group
 from evaluator.settings import EvaluatorSettings
 
 if TYPE_CHECKING:
@@ -46,12 +47,14 @@ class JudgePool:
     """Gives metrics the judge that they ask. No file of calls is opened as long as no metric asks one.
 
     `lake` is where budgets are kept for evaluators of all machines, and replies where the settings share them. Without
-    it budgets hold for those who use the same file of calls.
+    it budgets hold for those who use the same file of calls. Evaluators of a `group` pace a budget together: each takes
+    the same part of it.
     """
 
-    def __init__(self, settings: EvaluatorSettings, lake: Lake | None = None) -> None:
+    def __init__(self, settings: EvaluatorSettings, lake: Lake | None = None, group: Group | None = None) -> None:
         self._settings = settings
         self._lake = lake
+        self._group = group or Alone()
         self._path = settings.judge_calls.expanduser()
         self._client: JudgeClient | None = None
         self._budgets: BudgetLedger | None = None
@@ -97,7 +100,7 @@ class JudgePool:
         self, judge: BoundJudge, deployment: str, answers: int, rate: float, now: datetime, seconds: float
     ) -> float:
         with closing(self._calls()) as calls:
-            money = allowance(judge.settings, self._spent(judge, calls, now), now, seconds)
+            money = allowance(judge.settings, self._spent(judge, calls, now), now, seconds) / self._group.size
             if judge.name not in self._pacing:
                 cost = calls.averages(judge.name)[0] or _usual_cost(judge)
                 self._pacing[judge.name] = BudgetPacing(cost, self._settings.every)

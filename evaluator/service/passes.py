@@ -12,6 +12,7 @@ from evaluator.answers import DeploymentTables, wait_behind_interceptor
 from evaluator.ground_truth import NewFacts, propose_cases, renew_old_cases
 from evaluator.metrics import Metric
 from evaluator.scoring import ScoreCounts, Scorer
+from evaluator.service.group import Alone, Group
 from evaluator.service.judge_pool import JudgePool
 from evaluator.service.judge_retries import JudgeRetries
 from evaluator.service.new_scores import score_new_answers
@@ -104,12 +105,17 @@ class Evaluator:
         settings: EvaluatorSettings,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] | None = None,
+        group: Group | None = None,
     ) -> None:
-        """Without `monotonic`, the seconds of a clock that is never set, `clock` is taken for such a one."""
+        """Without `monotonic`, the seconds of a clock that is never set, `clock` is taken for such a one.
+
+        `group` says which deployments are this evaluator's, where several share a lake.
+        """
         self._lake = lake
         self._settings = settings
         self._scorer = Scorer(QuestionKeys(lake))
-        self._judges = JudgePool(settings, lake)
+        self._group = group or Alone()
+        self._judges = JudgePool(settings, lake, self._group)
         self._retries = JudgeRetries(self._scorer)
         self._rescoring = Rescoring(settings.anchors, self._scorer)
         self._warned_missing: set[str] = set()
@@ -150,14 +156,21 @@ class Evaluator:
         # Calls that name no deployment are calls of global routes: nobody's answers.
         deployments = [name for name in self._open.deployments() if name is not None]
         self._warn_missing(deployments)
-        reached = [
-            name for name in deployments if not is_stopping() and self._try(self._score_new, name, tally, is_stopping)
-        ]
+        reached = [name for name in deployments if self._take(self._score_new, name, tally, is_stopping)]
         # No deployment's new answers wait for the retries and anchors of another.
         tally.deployments = sum(
-            is_stopping() or self._try(self._retry_and_rescore, name, tally, is_stopping) for name in reached
+            is_stopping() or self._take(self._retry_and_rescore, name, tally, is_stopping) for name in reached
         )
         return tally.result()
+
+    def _take(self, step: _Step, deployment: str, tally: _Tally, is_stopping: Callable[[], bool]) -> bool:
+        """Take a step for a deployment that is this evaluator's at this moment, and give whether it went well."""
+        if is_stopping():
+            return False
+        if not self._group.is_assigned(deployment):
+            self._tables.pop(deployment, None)
+            return False
+        return self._try(step, deployment, tally, is_stopping)
 
     def _try(self, step: _Step, deployment: str, tally: _Tally, is_stopping: Callable[[], bool]) -> bool:
         """Take a step for one deployment, and give whether it went well."""

@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
+
 import pytest
 
 from dialwatch.services.evaluator_metrics import PassMeter
-from evaluator import Failure, PassResult
+from evaluator import EvaluatorGroup, Failure, PassResult
+from lake import Lake
 
 
-def test_passes_are_counted_by_how_they_end() -> None:
+def test_passes_are_counted_by_how_they_end(tmp_path: Path) -> None:
     """One that leaves out a deployment has failed, as has one that ends with an error; both let the age grow."""
     now = [0.0]
-    meter = PassMeter(lambda: now[0])
+    group = EvaluatorGroup(Lake(str(tmp_path)), ("evaluator", "here", datetime.now(UTC)))
+    meter = PassMeter(group, lambda: now[0])
 
     def value(name: str, **labels: str) -> float | None:
         return meter.registry.get_sample_value(f"dialwatch_evaluator_{name}", labels)

@@ -160,3 +160,25 @@ def test_a_pass_that_failed_is_tried_again_soon(raises: bool) -> None:
         threading.Event().wait(1.0)
     assert len(times) == 4
     assert times[3] - times[0] >= 0.7
+
+
+def test_a_pass_that_is_woken_runs_at_once_and_after_one_that_is_running() -> None:
+    """Not only when the next one is due, in an hour."""
+    begun, go_on, passes = threading.Semaphore(0), threading.Semaphore(0), []
+
+    def run_pass() -> None:
+        begun.release()
+        assert go_on.acquire(timeout=60)
+        passes.append(True)
+
+    with Schedule(run_pass, every=3600) as schedule:
+        assert begun.acquire(timeout=60)
+        schedule.wake()
+        schedule.wake()
+        go_on.release(3)
+        assert begun.acquire(timeout=60)
+        while len(passes) < 2:
+            time.sleep(0.01)
+        assert not begun.acquire(timeout=0.2)
+        schedule.wake()
+        assert begun.acquire(timeout=60)

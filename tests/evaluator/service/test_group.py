@@ -1,0 +1,155 @@
+"""Evaluators that share the deployments of a lake."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluator import Evaluator, EvaluatorGroup, EvaluatorSettings
+from lake import SERVICES, Heartbeat, Lake, ServicePart, ServiceState
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+NAMES = [f"deployment-{number}" for number in range(240)]
+
+
+class Host:
+    """One evaluator, which sees the others; its clock and its seconds are its own."""
+
+    def __init__(self, lake: Lake, name: str, clock_ahead: timedelta = timedelta(0)) -> None:
+        self.lake = lake
+        self.run = (ServicePart.EVALUATOR, name, NOW + clock_ahead)
+        self.ahead = clock_ahead
+        self.seconds = 0.0
+        self.group = EvaluatorGroup(lake, self.run, lambda: NOW + self._passed, lambda: self.seconds)
+
+    @property
+    def _passed(self) -> timedelta:
+        return self.ahead + timedelta(seconds=self.seconds)
+
+    def beat(self, state: ServiceState = ServiceState.RUNNING) -> None:
+        part, host, since = self.run
+        row = Heartbeat(ServicePart(part), host, since, NOW + self._passed, state).row()
+        self.lake.table(SERVICES).append(SERVICES.rows([row]))
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, with looks."""
+        for _ in range(int(seconds // 5)):
+            self.seconds += 5
+            self.group.look()
+
+    def names(self) -> set[str]:
+        return {host for _, host, _ in self.group.members}
+
+
+@given(st.lists(st.text(max_size=10), min_size=1, max_size=8, unique=True), st.lists(st.text(), max_size=30))
+def test_each_deployment_is_assigned_to_one(hosts: list[str], deployments: list[str]) -> None:
+    for deployment in deployments:
+        owners = [host for host in hosts if of(host, hosts).is_assigned(deployment)]
+        assert len(owners) == 1
+
+
+def of(host: str, hosts: list[str]) -> EvaluatorGroup:
+    """The group as one of these hosts sees it."""
+    group = EvaluatorGroup(Lake("/nowhere"), ("evaluator", host, NOW))
+    group._members = frozenset(("evaluator", other, NOW) for other in hosts)
+    return group
+
+
+def test_deployments_are_shared_about_evenly_and_only_those_of_one_that_left_move() -> None:
+    hosts = ["a", "b", "c", "d"]
+    before = {name: next(host for host in hosts if of(host, hosts).is_assigned(name)) for name in NAMES}
+    assert set(Counter(before.values())) == set(hosts)
+    assert min(Counter(before.values()).values()) > len(NAMES) / 4 / 2
+    left = ["a", "b", "d"]
+    after = {name: next(host for host in left if of(host, left).is_assigned(name)) for name in NAMES}
+    assert {name for name in NAMES if before[name] != after[name]} == {n for n in NAMES if before[n] == "c"}
+
+
+@pytest.mark.parametrize("ahead", [timedelta(minutes=-50), timedelta(0), timedelta(minutes=50)])
+def test_another_evaluator_is_seen_as_long_as_it_writes(lake: Lake, ahead: timedelta) -> None:
+    """Whatever its clock says."""
+    host, other = Host(lake, "a"), Host(lake, "b", ahead)
+    host.group.look()
+    assert host.names() == {"a"}
+    for _ in range(6):
+        other.beat()
+        host.wait(15)
+        assert host.names() == {"a", "b"}
+    host.wait(45)
+    assert host.names() == {"a"}
+
+
+def test_one_that_stopped_is_out_at_once(lake: Lake) -> None:
+    host, other = Host(lake, "a"), Host(lake, "b")
+    other.beat()
+    host.group.look()
+    assert host.names() == {"a", "b"}
+    other.beat(ServiceState.STOPPED)
+    assert host.group.look()
+    assert host.names() == {"a"}
+    assert not host.group.look()
+
+
+def test_one_that_was_killed_before_the_first_look_is_believed_to_live_for_some_time(lake: Lake) -> None:
+    killed, host = Host(lake, "a"), Host(lake, "a")
+    host.run = ("evaluator", "a", NOW + timedelta(seconds=5))
+    host.group = EvaluatorGroup(lake, host.run, lambda: NOW, lambda: host.seconds)
+    killed.beat()
+    host.wait(45)
+    assert len(host.group.members) == 2
+    host.wait(10)
+    assert len(host.group.members) == 1
+
+
+def test_heartbeats_of_hours_ago_are_no_members(lake: Lake) -> None:
+    Host(lake, "a", timedelta(hours=-2)).beat()
+    host = Host(lake, "b")
+    host.group.look()
+    assert host.names() == {"b"}
+
+
+def test_looks_that_fail_make_nobody_disappear(lake: Lake) -> None:
+    host, other = Host(lake, "a"), Host(lake, "b")
+    other.beat()
+    host.group.look()
+    host.seconds += 600
+    host.group.look()
+    assert host.names() == {"a", "b"}
+
+
+def test_other_parts_are_no_evaluators(lake: Lake) -> None:
+    row = Heartbeat(ServicePart.MONITOR, "b", NOW, NOW, ServiceState.RUNNING).row()
+    lake.table(SERVICES).append(SERVICES.rows([row]))
+    host = Host(lake, "a")
+    host.group.look()
+    assert host.names() == {"a"}
+
+
+class Assigned:
+    """A group in which a test says what is assigned to one evaluator."""
+
+    size = 2
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def is_assigned(self, deployment: str) -> bool:
+        return deployment in self.names
+
+
+def test_an_evaluator_scores_what_is_assigned_to_it(traffic: Any) -> None:
+    """And what is assigned to it later, from where the other one was."""
+    traffic.log(traffic.answer("first"))
+    group = Assigned()
+    evaluator = Evaluator(traffic.lake, EvaluatorSettings(), lambda: NOW, group=group)
+    assert evaluator.run_once().deployments == 0
+    Evaluator(traffic.lake, EvaluatorSettings(), lambda: NOW).run_once()
+    traffic.log(traffic.answer("second", 1))
+    group.names.add(traffic.deployment)
+    assert evaluator.run_once().deployments == 1
+    assert set(traffic.values("context_present")) == {"first", "second"}
