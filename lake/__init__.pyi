@@ -71,7 +71,7 @@ from .runtime.host_names import reads_hosts
 from .runtime.logs import Logs, chosen_logs, configure_logs
 from .runtime.spreadsheet_cells import cell_of_text, text_of_cell
 from .runtime.unseen_characters import unseen_pieces, visible
-from .runtime.worker_pool import Engine, WorkerDiedError, WorkerPool, engine_of
+from .runtime.worker_pool import Engine, SameProcess, WorkerDiedError, WorkerPool, engine_of
 from .schemas import (
     ALERTS,
     ANCHORS,
@@ -258,6 +258,7 @@ __all__ = [
     "ReleaseEvent",
     "ReplayVerdict",
     "RetentionResult",
+    "SameProcess",
     "SampledAnswer",
     "ServicePart",
     "ServiceState",

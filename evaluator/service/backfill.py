@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import partial
@@ -12,6 +13,7 @@ from typing import TypeVar
 from evaluator.answers import (
     BackfillPass,
     DeploymentTables,
+    LoggedAnswer,
     Period,
     answers,
     answers_a_day,
@@ -223,20 +225,26 @@ class DeploymentBackfill:
         were_held = max(0, len(held) - written.total)
         known = pending_probabilities(self.tables.scores, self.metrics, self.period.requests(day))
         sampling = Sampling(self.sampling, known=known)
-        for batch in old_answers(self.tables, self.period, day, begun):
-            for found in answers(batch.rows, answers_at_once(self.metrics)):
-                some = with_late_contexts(self.tables, found)
-                rows, counts = self._scorer.rows(
-                    self.tables, some, self.metrics, cases, now, held=held, is_backfill=True, sampling=sampling
-                )
+
+        def batches() -> Iterator[Sequence[LoggedAnswer]]:
+            nonlocal seen, left
+            for batch in old_answers(self.tables, self.period, day, begun):
+                for found in answers(batch.rows, answers_at_once(self.metrics)):
+                    yield with_late_contexts(self.tables, found)
+                left += batch.left
+                seen += batch.rows.num_rows + batch.left
+                on_progress(seen)
+
+        scored = self._scorer.scored(
+            self.tables, batches(), self.metrics, cases, now, held=held, is_backfill=True, sampling=sampling
+        )
+        with closing(scored):
+            for rows, counts in scored:
                 if rows.num_rows:
                     begun.transaction.append(rows)
                 written.add(counts)
                 if counts.is_budget_spent:
-                    return were_held, left
-            left += batch.left
-            seen += batch.rows.num_rows + batch.left
-            on_progress(seen)
+                    break
         return were_held, left
 
     def begin(self) -> BackfillPass:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from evaluator.answers import ANSWER_COLUMNS, BackfillPass, LoggedAnswer, answers, old_answers, with_late_contexts
 from evaluator.judge_binding import asks_judge
 from evaluator.metrics import Metric, ModelUnavailableError
-from evaluator.scoring import work_on
+from evaluator.scoring import references, work_on
 from evaluator.service.backfill import Backfill, DeploymentBackfill
 from evaluator.service.judge_estimate import JudgeEstimate, Judging
 from lake import PARSED_LOGS, CaseBook
@@ -94,7 +94,7 @@ def _of_deployment(task: DeploymentBackfill, timer: Timer, anchors: float) -> Ba
         for batch in old_answers(task.tables, task.period, day, begun, _WITHOUT_TEXTS):
             left += batch.left
             for some in answers(_with_null_texts(batch.rows)):
-                for work in work_on(some, task.metrics, cases, held):
+                for work in work_on(some, task.metrics, references(some, task.metrics, cases), held):
                     ids = [answer.event_id for answer, _ in work.pairs[:_SAMPLE_ANSWERS]]
                     samples.setdefault(work.metric.name, _Sample(day, frozenset(ids)))
                     counted[work.metric.name] += len(work.pairs)
@@ -139,7 +139,8 @@ class _Timing:
         """Time a metric on a sample of the answers, so many in all, that it is to score; count what asks a judge."""
         deployment = self._task.deployment
         try:
-            for work in work_on(self._answers(sample), [metric], self._cases):
+            some = self._answers(sample)
+            for work in work_on(some, [metric], references(some, [metric], self._cases)):
                 if asks_judge(metric):
                     judging = asking.of(work, number)
                     return MetricEstimate(deployment, metric.name, judging.answers, judging.seconds, judging=judging)

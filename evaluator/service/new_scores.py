@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
 from time import monotonic
 
 import pyarrow as pa
 
-from evaluator.answers import DeploymentTables, GracePeriod, answers, new_answers, with_late_contexts
+from evaluator.answers import DeploymentTables, GracePeriod, LoggedAnswer, answers, new_answers, with_late_contexts
 from evaluator.answers.new import FROM_LOGS, POSITIONS, WAITED_UNTIL
 from evaluator.metrics import Metric
 from evaluator.sampling import Sampling
@@ -67,18 +68,37 @@ def score_new_answers(
     may_be_held = FROM_LOGS not in committed or new.repeats or committed.get(PARTIAL, 0) % 2
     held = held_score_ids(tables.scores, metrics) if may_be_held else frozenset()
     commits = _Commits(transaction)
+    batches = _Batches(tables, answers(ready, answers_at_once(metrics)), is_stopping)
     sampling = sampling_of(ready)
-    for found in answers(ready, answers_at_once(metrics)):
-        if is_stopping():
-            commits.commit_part()
-            return counts
-        some = with_late_contexts(tables, found)
-        rows, of_some = scorer.rows(tables, some, metrics, cases, now, held=held, sampling=sampling)
-        counts.add(of_some)
-        commits.add(rows)
+    with closing(scorer.scored(tables, batches, metrics, cases, now, held=held, sampling=sampling)) as scored:
+        for rows, of_some in scored:
+            counts.add(of_some)
+            commits.add(rows)
+    if batches.are_cut:
+        commits.commit_part()
+        return counts
     commits.end(reached)
     _log_matched(tables.deployment, counts)
     return counts
+
+
+class _Batches:
+    """Batches of answers with the contexts that came late; `are_cut` says whether they ended early."""
+
+    def __init__(
+        self, tables: DeploymentTables, batches: Iterable[list[LoggedAnswer]], is_stopping: Callable[[], bool]
+    ) -> None:
+        self._tables = tables
+        self._batches = batches
+        self._is_stopping = is_stopping
+        self.are_cut = False
+
+    def __iter__(self) -> Iterator[Sequence[LoggedAnswer]]:
+        for batch in self._batches:
+            if self._is_stopping():
+                self.are_cut = True
+                return
+            yield with_late_contexts(self._tables, batch)
 
 
 def _log_matched(deployment: str, counts: ScoreCounts) -> None:

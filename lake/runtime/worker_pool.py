@@ -16,7 +16,7 @@ import sys
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -34,12 +34,13 @@ WAITING_EACH: Final = 2
 class Engine(Protocol):
     """Does a task for many items."""
 
-    def map(self, task: Callable[[S, T], R], state: S, items: Iterable[T]) -> Iterator[R]:
+    def map(self, task: Callable[[S, T], R], state: S, items: Iterable[T]) -> Generator[R]:
         """Give `task(state, item)` of every item, in the order of the items.
 
         Each worker gets the state once. Items are taken as results are asked for, about two of each worker ahead. What
-        a task raises is raised where its result would stand, and ends the work.
+        a task raises is raised where its result would stand, and ends the work, as does closing the generator.
         """
+        ...
 
     def close(self) -> None:
         """End all work; what is not done then is not done."""
@@ -59,7 +60,7 @@ class WorkerDiedError(RuntimeError):
 class SameProcess:
     """Engine that does one item after the other, in this process."""
 
-    def map(self, task: Callable[[S, T], R], state: S, items: Iterable[T]) -> Iterator[R]:
+    def map(self, task: Callable[[S, T], R], state: S, items: Iterable[T]) -> Generator[R]:
         """Give the results one after the other."""
         return (task(state, item) for item in items)
 
@@ -80,7 +81,7 @@ class WorkerPool:
         self._workers = workers
         self._runs: set[_Run] = set()
 
-    def map(self, task: Callable[[S, T], R], state: S, items: Iterable[T]) -> Iterator[R]:
+    def map(self, task: Callable[[S, T], R], state: S, items: Iterable[T]) -> Generator[R]:
         """Give the results in the order of the items."""
         if _is_importing_program:
             raise RuntimeError('put `if __name__ == "__main__":` before what a script does that asks for workers')

@@ -300,7 +300,7 @@ def test_replies_of_no_use_are_logged_with_their_place(
     judge.always = says('{"label": "private"}')
     with closing(Evaluator(lake, settings(judge.url, tmp_path), lambda: NOW + timedelta(hours=1))) as evaluator:
         assert evaluator.run_once().unscored["judge_failed"] == 8
-    (record,) = [record for record in caplog.records if record.name == "evaluator.scoring.rows"]
+    (record,) = [record for record in caplog.records if record.name == "evaluator.scoring.scorer"]
     assert record.getMessage() == (
         f"metric {JUDGED!r}: the judge gave no reply of use (judge_failed) about 8 of 8 answers of deployment "
         f"{traffic.deployment!r}: event_id {', '.join(f'event-{i}' for i in range(5))} and 3 more"
