@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from evaluator.anchors.settings import AnchorSettings
+from evaluator.engines import EngineName, RaySettings
 from evaluator.ground_truth.settings import GroundTruthSettings
 from evaluator.judge_binding import asks_judge, without_prices
 from evaluator.judges import JudgeSettings
@@ -97,6 +98,9 @@ class EvaluatorSettings(BaseModel):
     become cases, which cases answers are compared with, and how they are found. `replay` says of which deployments
     accepted cases are asked again, and how.
 
+    `engine` says where metrics are computed that ask no judge: in `workers` processes of this machine, or in as many
+    tasks at once of the cluster that `ray` describes.
+
     `models` says which local models the metrics use that use one. `judges` are the language models that may be asked,
     by name, `judge` is the one that is; where there is one alone, it need not be named. It may also be one of
     `ensembles`, by name: several judges whose scores are made one. `sampling` says about which answers. `judge_calls`
@@ -127,6 +131,9 @@ class EvaluatorSettings(BaseModel):
     context_grace: Annotated[float, BeforeValidator(_seconds), Field(ge=0, allow_inf_nan=False)] = 120.0
     anchors: AnchorSettings = AnchorSettings()
     ground_truth: GroundTruthSettings = GroundTruthSettings()
+    engine: EngineName = "local"
+    workers: Annotated[int, Field(ge=1)] | None = None
+    ray: RaySettings = RaySettings()
     replay: ReplaySettings = ReplaySettings()
 
     def chosen_metrics(self, deployment: str) -> list[Metric]:

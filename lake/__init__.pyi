@@ -71,7 +71,7 @@ from .runtime.host_names import reads_hosts
 from .runtime.logs import Logs, chosen_logs, configure_logs
 from .runtime.spreadsheet_cells import cell_of_text, text_of_cell
 from .runtime.unseen_characters import unseen_pieces, visible
-from .runtime.worker_pool import Engine, SameProcess, WorkerDiedError, WorkerPool, engine_of
+from .runtime.worker_pool import WAITING_EACH, Engine, SameProcess, WorkerDiedError, WorkerPool, local_engine
 from .schemas import (
     ALERTS,
     ANCHORS,
@@ -198,6 +198,7 @@ __all__ = [
     "UNASSIGNED",
     "USABLE_STATUS",
     "USER_SIGNALS",
+    "WAITING_EACH",
     "AlertEvent",
     "AlertVerdict",
     "AlikeCases",
@@ -306,7 +307,6 @@ __all__ = [
     "context_texts",
     "deployment_name",
     "drop_before",
-    "engine_of",
     "erase",
     "find_answers",
     "fold_signals",
@@ -321,6 +321,7 @@ __all__ = [
     "json_values",
     "known_formats",
     "llms_of",
+    "local_engine",
     "locate_response",
     "log_failure",
     "maintain",

@@ -18,6 +18,7 @@ from dialwatch.reports.score_page import page_of
 from dialwatch.reports.score_webhook import send
 from evaluator import JudgePool
 from evaluator.datasets import DatasetReport, score_dataset
+from evaluator.engines import engine_of
 from evaluator.judge_binding import judges_of_all
 from evaluator.judges import Reason
 from evaluator.metrics import Metric
@@ -40,7 +41,6 @@ def score_tables(
     settings: Settings,
     receiver: WebhookSettings | None,
     *,
-    workers: int,
     details: bool,
 ) -> None:
     """Score a table by the metrics of these names, None for all that its columns allow, and send the means.
@@ -52,7 +52,13 @@ def score_tables(
     with closing(JudgePool(evaluator)) as judges:
         asked = None if names is None else _bound(judges, [evaluator.metric(name) for name in names])
         if judged := judges_of_all(asked or ()):
-            typer.echo(f"asking judge {', '.join(judge.name for judge in judged)}", err=True)
+            names_of_judges = ", ".join(judge.name for judge in judged)
+            if evaluator.engine == "ray":
+                raise ConfigError(
+                    f"a table is scored on Ray without judges, and metrics ask {names_of_judges}: leave these metrics "
+                    "out, or set the engine to local"
+                )
+            typer.echo(f"asking judge {names_of_judges}", err=True)
         with scoring_bar() as show_progress:
             report = score_dataset(
                 tables.answers,
@@ -61,7 +67,7 @@ def score_tables(
                 asked,
                 models=evaluator.models,
                 storage=storage,
-                workers=workers,
+                engine=engine_of(evaluator.engine, evaluator.workers, evaluator.ray),
                 details=details,
                 on_progress=show_progress,
             )

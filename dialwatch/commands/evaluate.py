@@ -8,7 +8,15 @@ from typing import Annotated
 
 import typer
 
-from dialwatch.commands.options import ConfigOption, LakeOption, metric_names, settings_of
+from dialwatch.commands.options import (
+    ConfigOption,
+    EngineOption,
+    LakeOption,
+    WorkersOption,
+    engine_settings,
+    metric_names,
+    settings_of,
+)
 from dialwatch.times import past_moment
 
 
@@ -29,6 +37,8 @@ def evaluate(
     deployment: Annotated[
         list[str] | None, typer.Option(help="Of --backfill: this one alone; may be given again for more.")
     ] = None,
+    engine: EngineOption = None,
+    workers: WorkersOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Of --backfill: say how many answers and about how long; write nothing.")
     ] = False,
@@ -50,7 +60,8 @@ def evaluate(
     period = _period(since, until, datetime.now(UTC)) if since is not None else None
     if every is not None:
         _check_interval(every)
-    settings = settings_of(config, lake, {"evaluator": {"every": every}} if every else {})
+    evaluator = engine_settings(engine, workers)["evaluator"] | ({"every": every} if every else {})
+    settings = settings_of(config, lake, {"evaluator": evaluator})
     if period is None and not once:
         from dialwatch.services import running
 

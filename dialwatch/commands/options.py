@@ -26,6 +26,12 @@ LakeOption = Annotated[
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", "-c", help="dialwatch.yaml; without it the environment and flags count.")
 ]
+EngineOption = Annotated[
+    str | None, typer.Option("--engine", help="Where metrics are computed: local, or ray; evaluator.engine.")
+]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=1, help="Processes that compute metrics, or tasks of Ray at once; evaluator.workers.")
+]
 
 NO_LAKE = "."
 """Lake of a command that opens none, as the settings want one to be named."""
@@ -43,6 +49,12 @@ def settings_of(config: Path | None, lake: str | None, flags: Mapping[str, Any] 
     settings = load_settings(config, ({"lake": {"root": lake}} if lake else {}) | dict(flags or {}))
     configure_logs(Logs(settings.log.level, settings.log.format))
     return settings
+
+
+def engine_settings(engine: str | None, workers: int | None) -> dict[str, Any]:
+    """Give the settings for the values of `--engine` and `--workers`, none for what is not given."""
+    given = {"engine": engine, "workers": workers}
+    return {"evaluator": {name: value for name, value in given.items() if value is not None}}
 
 
 def written_options(config: Path | None, lake: str | None) -> str:

@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from dialwatch.commands.options import NO_LAKE, ConfigOption, metric_names, receiver_of, settings_of
+from dialwatch.commands.options import (
+    NO_LAKE,
+    ConfigOption,
+    EngineOption,
+    WorkersOption,
+    engine_settings,
+    metric_names,
+    receiver_of,
+    settings_of,
+)
 
 ALL = "all"
 """Value of `--metrics` for all that the columns of the tables allow."""
@@ -29,7 +38,8 @@ def score(
     details: Annotated[
         bool, typer.Option("--details", help="Write <metric>_details too: JSON with claims, verdicts, bounds.")
     ] = False,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that score; each loads the models it needs.")] = 1,
+    engine: EngineOption = None,
+    workers: WorkersOption = None,
     html: Annotated[Path | None, typer.Option(help="Page to write, with the distributions of the scores.")] = None,
     webhook_url: Annotated[str | None, typer.Option("--webhook", help="URL that the means are sent to.")] = None,
     webhook_secret_file: Annotated[Path | None, typer.Option(help="File with the secret that signs them.")] = None,
@@ -44,7 +54,7 @@ def score(
         raise typer.BadParameter("--webhook and --webhook-secret-file go together: what is sent is signed")
     names = metric_names(metrics, ALL) if metrics else [ALL]
     receiver = None if webhook_url is None else receiver_of(webhook_url, webhook_secret_file, "--webhook: ")
-    settings = settings_of(config, NO_LAKE)
+    settings = settings_of(config, NO_LAKE, engine_settings(engine, workers))
     from dialwatch.actions.scoring import Tables, score_tables
 
     score_tables(
@@ -52,6 +62,5 @@ def score(
         None if names == [ALL] else names,
         settings,
         receiver,
-        workers=workers,
         details=details,
     )

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from evaluator.datasets.columns import DatasetError
 from evaluator.datasets.layout import Layout
-from lake import WorkerDiedError, engine_of
+from evaluator.engines import ClusterError
+from lake import Engine, WorkerDiedError
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,11 @@ class Joined:
 Scored = tuple[pa.RecordBatch, pd.DataFrame]
 
 
-def scored(layout: Layout, batches: Iterable[Joined], workers: int) -> Iterator[tuple[Joined, Scored]]:
-    """Score batches; with more than one worker each is a process of its own, which loads the models it needs.
+def scored(layout: Layout, batches: Iterable[Joined], engine: Engine) -> Iterator[tuple[Joined, Scored]]:
+    """Score batches by an engine, which is closed at the end; each worker loads the models that it needs.
 
-    Raises DatasetError where such a process dies. A script that asks for more than one worker and defines metrics of
-    its own must be importable: `if __name__ == "__main__":` stands before what it does.
+    Raises DatasetError where a process dies, or a cluster cannot be used. A script that asks for more than one process
+    and defines metrics of its own must be importable: `if __name__ == "__main__":` stands before what it does.
     """
     waiting: deque[Joined] = deque()
 
@@ -40,9 +41,9 @@ def scored(layout: Layout, batches: Iterable[Joined], workers: int) -> Iterator[
             waiting.append(batch)
             yield batch.rows
 
-    with closing(engine_of(workers)) as engine:
+    with closing(engine):
         try:
             for result in engine.map(Layout.scored, layout, rows()):
                 yield waiting.popleft(), result
-        except WorkerDiedError as error:
+        except (WorkerDiedError, ClusterError) as error:
             raise DatasetError(str(error)) from None

@@ -22,7 +22,7 @@ from evaluator.datasets.metadata import Dataset, Metadata
 from evaluator.datasets.pool import Joined, scored
 from evaluator.datasets.totals import ScoringTotals
 from evaluator.metrics import Metric, Models
-from lake import Storage
+from lake import Engine, SameProcess, Storage
 
 BATCH_ROWS = 256
 _BEFORE_REASONS = len(("mean", "scored", "not_scored"))
@@ -74,7 +74,7 @@ def score_dataset(
     *,
     models: Models | None = None,
     storage: Storage | None = None,
-    workers: int = 1,
+    engine: Engine | None = None,
     details: bool = False,
     batch_rows: int = BATCH_ROWS,
     on_progress: Progress | None = None,
@@ -94,8 +94,8 @@ def score_dataset(
     `dialwatch`. With `details` there is `<name>_details` beside each score: JSON with what it is made of, such as
     claims and verdicts, and with the bounds of a null one.
 
-    The answers are read and written in batches, which `workers` processes score; the ground truth is in memory. The
-    table appears when it is whole.
+    The answers are read and written in batches, which the engine scores, by default in this process; the ground truth
+    is in memory. The table appears when it is whole.
     `on_progress` gets the answers done and the answers there are. `now` is the time of the metadata.
 
     Raises DatasetError for a table that cannot be used, UnknownMetricError, and OSError.
@@ -109,7 +109,7 @@ def score_dataset(
         layout = Layout.of(schemas, metrics, models, details=details)
         with writing(data_path, storage) as file, pq.ParquetWriter(file, _schema(layout), compression="zstd") as writer:
             batches = (_joined(batch, truth) for batch in table.iter_batches(batch_rows))
-            for batch, (rows, scores) in scored(layout, batches, workers):
+            for batch, (rows, scores) in scored(layout, batches, engine or SameProcess()):
                 writer.write_batch(rows)
                 totals.add(batch.answers, batch.joined, rows, scores)
                 if on_progress is not None:

@@ -21,6 +21,7 @@ from evaluator.answers import (
     wait_behind_interceptor,
     with_late_contexts,
 )
+from evaluator.engines import engine_of
 from evaluator.metrics import Metric
 from evaluator.sampling import ALL, Sampling, SamplingSettings
 from evaluator.scoring import ScoreCounts, Scorer, answers_at_once, held_score_ids
@@ -93,7 +94,8 @@ class Backfill:
         self._lake = lake
         self._settings = settings
         self._metrics = None if metrics is None else settings.metrics_named(metrics)
-        self._scorer = Scorer(QuestionKeys(lake))
+        self._engine = engine_of(settings.engine, settings.workers, settings.ray)
+        self._scorer = Scorer(QuestionKeys(lake), self._engine)
         self._clock = clock
         self._judges = JudgePool(settings, lake)
         self.period = period
@@ -102,8 +104,9 @@ class Backfill:
             self._metrics_of(deployment)
 
     def close(self) -> None:
-        """End the judges' part."""
+        """End the part of the judges and of the engine."""
         self._judges.close()
+        self._engine.close()
 
     @property
     def anchors_a_day(self) -> float:

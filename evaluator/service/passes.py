@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from evaluator.anchors import Rescoring
 from evaluator.answers import DeploymentTables, wait_behind_interceptor
+from evaluator.engines import engine_of
 from evaluator.ground_truth import NewFacts, propose_cases, renew_old_cases
 from evaluator.metrics import Metric
 from evaluator.scoring import ScoreCounts, Scorer
@@ -113,7 +114,8 @@ class Evaluator:
         """
         self._lake = lake
         self._settings = settings
-        self._scorer = Scorer(QuestionKeys(lake))
+        self._engine = engine_of(settings.engine, settings.workers, settings.ray)
+        self._scorer = Scorer(QuestionKeys(lake), self._engine)
         self._group = group or Alone()
         self._judges = JudgePool(settings, lake, self._group)
         self._retries = JudgeRetries(self._scorer)
@@ -136,6 +138,7 @@ class Evaluator:
     def close(self) -> None:
         """Let the judges' calls under way end, for some seconds; a pass that is running then ends soon."""
         self._judges.close()
+        self._engine.close()
 
     def run_once(self, is_stopping: Callable[[], bool] = lambda: False) -> PassResult:
         """Score what is new, deployment by deployment, then retry pending scores and score anchors again.

@@ -99,8 +99,8 @@ class WorkerPool:
             self._runs.pop().end()
 
 
-def engine_of(workers: int) -> Engine:
-    """An engine of so many workers; one is this process itself."""
+def local_engine(workers: int) -> Engine:
+    """Give an engine of so many processes of this machine; one is this process itself."""
     return SameProcess() if workers == 1 else WorkerPool(workers)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lake import Engine, WorkerDiedError, WorkerPool, engine_of
+from lake import Engine, WorkerDiedError, WorkerPool, local_engine
 from lake.runtime.worker_pool import WAITING_EACH
 from tests.lake.runtime.worker_tasks import Touching, added, failing, hanging, noted, oddly_failing
 from tests.servers import wait_for
@@ -31,7 +31,7 @@ def are_gone(pids: set[int]) -> bool:
 @pytest.mark.parametrize("workers", [1, 3])
 def test_results_come_in_the_order_of_the_items(tmp_path: Path, workers: int) -> None:
     """Also where some items take longer; the state goes once to each process, and all end with the work."""
-    with closing(engine_of(workers)) as engine:
+    with closing(local_engine(workers)) as engine:
         assert list(engine.map(added, Touching(tmp_path, 100), range(20))) == list(range(100, 120))
         assert len(processes(tmp_path)) == (0 if workers == 1 else 3)
         assert are_gone(processes(tmp_path))
@@ -59,7 +59,7 @@ def test_few_items_wait(tmp_path: Path) -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_error_of_a_task_is_raised_at_its_place(workers: int) -> None:
     """What comes before it is given; from another process it says where it was raised."""
-    with closing(engine_of(workers)) as engine:
+    with closing(local_engine(workers)) as engine:
         results = engine.map(failing, 3, range(50))
         assert [next(results) for _ in range(3)] == [0, 1, 2]
         with pytest.raises(ValueError, match="item 3 is odd") as raised:
