@@ -50,6 +50,11 @@ class RayEngine:
                     yield self._result(ray, waiting.popleft())
             while waiting:
                 yield self._result(ray, waiting.popleft())
+        except ClusterError:
+            # The next task connects again: the cluster may have been started anew.
+            waiting.clear()
+            self.close()
+            raise
         finally:
             for left in waiting:
                 ray.cancel(left)
@@ -68,7 +73,7 @@ class RayEngine:
             return ray
         address = self._settings.address
         try:
-            ray.init(address=address, log_to_driver=False, logging_level="warning", namespace="dialwatch")
+            ray.init(address=address, log_to_driver=False, configure_logging=False, namespace="dialwatch")
         except Exception as error:  # Ray raises many kinds
             raise ClusterError(
                 f"no Ray cluster is reached at {address!r} (evaluator.ray.address): {_first_line(error)}. Start one "
@@ -85,8 +90,6 @@ class RayEngine:
         except ray.exceptions.RayTaskError as error:
             raise error.cause from None
         except ray.exceptions.RayError as error:
-            # The next task connects again: the cluster may have been started anew.
-            self.close()
             raise ClusterError(
                 f"the Ray cluster lost a task, in {_TRIES + 1} tries or as a whole: {type(error).__name__}: "
                 f"{_first_line(error)}. See `ray status`; a task that lacks memory needs more of "
