@@ -22,13 +22,17 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "--basetemp", sys.argv[1],
 """
 
 
+_UNSHARE = ["unshare", "--net", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"]
+"""With processes of its own, so that none of Ray's outlives the test and keeps its output open."""
+
+
 def test_on_a_cluster_of_two_nodes(tmp_path: Path) -> None:
     """SIGKILL of workers and of a node; the scores of a local evaluator."""
     if sys.platform != "linux" or shutil.which("unshare") is None:
         pytest.skip("no network namespaces on this machine: THE TESTS OF RAY DID NOT RUN")
     # A short path: Ray puts sockets below it.
-    command = ["unshare", "--net", "--map-root-user", sys.executable, "-c", _LOOPBACK_UP, str(tmp_path / "t")]
-    done = subprocess.run(  # noqa: S603 - our own program
+    command = [*_UNSHARE, sys.executable, "-c", _LOOPBACK_UP, str(tmp_path / "t")]
+    done = subprocess.run(
         [*command, str(Path(__file__).with_name("cluster.py"))],
         env=os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DISABLE_IMPORT_WARNING": "1"},
         capture_output=True,
