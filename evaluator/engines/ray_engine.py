@@ -63,13 +63,13 @@ class RayEngine:
         waiting: deque[Any] = deque()
         try:
             with self._explained(ray):
-                most = WAITING_EACH * (self._workers or self._processors(ray))
+                most = self._workers or WAITING_EACH * self._processors(ray)
                 remote = self._remote(ray)
                 work = ray.put((task, state))
             for item in items:
                 with self._explained(ray):
                     waiting.append(remote.remote(work, item))
-                if len(waiting) > most:
+                if len(waiting) >= most:
                     yield self._result(ray, waiting)
             while waiting:
                 yield self._result(ray, waiting)
@@ -105,7 +105,7 @@ class RayEngine:
         except Exception as error:  # Ray raises many kinds
             self._tried = time.monotonic()
             self._not_reached = ClusterError(
-                f"no Ray cluster is reached at {address!r} (evaluator.ray.address): {_first_line(error)}. Start one "
+                f"no Ray cluster is reached at {address!r} (evaluator.ray.address): {_in_short(error)}. Start one "
                 "with `ray start --head`, or set evaluator.engine to local"
             )
             raise self._not_reached from None
@@ -134,7 +134,7 @@ class RayEngine:
             self.close()
             raise ClusterError(
                 f"the Ray cluster lost a task, in {_TRIES + 1} tries or as a whole: {type(error).__name__}: "
-                f"{_first_line(error)}. See `ray status`; a task that lacks memory needs more of "
+                f"{_in_short(error)}. See `ray status`; a task that lacks memory needs more of "
                 "evaluator.ray.cpus, so that fewer run at once"
             ) from None
 
@@ -163,5 +163,7 @@ def _own_handler_of_sigterm() -> Iterator[None]:
             signal.signal(signal.SIGTERM, before)
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
+def _in_short(error: Exception) -> str:
+    """Give the first line of what it says, and the last one: between them stands a trace of Ray."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return " ".join(dict.fromkeys((lines[0].strip(), lines[-1].strip())))
