@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import partial
 
-from lake import SERVICES, Heartbeat, Lake, OpenTables
+from lake import SERVICES, UNASSIGNED, Heartbeat, Lake, OpenTables
 from monitor.alerts.store import AlertStore
 from monitor.audit import AuditLog
 from monitor.changes import changes_of_day
@@ -287,12 +287,15 @@ class Monitor:
     ) -> None:
         judges, floors = self._recorder.judge_readings, self._recorder.floor_readings
         changes = self._alerts.changes()
+        deployments = published_deployments(self._ingest, streams, judges, floors, changes, incidents, now)
         snapshot = Snapshot(
             taken_at=now,
-            deployments=published_deployments(self._ingest, streams, judges, floors, changes, incidents, now),
+            deployments=deployments,
             collector_stats=self._ingest.collector_stats,
             failed_deliveries=self._notifier.failed_attempts,
             disabled_webhooks=self._notifier.disabled,
+            without_receiver=self._notifier.without_receiver(deployments.keys() - {UNASSIGNED}),
+            unsent=len(self._notifier.unsent(self._alerts.active())),
             refresh_seconds=self._monotonic() - began,
             judge_budgets_left=self._judge_budgets_left(now),
             totals=self._fleet_totals(),

@@ -107,11 +107,16 @@ class DeploymentState:
         return {**self.scores.metrics, **self.ratings.metrics}
 
     @property
+    def firing(self) -> tuple[AlertChange, ...]:
+        """The newest changes of the alerts that fire, latest first."""
+        newest = {change.key: change for change in reversed(self.changes)}
+        fires = (change for change in self.changes if change.change == AlertEvent.FIRING)
+        return tuple(change for change in fires if newest[change.key] is change)
+
+    @property
     def passed(self) -> tuple[AlertChange, ...]:
         """The floors that fire, latest first, but for judges that changed: `judges` says that of each metric."""
-        newest = {change.key: change for change in reversed(self.changes)}
-        floors = (change for change in self.changes if change.is_floor and not change.is_judge_drift)
-        return tuple(change for change in floors if change.change == AlertEvent.FIRING and newest[change.key] is change)
+        return tuple(change for change in self.firing if change.is_floor and not change.is_judge_drift)
 
 
 @dataclass(frozen=True)
@@ -120,10 +125,11 @@ class Snapshot:
 
     `deployments` is keyed by DIAL's name, `_unassigned` for rows that name none. `failed_deliveries` counts the
     attempts at a webhook that did not deliver since the process began. `disabled_webhooks` says by name which receivers
-    want no more messages. `refresh_seconds` is how long the last refresh took. `judge_budgets_left` is what is left of
-    each judge's budget of the day by the costs in rows of scores and anchors. `totals` are sums over all deployments,
-    those that have been erased since included. `silences` are those that hold back now, `silenced` those of the last
-    90 days, and `releases` the marks that nobody took back.
+    want no more messages. `without_receiver` are the deployments that no receiver is for, `unsent` is how many alerts
+    that fire go to nobody for that reason. `refresh_seconds` is how long the last refresh took. `judge_budgets_left` is
+    what is left of each judge's budget of the day by the costs in rows of scores and anchors. `totals` are sums over
+    all deployments, those that have been erased since included. `silences` are those that hold back now, `silenced`
+    those of the last 90 days, and `releases` the marks that nobody took back.
     """
 
     taken_at: datetime
@@ -132,6 +138,8 @@ class Snapshot:
     failed_deliveries: int
     refresh_seconds: float
     disabled_webhooks: Mapping[str, bool] = field(default_factory=dict)
+    without_receiver: frozenset[str] = frozenset()
+    unsent: int = 0
     judge_budgets_left: Mapping[str, float] = field(default_factory=dict)
     totals: FleetTotals = field(default_factory=FleetTotals)
     silences: tuple[Silence, ...] = ()

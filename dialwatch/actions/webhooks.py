@@ -8,7 +8,12 @@ from datetime import UTC, datetime
 
 import typer
 
-from monitor.notify import DeliveryOutcome, WebhookSettings, connections, send_test, why_internal
+from monitor.notify import DeliveryOutcome, Routing, WebhookSettings, connections, send_test, why_internal
+
+
+def receivers_of(webhooks: Sequence[WebhookSettings], deployment: str | None) -> list[WebhookSettings]:
+    """Give the receivers that get a deployment's alerts; all of them where none is named."""
+    return [webhook for webhook in webhooks if deployment is None or Routing(webhook).is_for(deployment)]
 
 
 def send_tests(webhooks: Sequence[WebhookSettings], external_url: str, internal_hosts: Collection[str]) -> None:

@@ -23,6 +23,9 @@ def send_test(
     url: Annotated[str | None, typer.Argument(help="Where to send; without it all of monitor.webhooks.")] = None,
     secret_file: Annotated[Path | None, typer.Option(help="File with the secret that signs the message.")] = None,
     kind: Annotated[str, typer.Option("--format", help="standard, slack, teams or alertmanager.")] = "standard",
+    deployment: Annotated[
+        str | None, typer.Option(help="Only to the receivers of monitor.webhooks that get this deployment's alerts.")
+    ] = None,
     config: ConfigOption = None,
 ) -> None:
     """Send a test message, formed and signed as the real ones, and say what came back.
@@ -40,6 +43,9 @@ def send_test(
     settings = settings_of(config, NO_LAKE).monitor
     if not settings.webhooks:
         raise ConfigError("monitor.webhooks is empty: give a URL, or write receivers into the file of --config")
-    from dialwatch.actions.webhooks import send_tests
+    from dialwatch.actions.webhooks import receivers_of, send_tests
 
-    send_tests(settings.webhooks, settings.external_url, settings.internal_hosts)
+    receivers = receivers_of(settings.webhooks, deployment)
+    if not receivers:
+        raise ConfigError(f"no receiver of monitor.webhooks is for {deployment}: add it to the deployments of one")
+    send_tests(receivers, settings.external_url, settings.internal_hosts)

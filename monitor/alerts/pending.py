@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from lake import ALERT_STATES, AlertEvent
 from monitor.alerts.change import AlertChange
 
 _RECENT = timedelta(days=1)
+_TRIED = timedelta(days=4)
+"""Longer than the tries of a message, which then is given up."""
 
 
 def pending(changes: Sequence[AlertChange], receiver: str, now: datetime) -> list[AlertChange]:
     """Give the changes that were neither delivered to this receiver nor given up, in the order of `changes`.
 
     An alert that is over is not sent to a new receiver: only to one that was sent its beginning, or where it ended,
-    by the clock and in event time, within the last day. A receiver that was sent anything before is not new to
-    alerts that ended since, as long as that was found within a day.
+    by the clock and in event time, within the last day. A receiver that was sent anything of the deployment before is
+    not new to alerts that ended since, as long as that was found within a day. Neither is one that was sent anything
+    of another one, for as long as messages are tried: an older one was of a deployment that it was not for.
 
     The beginning of an alert that a silence holds back is still pending. If the alert was over before the silence,
     only its end is pending, until that has a row `silenced` too: see `ended_in_silence`. Nor is the beginning pending
@@ -24,7 +27,10 @@ def pending(changes: Sequence[AlertChange], receiver: str, now: datetime) -> lis
     """
     mine = [change for change in changes if change.details.receiver == receiver]
     settled = {change.delivery_of for change in mine if change.change != AlertEvent.SILENCED}
-    known_since = min((change.changed_at for change in mine), default=None)
+    known_since: dict[str | None, datetime] = {}
+    for change in mine:
+        for of in (change.key.deployment, None):
+            known_since[of] = min(known_since.get(of, change.changed_at), change.changed_at)
     ends = {change.alert_id: change for change in changes if change.change == AlertEvent.RESOLVED}
     touched = {change.alert_id for change in mine}
     history = {
@@ -74,8 +80,10 @@ def recorded_at(change: AlertChange) -> datetime:
     return change.details.recorded_at or change.changed_at
 
 
-def _is_recent(end: AlertChange, known_since: datetime | None, now: datetime) -> bool:
+def _is_recent(end: AlertChange, known_since: Mapping[str | None, datetime], now: datetime) -> bool:
+    """Whether an end of which the receiver has no row is news to it, by since when it knows each deployment or any."""
     recorded = recorded_at(end)
-    if known_since is not None and recorded >= known_since:
+    since = known_since.get(end.key.deployment) or (known_since.get(None) if now - recorded < _TRIED else None)
+    if since is not None and recorded >= since:
         return recorded - end.changed_at <= _RECENT
     return now - min(recorded, end.changed_at) <= _RECENT

@@ -10,6 +10,7 @@ from prometheus_client.core import Metric
 from lake import Tier
 from monitor.exporter.metric_families import counter, gauge
 from monitor.floors import FloorReading
+from monitor.notify.incident_text import tier_of
 from monitor.regression import Reading, Status
 from monitor.snapshot import DeploymentState
 
@@ -185,6 +186,20 @@ def _judges(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
 
 
 def _alerts(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
+    yield gauge(
+        "dialwatch_alert_firing",
+        "An alert that fires on a metric or floor, by the tier at which receivers know it: page or warning; the value "
+        "is 1. A regression of a metric with a judge may wait as a warning while dialwatch_regression_page is 1.",
+        # A set: alerts of two versions of a metric may fire at once.
+        (
+            ((name, metric, tier), 1.0)
+            for name, state in deployments.items()
+            for metric, tier in sorted({(one.key.metric, tier_of(one)) for one in state.firing})
+        ),
+        "deployment",
+        "metric",
+        "tier",
+    )
     alerts = {name: state.alerts for name, state in deployments.items()}
     yield counter(
         "dialwatch_regressions_total",

@@ -35,6 +35,17 @@ def _webhooks(snapshot: Snapshot) -> Iterator[Metric]:
         (((name,), float(gone)) for name, gone in sorted(snapshot.disabled_webhooks.items())),
         "receiver",
     )
+    yield gauge(
+        "dialwatch_deployments_without_receiver",
+        "Deployments that no receiver of monitor.webhooks is for; absent without receivers.",
+        [((), float(len(snapshot.without_receiver)) if snapshot.disabled_webhooks else None)],
+    )
+    yield gauge(
+        "dialwatch_alerts_without_receiver",
+        "Alerts that fire and go to nobody, as no receiver of monitor.webhooks is for their deployment; absent without "
+        "receivers.",
+        [((), float(snapshot.unsent) if snapshot.disabled_webhooks else None)],
+    )
 
 
 def _collector(collector_stats: CollectorStats, totals: FleetTotals) -> Iterator[Metric]:

@@ -48,6 +48,8 @@ class FloorDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where a message is made: deployments that called this one lately."""
     failing_callers: tuple[str, ...] = ()
     """Those of them that fail too, of which no message is sent."""
+    unnamed_failing_callers: int = 0
+    """How many more fail too, that the receiver of the message is not for."""
     judges: tuple[ChangedJudge, ...] = ()
     """The judges that changed, by metric."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -55,12 +55,23 @@ def cause_of(deployment: str, causes: Mapping[str, SharedCause]) -> SharedCause 
     return next((cause for cause in causes.values() if deployment in cause.failing), None)
 
 
-def with_failing_callers(change: AlertChange, causes: Mapping[str, SharedCause]) -> AlertChange:
-    """Give the change of a failing deployment's floor with the names of those that call it and fail too."""
+def with_failing_callers(
+    change: AlertChange, causes: Mapping[str, SharedCause], is_named: Callable[[str], bool]
+) -> AlertChange:
+    """Give the change of a failing deployment's floor with how many of those that call it fail too.
+
+    Only those that `is_named` lets through are given by name.
+    """
     cause, floor = causes.get(change.key.deployment), change.details.floor
     if cause is None or floor is None or change.change != AlertEvent.FIRING or change.key.metric not in FAILURES:
         return change
-    told = msgspec.structs.replace(floor, callers=len(cause.callers), failing_callers=tuple(sorted(cause.failing)))
+    named = tuple(sorted(filter(is_named, cause.failing)))
+    told = msgspec.structs.replace(
+        floor,
+        callers=len(cause.callers),
+        failing_callers=named,
+        unnamed_failing_callers=len(cause.failing) - len(named),
+    )
     return replace(change, details=msgspec.structs.replace(change.details, floor=told))
 
 

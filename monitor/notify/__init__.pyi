@@ -3,6 +3,7 @@ from .formats.standard import webhook_body
 from .network import connections, why_internal
 from .notifier import Notifier
 from .receiver_check import send_test
+from .routing import Routing
 from .settings import WebhookSettings
 from .sign import signed_headers
 
@@ -10,6 +11,7 @@ __all__ = [
     "Attempt",
     "DeliveryOutcome",
     "Notifier",
+    "Routing",
     "WebhookSettings",
     "connections",
     "deliver",

@@ -20,6 +20,7 @@ from monitor.notify.alertmanager_silences import AlertmanagerSilences
 from monitor.notify.delivery import Attempt, DeliveryOutcome, deliver
 from monitor.notify.held_by_cause import held_by_cause
 from monitor.notify.posted_alert import posted_alerts
+from monitor.notify.routing import RoutedAlerts, Routing
 from monitor.notify.settings import WebhookSettings
 
 RESEND_EVERY = timedelta(minutes=1)
@@ -80,6 +81,7 @@ class AlertmanagerSender:
         self._external_url = external_url
         self._incidents = incidents
         self._callers = callers
+        self.routing = Routing(settings)
         self._silences = AlertmanagerSilences(pool, str(settings.url))
         self._sent_at: datetime | None = None
         self._paused_until: datetime | None = None
@@ -104,11 +106,13 @@ class AlertmanagerSender:
     def _run_due(self, now: datetime) -> datetime | None:
         changes = self._alerts.changes()
         causes = shared_causes(changes, self._callers() or {}, now)
+        routed = self.routing.alerts(changes, causes)
         held = self._held(changes, causes)
-        news = [one for one in self._alerts.pending(self.settings.name, now) if one.incident_id not in held]
+        pending = [one for one in self._alerts.pending(self.settings.name, now) if routed.takes(one)]
+        news = [one for one in pending if one.incident_id not in held]
         sent = [
-            [with_failing_callers(change, causes) for change in mine]
-            for mine in self._to_send({change.incident_id for change in news}, now)
+            [with_failing_callers(change, causes, self.routing.is_for) for change in mine]
+            for mine in self._to_send(routed.known(changes), {change.incident_id for change in news}, now)
             if mine[0].incident_id not in held
         ]
         if not sent and not news:
@@ -117,7 +121,7 @@ class AlertmanagerSender:
         if not news and self._sent_at is not None and now < self._sent_at + RESEND_EVERY:
             return self._sent_at + RESEND_EVERY
         # Before an end is sent, which a silence would hold back for good.
-        self._update_silences(now)
+        self._update_silences(routed, now)
         attempt = post_alerts(sent, self.settings, self._pool, self._external_url, now)
         if attempt.outcome is not DeliveryOutcome.DELIVERED:
             return self._pause(attempt.reason, now)
@@ -127,8 +131,9 @@ class AlertmanagerSender:
             self._alerts.record_deliveries([change], self.settings.name, AlertEvent.DELIVERED, attempt.reason, now)
         return now + RESEND_EVERY
 
-    def _update_silences(self, now: datetime) -> None:
-        lately = [one for one in self._incidents() if one.ended_at is None or now - _found(one) < RESOLVED_FOR]
+    def _update_silences(self, routed: RoutedAlerts, now: datetime) -> None:
+        mine = routed.incidents(list(self._incidents()))
+        lately = [one for one in mine if one.ended_at is None or now - _found(one) < RESOLVED_FOR]
         try:
             self._silences.update(lately, now)
         except Exception as error:  # alerts must go out all the same
@@ -143,10 +148,12 @@ class AlertmanagerSender:
                 firing.setdefault(change.incident_id, []).append(change)
         return {incident_id for incident_id, mine in firing.items() if all(held_by_cause(one, causes) for one in mine)}
 
-    def _to_send(self, news: Collection[str | None], now: datetime) -> list[list[AlertChange]]:
+    def _to_send(
+        self, known: Sequence[AlertChange], news: Collection[str | None], now: datetime
+    ) -> list[list[AlertChange]]:
         """Give the changes of each incident that has news, is open or was over a short time ago."""
         incidents: dict[str | None, list[AlertChange]] = {}
-        for change in in_order(self._alerts.changes()):
+        for change in in_order(known):
             incidents.setdefault(change.incident_id, []).append(change)
         return [
             changes

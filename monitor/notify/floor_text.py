@@ -79,7 +79,7 @@ def floor_summary(change: AlertChange) -> str:
 
 
 def _callers(details: FloorDetails) -> str:
-    failing = len(details.failing_callers)
+    failing = len(details.failing_callers) + details.unnamed_failing_callers
     if not failing:
         return ""
     return f"; {failing} of {details.callers} deployments that call it fail{'s' if failing == 1 else ''} too"
@@ -127,8 +127,9 @@ def floor_lines(change: AlertChange) -> list[str]:
     if words is None or details is None:
         return [*lines, *_of_silence(details)]
     if details.failing_callers:
-        shown, more = details.failing_callers[:_CALLERS], len(details.failing_callers) - _CALLERS
-        rest = f" and {more} more" if more > 0 else ""
+        shown = details.failing_callers[:_CALLERS]
+        more = len(details.failing_callers) - len(shown) + details.unnamed_failing_callers
+        rest = f" and {more} more" if more else ""
         lines.append(f"Also fail, with no message of their own while this lasts: {', '.join(shown)}{rest}.")
     return [
         *lines,

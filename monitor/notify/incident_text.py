@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from lake import AlertEvent, AlertVerdict, Tier
+from monitor.alerts.change import AlertChange
 from monitor.incidents.state import IncidentState
 from monitor.notify.link import link_to_incident
 from monitor.notify.plain_text import one_line
@@ -35,6 +36,11 @@ class IncidentNote(msgspec.Struct, frozen=True, rename="camel"):
 def severity_of(tier: Tier) -> str:
     """Give the word for a tier in messages and labels, as users of Prometheus know it."""
     return tier if tier == Tier.PAGE else "warning"
+
+
+def tier_of(change: AlertChange) -> str:
+    """Give the word for the tier of one alert."""
+    return severity_of(Tier.PAGE if change.pages else Tier.WARN)
 
 
 def note_of(incident_id: str, state: IncidentState, external_url: str) -> IncidentNote:

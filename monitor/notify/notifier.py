@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import threading
 import time
@@ -11,17 +12,20 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from lake import ClockSteps
+from monitor.alerts.change import AlertChange
 from monitor.alerts.store import AlertStore
 from monitor.controls.silences import Silence
 from monitor.incidents.incident import Incident
 from monitor.incidents.shared_cause import Callers
 from monitor.notify.alertmanager import AlertmanagerSender
 from monitor.notify.network import TIMEOUT_SECONDS, connections
+from monitor.notify.routing import is_of_all
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.webhook_sender import WebhookSender
 
 _LONGEST_SLEEP_SECONDS = 60.0
 _SHUTDOWN_SECONDS = 5.0
+logger = logging.getLogger(__name__)
 
 
 class Notifier:
@@ -71,6 +75,8 @@ class Notifier:
             )
         self._wake_ups = [threading.Event() for _ in self._receivers]
         self._stopping = threading.Event()
+        self._logged: set[str] = set()
+        """Alerts that fire and of which the log said that no receiver is for them."""
 
     @property
     def failed_attempts(self) -> int:
@@ -86,6 +92,26 @@ class Notifier:
     def problem(self) -> str | None:
         """What the last attempts at receivers met, where they failed."""
         return "; ".join(problem for one in self._receivers if (problem := one.problem)) or None
+
+    def without_receiver(self, deployments: Iterable[str]) -> frozenset[str]:
+        """Give the deployments that no receiver is for; none where there are no receivers at all."""
+        if not self._receivers:
+            return frozenset()
+        return frozenset(name for name in deployments if not any(one.routing.is_for(name) for one in self._receivers))
+
+    def unsent(self, firing: Iterable[AlertChange]) -> list[AlertChange]:
+        """Give the alerts that go to nobody as no receiver is for them; the log says it of each once."""
+        firing = [change for change in firing if not is_of_all(change)]
+        missed = self.without_receiver({change.key.deployment for change in firing})
+        found = [change for change in firing if change.key.deployment in missed]
+        for change in found:
+            if change.alert_id not in self._logged:
+                logger.warning(
+                    "No receiver gets the alert on %s of %r: add it to the deployments of one in monitor.webhooks",
+                    change.key.metric, change.key.deployment,
+                )  # fmt: skip
+        self._logged = {change.alert_id for change in found}
+        return found
 
     def set_silences(self, silences: Sequence[Silence], *, is_certain: bool = True) -> None:
         """Hold back by these from now on; where it is not certain that they are all, those before stay."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from typing import Annotated, Literal, Self
 
 from annotated_types import MinLen
@@ -11,6 +12,7 @@ from pydantic import AnyHttpUrl, BaseModel, ConfigDict, SecretStr, field_validat
 
 _PREFIX = "whsec_"
 _LEAST_BYTES = 24
+_CLASS = re.compile(r"\[!?\]?[^]]*\]")
 _ADVICE = (
     "make one with: python -c 'import base64, secrets; "
     'print("whsec_" + base64.b64encode(secrets.token_bytes(32)).decode())\''
@@ -29,9 +31,22 @@ class WebhookSettings(BaseModel):
     format: Literal["standard", "slack", "teams", "alertmanager"] = "standard"
     """What the receiver reads: our JSON, a message for Slack's or Teams' webhooks, or Alertmanager's interface, of
     which `url` is the address without `/api/v2/alerts`."""
+    deployments: Annotated[tuple[str, ...], MinLen(1)] = ("*",)
+    """Globs of the deployments whose alerts it gets, in which upper and lower case differ: `*` is any characters, also
+    `/` and none, `?` any one, `[ab]` one of these, `[!ab]` one other."""
     secret: SecretStr | None = None
     """Needed for `standard`: `whsec_` and the base64 of at least 24 random bytes; the receiver needs the same. While it
     is being replaced, the new one and the old one, on two lines: both sign."""
+
+    @field_validator("deployments")
+    @classmethod
+    def _are_globs(cls, globs: tuple[str, ...]) -> tuple[str, ...]:
+        for glob in globs:
+            if not glob or glob != glob.strip():
+                raise ValueError(f"{glob!r} matches no deployment: give names or globs such as hr-*, without blanks")
+            if "[" in _CLASS.sub("", glob):
+                raise ValueError(f"{glob!r} has a [ without its ]: write [[] for the character [ itself")
+        return globs
 
     @field_validator("secret")
     @classmethod

@@ -25,6 +25,7 @@ from monitor.notify.group import WebhookMessage, messages
 from monitor.notify.held_by_cause import held_by_cause
 from monitor.notify.message_incident import NO_NEWS, MessageIncident
 from monitor.notify.retry_delays import next_delay
+from monitor.notify.routing import RoutedAlerts, Routing
 from monitor.notify.settings import WebhookSettings
 from monitor.notify.sign import signed_headers
 from monitor.notify.summary import EVERY, incidents_that_go_on, summary_id
@@ -51,11 +52,12 @@ class _Settled:
 class WebhookSender:
     """Delivers each pending change of alerts to one receiver at least once, under the same webhook-id.
 
-    Changes go through stages: those that are silenced, or that the message of their cause tells, are held back, the
-    others grouped into messages, and a message is signed, sent and recorded, or, where it says nothing new of its
-    incident, only recorded. What is new of one incident goes out in its order. After a failure nothing is sent to the
-    receiver for up to a minute. What was tried is remembered until the process ends; a new process begins again with
-    the first attempt. What was delivered while the lake took no row is not sent again; only its rows are tried again.
+    Only alerts that the receiver is for are sent. Changes go through stages: those that are silenced, or that the
+    message of their cause tells, are held back, the others grouped into messages, and a message is signed, sent and
+    recorded, or, where it says nothing new of its incident, only recorded. What is new of one incident goes out in its
+    order. After a failure nothing is sent to the receiver for up to a minute. What was tried is remembered until the
+    process ends; a new process begins again with the first attempt. What was delivered while the lake took no row is
+    not sent again; only its rows are tried again.
     """
 
     def __init__(
@@ -89,7 +91,9 @@ class WebhookSender:
         self._group = group
         self._callers = callers
         self._open_incidents = open_incidents
+        self.routing = Routing(settings)
         self._causes: Mapping[str, SharedCause] = {}
+        self._routed = RoutedAlerts(frozenset(), frozenset())
         self._generator = generator or random.Random()  # noqa: S311 - only spreads retries
         self._retries: dict[str, _Retry] = {}
         self._unrecorded: dict[str, _Settled] = {}
@@ -114,7 +118,9 @@ class WebhookSender:
         if silences is None or callers is None:
             return None
         try:
-            self._causes = shared_causes(self._alerts.changes(), callers, now)
+            changes = self._alerts.changes()
+            self._causes = shared_causes(changes, callers, now)
+            self._routed = self.routing.alerts(changes, self._causes)
             self._record_early_ends(silences, now)
             return self._run_due(silences, now)
         except Exception as error:
@@ -156,7 +162,7 @@ class WebhookSender:
         """Give the silences that hold back changes, by change_id, after a row for each says so."""
         ended = self._alerts.ended_in_silence(self.settings.name)
         held: dict[str, Silence] = {}
-        for change in self._alerts.pending(self.settings.name, now):
+        for change in self._pending(now):
             if change.alert_id in ended:
                 reason = "over before the silence that held back its beginning"
                 self._alerts.record_deliveries([change], self.settings.name, AlertEvent.SILENCED, reason, now)
@@ -169,8 +175,10 @@ class WebhookSender:
         return held
 
     def _to_send(self, held: Collection[str], now: datetime) -> list[AlertChange]:
-        pending = self._alerts.pending(self.settings.name, now)
-        return [change for change in pending if change.change_id not in held]
+        return [change for change in self._pending(now) if change.change_id not in held]
+
+    def _pending(self, now: datetime) -> list[AlertChange]:
+        return [change for change in self._alerts.pending(self.settings.name, now) if self._routed.takes(change)]
 
     def _due(self, message: WebhookMessage, now: datetime) -> datetime | None:
         """Try what is due; returns when to try again, None if the message is settled."""
@@ -182,7 +190,8 @@ class WebhookSender:
     def _send(self, message: WebhookMessage, now: datetime) -> datetime | None:
         if message.message_id in self._unrecorded:
             return self._record(message, now)
-        incident = MessageIncident(message, self._alerts.changes_of(message.deployment), self.settings.name)
+        changes = self._routed.known(self._alerts.changes_of(message.deployment))
+        incident = MessageIncident(message, changes, self.settings.name)
         if not incident.has_news:
             self._unrecorded[message.message_id] = _Settled(AlertEvent.GROUPED, NO_NEWS, now)
             return self._record(message, now)
@@ -210,7 +219,8 @@ class WebhookSender:
             return (current or held_by_cause(change, self._causes)) is not None
 
         name, url = self.settings.name, self._external_url
-        found = incidents_that_go_on(self._open_incidents(), self._alerts.changes(), name, url, is_silenced, now)
+        mine = self._routed.incidents(list(self._open_incidents()))
+        found = incidents_that_go_on(mine, self._alerts.changes(), name, url, is_silenced, now)
         if not found:
             return
         body = SUMMARY_FORMATS[self.settings.format]([(one.firing, one.note) for one in found], name, url)
@@ -234,7 +244,8 @@ class WebhookSender:
     def _attempt(self, message: WebhookMessage, incident: MessageIncident, now: datetime) -> Attempt:
         try:
             note = incident.note(self._external_url)
-            contents = [with_failing_callers(change, self._causes) for change in incident.contents]
+            is_named = self.routing.is_for
+            contents = [with_failing_callers(change, self._causes, is_named) for change in incident.contents]
             body = FORMATS[self.settings.format](contents, self.settings.name, self._external_url, note)
             headers = signed_headers(message.message_id, now, body, self.settings.secret)
             return deliver(self._pool, str(self.settings.url), body, headers, now)

@@ -18,6 +18,7 @@ def snapshot_for(reader: Reader, snapshot: Snapshot | None) -> Snapshot | None:
     return replace(
         snapshot,
         deployments={name: state for name, state in snapshot.deployments.items() if reader.may_see(name)},
+        without_receiver=frozenset(filter(reader.may_see, snapshot.without_receiver)),
         silences=tuple(one for one in snapshot.silences if one.deployment is None or reader.may_see(one.deployment)),
         silenced=tuple(
             one for one in snapshot.silenced if one.silence.deployment is None or reader.may_see(one.silence.deployment)

@@ -256,6 +256,9 @@ CASES = [
         for severity in TIERS
     ),
     *(Case("DialwatchRegression", tier("1x110 0x10", "1x110 0x10"), False, 2, severity) for severity in TIERS),
+    Case("DialwatchAlertWithoutReceiver", {f"dialwatch_alerts_without_receiver{MONITOR}": "0x100 1x20"}, True),
+    Case("DialwatchAlertWithoutReceiver", {f"dialwatch_alerts_without_receiver{MONITOR}": "0x118 1x2"}, False),
+    Case("DialwatchAlertWithoutReceiver", {f"dialwatch_alerts_without_receiver{MONITOR}": "0x120"}, False),
     Case("DialwatchReplayRegression", {'dialwatch_replay_regression{deployment="a"}': "0x110 1x10"}, True),
     Case("DialwatchReplayRegression", {'dialwatch_replay_regression{deployment="a"}': "1x110 0x10"}, False),
     Case("DialwatchFloor", {f"dialwatch_floor_active{ERRORS}": "0x110 1x10"}, True),

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import httpcore
 
 from dialwatch.actions.checks.finding import Finding, failed, skipped, well
 from dialwatch.config import MonitorSection
-from monitor.notify import WebhookSettings, connections
+from lake import Lake
+from monitor.notify import Routing, WebhookSettings, connections
+
+_SHOWN = 5
+"""Names of deployments in a line."""
 
 
-def check_receivers(settings: MonitorSection) -> list[Finding]:
-    """Ask each receiver by HEAD, so that nobody gets a message; `dialwatch webhook test` sends one."""
-    found = [_receiver(webhook, settings) for webhook in settings.webhooks]
-    return found or [skipped("receivers", "monitor.webhooks is empty: alerts are on the pages alone")]
+def check_receivers(settings: MonitorSection, lake: Lake) -> list[Finding]:
+    """Ask each receiver by HEAD, so that nobody gets a message, and look whether each deployment has a receiver."""
+    if not settings.webhooks:
+        return [skipped("receivers", "monitor.webhooks is empty: alerts are on the pages alone")]
+    return [*(_receiver(webhook, settings) for webhook in settings.webhooks), *_routes(settings.webhooks, lake)]
+
+
+def _routes(webhooks: Sequence[WebhookSettings], lake: Lake) -> list[Finding]:
+    names = sorted(name for name in lake.deployments() if name is not None)
+    routings = [(webhook, Routing(webhook)) for webhook in webhooks]
+    missed = [name for name in names if not any(routing.is_for(name) for _, routing in routings)]
+    found = [
+        well("receivers", f"{webhook.name} is for no deployment that the lake has: {', '.join(webhook.deployments)}")
+        for webhook, routing in routings
+        if names and not any(map(routing.is_for, names))
+    ]
+    if missed:
+        shown = ", ".join(missed[:_SHOWN]) + (f" and {len(missed) - _SHOWN} more" if len(missed) > _SHOWN else "")
+        advice = "give a receiver deployments that match, or one without that setting"
+        found.append(failed("receivers", f"alerts of {shown} go to nobody: {advice}"))
+    return found
 
 
 def _receiver(webhook: WebhookSettings, settings: MonitorSection) -> Finding:

@@ -34,7 +34,7 @@ def findings_of(settings: Settings, lake: Lake) -> Iterator[Finding]:
         ("sources", lambda: check_sources(settings.collector, settings.lake.storage.storage())),
         ("models", lambda: check_models(settings.evaluator)),
         ("judges", lambda: check_judges(settings.evaluator)),
-        ("receivers", lambda: check_receivers(settings.monitor)),
+        ("receivers", lambda: check_receivers(settings.monitor, lake)),
     )
     for subject, look in looks:
         yield from guarded(subject, look, "this check could not be made")

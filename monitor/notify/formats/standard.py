@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from lake import AlertEvent, AlertVerdict, FailedPart, OnsetKind, Tier
+from lake import AlertEvent, AlertVerdict, FailedPart, OnsetKind
 from monitor.alerts.change import AlertChange, WorstAnswer
 from monitor.floors import FloorDetails
 from monitor.notify.alert_text import WORST, description, summary, worst_links
-from monitor.notify.incident_text import IncidentNote, severity_of
+from monitor.notify.incident_text import IncidentNote, tier_of
 from monitor.notify.link import link_to
 from monitor.notify.plain_text import one_line
 from monitor.regression import SegmentChange
@@ -167,7 +167,7 @@ def labels_of(change: AlertChange) -> dict[str, str]:
         "deployment": one_line(key.deployment),
         "metric": one_line(key.metric),
         "metric_version": one_line(key.metric_version),
-        "severity": severity_of(Tier.PAGE if change.pages else Tier.WARN),
+        "severity": tier_of(change),
     }
 
 

@@ -99,7 +99,9 @@ def _webhooks(parts: Sequence[PartState], snapshot: Snapshot | None, times: Time
         light, details = Light.FAILS, (*details, f"wants no more messages: {', '.join(gone)}")
     failed = snapshot.failed_deliveries if snapshot else 0
     attempts = [f"{failed:,} failed attempts since the monitor started"] if failed else []
-    return Item("Webhooks", light, (*details, *attempts))
+    number = len(snapshot.without_receiver) if snapshot else 0
+    missed = [f"no receiver is for {number:,} deployment{'' if number == 1 else 's'}"] if number else []
+    return Item("Webhooks", light, (*details, *attempts, *missed))
 
 
 def _monitor(snapshot: Snapshot | None, health: Health, times: Times) -> Item:

@@ -12,7 +12,7 @@ import pytest
 
 from dialwatch.actions.checks.finding import Verdict
 from dialwatch.actions.checks.lake_checks import check_lake
-from lake import SERVICES, Lake, probe_writes
+from lake import PARSED_LOGS, SERVICES, Lake, probe_writes
 from lake.tables.log_files import LocalLogFiles, commit_name
 from tests.commands import Done, dialwatch
 from tests.servers import Bucket, free_port
@@ -129,6 +129,25 @@ def test_a_model_that_is_not_here_is_named(tmp_path: Path) -> None:
     assert done.returncode == 1
     (wrong,) = lines(done, Verdict.FAILED)
     assert wrong.startswith("FAILED models answer_reward cannot run: ")
+
+
+def test_a_deployment_that_no_receiver_is_for_is_told(tmp_path: Path, endpoint: Endpoint) -> None:
+    """Its alerts would go to nobody; a receiver that matches nothing may wait for its deployments, and is named."""
+    for name in ("hr-leave", "payroll"):
+        Lake(str(tmp_path / "lake")).table(PARSED_LOGS, name).append(PARSED_LOGS.rows([{"event_id": name}]))
+    url = f'url: "http://127.0.0.1:{endpoint.server_port}/", format: slack'
+    done = check(
+        tmp_path,
+        f"""
+monitor:
+  internal_hosts: [127.0.0.1]
+  webhooks: [{{name: hr, {url}, deployments: ["hr-*"]}}, {{name: typo, {url}, deployments: ["HR-*", "pay"]}}]
+""",
+    )
+    assert done.returncode == 1
+    (wrong,) = lines(done, Verdict.FAILED)
+    assert wrong.startswith("FAILED receivers alerts of payroll go to nobody: give a receiver deployments that match")
+    assert "ok receivers typo is for no deployment that the lake has: HR-*, pay" in lines(done, Verdict.OK)
 
 
 def test_what_is_not_configured_is_no_failure(tmp_path: Path) -> None:

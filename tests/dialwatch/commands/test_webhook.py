@@ -120,6 +120,21 @@ def test_without_a_url_all_receivers_of_the_settings_are_tried(
     assert "blocks" in json.loads(receiver.requests[1][2])
 
 
+def test_the_receivers_of_a_deployment_can_be_tried_alone(receiver: Receiver, tmp_path: Path) -> None:
+    """Those whose globs match it; that there is none is an error."""
+    webhook = {"url": receiver.url, "format": "slack"}
+    webhooks = [webhook | {"name": "hr", "deployments": ["hr-*"]}, webhook | {"name": "it", "deployments": ["it-*"]}]
+    monitor = {"webhooks": webhooks, "internal_hosts": ["127.0.0.1"]}
+    (tmp_path / "dialwatch.yaml").write_text(json.dumps({"monitor": monitor}))
+    config = ("-c", str(tmp_path / "dialwatch.yaml"))
+    done = run("--deployment", "hr-leave", *config)
+    assert (done.exit_code, len(receiver.requests)) == (0, 1)
+    assert done.output.startswith("hr at ")
+    done = run("--deployment", "payroll", *config)
+    assert isinstance(done.exception, ConfigError)
+    assert "no receiver of monitor.webhooks is for payroll" in str(done.exception)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

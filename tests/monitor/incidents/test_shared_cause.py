@@ -168,3 +168,48 @@ def test_an_alertmanager_has_an_alert_of_the_cause_alone(
     traffic.ask(APPS[1], 500, minutes=30)
     looked(monitor, clock)
     assert APPS[1] in {one["labels"]["deployment"] for one in json.loads(receiver.bodies[-1])}
+
+
+def test_each_team_is_told_its_own_part_of_a_shared_cause(
+    lake: Lake, traffic: Traffic, clock: Any, receiver: Any, settings: MonitorSettings
+) -> None:
+    """Who calls the model that fails hears of it, with how many fail and the names of its own; so to the end."""
+    teams = {"one": ["app-00", "app-01"], "models": ["gpt-*"], "away": ["other-*"]}
+    address, given = receiver.address, settings.webhooks[0]
+    webhooks = tuple(
+        given.model_copy(update={"name": name, "url": f"{address}/{name}", "deployments": tuple(globs)})
+        for name, globs in teams.items()
+    )
+    monitor = Monitor(lake, settings.model_copy(update={"webhooks": webhooks}), clock)
+    traffic.fails(APPS)
+    looked(monitor, clock)
+    bodies = {body["receiver"]: body for body in map(json.loads, receiver.bodies)}
+    assert bodies.keys() == {"one", "models"}
+    for name, body in bodies.items():
+        (alert,) = body["alerts"]
+        assert alert["labels"]["deployment"] == MODEL
+        assert alert["annotations"]["summary"].endswith("; 6 of 6 deployments that call it fail too")
+        words = json.dumps(body)
+        assert {app for app in APPS if app in words} == set(teams[name]) & set(APPS)
+    assert "app-00, app-01 and 4 more" in bodies["one"]["alerts"][0]["annotations"]["description"]
+    clock.advance(minutes=30)
+    for app in APPS:
+        traffic.calls(app, MODEL, minutes=25)
+    looked(monitor, clock)
+    looked(monitor, clock)
+    ends = [json.loads(body) for body in receiver.bodies[2:]]
+    assert {(body["receiver"], body["status"]) for body in ends} == {("one", "resolved"), ("models", "resolved")}
+
+
+def test_a_team_whose_own_deployments_are_well_hears_of_no_other_ones(
+    lake: Lake, traffic: Traffic, clock: Any, receiver: Any, settings: MonitorSettings
+) -> None:
+    """It calls the model that fails, and does not fail by it."""
+    webhook = settings.webhooks[0].model_copy(update={"deployments": ("well",)})
+    monitor = Monitor(lake, settings.model_copy(update={"webhooks": (webhook,)}), clock)
+    traffic.calls("well", MODEL, until=20)
+    traffic.fails(APPS[:2])
+    looked(monitor, clock)
+    assert receiver.bodies == []
+    assert monitor.snapshot is not None
+    assert (monitor.snapshot.without_receiver, monitor.snapshot.unsent) == ({*APPS[:2], MODEL}, 3)

@@ -1,0 +1,61 @@
+"""Metrics of alerts and of who gets them: the tier of each alert that fires, and what goes to no receiver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from lake import Lake
+from monitor import Monitor, MonitorSettings, create_app
+from tests.monitor.exporter.test_exporter import samples
+
+HOOK = {"name": "team", "url": "https://example.com/hook", "format": "slack"}
+
+
+def firing(monitor: Monitor) -> set[tuple[str, ...]]:
+    """Deployment, metric and tier of each alert."""
+    found = [labels for name, labels in samples(monitor) if name == "dialwatch_alert_firing"]
+    return {tuple(value for _, value in labels) for labels in found}
+
+
+@pytest.fixture
+def built(lake: Lake, clock: Any) -> Callable[..., Monitor]:
+    def build(*globs: str, **more: Any) -> Monitor:
+        monitor = Monitor(
+            lake, MonitorSettings.model_validate({"webhooks": [HOOK | {"deployments": globs}]} | more), clock
+        )
+        monitor.refresh()
+        return monitor
+
+    return build
+
+
+@pytest.mark.usefixtures("three_deployments")
+def test_each_alert_has_the_tier_at_which_it_is_told(built: Callable[..., Monitor], rows: Any, clock: Any) -> None:
+    """A regression by its evidence, a passed limit as a page."""
+    for status, ago in ((200, 30), (503, 2)):
+        at = clock() - timedelta(minutes=ago)
+        rows.logs("gpt-5", *({"status": status, "requested_at": at} for _ in range(60)))
+    regression = ("rag-search", "faithfulness_kprecision")
+    assert firing(built("*")) == {(*regression, "page"), ("gpt-5", "errors", "page")}
+
+
+@pytest.mark.usefixtures("three_deployments")
+def test_what_no_receiver_gets_is_counted_and_on_the_overview(built: Callable[..., Monitor]) -> None:
+    """Deployments before anything fires, and alerts that fire; nothing of either without receivers."""
+    found = built("gpt-*")
+    numbers = {name: value for (name, _), value in samples(found).items()}
+    assert numbers["dialwatch_deployments_without_receiver"] == 2
+    assert numbers["dialwatch_alerts_without_receiver"] == 1
+    assert "no receiver is for 2 deployments" in TestClient(create_app(found)).get("/").text
+    everybody = {name: value for (name, _), value in samples(built("*")).items()}
+    assert (everybody["dialwatch_deployments_without_receiver"], everybody["dialwatch_alerts_without_receiver"]) == (
+        0,
+        0,
+    )
+    nobody = {name for name, _ in samples(built(webhooks=[]))}
+    assert not nobody & {"dialwatch_deployments_without_receiver", "dialwatch_alerts_without_receiver"}
