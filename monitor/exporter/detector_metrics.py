@@ -188,17 +188,18 @@ def _judges(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
 def _alerts(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
     yield gauge(
         "dialwatch_alert_firing",
-        "An alert that fires on a metric or floor, by the tier at which receivers know it: page or warning; the value "
-        "is 1. A regression of a metric with a judge may wait as a warning while dialwatch_regression_page is 1.",
+        "An alert that fires on a metric or floor, by the tier at which receivers know it, page or warning, and the "
+        "incident that it belongs to; the value is 1. A regression of a metric with a judge may wait as a warning while dialwatch_regression_page is 1.",
         # A set: alerts of two versions of a metric may fire at once.
         (
-            ((name, metric, tier), 1.0)
+            ((name, *labels), 1.0)
             for name, state in deployments.items()
-            for metric, tier in sorted({(one.key.metric, tier_of(one)) for one in state.firing})
+            for labels in sorted({(one.key.metric, tier_of(one), one.incident_id or "") for one in state.firing})
         ),
         "deployment",
         "metric",
         "tier",
+        "incident",
     )
     alerts = {name: state.alerts for name, state in deployments.items()}
     yield counter(

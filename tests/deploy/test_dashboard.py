@@ -1,127 +1,23 @@
-"""The Grafana dashboard: as committed, and against a real Prometheus that scrapes the real monitor."""
+"""The Grafana dashboard as committed: its panels, rows and links."""
 
 import json
-import random
-import subprocess
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+import re
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
-import httpx
-import pytest
 import yaml
 
 from deploy.grafana.dashboard import PATH, dashboard_json
-from dialwatch.config import load_settings
-from dialwatch.services.running import monitoring
-from lake import ANCHORS, BATCHES, PARSED_LOGS, REJECTED, SCORES, USER_SIGNALS, Lake
 from monitor.pages.answers.query import AnswerQuery
-from tests.servers import free_port, wait_for
 
-DEPLOYMENT = "applications/9c8bYtq2xTzEe4nQ/legal-search__1.2.0"
-METRIC = "faithfulness_kprecision"
 NOW = datetime.now(UTC)
-VARIABLES = {"$deployment": ".*", "$metric": ".*", "$__rate_interval": "1m"}
+LABELS = {"deployment": "apps/a b&c=d", "metric": "faithfulness_claims", "incident": "3f2a91c07b54"}
 
 
-def queries() -> list[tuple[str, str]]:
-    panels = json.loads(PATH.read_text())["panels"]
-    return [(panel["title"], target["expr"]) for panel in panels for target in panel.get("targets", [])]
-
-
-def fill(lake: Lake) -> None:
-    """Forty hours of ten conversations, the last twelve of them much worse; ratings, refused and odd lines."""
-    rng = random.Random(3)
-    logs, scores = [], []
-    for number in range(400):
-        asked = NOW - timedelta(hours=41) + timedelta(minutes=6 * number)
-        key = {"event_id": f"event-{number}", "response_id": f"response-{number}", "deployment": DEPLOYMENT}
-        key |= {"date": asked.date(), "requested_at": asked, "chat_id": f"chat-{number}"}
-        called = {"kind": "chat_completion", "status": 200 if number % 50 else 400, "is_entry": True}
-        amounts = {"prompt_tokens": 100, "completion_tokens": 20, "deployment_price": 0.001}
-        logs.append({**key, **called, **amounts, "ingested_at": asked})
-        mean = 0.9 if number < 280 else 0.3
-        value = {"value": mean + rng.uniform(-0.1, 0.1)} if number % 9 else {"reason": "no_contexts"}
-        metric = {"score_id": f"score-{number}", "metric": METRIC, "metric_version": "1", "judge": "strict"}
-        scored = {"sampling_probability": 1.0, "scored_at": asked + timedelta(minutes=1), "cost": 0.001}
-        scores.append({**key, **metric, **value, **scored})
-    lake.table(PARSED_LOGS, DEPLOYMENT).append(PARSED_LOGS.rows(logs))
-    lake.table(SCORES, DEPLOYMENT).append(SCORES.rows(scores))
-    same = {"deployment": DEPLOYMENT, "metric": METRIC, "metric_version": "1", "value": 0.9, "low": 0.0, "high": 1.0}
-    anchors = [
-        {**same, "event_id": f"event-{number}", "chat_id": f"chat-{number}", "date": scored_at.date(), "draw": draw}
-        | {"scored_at": scored_at, "direction": "up"}
-        for draw, scored_at in ((0, NOW - timedelta(hours=40)), (1, NOW - timedelta(hours=40)), (99, NOW))
-        for number in range(60)
-    ]
-    lake.table(ANCHORS, DEPLOYMENT).append(ANCHORS.rows(anchors))
-    signals = [
-        {"signal_id": name, "deployment": DEPLOYMENT, "date": NOW.date(), "signaled_at": NOW, "signal": name}
-        for name in ("like", "dislike", "regenerate")
-    ]
-    lake.table(USER_SIGNALS, DEPLOYMENT).append(USER_SIGNALS.rows(signals))
-    rejected = {"reason": "not_json", "message": "no JSON", "raw": b"\tat", "date": NOW.date(), "ingested_at": NOW}
-    lake.table(REJECTED).append(REJECTED.rows([rejected]))
-    outcomes = {"lines": 404, "stored": 400, "signals": 3, "duplicates": 0, "rejected": 1, "filtered": 0}
-    times = {"date": NOW.date(), "newest_requested_at": NOW - timedelta(minutes=1), "committed_at": NOW}
-    lake.table(BATCHES).append(BATCHES.rows([{**outcomes, **times}]))
-
-
-class Prometheus:
-    """A running Prometheus."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-
-    def query(self, expression: str) -> list[dict[str, Any]]:
-        answer = self.get("/api/v1/query", query=expression).json()
-        assert answer["status"] == "success", f"{expression}: {answer.get('error')}"
-        assert not answer.get("warnings"), answer["warnings"]
-        result: list[dict[str, Any]] = answer["data"]["result"]
-        return result
-
-    def found(self, expression: str) -> list[dict[str, Any]]:
-        """What an expression gives, as soon as that is something: after a scrape that came too late it is nothing."""
-
-        def look() -> list[dict[str, Any]]:
-            try:
-                return self.query(expression)
-            except (httpx.TransportError, json.JSONDecodeError):
-                return []  # it is still starting
-
-        result: list[dict[str, Any]] = wait_for(look)
-        return result
-
-    def get(self, path: str, **parameters: str) -> httpx.Response:
-        return httpx.get(f"{self.url}{path}", params=parameters, timeout=60)
-
-
-@pytest.fixture(scope="module")
-def scraping(prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    folder = tmp_path_factory.mktemp("prometheus")
-    lake = Lake(str(folder / "lake"))
-    fill(lake)
-    priced = {"base_url": "http://judge", "model": "m", "prompt_price": 1, "completion_price": 1, "budget_per_day": 9}
-    judges = {"evaluator": {"judges": {"strict": priced}}}
-    settings = load_settings(None, {"lake": {"root": lake.root}, "monitor": {"listen": "127.0.0.1:0"}} | judges)
-    with monitoring(settings, lake) as url:
-        config = folder / "prometheus.yml"
-        target = url.removeprefix("http://")
-        config.write_text(
-            "global: {scrape_interval: 300ms, scrape_timeout: 250ms}\n"
-            f"scrape_configs: [{{job_name: dialwatch, static_configs: [{{targets: ['{target}']}}]}}]\n"
-        )
-        address = f"127.0.0.1:{free_port()}"
-        command = [prometheus, f"--config.file={config}", f"--storage.tsdb.path={folder}/data"]
-        command += [f"--web.listen-address={address}", "--enable-feature=exemplar-storage"]
-        with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
-            try:
-                running = Prometheus(f"http://{address}")
-                running.found("count_over_time(dialwatch_regression_active[1m]) >= 4")
-                yield running
-            finally:
-                process.terminate()
+def panels() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(PATH.read_text())["panels"]
+    return [panel for panel in found if panel["type"] != "row"]
 
 
 def test_committed_dashboard_is_the_generated_one() -> None:
@@ -132,7 +28,7 @@ def test_committed_dashboard_is_the_generated_one() -> None:
 def test_panels_have_their_own_place() -> None:
     """No two panels lie on each other, and none goes beyond Grafana's 24 columns."""
     taken: set[tuple[int, int]] = set()
-    for panel in json.loads(PATH.read_text())["panels"]:
+    for panel in panels():
         place = panel["gridPos"]
         cells = {
             (x, y)
@@ -144,41 +40,87 @@ def test_panels_have_their_own_place() -> None:
         taken |= cells
 
 
-def links_of(panel: dict[str, Any]) -> list[str]:
-    return [link["url"] for link in panel["fieldConfig"]["defaults"].get("links") or []]
+def test_rows_and_what_they_are_about() -> None:
+    """What fires comes first, dialwatch itself last."""
+    rows = [panel["title"] for panel in json.loads(PATH.read_text())["panels"] if panel["type"] == "row"]
+    assert rows == ["Alerts", "Quality", "People", "Traffic", "Limits", "Pipeline"]
+
+
+def links_by_query(panel: dict[str, Any]) -> dict[str, list[str]]:
+    """The addresses of links, by the query whose series have them; `*` for those of all cells of a table."""
+    found: dict[str, list[str]] = {}
+    for override in panel["fieldConfig"]["overrides"]:
+        of = "*" if override["matcher"]["id"] == "byRegexp" else override["matcher"]["options"]
+        for one in override["properties"]:
+            if one["id"] == "links":
+                found.setdefault(of, []).extend(link["url"] for link in one["value"])
+    return found
+
+
+def filled_in(url: str) -> str:
+    """A link as Grafana fills it in: values by their format, and the address of the pages as it is."""
+    given = {"${dialwatch:raw}": "https://dialwatch.example/base"}
+    given |= {f"${{__{end}:date:YYYY-MM-DD}}": f"2026-11-{day}" for end, day in (("from", 19), ("to", 20))}
+    for labels in ("__field.labels", "__data.fields"):
+        given |= {f"${{{labels}.{name}:percentencode}}": quote(text, safe="") for name, text in LABELS.items()}
+    for name, text in given.items():
+        url = url.replace(name, text)
+    assert "$" not in url
+    return url
 
 
 def test_series_of_a_deployment_lead_to_its_pages() -> None:
     """Each link, filled in as Grafana does, is an address of ours with this deployment, metric and period."""
-    board = json.loads(PATH.read_text())
-    (pages,) = [one for one in board["templating"]["list"] if one["name"] == "dialwatch"]
-    label = {"deployment": "apps/a b&c=d", "metric": "faithfulness_claims"}
-    given = {"${dialwatch}": pages["current"]["value"] if pages.get("current") else pages["query"]}
-    given |= {f"${{__field.labels.{name}:percentencode}}": quote(text, safe="") for name, text in label.items()}
-    given |= {f"${{__{end}:date:YYYY-MM-DD}}": f"2026-11-{day}" for end, day in (("from", 19), ("to", 20))}
     found = set()
-    for panel in board["panels"]:
-        legends = [target["legendFormat"] for target in panel.get("targets", [])]
-        if panel["type"] != "timeseries" or not all("{{deployment}}" in legend for legend in legends):
-            continue
-        assert len(links_of(panel)) == 2, panel["title"]
-        for url in links_of(panel):
-            for name, text in given.items():
-                url = url.replace(name, text)
-            assert "$" not in url
-            address = urlsplit(url)
-            assert f"{address.scheme}://{address.netloc}" == "http://localhost:9464"
-            query = dict(parse_qsl(address.query, strict_parsing=True))
-            found.add(address.path)
-            if address.path == "/deployment":
-                assert query == {"name": label["deployment"]}
-                continue
-            assert address.path == "/answers"
-            asked = AnswerQuery.read(query, NOW)
-            assert (asked.deployment, asked.since.day, asked.until.day) == (label["deployment"], 19, 20)
-            of_metric = all("{{metric}}" in legend for legend in legends)
-            assert (asked.metric, asked.order) == ((label["metric"], "asc") if of_metric else ("", "desc"))
-    assert found == {"/deployment", "/answers"}
+    for panel in panels():
+        links = links_by_query(panel)
+        for target in panel["targets"]:
+            legend, mine = target["legendFormat"], links.get(target["refId"], links.get("*", []))
+            assert bool(mine) == ("{{deployment}}" in legend or panel["type"] == "table"), panel["title"]
+            for url in mine:
+                address = urlsplit(filled_in(url))
+                assert f"{address.scheme}://{address.netloc}" == "https://dialwatch.example"
+                query = dict(parse_qsl(address.query, strict_parsing=True))
+                found.add(address.path)
+                of_metric = "{{metric}}" in legend or panel["type"] == "table"
+                if address.path == "/base/deployment":
+                    assert query == {"name": LABELS["deployment"]}
+                elif address.path == "/base/incident":
+                    assert query == {"id": LABELS["incident"]}
+                else:
+                    asked = AnswerQuery.read(query, NOW)
+                    assert (asked.deployment, asked.since.day, asked.until.day) == (LABELS["deployment"], 19, 20)
+                    assert (asked.metric, asked.order) == ((LABELS["metric"], "asc") if of_metric else ("", "desc"))
+    assert found == {"/base/deployment", "/base/answers", "/base/incident"}
+
+
+def test_every_panel_leads_to_a_page() -> None:
+    """By its series, or by its title; a heatmap by its exemplars."""
+    for panel in panels():
+        links = [link["url"] for link in panel.get("links") or []]
+        assert links_by_query(panel) or links or panel["type"] == "heatmap", panel["title"]
+        for url in links:
+            assert urlsplit(filled_in(url)).path in ("/base/", "/base/incidents")
+    for link in json.loads(PATH.read_text())["links"]:
+        assert urlsplit(filled_in(link["url"])).path in ("/base/", "/base/incidents")
+
+
+def test_charts_of_many_have_a_sorted_table() -> None:
+    """The highest of now first, so that nobody looks for a colour among many."""
+    for panel in panels():
+        if panel["type"] == "timeseries":
+            legend = panel["options"]["legend"]
+            assert (legend["displayMode"], legend["sortBy"], legend["sortDesc"]) == ("table", "Last *", True)
+
+
+def test_variables_are_those_that_the_queries_use() -> None:
+    """None is missing, and none is left over; the number of series has its usual value."""
+    board = json.loads(PATH.read_text())
+    variables = {one["name"]: one for one in board["templating"]["list"]}
+    used = set(re.findall(r"\$\{?(\w+)", json.dumps([board["panels"], board["links"]])))
+    assert {name for name in used if not name.startswith("__")} == variables.keys()
+    assert variables["most"]["current"]["value"] == "10"
+    assert "10" in variables["most"]["query"].split(",")
 
 
 def test_exemplars_lead_to_their_answer() -> None:
@@ -188,39 +130,3 @@ def test_exemplars_lead_to_their_answer() -> None:
     (destination,) = source["jsonData"]["exemplarTraceIdDestinations"]
     assert destination["name"] == "response_id"
     assert destination["url"] == "http://localhost:9464/answer?response_id=$${__value.raw}"
-
-
-@pytest.mark.integration
-def test_every_query_gives_data(scraping: Prometheus) -> None:
-    """Prometheus runs the query of every panel without a complaint and finds data for each."""
-    assert len(queries()) > 20
-    for title, expression in queries():
-        for name, value in VARIABLES.items():
-            expression = expression.replace(name, value)
-        try:
-            scraping.found(expression)
-        except AssertionError as error:
-            raise AssertionError(f"{title}: {expression}: {error}") from error
-
-
-@pytest.mark.integration
-def test_variables_have_choices(scraping: Prometheus) -> None:
-    """The variables offer the deployments and metrics that there are."""
-    for variable in json.loads(PATH.read_text())["templating"]["list"]:
-        if variable["type"] == "query":
-            series, label = variable["query"].removeprefix("label_values(").removesuffix(")").split(", ")
-            found = scraping.get(f"/api/v1/label/{label}/values", **{"match[]": series}).json()["data"]
-            assert found in ([DEPLOYMENT], [METRIC])
-
-
-@pytest.mark.integration
-def test_scrape_is_clean_and_carries_the_drop(scraping: Prometheus) -> None:
-    """Prometheus scrapes without a complaint and sees the regression that the scores hold."""
-
-    def is_clean() -> bool:
-        (target,) = scraping.get("/api/v1/targets").json()["data"]["activeTargets"]
-        return (target["health"], target["lastError"]) == ("up", "")
-
-    wait_for(is_clean)
-    (active,) = scraping.found(f'dialwatch_regression_active{{metric="{METRIC}"}}')
-    assert active["value"][1] == "1"

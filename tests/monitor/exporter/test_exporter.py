@@ -62,7 +62,7 @@ NAMES = {
 }
 LABELS = {
     "deployment", "metric", "floor", "signal", "status", "direction", "reason", "verdict", "outcome", "le", "version",
-    "judge", "origin", "label", "kind", "tier",
+    "judge", "origin", "label", "kind", "tier", "incident",
 }  # fmt: skip
 
 

@@ -17,9 +17,13 @@ HOOK = {"name": "team", "url": "https://example.com/hook", "format": "slack"}
 
 
 def firing(monitor: Monitor) -> set[tuple[str, ...]]:
-    """Deployment, metric and tier of each alert."""
-    found = [labels for name, labels in samples(monitor) if name == "dialwatch_alert_firing"]
-    return {tuple(value for _, value in labels) for labels in found}
+    """Deployment, metric and tier of each alert; its incident is one of those that are open."""
+    assert monitor.snapshot is not None
+    found = [dict(labels) for name, labels in samples(monitor) if name == "dialwatch_alert_firing"]
+    for one in found:
+        open_ones = monitor.snapshot.deployments[one["deployment"]].incidents
+        assert one["incident"] in {incident.incident_id for incident in open_ones}
+    return {(one["deployment"], one["metric"], one["tier"]) for one in found}
 
 
 @pytest.fixture
