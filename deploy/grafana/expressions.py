@@ -14,8 +14,7 @@ INTERVAL = "$__rate_interval"
 AT = "<at>"
 """Where a modifier of time goes: behind each selector of an expression that is ordered by its own values."""
 
-_CHOSEN = f"count(group by (deployment) (dialwatch_responses_total{{{DEPLOYMENT}}} @ end()))"
-_MOST = f"scalar(vector($most) + 1e6 * (({_CHOSEN} or vector(0)) == bool 1))"
+_IS_ONE = f"count(group by (deployment) (dialwatch_responses_total{{{DEPLOYMENT}}} @ end())) == 1"
 
 
 class Query(NamedTuple):
@@ -27,19 +26,19 @@ class Query(NamedTuple):
 
 def alone(expression: str) -> str:
     """The expression where one deployment is chosen; nothing where several are."""
-    return f"({expression}) and on () ({_CHOSEN} == 1)"
+    return f"({expression}) and on () ({_IS_ONE})"
 
 
 def first(expression: str, by: str, order: str) -> str:
-    """The series of an expression that stand first in an order, which has the labels `by`."""
-    return f"({expression}) and on ({by}) {_first(order)}"
+    """The series of an expression that stand first in an order, which has the labels `by`; all of one deployment."""
+    return f"({expression}) and on ({by}) {_first(order)} or {alone(expression)}"
 
 
 def first_and_others(expression: str, by: str, order: str, legend: str, others: str = "median") -> list[Query]:
     """Those that stand first, and one series of all others: their `median` or their `sum`, with their number."""
     whole = {"median": "quantile(0.5, {})", "sum": "sum({})"}[others]
     rest = whole.format(f"({expression}) unless on ({by}) {_first(order)}")
-    number = f'count_values("others", count({order}) - {_MOST} > 0)'
+    number = f'count_values("others", count({order}) - $most > 0 unless on () ({_IS_ONE}))'
     return [
         Query(first(expression, by, order), legend),
         Query(f"{number} * on () group_left () {rest}", f"{others} of {{{{others}}}} others"),
@@ -61,7 +60,7 @@ def highest(expression: str, by: str, legend: str, others: str = "median", order
 
 
 def _first(order: str) -> str:
-    return f"topk({_MOST}, {order})"
+    return f"topk($most, {order})"
 
 
 def _at_end(name: str) -> str:
