@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.builders import dashboard as build
 
-from deploy.grafana.expressions import AT, DEPLOYMENT, INTERVAL, Query, highest
+from deploy.grafana.expressions import AT, DEPLOYMENT, INTERVAL, Query, first, highest
 from deploy.grafana.panels import chart, number, states, to_overview
 
 _SCORED = f"max by (deployment) (dialwatch_evaluation_last_success_timestamp_seconds{{{DEPLOYMENT}}}{AT})"
+_HEALTHY = "min by (part, host) (dialwatch_part_healthy)"
+_FAILING = "-min by (part, host) (dialwatch_part_healthy @ end())"
 _NUMBERS = (
     (
         "Lines unaccounted for",
@@ -56,8 +58,8 @@ def add_pipeline(board: build.Dashboard) -> None:
     board.with_panel(
         states(
             "Parts of dialwatch",
-            "By the host that each runs on.",
-            Query("min by (part, host) (dialwatch_part_healthy)", "{{part}} {{host}}"),
+            "By the host that each runs on; those that fail first.",
+            Query(first(_HEALTHY, "part, host", _FAILING), "{{part}} {{host}}"),
             {"0": ("fails", "red"), "1": ("works", "green")},
         )
     )
