@@ -189,7 +189,8 @@ def _alerts(deployments: Mapping[str, DeploymentState]) -> Iterator[Metric]:
     yield gauge(
         "dialwatch_alert_firing",
         "An alert that fires on a metric or floor, by the tier at which receivers know it, page or warning, and the "
-        "incident that it belongs to; the value is 1. A regression of a metric with a judge may wait as a warning while dialwatch_regression_page is 1.",
+        "incident that it belongs to; the value is 1. A regression of a metric with a judge may wait as a warning "
+        "while dialwatch_regression_page is 1.",
         # A set: alerts of two versions of a metric may fire at once.
         (
             ((name, *labels), 1.0)
