@@ -4,10 +4,10 @@
 
 Passes of an evaluator over a lake on this disk, with answers of 1,500 characters to 10 contexts of 838. `lexical` are
 the default metrics. `model` is context_relevance_perplexity with flan-t5-small's architecture, random weights, 4
-contexts an answer and one thread a process. `judged` is one call an answer of a judge that takes a second, 64 at once. Each figure is the
-median of the runs; every round does all of them, one after the other. Ray's cluster has a node for each worker, each
-with one processor, on this machine, and a head that computes nothing. Its start and its memory (proportional set size
-of all its processes, when no task ever ran and after the last one) are shown too.
+contexts an answer and one thread a process. `judged` is one call an answer of a judge that takes a second, 64 at once.
+Each figure is the median of the runs; every round does all of them, one after the other. Ray's cluster has a node for
+each worker, each with one processor, on this machine, and a head that computes nothing. Its start and its memory
+(proportional set size of all its processes, when no task ever ran and after the last one) are shown too.
 """
 
 from __future__ import annotations
