@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import pandas as pd
@@ -26,6 +27,26 @@ class ScoredBy(StrEnum):
     EMBEDDING = JudgeKind.EMBEDDING
     MODEL = JudgeKind.MODEL
     LLM = JudgeKind.LLM
+
+
+class LateDetails(Mapping[str, Any]):
+    """Details that are made when they are first read: most tables are written without them."""
+
+    def __init__(self, make: Callable[[], Details]) -> None:
+        self._make = make
+
+    def __getitem__(self, name: str) -> Any:
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    @cached_property
+    def _made(self) -> Details:
+        return self._make()
 
 
 class MissingColumnError(KeyError):
@@ -77,6 +98,10 @@ class Scores:
             pd.Series([row.details for row in rows], index=index, dtype=object),
             pd.Series([row.spend for row in rows], index=index, dtype=object),
         )
+
+    def with_details(self) -> Scores:
+        """Give the same scores once all details are made: what fails in making them fails here."""
+        return replace(self, details=self.details.map(dict))
 
 
 def _reason(row: Score) -> str | None:

@@ -89,7 +89,7 @@ def _scores(work: Work, chunk: Chunk, found: ScoredChunk) -> Scores | None:
     if metric.name in chunk.off:
         return None
     try:
-        return metric.score(work.frame)
+        return metric.score(work.frame).with_details()
     except ModelUnavailableError as error:
         found.problems.append(Problem(metric.name, len(work.pairs), why=str(error)))
     except Exception as error:  # what is wrong with one metric is not wrong with the others

@@ -9,6 +9,7 @@ _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff
 _KANA = "\u3041-\u3096\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _SOUTHEAST_ASIAN = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1050-\u109f\u1780-\u17d3"
 _LETTER = re.compile(f"[{_HAN}{_KANA}{_SOUTHEAST_ASIAN}]")
+_LETTERS = re.compile(f"[{_HAN}{_KANA}{_SOUTHEAST_ASIAN}]+")
 _WORD = re.compile(r"\w+")
 _RUN = re.compile(f"[{_HAN}]|[{_KANA}]+|[{_SOUTHEAST_ASIAN}]+")
 _SPACED = re.compile(r"\S+")
@@ -18,6 +19,11 @@ _SPACED_OR_RUN = re.compile(f"{_RUN.pattern}|[^\\s{_HAN}{_KANA}{_SOUTHEAST_ASIAN
 def has_unspaced(text: str) -> bool:
     """Whether a text has a letter of a script that puts no spaces between words."""
     return not text.isascii() and _LETTER.search(text) is not None
+
+
+def unspaced_places(text: str) -> list[int]:
+    """Give where runs of letters of such a script begin."""
+    return [] if text.isascii() else [run.start() for run in _LETTERS.finditer(text)]
 
 
 def with_spaces(text: str) -> str:

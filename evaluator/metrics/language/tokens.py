@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Literal
 
-from evaluator.metrics.language.scripts import has_unspaced, split_unspaced
+from evaluator.metrics.language.scripts import has_unspaced, split_unspaced, unspaced_places
 
 ASCII_SPACES = "\t\n\r\v\f\x1c\x1d\x1e\x1f"
 PUNCTUATION = string.punctuation.encode()
@@ -41,6 +41,18 @@ def tokens_of_any_script(text: str) -> list[str]:
     """Split a text as `tokens` does, and words of scripts without spaces further, as `split_unspaced` does."""
     squad = tokens(text)
     return [piece for token in squad for piece in split_unspaced(token)] if has_unspaced(text) else squad
+
+
+def changing_places(plain: str, tokenisation: Tokenisation) -> list[int]:
+    """Give places in a text without capitals and ASCII punctuation, each within a word that is not one token."""
+    places = [match.start() for match in _ARTICLE.finditer(plain)]
+    return places if tokenisation == "squad" else places + unspaced_places(plain)
+
+
+def tokens_of_plain(plain: str, tokenisation: Tokenisation) -> list[str]:
+    """Split a text without capitals and ASCII punctuation as the function of `tokeniser` does."""
+    squad = _ARTICLE.sub(" ", plain).split()
+    return squad if tokenisation == "squad" else [piece for token in squad for piece in split_unspaced(token)]
 
 
 def tokeniser(tokenisation: Tokenisation) -> Callable[[str], list[str]]:

@@ -16,7 +16,7 @@ from evaluator.metrics.matchers.embedding import EMBEDDING
 from evaluator.metrics.matchers.exact import EXACT
 from evaluator.metrics.matchers.matcher import FactMatcher, FactsFound, FindFacts, finders_of
 from evaluator.metrics.matchers.statement import STATEMENT
-from evaluator.metrics.metric import Score, Scores, score_rows
+from evaluator.metrics.metric import LateDetails, Score, Scores, score_rows
 from evaluator.metrics.options import CUT, Form, checked_cut, cut_name, option, version_with
 from lake.vocabulary import UnscoredReason
 
@@ -104,6 +104,6 @@ class FactsMetric(ABC):
         if contexts is None:
             return Score(None, UnscoredReason.NO_CONTEXTS)
         found = find(facts, contexts)
-        details = {**self.details(found), **self.places(found, facts, contexts)}
-        details["ignored_facts"] = len(given) - len(facts)
+        ignored = {"ignored_facts": len(given) - len(facts)}
+        details = LateDetails(lambda: {**self.details(found), **self.places(found, facts, contexts), **ignored})
         return Score(self.value(found) if contexts else 0.0, None if contexts else UnscoredReason.NO_CONTEXTS, details)

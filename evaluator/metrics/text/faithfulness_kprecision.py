@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
@@ -13,7 +14,7 @@ from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.absent_words import absent_words
 from evaluator.metrics.language.token_overlap import Compared, Overlap, overlaps
 from evaluator.metrics.language.tokens import Tokenisation
-from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_together
+from evaluator.metrics.metric import LateDetails, Metric, Score, ScoredBy, Scores, score_together
 from evaluator.metrics.options import TOKENISATION, option, tokenised_name
 from lake.vocabulary import UnscoredReason
 
@@ -90,7 +91,8 @@ class FaithfulnessKPrecision:
     def _score_all(self, rows: Sequence[Compared]) -> Iterator[Score]:
         for row, overlap in zip(rows, overlaps(rows, self.tokenisation), strict=True):
             if overlap.total:
-                yield Score(max(overlap.shared) / overlap.total, None, self._details(row, overlap))
+                details = LateDetails(partial(self._details, row, overlap))
+                yield Score(max(overlap.shared) / overlap.total, None, details)
             else:
                 yield Score(0.0, None if row.text.strip() else UnscoredReason.NO_ANSWER)
 
