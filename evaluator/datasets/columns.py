@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lake import ContextsOrigin
 
@@ -54,10 +55,18 @@ def written(name: str, column: pa.Array | pa.ChunkedArray, kind: pa.DataType) ->
 
     A null list or a null item would end aidial-rag-eval.
     """
-    if name in LISTS and kind == pa.list_(pa.string()):
-        return pa.array([[item or "" for item in cell or ()] for cell in column.to_pylist()], kind)
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return whole if whole.type == kind else whole.cast(kind)
+    cast = whole if whole.type == kind else whole.cast(kind)
+    return _without_nulls(cast) if name in LISTS and kind == pa.list_(pa.string()) else cast
+
+
+def _without_nulls(lists: pa.ListArray) -> pa.ListArray:
+    texts = lists.flatten()
+    if not lists.null_count and not texts.null_count:
+        return lists
+    lengths = pc.fill_null(pc.list_value_length(lists), 0)
+    starts = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
+    return pa.ListArray.from_arrays(starts, pc.fill_null(texts, ""))
 
 
 def as_metrics_read(name: str, cells: Sequence[object]) -> Sequence[object]:

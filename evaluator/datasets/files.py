@@ -86,7 +86,8 @@ def reading(path: str, storage: Storage | None = None) -> Iterator[pq.ParquetFil
     data_path, _ = _paths_read(path)
     filesystem, at = (storage or Storage()).filesystem(data_path)
     try:
-        opened = filesystem.open(at, "rb")
+        # Python's own files cost Arrow half as much time again.
+        opened = filesystem.open(at, "rb") if is_remote(path) else pa.OSFile(at)
     except FileNotFoundError:
         # s3fs says the path and no word more.
         raise FileNotFoundError(f"there is no file {data_path}") from None

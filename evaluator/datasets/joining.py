@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -16,6 +16,7 @@ from evaluator.datasets.files import reading
 from lake import OTHER_CASES, Storage
 
 Key = tuple[frozenset[str], str]
+Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 KEYS = ("documents", "question")
 WHY = "by which answers and ground truth are joined"
@@ -58,11 +59,7 @@ class GroundTruth:
         pairs = [(row, partner) for row, partners in enumerate(self._partners(answers)) for partner in partners]
         self.answered.update(partner for _, partner in pairs)
         left, right = ([pair[side] for pair in pairs] for side in (0, 1))
-        joined = {
-            ANSWERS: answers.take(pa.array(left, pa.int64())),
-            GROUND_TRUTH: self.table.take(pa.array(right, pa.int64())),
-        }
-        return len(set(left)), joined
+        return len(set(left)), {ANSWERS: _taken(answers, left), GROUND_TRUTH: _taken(self.table, right)}
 
     def _partners(self, answers: pa.RecordBatch) -> Iterator[Sequence[int]]:
         names_case = CASE in answers.schema.names and CASE in self.table.schema.names
@@ -89,6 +86,14 @@ class GroundTruth:
     @cached_property
     def _by_case(self) -> Mapping[str, int]:
         return {case: row for row, case in enumerate(self._cases) if case is not None}
+
+
+def _taken(table: Rows, places: Sequence[int]) -> Rows:
+    """Give rows by their places; where these are neighbours, none is copied."""
+    first = places[0] if places else 0
+    if places == list(range(first, first + len(places))):
+        return table.slice(first, len(places))
+    return table.take(pa.array(places, pa.int64()))
 
 
 def with_other_cases(table: pa.Table) -> tuple[pa.Table, Sequence[Sequence[int]]]:

@@ -84,6 +84,9 @@ class Layout:
             name: written_type(name, schemas[table].field(column).type) for name, (table, column) in carried.items()
         }
         schema = pa.schema(list((kinds | made).items()))
+        needed = {"facts", "contexts"} if has_retrieval else set[str]()
+        needed = needed.union(*(metric.needs for metric in chosen))
+        read = {name: place for name, place in read.items() if name in needed}
         return cls(chosen, left_out, unavailable, read, carried, schema, has_retrieval, details)
 
     def scored(self, tables: Mapping[str, pa.RecordBatch | pa.Table]) -> tuple[pa.RecordBatch, pd.DataFrame]:

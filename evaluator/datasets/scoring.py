@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from evaluator.datasets.batches import ahead, writing_batches
 from evaluator.datasets.columns import ANSWERS, GROUND_TRUTH, require
 from evaluator.datasets.files import open_dataset, paths_of, reading, size_of, writing
 from evaluator.datasets.joining import KEYS, WHY, GroundTruth
@@ -94,8 +94,8 @@ def score_dataset(
     `dialwatch`. With `details` there is `<name>_details` beside each score: JSON with what it is made of, such as
     claims and verdicts, and with the bounds of a null one.
 
-    The answers are read and written in batches, which the engine scores, by default in this process; the ground truth
-    is in memory. The table appears when it is whole.
+    The answers are read and written in batches, by a thread each, while the engine scores others, by default in this
+    process; the ground truth is in memory. The table appears when it is whole.
     `on_progress` gets the answers done and the answers there are. `now` is the time of the metadata.
 
     Raises DatasetError for a table that cannot be used, UnknownMetricError, and OSError.
@@ -107,10 +107,10 @@ def score_dataset(
     with reading(answers, storage) as table:
         schemas = _schemas(answers, table.schema_arrow, truth)
         layout = Layout.of(schemas, metrics, models, details=details)
-        with writing(data_path, storage) as file, pq.ParquetWriter(file, _schema(layout), compression="zstd") as writer:
-            batches = (_joined(batch, truth) for batch in table.iter_batches(batch_rows))
+        with writing_batches(data_path, _schema(layout), storage) as write:
+            batches = (_joined(batch, truth) for batch in ahead(table.iter_batches(batch_rows)))
             for batch, (rows, scores) in scored(layout, batches, engine or SameProcess()):
-                writer.write_batch(rows)
+                write(rows)
                 totals.add(batch.answers, batch.joined, rows, scores)
                 if on_progress is not None:
                     on_progress(totals.answers, table.metadata.num_rows)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from json.encoder import encode_basestring_ascii as quoted
 
+import orjson
+
 from evaluator.metrics.matchers.citation import CITATION
 from evaluator.metrics.matchers.matcher import FactMatcher, Span, Spans
 
@@ -33,7 +35,12 @@ def highlight(context: str, spans: Sequence[tuple[int, Span]]) -> str:
 
 def _piece(text: str, facts: Collection[int]) -> str:
     # As json.dumps writes it, without the dictionary.
-    return f'{{"text": {quoted(text)}, "facts": {list(facts)}}}'
+    return f'{{"text": {_quoted(text)}, "facts": {list(facts)}}}'
+
+
+def _quoted(text: str) -> str:
+    # orjson takes a fifth of the time; it escapes neither the last character of ASCII nor any beyond.
+    return orjson.dumps(text).decode() if text.isascii() and "\x7f" not in text else quoted(text)
 
 
 def highlights(facts: Sequence[str], contexts: Sequence[str], matcher: FactMatcher = CITATION) -> list[str]:

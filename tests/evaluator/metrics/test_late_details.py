@@ -13,6 +13,7 @@ import pytest
 from evaluator.metrics import Description, OddCases, Scores, compute
 from evaluator.metrics.metric import LateDetails, Score, score_rows
 
+ABOUT = Description(asks="?", formula="", source="", odd_cases=OddCases())
 FRAME = pd.DataFrame({"answer": ["one", "two"]})
 
 
@@ -25,7 +26,7 @@ class Costly:
     version: str = "1"
     needs: tuple[str, ...] = ("answer",)
     judge: str = "lexical"
-    about: Description = Description(asks="?", formula="", source="", odd_cases=OddCases())
+    about: Description = ABOUT
 
     def score(self, frame: pd.DataFrame) -> Scores:
         return score_rows(self, frame, lambda answer: Score(1.0, None, LateDetails(lambda: self.details(answer))))
