@@ -1,13 +1,13 @@
 """Benchmark of metrics of facts and tokens, beside aidial-rag-eval 0.7.0 and unitxt 1.26.10 on the same rows.
 
-    python -m benchmarks.metrics [--rows 300] [--rounds 5] [--cores 1] [--memory-rows 5000 50000]
+    python -m benchmarks.metrics [--rows 300] [--rounds 5] [--memory-rows 5000 50000]
 
 `report` gives the columns of retrieval (ranks, counts, highlights, recall, precision, mrr, f1) of joined rows in
 memory, `tables` reads two tables, joins them and writes such a report with its metadata. `best context` and `joined`
 are token precision of an answer in 8 of the contexts, one by one or as one text. Rows are those of
-`benchmarks.metric_rows`. Each program is a process that reads the rows, then waits; they take turns on `--cores`
-cores, and a figure is the median of `--rounds`, of which one more that comes first is not counted. That all give the
-same values and highlights is asserted.
+`benchmarks.metric_rows`. Each program is a process that reads the rows, then waits; they take turns on one core, and a
+figure is rows by the processor time of all its threads, the median of `--rounds`, of which one more that comes first is
+not counted. That all give the same values and highlights is asserted.
 
 The peers are not part of the project: DIALWATCH_AIDIAL_PYTHON and DIALWATCH_UNITXT_PYTHON name interpreters that have
 them, or they are taken from this one; what is not there is left out. `memory` is the peak of a process that scores a
@@ -52,9 +52,9 @@ def rows_of(path):
 _AFTER = """
 for line in sys.stdin:
     if line == "run\\n":
-        began = time.perf_counter()
+        began = time.process_time()
         made = run()
-        replies.write(f"{time.perf_counter() - began}\\n")
+        replies.write(f"{time.process_time() - began}\\n")
     else:
         replies.write(json.dumps(values(made)) + "\\n")
     replies.flush()
@@ -151,14 +151,14 @@ class Program:
 
     @classmethod
     def start(cls, python: str, source: str, folder: str, log: Any) -> Program:
-        """Start a program; it runs on the cores that this process runs on."""
+        """Start a program; it runs on the core that this process runs on."""
         command = [python, "-c", _BEFORE + source + _AFTER, folder]
         pipe = subprocess.PIPE
         environment = os.environ if python == sys.executable else _without_project()
         return cls(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=log, text=True, env=environment))
 
     def seconds(self) -> float:
-        """Run the job once."""
+        """Run the job once; processor time."""
         return float(self._reply_to("run"))
 
     def values(self) -> list[Any]:
@@ -228,13 +228,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--rows", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--cores", type=int, default=1)
     parser.add_argument("--memory-rows", type=int, nargs="*", default=[5_000, 50_000])
     arguments = parser.parse_args()
     print(f"Python {platform.python_version()}, numpy {version('numpy')}, pyarrow {version('pyarrow')}")
     pythons = {"dialwatch": sys.executable} | peers()
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-arguments.cores :])
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     print(f"{'job':<14}{'texts':<12}{'program':<18}{'rows/s':>9}{'ratio':>8}")
     for texts in get_args(Texts):
         with tempfile.TemporaryDirectory(prefix="dialwatch-bench-") as folder:

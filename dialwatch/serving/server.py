@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import socket
 import threading
 import time
@@ -14,6 +16,7 @@ from dialwatch.serving.addresses import parse_address
 from dialwatch.serving.connections import LingeringClose, TimeLimitedProtocol
 
 _START_SECONDS = 30.0
+_LOOK_SECONDS = 1.0
 
 
 class BackgroundServer:
@@ -40,7 +43,7 @@ class BackgroundServer:
             proxy_headers=False,
             timeout_graceful_shutdown=10,
         )
-        self._server = uvicorn.Server(config)
+        self._server = _QuietServer(config)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._socket]}, name=f"serve {self.url}", daemon=True
         )
@@ -57,6 +60,29 @@ class BackgroundServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._server.should_exit = True
+        self._server.end()
         self._thread.join()
         self._socket.close()
+
+
+class _QuietServer(uvicorn.Server):
+    """Server that looks once a second whether there is something to do besides requests, uvicorn's ten times."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_ending = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        """Serve until the end; uvicorn calls this."""
+        self._loop = asyncio.get_running_loop()
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._is_ending.wait(), _LOOK_SECONDS)
+
+    def end(self) -> None:
+        """Have the server end, from another thread."""
+        self.should_exit = True
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(self._is_ending.set)

@@ -20,12 +20,20 @@ from lake import (
 )
 
 
+@dataclass
+class NewestWaiting:
+    """When the newest row of a log was written that may wait for contexts, in microseconds, at a version of the log."""
+
+    version: int | None = None
+    written: int = 0
+
+
 @dataclass(frozen=True)
 class DeploymentTables:
     """Handles on one deployment's tables.
 
-    `children` looks into those of all deployments; `uncommitted` remembers from one pass to another. `matching` says
-    which cases answers are compared with.
+    `children` looks into those of all deployments; `uncommitted` and `waiting` remember from one pass to another.
+    `matching` says which cases answers are compared with.
     """
 
     deployment: str
@@ -38,6 +46,7 @@ class DeploymentTables:
     children: ChildContexts
     uncommitted: UncommittedPositions
     matching: CaseMatching = field(default_factory=CaseMatching)
+    waiting: NewestWaiting = field(default_factory=NewestWaiting)
 
     @classmethod
     def of(

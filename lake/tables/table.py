@@ -20,9 +20,10 @@ from lake.runtime.clocks import SKEW
 from lake.table_spec import TableSpec
 from lake.tables.creation import COMMITS_PER_CHECKPOINT, create_table
 from lake.tables.delta_log import DataFile, added_files, live_files
+from lake.tables.log_files import LOG
 from lake.tables.log_tail import LogTail
 from lake.tables.news import AlwaysNews, News
-from lake.tables.reading import are_as_stored, read_files
+from lake.tables.reading import NoRows, read_files
 from lake.tables.schema_evolution import add_missing_columns
 from lake.tables.storage import Storage, is_remote
 from lake.tables.store_errors import in_one_line
@@ -92,10 +93,10 @@ class Table:
         self._news = news or AlwaysNews()
         self._note = note
         self._known_version: int | None = None
-        self._has_looked = False
-        self._has_all_columns = False
+        self._has_looked = self._has_all_columns = False
         self._was_replaced = False
         self._seen: dict[str, int | None] = {}
+        self._no_rows = NoRows(spec.schema, self._cast)
 
     def version(self) -> int | None:
         """Latest version of the table; None where there is no table yet."""
@@ -282,7 +283,7 @@ class Table:
     ) -> Change:
         tail, names = self._look(), list(wanted)
         if tail is None:
-            return Change(self._empty(wanted), None)
+            return Change(self._no_rows.of(wanted), None)
         latest = tail.version
         if version is not None and (version > latest or self._was_replaced):
             self._was_replaced = False
@@ -291,7 +292,7 @@ class Table:
                 "removed and made anew; forget the version and read all of it"
             )
         if version == latest:
-            return Change(self._empty(wanted), version, newest)
+            return Change(self._no_rows.of(wanted), version, newest)
         columns = {name: ds.field(name) for name in self._ingestion_columns()} | dict(wanted)
         if version is None:
             # The rows themselves, not their history: that may begin with files that are gone by now.
@@ -352,12 +353,6 @@ class Table:
     def _names(self, columns: Sequence[str] | None) -> list[str]:
         return list(self.spec.schema.names if columns is None else columns)
 
-    def _empty(self, wanted: Mapping[str, ds.Expression]) -> pa.Table:
-        # A service asks hundreds of tables every few seconds, and a scan of nothing takes a millisecond.
-        if are_as_stored(wanted):
-            return self.spec.schema.empty_table().select(list(wanted))
-        return self._cast(ds.dataset(self.spec.schema.empty_table()).to_table(columns=dict(wanted)), list(wanted))
-
     def _cast(self, rows: pa.Table, names: list[str]) -> pa.Table:
         kept = rows.select(names)
         known = set(self.spec.schema.names)
@@ -369,6 +364,9 @@ class Table:
 
     def _look(self) -> LogTail | None:
         """Read what is new in the log, if there may be anything; None where there is no table."""
+        # deltalake takes a hundred times as long to say so, and many tables are never made.
+        if self._tail is None and not (is_remote(self.uri) or Path(self.uri.removeprefix("file://"), LOG).is_dir()):
+            return None
         is_known = self._tail is not None or self._is_missing
         if is_known and not self._news.may_be_there():
             return self._tail

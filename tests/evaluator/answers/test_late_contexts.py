@@ -337,3 +337,26 @@ def _breaking(append: Callable[..., None], moment: str) -> Callable[..., None]:
         raise OSError("the store went away")
 
     return broken
+
+
+def test_a_log_without_news_is_not_read_again(
+    evaluator: Evaluator, traffic: Any, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once no answer waits; one that comes then is scored as any other, at once or after its grace."""
+    traffic.log(parent(traffic, clock, "first"), traffic.answer("other"))
+    evaluator.run_once()
+    for _ in range(3):
+        clock.wait(200)
+        evaluator.run_once()
+    read = []
+    rows_of = Table.read
+    monkeypatch.setattr(Table, "read", lambda table, *given: read.append(table.spec.name) or rows_of(table, *given))
+    for _ in range(3):
+        clock.wait(200)
+        assert evaluator.run_once() == PassResult(deployments=1)
+    assert "parsed_logs" not in read
+    traffic.log(parent(traffic, clock, "second"), traffic.answer("third", 1))
+    assert evaluator.run_once().scored == 2
+    clock.wait(200)
+    assert evaluator.run_once().unscored == {"no_contexts": 1}
+    assert set(traffic.values(KPRECISION)) == {"first", "other", "second", "third"}
