@@ -116,6 +116,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.collector
 	$(BIN)/python -m benchmarks.kafka
 	$(BIN)/python -m benchmarks.lake
+	$(BIN)/python -m benchmarks.idle
 	$(BIN)/python -m benchmarks.regression.detection
 	$(BIN)/python -m benchmarks.regression.shapes
 	$(BIN)/python -m benchmarks.regression.fleet
