@@ -101,6 +101,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/deptry .
+	$(BIN)/hadolint deploy/Dockerfile
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
@@ -134,6 +135,9 @@ lock: $(VENV)/.installed-dev
 	$(LOCK) pyproject.toml requirements.in --output-file requirements.lock
 	$(LOCK) pyproject.toml requirements.in --extra dev --output-file requirements-dev.lock
 	$(LOCK) pyproject.toml requirements.in --extra test --constraint requirements-dev.lock --output-file requirements-test.lock
+	cp requirements-dev.lock requirements-models.lock
+	$(LOCK) pyproject.toml requirements.in --extra models --output-file requirements-models.lock
+	$(LOCK) --group image --output-file requirements-image.lock
 	$(LOCK) --group docs --output-file requirements-docs.lock
 	$(LOCK) --group aidial --output-file requirements-aidial.lock
 	$(LOCK) --group mutants --constraint requirements-dev.lock --output-file requirements-mutants.lock

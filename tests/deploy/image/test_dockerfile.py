@@ -12,7 +12,7 @@ import yaml
 from dialwatch.config import Settings, load_settings
 from dialwatch.serving.addresses import parse_address
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy"
 
 
