@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from dialwatch import __version__
 from tests.collector.lines import chat_line
+from tests.deploy.compose.stack import DEPLOY, by_default, mounts, services
 from tests.deploy.image.engine import CONFINED, Engine, debian, pip_configuration, why_not
 from tests.servers import wait_for
 
-ROOT = Path(__file__).parents[3]
 BASE, IMAGE, UP = "localhost/base", "localhost/dialwatch", "up"
-TOKEN = "a token of the sender"
 MOST_BYTES = 460_000_000
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("image")]
@@ -37,7 +36,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         engine.build(
             *("bud", "--format", "docker", "--isolation", "chroot", "--build-arg", f"BASE={BASE}"),
             *("--secret", f"id=pip.conf,src={folder / 'pip.conf'}"),
-            *("--file", ROOT / "deploy/Dockerfile", "--tag", IMAGE, ROOT),
+            *("--file", DEPLOY / "Dockerfile", "--tag", IMAGE, DEPLOY.parent),
         )
         yield engine
     finally:
@@ -47,16 +46,16 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 @pytest.fixture
 def up(engine: Engine, tmp_path: Path) -> Iterator[Engine]:
-    """The engine with a container that runs `dialwatch up` as the image says, with its tokens in files."""
-    settings = yaml.safe_load((ROOT / "deploy/dialwatch.yaml").read_text())
-    settings["collector"]["http"]["token_file"] = "/run/secrets/sender"
-    settings["monitor"]["access"] = {"token_file": "/run/secrets/pages"}
-    for name, text in (("sender", TOKEN), ("pages", "a token of a person"), ("dialwatch.yaml", json.dumps(settings))):
-        (tmp_path / name).write_text(text)
-    tmp_path.chmod(0o755)
-    mounts = [f"{tmp_path}:/run/secrets:ro", f"{tmp_path / 'dialwatch.yaml'}:/etc/dialwatch/dialwatch.yaml:ro"]
-    volumes = [word for mount in mounts for word in ("--volume", mount)]
-    engine.podman("run", "--detach", "--name", UP, *CONFINED, *volumes, IMAGE)
+    """The engine with a container that runs `dialwatch up` as compose.yaml describes it, without a network."""
+    (tmp_path / "secrets.sh").write_text((DEPLOY / "compose/secrets.sh").read_text())
+    subprocess.run(["sh", tmp_path / "secrets.sh"], check=True, capture_output=True)
+    service = services()["dialwatch"]
+    assert (service["read_only"], service["tmpfs"], service["cap_drop"]) == (True, ["/tmp"], ["ALL"])
+    volumes = [f"{tmp_path}/secrets/{name}:/run/secrets/{name}:ro" for name in service["secrets"]]
+    volumes += [f"{DEPLOY / source}:{target}:ro" for source, target in mounts(service) if source.startswith(".")]
+    variables = [f"{name}={by_default(value)}" for name, value in service["environment"].items()]
+    options = [f"--volume={volume}" for volume in volumes] + [f"--env={variable}" for variable in variables]
+    engine.podman("run", "--detach", "--name", UP, *CONFINED, *options, IMAGE)
     try:
         wait_for(lambda: "true" in inside(engine, HEALTH))
         yield engine
@@ -83,7 +82,7 @@ def test_lines_over_http_become_rows_and_sigterm_ends_it(up: Engine) -> None:
     lines = "\n".join(chat_line(number).decode() for number in range(3))
     send = """
         import sys, urllib.request
-        headers = {"Authorization": f"Bearer {open('/run/secrets/sender').read()}"}
+        headers = {"Authorization": f"Bearer {open('/run/secrets/sender_token').read()}"}
         request = urllib.request.Request("http://127.0.0.1:8080/data", sys.argv[1].encode(), headers)
         print(urllib.request.urlopen(request, timeout=60).status)
     """
