@@ -56,7 +56,7 @@ USER = "dialwatch:x:10001:10001::/var/lib/dialwatch:/nonexistent"
 
 
 def main(venv: Path, sbom: Path, root: Path) -> None:
-    """Fill the empty or absent folder `root`."""
+    """Fill the folder `root`, which need not exist."""
     for name in ("lib", "lib64", "bin", "sbin"):
         if (top := Path("/", name)).is_symlink():
             root.mkdir(parents=True, exist_ok=True)

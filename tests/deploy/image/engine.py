@@ -54,11 +54,11 @@ class Engine:
         self.build("commit", "--quiet", "--rm", container, name)
 
     def remove(self) -> None:
-        """Remove all images and containers, and the folder."""
-        self.podman("rm", "--all", "--force")
-        self.build("rm", "--all")
+        """Remove all images and containers, and the folder, as far as that is possible."""
+        for command in ([*self.command(), "rm", "--all", "--force"], ["buildah", *self._storage(), "rm", "--all"]):
+            subprocess.run([f"{word}" for word in command], capture_output=True)
         subprocess.run(["umount", self.folder / "storage/overlay"], capture_output=True)
-        shutil.rmtree(self.folder)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _storage(self) -> list[object]:
         return ["--root", self.folder / "storage", "--runroot", self.folder / "run"]

@@ -165,7 +165,8 @@ def test_sbom_lists_what_is_in_the_image(engine: Engine) -> None:
     assert (sbom["bomFormat"], listed["dialwatch"]) == ("CycloneDX", __version__)
     assert {name: listed.get(name) for name in installed} == installed
     assert {"pip", "hatchling"}.isdisjoint(installed)
-    assert {"libc6", "libssl3", "ca-certificates", "python"} <= listed.keys() or "libssl3t64" in listed
+    assert {"libc6", "ca-certificates", "python"} <= listed.keys()
+    assert any(name.startswith("libssl3") for name in listed)
     assert all(part["purl"].startswith("pkg:") for part in sbom["components"])
 
 
