@@ -61,7 +61,8 @@ def main(venv: Path, sbom: Path, root: Path) -> None:
         if (top := Path("/", name)).is_symlink():
             root.mkdir(parents=True, exist_ok=True)
             (root / name).symlink_to(top.readlink())
-    copied = [*copy_python(root), *copy_tree(venv, root)]
+    copied = copy_python(root)
+    copy_tree(venv, root)
     link_interpreter(venv, root)
     remove_unused(next(in_root(root, venv).glob("lib/python*/site-packages")))
     copied += [copy_file(Path(name), root) for name in libraries(root)]
