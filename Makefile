@@ -101,7 +101,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/deptry .
-	$(BIN)/hadolint deploy/Dockerfile
+	$(BIN)/hadolint deploy/Dockerfile deploy/kubernetes/Dockerfile
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
