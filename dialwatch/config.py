@@ -23,11 +23,15 @@ from collector import CollectorSettings
 from dialwatch.errors import MISSING_LAKE, ConfigError
 from dialwatch.lake_access import Access, owner_to_run_as, restrict
 from evaluator import EvaluatorSettings
-from lake import Kind, Lake, LakeMaintenanceSettings, Storage, check_root, reads_hosts
+from lake import Kind, Lake, LakeMaintenanceSettings, Storage, check_root, is_remote, reads_hosts
 from lake.runtime.logs import LogFormat, LogLevel
 from monitor import MonitorSettings
 
 PREFIX = "DIALWATCH_"
+STORE_FLUSH_SECONDS, STORE_EVALUATOR_SECONDS, STORE_UPKEEP_SECONDS = 40.0, 90.0, 7200.0
+"""Defaults of `collector.flush_seconds`, `evaluator.every` and `lake.maintenance.every` on a store, which is paid by the
+request. With the first a line is on the pages within a minute: up to five seconds until it is read, some for the commit
+and five until the monitor looks are to be added."""
 _FILE = "_file"
 
 
@@ -158,7 +162,7 @@ def load_settings(path: Path | None, flags: Mapping[str, Any] | None = None) -> 
             return init_settings, env_settings, InitSettingsSource(settings_cls, init_kwargs=values)
 
     try:
-        return FromAllSources(**(flags or {}))
+        return _paced_for_its_lake(FromAllSources(**(flags or {})))
     except ValidationError as error:
         raise ConfigError(_explain(error, path)) from None
     except SettingsError as error:
@@ -166,6 +170,21 @@ def load_settings(path: Path | None, flags: Mapping[str, Any] | None = None) -> 
         raise ConfigError(
             f"a variable {PREFIX}... cannot be read: {error}; lists and mappings are JSON there: {example}"
         ) from None
+
+
+def _paced_for_its_lake(settings: Settings) -> Settings:
+    """Give what nobody has set the value that suits a store, where the lake is on one."""
+    if not is_remote(settings.lake.root):
+        return settings
+    lake, collector, evaluator = settings.lake, settings.collector, settings.evaluator
+    if "flush_seconds" not in collector.model_fields_set:
+        collector = collector.model_copy(update={"flush_seconds": STORE_FLUSH_SECONDS})
+    if "every" not in evaluator.model_fields_set:
+        evaluator = evaluator.model_copy(update={"every": STORE_EVALUATOR_SECONDS})
+    if "every" not in lake.maintenance.model_fields_set:
+        upkeep = lake.maintenance.model_copy(update={"every": STORE_UPKEEP_SECONDS})
+        lake = lake.model_copy(update={"maintenance": upkeep})
+    return settings.model_copy(update={"lake": lake, "collector": collector, "evaluator": evaluator})
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

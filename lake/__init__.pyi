@@ -82,9 +82,21 @@ from .schemas import (
     UNASSIGNED,
     USER_SIGNALS,
 )
-from .service_vocabulary import OUTCOMES, AuditAction, LineOutcome, RejectionReason, ServicePart, ServiceState
+from .service_vocabulary import (
+    OUTCOMES,
+    AuditAction,
+    LineOutcome,
+    RejectionReason,
+    RequestKind,
+    ServicePart,
+    ServiceState,
+    StoreUser,
+)
 from .state_tables import MONITOR_STATE, ROOT_STATE
+from .store.request_metrics import StoreRequests
+from .store.requests import store_requests
 from .table_spec import TableSpec
+from .tables.change import Change, LostRaceError, TableReplacedError
 from .tables.folder_names import deployment_name, folder_name
 from .tables.history import NO_DAY, History
 from .tables.lake import Lake, check_root
@@ -94,7 +106,7 @@ from .tables.positions import read_new
 from .tables.single_row import SingleRow
 from .tables.storage import Storage, is_remote
 from .tables.store_errors import TableError, in_one_line, is_store_error, log_failure, without_rows
-from .tables.table import OVERLAP, Change, LostRaceError, Table, TableReplacedError
+from .tables.table import OVERLAP, Table
 from .tables.write_probe import WriteProbe, probe_writes
 from .upkeep.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
 from .upkeep.compaction import TARGET_BYTES, Compaction, compact
@@ -256,6 +268,7 @@ __all__ = [
     "Reference",
     "ReferenceMatch",
     "RejectionReason",
+    "RequestKind",
     "ReleaseEvent",
     "ReplayVerdict",
     "RetentionResult",
@@ -263,6 +276,8 @@ __all__ = [
     "SampledAnswer",
     "ServicePart",
     "ServiceState",
+    "StoreRequests",
+    "StoreUser",
     "Signal",
     "SignalOrigin",
     "SilenceEvent",
@@ -341,6 +356,7 @@ __all__ = [
     "sampled_answers",
     "shares_of_right",
     "statements_of",
+    "store_requests",
     "text_of_cell",
     "texts_of_answers",
     "unseen_pieces",

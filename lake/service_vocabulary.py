@@ -56,6 +56,28 @@ class ServicePart(StrEnum):
     MONITOR = "monitor"
 
 
+class StoreUser(StrEnum):
+    """Label `part` of `dialwatch_store_requests_total`: who made a request; `other` are commands."""
+
+    COLLECTOR = "collector"
+    EVALUATOR = "evaluator"
+    UPKEEP = "upkeep"
+    MONITOR = "monitor"
+    HEARTBEATS = "heartbeats"
+    OTHER = "other"
+
+
+class RequestKind(StrEnum):
+    """Label `kind` of `dialwatch_store_requests_total`: what a store's bill distinguishes."""
+
+    GET = "get"
+    HEAD = "head"
+    LIST = "list"
+    PUT = "put"
+    POST = "post"
+    DELETE = "delete"
+
+
 class ServiceState(StrEnum):
     """`_services.state`: state of a part; `stopped` where somebody asked it to stop."""
 

@@ -14,9 +14,9 @@ from datetime import datetime, timedelta
 from collector.commit.batch import Batch, Section, TableKey
 from collector.commit.concurrent_collectors import COLLECTORS, SeenState, stored_since
 from collector.commit.position import Partition
-from lake import BATCHES, Lake, LostRaceError, Table
+from lake import BATCHES, Lake, LostRaceError, Table, is_remote
 
-_TABLES_AT_ONCE = 4
+_TABLES_AT_ONCE, _TABLES_OF_A_STORE_AT_ONCE = 4, 16
 """Number of appends in parallel: an append mostly waits for the disk or the object store."""
 
 StoredLines = dict[int, tuple[Partition, int]]
@@ -67,11 +67,12 @@ class Checkpoint:
 
     def _append_all(self, keys: Sequence[TableKey], batch: Batch, reached: Mapping[str, int], now: datetime) -> None:
         """Append to several tables in parallel; raises the first error after all running appends have ended."""
+        at_once = _TABLES_OF_A_STORE_AT_ONCE if is_remote(self._lake.root) else _TABLES_AT_ONCE
         if len(keys) <= _TABLES_AT_ONCE:
             for key in keys:
                 self._append(key, batch, reached, now)
             return
-        with ThreadPoolExecutor(_TABLES_AT_ONCE, "collector append") as pool:
+        with ThreadPoolExecutor(at_once, "collector append") as pool:
             try:
                 for done in [pool.submit(self._append, key, batch, reached, now) for key in keys]:
                     done.result()

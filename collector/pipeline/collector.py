@@ -152,6 +152,12 @@ class Collector:
             self._require_next(partition, end)
             self._section(partition).exhausted_size = size
 
+    def seconds_until_due(self) -> float:
+        """Give the seconds until the open batch is old; 0 where it is."""
+        with self._lock:
+            age = self._monotonic() - self._batch.opened_at
+            return max(0.0, self._settings.flush_seconds - age)
+
     def flush_if_due(self) -> None:
         """Commit the open batch in the background if it is full or old.
 

@@ -12,6 +12,7 @@ from lake import Backoff, LostRaceError, log_failure
 
 logger = logging.getLogger(__name__)
 
+_LEAST_WAIT_SECONDS = 1.0
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 1.0, 60.0
 
 
@@ -69,6 +70,8 @@ def follow_files(
         else:
             backoff.reset()
             report(None)
+            # A batch that is due between two polls does not wait for the second.
+            wait = min(wait, max(_LEAST_WAIT_SECONDS, collector.seconds_until_due()))
         stop.wait(wait)
     try:
         collector.flush()

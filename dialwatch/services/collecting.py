@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 
 from starlette.types import ASGIApp
@@ -31,7 +32,7 @@ from dialwatch.services.schedule import Schedule
 from dialwatch.serving.addresses import parse_address
 from dialwatch.serving.hosts import KnownHosts
 from dialwatch.serving.server import BackgroundServer
-from lake import Lake, ServicePart, log_failure
+from lake import Lake, ServicePart, StoreRequests, StoreUser, log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -64,13 +65,17 @@ def collect_once(settings: Settings, paths: Sequence[str], workers: int) -> tupl
 
 
 @contextmanager
-def collecting(settings: Settings, lake: Lake, part: Part | None = None) -> Iterator[Collector]:
+def collecting(
+    settings: Settings, lake: Lake, part: Part | None = None, shown: Collection[StoreUser] = tuple(StoreUser)
+) -> Iterator[Collector]:
     """Read Kafka, follow the files, serve HTTP, as far as they are configured; gives the collector of all.
 
     A lake that is away is waited for, by each source in its thread. When the block ends all are asked to stop at once.
-    Raises what then kept a source from committing. `part` notes how it goes.
+    Raises what then kept a source from committing. `part` notes how it goes. Its own `/metrics` has the requests to a
+    store of the parts in `shown`.
     """
     chosen, part = settings.collector, part or Part(ServicePart.COLLECTOR)
+    lake = lake.used_by(StoreUser.COLLECTOR)
     shared, stop = Collector(lake, chosen, recover=False), threading.Event()
     part.watch("commit", lambda: shared.problem)
     with ExitStack() as stack:
@@ -88,7 +93,7 @@ def collecting(settings: Settings, lake: Lake, part: Part | None = None) -> Iter
         if chosen.http and not (chosen.files or chosen.kafka):
             # The first request need not wait until what must be remembered is read.
             stack.enter_context(_in_a_thread(lambda _: None, shared, stop, "read what the lake has", part))
-        stack.enter_context(_serving(chosen, shared, kafka, part))
+        stack.enter_context(_serving(chosen, shared, kafka, part, shown))
         # The first to be called at the end: the others then stop while the server answers its last requests.
         stack.callback(stop.set)
         yield shared
@@ -110,7 +115,8 @@ def _deriving(lake: Lake, settings: SignalSettings, stop: threading.Event) -> Ca
 def _following(
     files: FilesSettings, settings: Settings, shared: Collector, stop: threading.Event, part: Part
 ) -> Iterator[None]:
-    source = FileSource(files.paths, settings.lake.storage.storage(), exclude=shared.lake.root)
+    storage = replace(settings.lake.storage.storage(), user=StoreUser.COLLECTOR)
+    source = FileSource(files.paths, storage, exclude=shared.lake.root)
 
     def follow(stop: threading.Event) -> None:
         collector.follow_files(source, shared, files.poll_seconds, stop, partial(part.note, "files"))
@@ -121,10 +127,17 @@ def _following(
 
 
 @contextmanager
-def _serving(chosen: CollectorSettings, shared: Collector, kafka: KafkaReader | None, part: Part) -> Iterator[None]:
+def _serving(
+    chosen: CollectorSettings,
+    shared: Collector,
+    kafka: KafkaReader | None,
+    part: Part,
+    shown: Collection[StoreUser],
+) -> Iterator[None]:
     """Serve `POST /data` and `/signals`, and the collector's own metrics and probes, there or at their own address."""
     with ExitStack() as stack:
         registry = registry_of(shared, kafka)
+        registry.register(StoreRequests(shown))
         if chosen.http:
             app = collector.create_app(shared, chosen.http)
             add_metrics(app, registry)

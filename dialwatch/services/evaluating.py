@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from dialwatch.config import Settings
@@ -15,23 +15,30 @@ from dialwatch.services.probes import serving_probes
 from dialwatch.services.replaying import replaying
 from dialwatch.services.schedule import Schedule
 from evaluator import GROUP_HEARTBEAT_SECONDS, LOOK_SECONDS, Evaluator, EvaluatorGroup
-from lake import HEARTBEAT_SECONDS, Lake, ServicePart, without_rows
+from lake import HEARTBEAT_SECONDS, Lake, ServicePart, StoreRequests, StoreUser, without_rows
 
 logger = logging.getLogger(__name__)
 
 
 @contextmanager
 def evaluating(
-    settings: Settings, lake: Lake, parts: ProcessParts, stop: threading.Event | None = None
+    settings: Settings,
+    lake: Lake,
+    parts: ProcessParts,
+    stop: threading.Event | None = None,
+    shown: Collection[StoreUser] = tuple(StoreUser),
 ) -> Iterator[None]:
     """Score what is new, every so many seconds, and run the replays, until the block ends or `stop` is set.
 
     `parts` are those of this process. Where other evaluators run on the same lake, they share its deployments, and a
-    pass begins as soon as one of them comes or goes.
+    pass begins as soon as one of them comes or goes. Its own `/metrics` has the requests to a store of the parts in
+    `shown`.
     """
+    lake = lake.used_by(StoreUser.EVALUATOR)
     stop, part = stop or threading.Event(), parts[ServicePart.EVALUATOR]
     group = EvaluatorGroup(lake, part.run)
     chosen, meter = settings.evaluator, PassMeter(group)
+    meter.registry.register(StoreRequests(shown))
     evaluator = Evaluator(lake, chosen, monotonic=time.monotonic, group=group)
 
     def evaluate() -> str | None:

@@ -6,7 +6,7 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
@@ -22,7 +22,7 @@ from dialwatch.services.upkeep import maintaining
 from dialwatch.serving.addresses import is_loopback, parse_address
 from dialwatch.serving.hosts import KnownHosts
 from dialwatch.serving.server import BackgroundServer
-from lake import Lake, ServicePart
+from lake import Lake, ServicePart, StoreRequests, StoreUser
 from monitor import Monitor
 
 logger = logging.getLogger(__name__)
@@ -40,16 +40,18 @@ def all_services(settings: Settings) -> Iterator[None]:
     has_source = bool(sources.kafka or sources.files or sources.http)
     upkeep = [ServicePart.UPKEEP] if settings.lake.maintenance.every is not None else []
     collects = [ServicePart.COLLECTOR] if has_source else []
-    parts = ProcessParts(lake, [*collects, ServicePart.EVALUATOR, *upkeep, *_parts_of_monitor(settings)])
+    parts = ProcessParts(
+        lake.used_by(StoreUser.HEARTBEATS), [*collects, ServicePart.EVALUATOR, *upkeep, *_parts_of_monitor(settings)]
+    )
     with ExitStack() as stack:
         stack.enter_context(parts.running())
-        stack.enter_context(evaluating(settings, lake, parts, stop))
+        stack.enter_context(evaluating(settings, lake, parts, stop, [StoreUser.EVALUATOR]))
         if upkeep:
             stack.enter_context(maintaining(settings.lake.maintenance, lake, stop, parts[ServicePart.UPKEEP]))
-        stack.enter_context(monitoring(settings, lake, stop, parts))
+        stack.enter_context(monitoring(settings, lake, stop, parts, _shown_by_the_monitor(settings)))
         # The last to begin and the first to end: what it has read must be in the lake, the others' work can wait.
         if has_source:
-            stack.enter_context(collecting(settings, lake, parts[ServicePart.COLLECTOR]))
+            stack.enter_context(collecting(settings, lake, parts[ServicePart.COLLECTOR], [StoreUser.COLLECTOR]))
         else:
             logger.warning("the collector has no source: give collector.kafka, .files or .http to fill the lake")
         stack.callback(stop.set)
@@ -60,7 +62,7 @@ def all_services(settings: Settings) -> Iterator[None]:
 def only_collector(settings: Settings) -> Iterator[None]:
     """Run the collector in a process of its own."""
     lake = settings.lake.open()
-    parts = ProcessParts(lake, [ServicePart.COLLECTOR])
+    parts = ProcessParts(lake.used_by(StoreUser.HEARTBEATS), [ServicePart.COLLECTOR])
     with parts.running(), collecting(settings, lake, parts[ServicePart.COLLECTOR]):
         yield
 
@@ -69,7 +71,7 @@ def only_collector(settings: Settings) -> Iterator[None]:
 def only_evaluator(settings: Settings) -> Iterator[None]:
     """Run the evaluator in a process of its own."""
     lake = settings.lake.open()
-    parts, stop = ProcessParts(lake, [ServicePart.EVALUATOR]), threading.Event()
+    parts, stop = ProcessParts(lake.used_by(StoreUser.HEARTBEATS), [ServicePart.EVALUATOR]), threading.Event()
     with parts.running(), evaluating(settings, lake, parts, stop):
         yield
 
@@ -79,7 +81,7 @@ def only_monitor(settings: Settings) -> Iterator[None]:
     """Run the monitor in a process of its own."""
     _refuse_open_pages(settings)
     lake = settings.lake.open()
-    parts = ProcessParts(lake, _parts_of_monitor(settings))
+    parts = ProcessParts(lake.used_by(StoreUser.HEARTBEATS), _parts_of_monitor(settings))
     with parts.running(), monitoring(settings, lake, parts=parts):
         yield
 
@@ -95,19 +97,38 @@ def _refuse_open_pages(settings: Settings) -> None:
         )
 
 
+def _shown_by_the_monitor(settings: Settings) -> list[StoreUser]:
+    """Give the parts of a process with all of them whose requests no other address of it shows."""
+    elsewhere = set()
+    if settings.collector.http or settings.collector.metrics_listen:
+        elsewhere.add(StoreUser.COLLECTOR)
+    if settings.evaluator.metrics_listen:
+        elsewhere.add(StoreUser.EVALUATOR)
+    return [user for user in StoreUser if user not in elsewhere]
+
+
 def _parts_of_monitor(settings: Settings) -> list[ServicePart]:
     return [*([ServicePart.WEBHOOKS] if settings.monitor.webhooks else []), ServicePart.MONITOR]
 
 
 @contextmanager
 def monitoring(
-    settings: Settings, lake: Lake, stop: threading.Event | None = None, parts: ProcessParts | None = None
+    settings: Settings,
+    lake: Lake,
+    stop: threading.Event | None = None,
+    parts: ProcessParts | None = None,
+    shown: Collection[StoreUser] = tuple(StoreUser),
 ) -> Iterator[str]:
     """Keep the figures fresh, send alerts, and serve the pages, until the block ends or `stop` is set.
 
-    Gives the address of the pages. `parts` are those of this process, which the monitor asks how they are.
+    Gives the address of the pages. `parts` are those of this process, which the monitor asks how they are. `/metrics`
+    has the requests to a store of the parts in `shown`.
     """
-    stop, parts = stop or threading.Event(), parts or ProcessParts(lake, _parts_of_monitor(settings))
+    lake, more = lake.used_by(StoreUser.MONITOR), [StoreRequests(shown)]
+    stop, parts = (
+        stop or threading.Event(),
+        parts or ProcessParts(lake.used_by(StoreUser.HEARTBEATS), _parts_of_monitor(settings)),
+    )
     judges = settings.evaluator.judges.items()
     budgets = {name: judge.budget_per_day for name, judge in judges if judge.budget_per_day is not None}
     watch = Monitor(lake, settings.monitor, lambda: datetime.now(UTC), budgets, time.monotonic, parts.heartbeats)
@@ -118,28 +139,30 @@ def monitoring(
     chosen = settings.monitor
     hosts = [*chosen.hosts, urlsplit(chosen.external_url).hostname or ""]
     at_pages = chosen.metrics_listen is None
-    pages = monitor.create_app(watch, chosen, with_metrics=at_pages)
+    pages = monitor.create_app(watch, chosen, more, with_metrics=at_pages)
     app = KnownHosts(pages, parse_address(chosen.listen)[0], hosts, "monitor.hosts")
     with (
         watch.sending_webhooks(),
         watch.audit.running(),
         Schedule(lambda: watch.refresh(stop.is_set), settings.monitor.refresh_seconds, stop, of="the monitor"),
         BackgroundServer(app, chosen.listen) as server,
-        _serving_metrics(watch, settings) as metrics,
+        _serving_metrics(watch, settings, more) as metrics,
     ):
         logger.info("pages on %s/ and metrics on %s/metrics", server.url, (metrics or server).url)
         yield server.url
 
 
 @contextmanager
-def _serving_metrics(watch: Monitor, settings: Settings) -> Iterator[BackgroundServer | None]:
+def _serving_metrics(
+    watch: Monitor, settings: Settings, more: Sequence[StoreRequests]
+) -> Iterator[BackgroundServer | None]:
     """Serve the metrics at an address of their own, if they have one: without access, and under any name."""
     listen = settings.monitor.metrics_listen
     if listen is None:
         yield None
         return
     try:
-        server = BackgroundServer(monitor.create_metrics_app(watch, settings.monitor), listen)
+        server = BackgroundServer(monitor.create_metrics_app(watch, settings.monitor, more), listen)
     except (AddressError, OSError) as error:
         raise ConfigError(f"monitor.metrics_listen: {error}") from None
     with server:

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake.case_tables import GROUND_TRUTH
+from lake.tables.change import LostRaceError
 from lake.tables.lake import Lake
 from lake.tables.pass_transaction import PassTransaction
-from lake.tables.table import LostRaceError, Table
+from lake.tables.table import Table
 
 EVALUATOR = "evaluator"
 """`ground_truth.updated_by` and `status_by` of what no person did."""

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from lake.answers.answer_rows import CaseQuestion
 from lake.answers.question_text import normalised_question
 from lake.root_tables import SECRETS
+from lake.tables.change import LostRaceError
 from lake.tables.lake import Lake
-from lake.tables.table import LostRaceError
 
 _NAME = "question_key"
 _SECRET_BYTES, _KEY_BYTES = 32, 16

@@ -12,8 +12,9 @@ import pyarrow.dataset as ds
 
 from lake.schemas import PARSED_LOGS
 from lake.table_spec import TIMESTAMP
+from lake.tables.change import TableReplacedError
 from lake.tables.open_tables import TableSource
-from lake.tables.table import Table, TableReplacedError
+from lake.tables.table import Table
 from lake.vocabulary import ContextsOrigin
 
 INDEX_COLUMNS = ("event_id", "trace_id", "parent_span_id", "requested_at", "parent_deployment")

@@ -17,11 +17,12 @@ from lake.root_tables import AUDIT, REJECTED, RELEASES, SILENCES
 from lake.schemas import ALERTS, ANCHORS, INCIDENTS, PARSED_LOGS, SCORES, USER_SIGNALS
 from lake.state_tables import MONITOR_STATE, ROOT_STATE
 from lake.table_spec import TableSpec
+from lake.tables.change import LostRaceError
 from lake.tables.delta_log import DataFile, live_files, scan
 from lake.tables.lake import Lake
 from lake.tables.pass_transaction import BACKFILLS, PASSES, PassTransaction
 from lake.tables.rewriting import batches, replace
-from lake.tables.table import LostRaceError, Table
+from lake.tables.table import Table
 from lake.upkeep.cleaning import remove_history
 
 _ATTEMPTS = 20

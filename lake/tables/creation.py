@@ -14,10 +14,10 @@ COMMITS_PER_CHECKPOINT = 20
 """Opening a table reads the log from the last checkpoint on; with deltalake's 100 it takes twice as long."""
 
 
-def create_table(uri: str, spec: TableSpec, title: str, storage_options: Mapping[str, str]) -> DeltaTable:
-    """Make a table, or open the one that another writer has made in the meantime."""
+def create_table(uri: str, spec: TableSpec, title: str, storage_options: Mapping[str, str]) -> None:
+    """Make a table where no other writer has made it in the meantime."""
     try:
-        return DeltaTable.create(
+        DeltaTable.create(
             uri,
             schema=spec.schema,
             mode="error",
@@ -32,4 +32,4 @@ def create_table(uri: str, spec: TableSpec, title: str, storage_options: Mapping
         )
     except DeltaError:
         # If it is not there, this says what is wrong.
-        return DeltaTable(uri, storage_options=dict(storage_options))
+        DeltaTable(uri, storage_options=dict(storage_options))

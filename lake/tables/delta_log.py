@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
@@ -16,7 +16,7 @@ import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from pyarrow import fs
 
-from lake.tables.log_files import LOG, LogFiles
+from lake.store.log_copy import LOG
 
 _REQUESTS_AT_ONCE = 16
 _BYTES_A_ROW = 50
@@ -31,13 +31,13 @@ class DataFile:
     size: int
 
 
-def added_files(log: LogFiles, begin: int, end: int) -> list[DataFile]:
-    """Give the files that hold the new rows of versions `begin` to `end`, both included, oldest first.
+def added_files(read: Callable[[int], bytes | None], begin: int, end: int) -> list[DataFile]:
+    """Give the files with the new rows of versions `begin` to `end`, both included, oldest first.
 
-    Raises FileNotFoundError where the log no longer holds one of the versions.
+    `read` gives the bytes of a commit. Raises FileNotFoundError where the log no longer holds one of the versions.
     """
     with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
-        commits = list(pool.map(log.read, range(begin, end + 1)))
+        commits = list(pool.map(read, range(begin, end + 1)))
     gone = [version for version, commit in enumerate(commits, begin) if commit is None]
     if gone:
         raise FileNotFoundError(f"the log has no version {gone[0]} any more")

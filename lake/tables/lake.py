@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 
 from deltalake import DeltaTable
@@ -11,6 +12,7 @@ from deltalake.exceptions import DeltaError
 
 from lake.root_tables import CHANGES
 from lake.schemas import TABLES, UNASSIGNED
+from lake.service_vocabulary import StoreUser
 from lake.table_spec import TableSpec
 from lake.tables.changes import ChangeNotes
 from lake.tables.folder_names import deployment_name, folder_name, is_cut
@@ -56,6 +58,10 @@ class Lake:
         folder = UNASSIGNED if deployment is None else folder_name(deployment)
         # The table's title is the deployment's whole name, which a cut folder name cannot give back.
         return Table(f"{self.root}/{folder}/{spec.name}", spec, deployment or UNASSIGNED, self.storage, news, note)
+
+    def used_by(self, user: StoreUser) -> Lake:
+        """Give the same lake, whose requests to a store are counted for `user`."""
+        return Lake(self.root, replace(self.storage, user=user))
 
     def noting_together(self) -> AbstractContextManager[None]:
         """Have the changes that are made while the block lasts, of many tables, noted at its end (see `_changes`)."""

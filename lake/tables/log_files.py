@@ -6,20 +6,43 @@ import contextlib
 import json
 import os
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from lake.tables.whole_files import kept
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
 
-LOG = "_delta_log"
-_LAST_CHECKPOINT = "_last_checkpoint"
+from lake.store.log_copy import (
+    LAST_CHECKPOINT,
+    LOG,
+    UnusualLogError,
+    checkpoint_of,
+    commit_name,
+    log_entries,
+)
+from lake.store.whole_files import keep, kept
+from lake.tables.snapshots import CopiedSnapshot, DeltaSnapshot, Snapshot
+
 _MOST_BEFORE = 2
 """Commits of deltalake before the first of a handle: a table that is new has one, and one more for new columns."""
 
 
 class LogFiles(Protocol):
     """The commits of one table's log, by version."""
+
+    @property
+    def trusted_seconds(self) -> float:
+        """How long after a look that found the last known commit in its place a reader need not look for it again."""
+        ...
+
+    def open(self) -> Snapshot | None:
+        """Give the state of the table as it is now; None where there is no table."""
+        ...
+
+    def checkpoint(self, version: int, current: Callable[[], Snapshot]) -> None:
+        """Write a checkpoint of a version, so that who opens the table reads few commits; `current` gives its state."""
+        ...
 
     def read(self, version: int) -> bytes | None:
         """Give the bytes of a commit; None where the log has none of this version."""
@@ -38,19 +61,29 @@ class LogFiles(Protocol):
         ...
 
 
-def commit_name(version: int) -> str:
-    """Give the name of a commit within the log, as the Delta protocol has it."""
-    return f"{version:020}.json"
-
-
 class LocalLogFiles:
     """Log in a folder; a `durable` one is on disk, with the files that a commit adds, before the commit counts."""
 
+    trusted_seconds: Final = 0.0
+
     def __init__(self, table: str, *, durable: bool = False) -> None:
+        self._uri = table
         self._table = Path(table.removeprefix("file://"))
         self._folder = self._table / LOG
         self._durable = durable
         self._is_settled = False
+
+    def open(self) -> Snapshot | None:
+        """Give the state of the table; see `LogFiles`."""
+        # deltalake takes a hundred times as long to say so, and many tables are never made.
+        return _opened(lambda: DeltaTable(self._uri)) if self._folder.is_dir() else None
+
+    def checkpoint(self, version: int, current: Callable[[], Snapshot]) -> None:
+        """Write a checkpoint; see `LogFiles`."""
+        with current().delta() as delta:
+            delta.create_checkpoint()
+            self.settle(version)
+            delta.cleanup_metadata()
 
     def read(self, version: int) -> bytes | None:
         """Give the bytes of a commit; see `LogFiles`."""
@@ -91,7 +124,7 @@ class LocalLogFiles:
         for path in (*paths, *dict.fromkeys(path.parent for path in paths), self._table):
             sync(path)
         for path in sorted(self._folder.glob("*")):
-            if path.name == _LAST_CHECKPOINT or (path.name[:20].isdecimal() and int(path.name[:20]) >= since):
+            if path.name == LAST_CHECKPOINT or (path.name[:20].isdecimal() and int(path.name[:20]) >= since):
                 # Another process may remove what it has found out of use.
                 with contextlib.suppress(FileNotFoundError):
                     sync(path)
@@ -121,38 +154,108 @@ def sync(path: Path) -> None:
 
 
 class StoreLogFiles:
-    """Log in a store that speaks S3, through s3fs."""
+    """Log in a store, through fsspec, whose S3 counts the requests."""
 
-    def __init__(self, filesystem: Any, table: str) -> None:
-        """`table` is the path of the table on `filesystem`."""
+    trusted_seconds: Final = 60.0
+
+    def __init__(self, filesystem: Any, table: str, by_deltalake: Callable[[], DeltaTable]) -> None:
+        """`table` is the path of the table on `filesystem`; `by_deltalake` opens a log that is out of the ordinary."""
         self._filesystem = filesystem
         self._folder = f"{table}/{LOG}"
+        self._by_deltalake = by_deltalake
+        self._was_missing = False
+        self._own: dict[str, bytes] = {}
+        """Commits that were created here since the log was opened and the last checkpoint, by name."""
+
+    def open(self) -> Snapshot | None:
+        """Give the state of the table; see `LogFiles`."""
+        self._own.clear()
+        # A table that was made since the last look has its first commit: a log is cleaned after days.
+        if self._was_missing and self.read(0) is None:
+            return None
+        snapshot = self._open(None)
+        self._was_missing = snapshot is None
+        return snapshot
+
+    def _open(self, version: int | None) -> Snapshot | None:
+        try:
+            found = log_entries(self._read, version)
+        except UnusualLogError:
+            return _opened(self._by_deltalake)
+        return None if found is None else CopiedSnapshot.of(found, self._entries, self._reopen)
+
+    def _reopen(self, version: int) -> Snapshot:
+        snapshot = self._open(version)
+        if snapshot is None or snapshot.version != version:
+            raise FileNotFoundError(f"the log {self._folder} has no version {version} to be opened any more")
+        return snapshot
+
+    def _entries(self, version: int) -> Mapping[str, bytes]:
+        try:
+            found = log_entries(self._read, version)
+        except UnusualLogError as error:
+            raise FileNotFoundError(
+                f"the log {self._folder} cannot be read up to version {version}: {error}"
+            ) from error
+        if found is None:
+            raise FileNotFoundError(f"the log {self._folder} is gone")
+        return found
+
+    def checkpoint(self, version: int, current: Callable[[], Snapshot]) -> None:
+        """Write a checkpoint; see `LogFiles`. Old entries are left to the upkeep."""
+        try:
+            found = log_entries(self._read_or_own, version) or {}
+        except UnusualLogError:
+            with current().delta() as delta:
+                delta.create_checkpoint()
+            return
+        for name, content in checkpoint_of(found).items():
+            self._filesystem.pipe_file(f"{self._folder}/{name}", content)
+        self._own.clear()
 
     def read(self, version: int) -> bytes | None:
         """Give the bytes of a commit; see `LogFiles`."""
-        try:
-            return self._fetch(version)
-        except FileNotFoundError:
-            return None
+        return self._read(commit_name(version))
 
     def read_told(self, version: int) -> bytes | None:
         """Give the bytes of a commit; see `LogFiles`."""
+        path = f"{self._folder}/{commit_name(version)}"
         try:
-            return kept(f"{self._folder}/{commit_name(version)}", lambda: self._fetch(version))
+            return kept(path, lambda: self._fetch(path))
         except FileNotFoundError:
             return None
 
-    def _fetch(self, version: int) -> bytes:
+    def _read_or_own(self, name: str) -> bytes | None:
+        own = self._own.get(name)
+        return self._read(name) if own is None else own
+
+    def _read(self, name: str) -> bytes | None:
+        try:
+            return self._fetch(f"{self._folder}/{name}")
+        except FileNotFoundError:
+            return None
+
+    def _fetch(self, path: str) -> bytes:
         # More than one request at once would first ask for the size.
-        return bytes(self._filesystem.cat_file(f"{self._folder}/{commit_name(version)}", max_concurrency=1))
+        return bytes(self._filesystem.cat_file(path, max_concurrency=1))
 
     def create(self, version: int, commit: bytes) -> bool:
         """Write a commit, by a conditional PUT; see `LogFiles`."""
+        path = f"{self._folder}/{commit_name(version)}"
         try:
-            self._filesystem.pipe_file(f"{self._folder}/{commit_name(version)}", commit, mode="create")
+            self._filesystem.pipe_file(path, commit, mode="create")
         except FileExistsError:
             return False
+        keep(path, commit)
+        self._own[commit_name(version)] = commit
         return True
 
     def settle(self, since: int, files: Iterable[str] = ()) -> None:
         """Do nothing: what a store has taken is durable; see `LogFiles`."""
+
+
+def _opened(open_table: Callable[[], DeltaTable]) -> Snapshot | None:
+    try:
+        return DeltaSnapshot(open_table())
+    except TableNotFoundError:
+        return None

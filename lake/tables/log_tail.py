@@ -15,11 +15,11 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaProtocolError
 
-from lake.tables.delta_log import DataFile, actions_of, added_of, live_files, new_rows, removed_files
+from lake.tables.delta_log import DataFile, actions_of, added_of, new_rows, removed_files
 from lake.tables.log_files import LogFiles
+from lake.tables.snapshots import Snapshot
 from lake.tables.writing import NewFile
 
 _MOST_AT_ONCE = 50
@@ -35,19 +35,26 @@ _WRITER_FEATURES = frozenset({"appendOnly", "invariants", "checkConstraints", "c
 class LogTail:
     """The log of one table, from a version on that deltalake has read. Not safe for use by several threads at once."""
 
-    def __init__(self, files: LogFiles, snapshot: DeltaTable) -> None:
+    def __init__(self, files: LogFiles, snapshot: Snapshot, uri: str) -> None:
+        """`uri` names the table in errors."""
         self._files = files
+        self._uri = uri
         self._snapshot = snapshot
-        self.version = int(snapshot.version())
+        self.version = snapshot.version
         self._last = files.read(self.version)
         """The bytes of the last commit that was read; None where the log does not have them any more."""
+        self._seen_at = time.monotonic()
+        """When that commit was last seen in its place."""
         self._transactions: dict[str, int | None] = {}
         self._added: OrderedDict[int, list[DataFile]] = OrderedDict()
         self._live: dict[str, DataFile] | None = None
 
     def is_same_log(self) -> bool:
         """Whether the last commit that was read is still there: the table was neither removed nor made anew."""
-        return self._last is not None and self._files.read(self.version) == self._last
+        if self._last is None or self._files.read(self.version) != self._last:
+            return False
+        self._seen_at = time.monotonic()
+        return True
 
     def was_replaced(self) -> bool:
         """Whether the log has another commit in the place of the last one that was read."""
@@ -56,14 +63,17 @@ class LogTail:
 
     def follow(self) -> bool:
         """Read the commits that came since; False where the table must be opened again to know what is there."""
+        commit = self._files.read(self.version + 1)
+        if commit is None and time.monotonic() - self._seen_at < self._files.trusted_seconds:
+            return True
         if not self.is_same_log():
             return False
         for _ in range(_MOST_AT_ONCE):
-            commit = self._files.read(self.version + 1)
             if commit is None:
                 return True
             if not self._take(commit):
                 return False
+            commit = self._files.read(self.version + 1)
         return False
 
     def follow_told(self, version: int) -> bool:
@@ -76,23 +86,27 @@ class LogTail:
                 return False
         return True
 
-    def current(self) -> DeltaTable:
-        """Give deltalake's table of the version that was read last."""
-        if self._snapshot.version() < self.version:
-            self._snapshot.update_incremental()
+    def current(self) -> Snapshot:
+        """Give the state at the version that was read last."""
+        if self._snapshot.version != self.version:
+            self._snapshot = self._snapshot.at(self.version)
         return self._snapshot
+
+    def checkpoint(self) -> None:
+        """Write a checkpoint of the version that was read last."""
+        self._files.checkpoint(self.version, self.current)
 
     def live_files(self) -> list[DataFile]:
         """Give the files that the table's rows are in at the version that was read last, the oldest first."""
         if self._live is None:
-            self._live = {file.path: file for file in live_files(self.current())}
+            self._live = {file.path: file for file in self.current().live_files()}
         return list(self._live.values())
 
     def transaction(self, app_id: str) -> int | None:
         """Give the version that the last commit with this `app_id` carried."""
         if app_id not in self._transactions:
             # Not known from the commits since the snapshot, so that of the snapshot is the last one.
-            self._transactions[app_id] = self._snapshot.transaction_version(app_id)
+            self._transactions[app_id] = self._snapshot.transaction(app_id)
         return self._transactions[app_id]
 
     def added_since(self, version: int) -> list[DataFile] | None:
@@ -104,14 +118,13 @@ class LogTail:
 
     def require_known_protocol(self) -> None:
         """Raise DeltaProtocolError where writers of this table must do more than an append here does."""
-        protocol = self._snapshot.protocol()
-        features = frozenset(protocol.writer_features or ())
-        is_named = protocol.min_writer_version == _WRITER_FEATURES_VERSION and features <= _WRITER_FEATURES
-        if protocol.min_writer_version > _WRITER_VERSION and not is_named:
+        version, features = self._snapshot.writer_protocol
+        is_named = version == _WRITER_FEATURES_VERSION and features <= _WRITER_FEATURES
+        if version > _WRITER_VERSION and not is_named:
             raise DeltaProtocolError(
-                f"the table {self._snapshot.table_uri} asks for version {protocol.min_writer_version} of the Delta "
-                f"writer protocol ({', '.join(sorted(features - _WRITER_FEATURES)) or 'no features named'}), which "
-                "dialwatch does not write: another program has changed the table; undo that"
+                f"the table {self._uri} asks for version {version} of the Delta writer protocol "
+                f"({', '.join(sorted(features - _WRITER_FEATURES)) or 'no features named'}), which dialwatch does not "
+                "write: another program has changed the table; undo that"
             )
 
     def append(self, files: Sequence[NewFile], progress: Mapping[str, int]) -> bool:

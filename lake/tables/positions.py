@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from lake.tables.table import Change, Table, TableReplacedError
+from lake.tables.change import Change, TableReplacedError
+from lake.tables.table import Table
 
 _PER_TABLE = 1 << 32
 """A position is a version, and for each time that the table was made anew this more."""

@@ -10,19 +10,35 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
-from lake.tables.delta_log import DataFile, live_files, scan
-from lake.tables.table import LostRaceError, Table
+from lake.tables.change import LostRaceError
+from lake.tables.delta_log import DataFile, live_files
+from lake.tables.reading import scan_fetched
+from lake.tables.table import Table
 from lake.tables.writing import NewFile
 
 _APP_ID = "dialwatch:rewrite"
 _ROWS_AT_ONCE = 512
+_BYTES_AT_ONCE = 16 << 20
 
 
 def batches(table: Table, files: Sequence[DataFile]) -> Iterator[pa.RecordBatch]:
     """Give the rows of these files in their order, few at a time."""
-    rows = scan(table.files(), files, table.spec.schema)
-    # One file after the other: reading ahead would hold many row groups of long texts at once.
-    yield from rows.to_batches(batch_size=_ROWS_AT_ONCE, batch_readahead=1, fragment_readahead=1)
+    for some in [files] if table.fetch is None else _portions(files):
+        rows = scan_fetched(table.files(), some, table.spec.schema, table.fetch)
+        # One file after the other: reading ahead would hold many row groups of long texts at once.
+        yield from rows.to_batches(batch_size=_ROWS_AT_ONCE, batch_readahead=1, fragment_readahead=1)
+
+
+def _portions(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:
+    """Give the files in their order, few bytes at a time: small ones are fetched together."""
+    some: list[DataFile] = []
+    for file in files:
+        if some and sum(one.size for one in some) + file.size > _BYTES_AT_ONCE:
+            yield some
+            some = []
+        some.append(file)
+    if some:
+        yield some
 
 
 def replace(table: Table, delta: DeltaTable, old: Sequence[DataFile], new: Sequence[NewFile]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 import pyarrow as pa
 from deltalake import DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError
@@ -9,12 +11,13 @@ from deltalake.exceptions import CommitFailedError
 from lake.table_spec import TableSpec
 
 
-def add_missing_columns(delta: DeltaTable, spec: TableSpec) -> bool:
-    """Add the columns of `spec` that the table lacks, null in its rows; gives whether there were any."""
-    there = {field.name for field in delta.schema().fields}
-    missing = [field for field in spec.schema if field.name not in there]
-    if not missing:
-        return False
+def missing_columns(there: Collection[str], spec: TableSpec) -> list[pa.Field]:
+    """Give the columns of `spec` that are not among those that a table has."""
+    return [field for field in spec.schema if field.name not in there]
+
+
+def add_columns(delta: DeltaTable, missing: Sequence[pa.Field]) -> None:
+    """Add columns to a table, null in its rows; does nothing where another writer has just done so."""
     try:
         delta.alter.add_columns(Schema.from_arrow(pa.schema(missing)).fields)
     except CommitFailedError:
@@ -22,4 +25,3 @@ def add_missing_columns(delta: DeltaTable, spec: TableSpec) -> bool:
         newest = DeltaTable(delta.table_uri, storage_options=delta._storage_options)
         if not {field.name for field in missing} <= {field.name for field in newest.schema().fields}:
             raise
-    return True

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from lake.tables.change import LostRaceError
 from lake.tables.delta_log import live_files
 from lake.tables.rewriting import replace
-from lake.tables.table import LostRaceError, Table
+from lake.tables.table import Table
 
 
 class SingleRow:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import fsspec
+from deltalake import DeltaTable
 from pyarrow import fs
 
+from lake.service_vocabulary import StoreUser
+from lake.store.upload import Upload
+from lake.store.whole_files import WholeFiles
 from lake.tables.log_files import LocalLogFiles, LogFiles, StoreLogFiles
-from lake.tables.whole_files import WholeFiles
 
 # A store that does not answer, or refuses, raises an error within about 20 s, whichever library asks it.
 _CONNECT_SECONDS = 3
@@ -27,7 +31,8 @@ class Storage:
     """Access to an S3-like store; what is None comes from the usual AWS_* environment variables.
 
     `endpoint_url` names a store other than AWS, such as `http://minio:9000`. `durable` is for folders: what is
-    committed is on disk (fsync), so that a loss of power takes nothing away.
+    committed is on disk (fsync), so that a loss of power takes nothing away. `user` is who makes the requests, for
+    their counts.
     """
 
     endpoint_url: str | None = None
@@ -35,6 +40,7 @@ class Storage:
     access_key_id: str | None = None
     secret_access_key: str | None = field(default=None, repr=False)
     durable: bool = False
+    user: StoreUser = StoreUser.OTHER
 
     def delta_options(self) -> dict[str, str]:
         """Give the `storage_options` of deltalake.
@@ -83,7 +89,17 @@ class Storage:
 
     def log_files(self, uri: str) -> LogFiles:
         """Give the commits of the table at a path or URI."""
-        return StoreLogFiles(*self.filesystem(uri)) if is_remote(uri) else LocalLogFiles(uri, durable=self.durable)
+        if not is_remote(uri):
+            return LocalLogFiles(uri, durable=self.durable)
+        options = self.delta_options()
+        return StoreLogFiles(*self.filesystem(uri), lambda: DeltaTable(uri, storage_options=options))
+
+    def upload(self, uri: str) -> Callable[[str], Upload] | None:
+        """Give what writes a file below a URI of a store, by its path there; None for a local path."""
+        if not is_remote(uri):
+            return None
+        filesystem, folder = self.filesystem(uri)
+        return lambda path: Upload(filesystem, f"{folder}/{path}")
 
     def fetch(self, uri: str) -> WholeFiles | None:
         """Give what fetches whole files below a URI of a store with one request; None for a local path."""
@@ -93,19 +109,24 @@ class Storage:
         """Give fsspec's file system for a path or URI, and the path on it."""
         if not is_remote(uri):
             return fsspec.filesystem("file"), str(Path(uri.removeprefix("file://")).absolute())
-        options: dict[str, Any] = {"key": self.access_key_id, "secret": self.secret_access_key}
         client = {"endpoint_url": self.endpoint_url, "region_name": self.region}
-        if uri.startswith(("s3://", "s3a://")):
-            # A copy: s3fs writes into what it is given, and fsspec distinguishes its instances by that.
-            options["config_kwargs"] = deepcopy(_S3FS_LIMITS)
-        # Listings are not cached: others write to the same store.
-        filesystem, path = fsspec.core.url_to_fs(
-            uri,
-            use_listings_cache=False,
-            client_kwargs={key: value for key, value in client.items() if value is not None},
-            **{key: value for key, value in options.items() if value is not None},
-        )
-        return filesystem, path
+        options: dict[str, Any] = {
+            "key": self.access_key_id,
+            "secret": self.secret_access_key,
+            "client_kwargs": {key: value for key, value in client.items() if value is not None},
+            # Listings are not cached: others write to the same store.
+            "use_listings_cache": False,
+        }
+        given = {key: value for key, value in options.items() if value is not None}
+        if not uri.startswith(("s3://", "s3a://")):
+            filesystem, path = fsspec.core.url_to_fs(uri, **given)
+            return filesystem, path
+        # Its import takes long, and a folder needs none of it.
+        from lake.store.counted_s3 import CountedS3
+
+        # A copy: s3fs writes into what it is given, and fsspec distinguishes its instances by that.
+        store = CountedS3(user=self.user.value, config_kwargs=deepcopy(_S3FS_LIMITS), **given)
+        return store, str(CountedS3._strip_protocol(uri))
 
 
 def is_remote(uri: str) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
@@ -18,16 +18,16 @@ from pyarrow import fs
 
 from lake.runtime.clocks import SKEW
 from lake.table_spec import TableSpec
+from lake.tables.change import Change, LostRaceError, TableReplacedError
 from lake.tables.creation import COMMITS_PER_CHECKPOINT, create_table
-from lake.tables.delta_log import DataFile, added_files, live_files
-from lake.tables.log_files import LOG
+from lake.tables.delta_log import DataFile, added_files
 from lake.tables.log_tail import LogTail
 from lake.tables.news import AlwaysNews, News
 from lake.tables.reading import NoRows, read_files
-from lake.tables.schema_evolution import add_missing_columns
+from lake.tables.schema_evolution import add_columns, missing_columns
 from lake.tables.storage import Storage, is_remote
 from lake.tables.store_errors import in_one_line
-from lake.tables.writing import FAST, FileWriter, NewFile, remove_files
+from lake.tables.writing import FAST, FileWriter, NewFile
 
 logger = logging.getLogger(__name__)
 
@@ -40,28 +40,6 @@ _COMMIT_ATTEMPTS = 30
 """Of one append: other writers may commit at the same time."""
 _LOCAL_FILES_AT_ONCE, REMOTE_FILES_AT_ONCE = 1, 16
 """Of a read: threads help where a store is slow to answer; on a local disk they are no faster."""
-
-
-class LostRaceError(RuntimeError):
-    """Another writer has committed for the same `app_id` since this handle last read the table."""
-
-
-class TableReplacedError(RuntimeError):
-    """The table was removed and created again, so that a version of the old one means nothing: read it from None."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """Rows added to a table after a version, and the version that holds them.
-
-    `newest` is the greatest `ingested_at` that was ever read, None in a table without that column. Where `repeats` is
-    true, the rows may hold some that came before: the reader drops by their id those that it has.
-    """
-
-    rows: pa.Table
-    version: int | None
-    newest: datetime | None = None
-    repeats: bool = False
 
 
 T = TypeVar("T")
@@ -110,7 +88,7 @@ class Table:
     def snapshot(self) -> DeltaTable | None:
         """Give the table as it is now, apart from this handle; None where there is none yet."""
         try:
-            return DeltaTable(self.uri, storage_options=self._storage_options)
+            return self._by_deltalake()
         except TableNotFoundError:
             return None
 
@@ -141,6 +119,8 @@ class Table:
         the table was removed since this handle last read it.
         """
         self._open_for(progress or {})
+        # Who commits meanwhile makes the store refuse this commit: no second look is needed.
+        self._has_looked = True
         files = self.write([rows] if isinstance(rows, pa.Table) else rows)
         try:
             self.commit(files, progress)
@@ -152,7 +132,7 @@ class Table:
         """Write rows as files that no reader sees before `commit` adds them; the first half of `append`."""
         if not is_remote(self.uri):
             Path(self.uri).mkdir(parents=True, exist_ok=True)
-        return FileWriter(self.spec, self.files(), local=not is_remote(self.uri), level=level).write(rows)
+        return FileWriter(self.spec, self.files(), self._storage.upload(self.uri), level).write(rows)
 
     def commit(self, files: Sequence[NewFile], progress: Mapping[str, int] | None = None) -> None:
         """Add written files, as `append` does; after a LostRaceError they can be committed again or discarded.
@@ -186,10 +166,7 @@ class Table:
         if tail.version % COMMITS_PER_CHECKPOINT:
             return
         try:
-            delta = tail.current()
-            delta.create_checkpoint()
-            self.settle(tail.version)
-            delta.cleanup_metadata()
+            tail.checkpoint()
         except (DeltaError, OSError) as error:
             logger.warning(
                 "no checkpoint of %s was written; the next one comes in time: %s", self.uri, in_one_line(error)
@@ -201,7 +178,17 @@ class Table:
 
     def discard(self, files: Iterable[NewFile]) -> None:
         """Remove files that were written and not committed; what cannot be removed is left to the next vacuum."""
-        remove_files(self.files(), files)
+        for file in files:
+            with contextlib.suppress(OSError):
+                self.remove(file.path)
+
+    def remove(self, path: str) -> None:
+        """Remove a file below the table's folder; raises FileNotFoundError, in a folder, where it is not there."""
+        if self.fetch is None:
+            self.files().delete_file(path)
+        else:
+            # With one request: Arrow also looks for the file, and writes the name of its folder.
+            self.fetch.remove(path)
 
     def _open_for(self, progress: Mapping[str, int]) -> LogTail:
         # Unless the table was read since the last commit, others may have written: then it must be read again.
@@ -213,7 +200,8 @@ class Table:
         if not self._has_all_columns:
             tail.require_known_protocol()
             self._has_all_columns = True
-            if add_missing_columns(tail.current(), self.spec):
+            if missing := missing_columns(tail.current().columns, self.spec):
+                add_columns(self._by_deltalake(), missing)
                 self._tail = None
                 tail = self._look_at_store() or tail
         for name, ahead in progress.items():
@@ -237,6 +225,11 @@ class Table:
         if committed is not None and ahead <= committed:
             raise ValueError(f"{self.uri} already has version {committed} of {app_id!r}; {ahead} is not new")
 
+    def live_files(self) -> list[DataFile]:
+        """Give the files that the rows are in now, the oldest first."""
+        tail = self._look()
+        return [] if tail is None else tail.live_files()
+
     def read(self, columns: Sequence[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
         """Read all rows, or those that `where` lets through; an empty table where there is none yet."""
         names = self._names(columns)
@@ -251,8 +244,8 @@ class Table:
 
     def dataset(self) -> ds.Dataset:
         """Give the rows as an Arrow dataset, for DuckDB, polars and the like; without rows where there is no table."""
-        delta = self._refresh()
-        return ds.dataset(self.spec.schema.empty_table()) if delta is None else self._dataset_of(delta)
+        tail = self._look()
+        return ds.dataset(self.spec.schema.empty_table()) if tail is None else self._dataset_of(tail)
 
     def read_since(
         self,
@@ -282,6 +275,9 @@ class Table:
         where: ds.Expression | None,
     ) -> Change:
         tail, names = self._look(), list(wanted)
+        if tail is not None and version is not None and version > tail.version:
+            # Another handle was ahead of what was told.
+            tail = self._look_at_store()
         if tail is None:
             return Change(self._no_rows.of(wanted), None)
         latest = tail.version
@@ -297,11 +293,11 @@ class Table:
         if version is None:
             # The rows themselves, not their history: that may begin with files that are gone by now.
             # Not deltalake's dataset: it looks at the statistics of each file, for a filter, and there is none.
-            rows = self._rows_of(live_files(tail.current()), columns, where)
+            rows = self._rows_of(tail.current().live_files(), columns, where)
             return self._change(rows, names, latest, None)
         try:
             added = tail.added_since(version)
-            files = added_files(self._log, version + 1, latest) if added is None else added
+            files = added_files(self._log.read, version + 1, latest) if added is None else added
             rows = self._rows_of(files, columns, where)
             return self._change(rows, names, latest, newest)
         except FileNotFoundError:
@@ -309,7 +305,7 @@ class Table:
                 pc.field(_INGESTED_AT) >= newest - OVERLAP if newest is not None and self._ingestion_columns() else None
             )
             only = where if late is None else late if where is None else late & where
-            rows = self._dataset_of(tail.current()).to_table(columns=columns, filter=only)
+            rows = self._dataset_of(tail).to_table(columns=columns, filter=only)
             return self._change(rows, names, latest, newest, repeats=True)
 
     def read_files(
@@ -345,10 +341,10 @@ class Table:
                     raise
         return read()
 
-    def _dataset_of(self, delta: DeltaTable) -> ds.Dataset:
+    def _dataset_of(self, tail: LogTail) -> ds.Dataset:
         # A table of an older version lacks columns: they are null there.
-        filesystem = self._storage.arrow_filesystem(self.uri)
-        return delta.to_pyarrow_dataset(filesystem=filesystem, schema=self.spec.schema)
+        with tail.current().delta() as delta:
+            return delta.to_pyarrow_dataset(filesystem=self.files(), schema=self.spec.schema)
 
     def _names(self, columns: Sequence[str] | None) -> list[str]:
         return list(self.spec.schema.names if columns is None else columns)
@@ -358,15 +354,8 @@ class Table:
         known = set(self.spec.schema.names)
         return kept.cast(pa.schema([self.spec.schema.field(f.name) if f.name in known else f for f in kept.schema]))
 
-    def _refresh(self) -> DeltaTable | None:
-        tail = self._look()
-        return None if tail is None else tail.current()
-
     def _look(self) -> LogTail | None:
         """Read what is new in the log, if there may be anything; None where there is no table."""
-        # deltalake takes a hundred times as long to say so, and many tables are never made.
-        if self._tail is None and not (is_remote(self.uri) or Path(self.uri.removeprefix("file://"), LOG).is_dir()):
-            return None
         is_known = self._tail is not None or self._is_missing
         if is_known and not self._news.may_be_there():
             return self._tail
@@ -378,15 +367,13 @@ class Table:
         return self._tail
 
     def _look_at_store(self) -> LogTail | None:
-        self._is_missing = False
         if self._tail is not None and not self._tail.follow():
             self._was_replaced = self._was_replaced or self._tail.was_replaced()
             self._tail = None
         if self._tail is None:
-            try:
-                self._tail = LogTail(self._log, DeltaTable(self.uri, storage_options=self._storage_options))
-            except TableNotFoundError:
-                self._is_missing = True
+            snapshot = self._log.open()
+            self._tail = None if snapshot is None else LogTail(self._log, snapshot, self.uri)
+        self._is_missing = self._tail is None
         if self._tail is not None:
             self._known_version = self._tail.version
         self._news.seen()
@@ -395,6 +382,11 @@ class Table:
     def _create(self) -> LogTail:
         if not is_remote(self.uri):
             Path(self.uri).mkdir(parents=True, exist_ok=True)
-        delta = create_table(self.uri, self.spec, self._title, self._storage_options)
-        self._tail = LogTail(self._log, delta)
-        return self._tail
+        create_table(self.uri, self.spec, self._title, self._storage_options)
+        tail = self._look_at_store()
+        if tail is None:
+            raise FileNotFoundError(f"the table {self.uri} is gone, which was just made")
+        return tail
+
+    def _by_deltalake(self) -> DeltaTable:
+        return DeltaTable(self.uri, storage_options=self._storage_options)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from lake.store.log_copy import LOG, commit_name
 from lake.tables.lake import Lake
-from lake.tables.log_files import LOG, commit_name
 from lake.tables.storage import is_remote
 
 _FOLDER = "_check"

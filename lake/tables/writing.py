@@ -7,7 +7,7 @@ import json
 import math
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 from pyarrow import fs
 
+from lake.store.upload import Upload
 from lake.table_spec import TableSpec
 
 _ROW_GROUP_BYTES = 8 << 20
@@ -58,15 +59,21 @@ class FileWriter:
     """Writes the rows of one append: a file for each date, each with row groups of about 8 MiB.
 
     Where the rows switch between very many dates, a date gets several files.
-    `filesystem` begins at the table's folder. On a `local` one a file gets its name when it is whole, so that a reader
-    of the bare folder never meets half of one.
+    `filesystem` begins at the table's folder; `upload` writes a file of a store. In a folder a file gets its name when
+    it is whole, so that a reader of the bare folder never meets half of one.
     """
 
-    def __init__(self, spec: TableSpec, filesystem: fs.FileSystem, *, local: bool, level: int = FAST) -> None:
+    def __init__(
+        self,
+        spec: TableSpec,
+        filesystem: fs.FileSystem,
+        upload: Callable[[str], Upload] | None = None,
+        level: int = FAST,
+    ) -> None:
         self._spec = spec
         self._level = level
         self._filesystem = filesystem
-        self._local = local
+        self._upload = upload
         self._stored = pa.schema([f.remove_metadata() for f in spec.schema if not (spec.by_date and f.name == "date")])
         self._open: dict[date | None, _File] = {}
         self._whole: list[NewFile] = []
@@ -111,9 +118,9 @@ class FileWriter:
             if len(self._open) == _MOST_OPEN:
                 self._close_oldest()
             folder = f"date={day or _NULL_PARTITION}/" if self._spec.by_date else ""
-            if folder and self._local:
+            if folder and self._upload is None:
                 self._filesystem.create_dir(folder)
-            self._open[day] = _File(self._filesystem, folder, self._local, self._writer_options(), self._level)
+            self._open[day] = _File(self._filesystem, folder, self._upload, self._writer_options(), self._level)
         return self._open[day]
 
     def _writer_options(self) -> dict[str, Any]:
@@ -143,7 +150,12 @@ class _File:
     """One parquet file that is being written."""
 
     def __init__(
-        self, filesystem: fs.FileSystem, folder: str, local: bool, options: dict[str, Any], level: int
+        self,
+        filesystem: fs.FileSystem,
+        folder: str,
+        upload: Callable[[str], Upload] | None,
+        options: dict[str, Any],
+        level: int,
     ) -> None:
         name = f"part-{uuid.uuid4()}.parquet"
         self.path = folder + name
@@ -152,10 +164,15 @@ class _File:
         self._options = options
         self._level = level
         # Readers of a folder pass over names with a leading dot; a full vacuum removes them.
-        self._written_as = f"{folder}.{name}" if local else self.path
+        self._written_as = f"{folder}.{name}" if upload is None else self.path
         self._pending: list[pa.Table] = []
         self._pending_bytes = 0
-        self._sink = filesystem.open_output_stream(self._written_as)
+        self._upload = None if upload is None else upload(self.path)
+        self._sink: pa.NativeFile = (
+            filesystem.open_output_stream(self._written_as)
+            if self._upload is None
+            else pa.PythonFile(self._upload, mode="w")
+        )
         self._writer: pq.ParquetWriter | None = None
 
     def add(self, rows: pa.Table) -> None:
@@ -181,6 +198,8 @@ class _File:
         return size
 
     def abandon(self) -> None:
+        if self._upload is not None:
+            self._upload.discard()
         for one in (self._writer, self._sink):
             with contextlib.suppress(OSError, ValueError):
                 if one is not None:

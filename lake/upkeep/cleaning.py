@@ -11,8 +11,9 @@ from datetime import UTC, datetime, timedelta
 from deltalake import DeltaTable
 from pyarrow import fs
 
+from lake.store.log_copy import LOG
 from lake.tables.delta_log import live_files, removed_paths
-from lake.tables.log_files import LOG
+from lake.tables.storage import is_remote
 from lake.tables.table import Table
 
 LOG_RETENTION = timedelta(days=7)
@@ -49,9 +50,10 @@ def vacuum(table: Table, grace: timedelta, *, dry_run: bool = False) -> list[str
     found = _vacuum(delta, hours, dry_run=True)
     if found and not dry_run:
         found = _vacuum(delta, hours, dry_run=False)
-    half_written = _half_written_files(table.files(), datetime.now(UTC) - grace)
+    # In a store there is no half of a file.
+    half_written = [] if is_remote(table.uri) else _half_written_files(table.files(), datetime.now(UTC) - grace)
     if not dry_run:
-        _delete(table.files(), half_written)
+        _delete(table, half_written)
     return [*found, *half_written]
 
 
@@ -62,13 +64,13 @@ def clean_log(table: Table, now: datetime, retention: timedelta = LOG_RETENTION,
     checkpoints the first of each day and the newest two stay: each names every source that ever wrote, so they are most
     of a log's bytes.
     """
-    if table.snapshot() is None:
+    if table.version() is None:
         return LogClean()
     entries = _entries(table.files())
     old = [entry for entry in entries if _CHECKPOINT.fullmatch(entry.base_name) and _is_older(entry, now - retention)]
     first = max((_version(entry) for entry in old), default=0)
     unneeded = [entry for entry in entries if _version(entry) < first] + _superseded(entries, first)
-    return _remove(table.files(), unneeded, len(entries), dry_run)
+    return _remove(table, unneeded, len(entries), dry_run)
 
 
 def remove_history(table: Table, now: datetime) -> tuple[list[str], list[str]]:
@@ -88,10 +90,10 @@ def remove_history(table: Table, now: datetime) -> tuple[list[str], list[str]]:
     live = {file.path for file in live_files(delta)}
     unused = [file for file in _data_files(filesystem) if file.path not in live]
     gone = [file.path for file in unused if file.path in replaced or _is_older(file, now - WRITER_GRACE)]
-    _delete(filesystem, gone)
+    _delete(table, gone)
     entries = _entries(filesystem)
     old = [entry for entry in entries if _version(entry) < newest and _is_older(entry, now - WRITER_GRACE)]
-    _remove(filesystem, old, len(entries), dry_run=False)
+    _remove(table, old, len(entries), dry_run=False)
     return gone, sorted({file.path for file in unused} - set(gone))
 
 
@@ -124,11 +126,11 @@ def _removed_paths(filesystem: fs.FileSystem, commits: Sequence[str]) -> set[str
     return found
 
 
-def _delete(filesystem: fs.FileSystem, paths: Sequence[str]) -> None:
+def _delete(table: Table, paths: Sequence[str]) -> None:
     for path in paths:
         # Another cleaning may have been faster.
         with contextlib.suppress(FileNotFoundError):
-            filesystem.delete_file(path)
+            table.remove(path)
 
 
 def _entries(filesystem: fs.FileSystem) -> list[fs.FileInfo]:
@@ -141,9 +143,9 @@ def _data_files(filesystem: fs.FileSystem) -> list[fs.FileInfo]:
     return [info for info in infos if info.type == fs.FileType.File and not info.path.startswith(f"{LOG}/")]
 
 
-def _remove(filesystem: fs.FileSystem, entries: Sequence[fs.FileInfo], of: int, dry_run: bool) -> LogClean:
+def _remove(table: Table, entries: Sequence[fs.FileInfo], of: int, dry_run: bool) -> LogClean:
     # The oldest first: if this is cut off, what is left is still without a gap.
-    _delete(filesystem, [] if dry_run else [entry.path for entry in sorted(entries, key=_version)])
+    _delete(table, [] if dry_run else [entry.path for entry in sorted(entries, key=_version)])
     return LogClean(of, len(entries))
 
 

@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from lake.tables.change import LostRaceError
 from lake.tables.delta_log import DataFile, live_files
 from lake.tables.rewriting import batches, replace
-from lake.tables.table import LostRaceError, Table
+from lake.tables.table import Table
 from lake.tables.writing import DENSE
 
 TARGET_BYTES = 128 << 20
@@ -43,17 +44,14 @@ def compact(
     Files of at least half of that stay as they are, and so does a date that has only one small file. Each merged file
     is a commit of its own, and none begins once `is_stopping` says so. Neither readers nor writers are disturbed.
     """
-    delta = table.snapshot()
-    if delta is None:
-        return Compaction()
-    files = live_files(delta)
+    files = table.live_files()
     after, rewritten = len(files), 0
     for group in _groups(files, target_bytes):
         if is_stopping():
             break
         if not dry_run:
-            delta.update_incremental()
-            if not set(group) <= set(live_files(delta)):
+            delta = table.snapshot()
+            if delta is None or not set(group) <= set(live_files(delta)):
                 return Compaction(len(files), after, rewritten, lost_race=True)
             try:
                 replace(table, delta, group, table.write(batches(table, group), DENSE))

@@ -107,11 +107,17 @@ def all_tables(lake: Lake) -> Iterator[tuple[str | None, Table]]:
 
 
 def maintain(
-    lake: Lake, settings: LakeMaintenanceSettings, now: datetime, is_stopping: Callable[[], bool] = lambda: False
+    lake: Lake,
+    settings: LakeMaintenanceSettings,
+    now: datetime,
+    is_stopping: Callable[[], bool] = lambda: False,
+    *,
+    removes_unused: bool = True,
 ) -> MaintenanceResult:
     """Maintain every table once; where one fails, the others are maintained all the same.
 
-    Ends after a table once `is_stopping` says so. All errors of the store are one line of the log.
+    Without `removes_unused` files and entries of logs that nothing needs stay. Ends after a table once `is_stopping`
+    says so. All errors of the store are one line of the log.
     """
     tables, merged, dropped, removed, entries = 0, 0, 0, 0, 0
     failures: list[str] = []
@@ -124,8 +130,9 @@ def maintain(
             dropped += 0 if limit is None else drop_before(table, (now - limit).date()).files
             merging = compact(table, is_stopping=is_stopping)
             merged += merging.files_before - merging.files_after
-            removed += len(vacuum(table, settings.files_age(table.spec)))
-            entries += clean_log(table, now, settings.log_age(table.spec)).removed
+            if removes_unused:
+                removed += len(vacuum(table, settings.files_age(table.spec)))
+                entries += clean_log(table, now, settings.log_age(table.spec)).removed
             tables += 1
         except Exception as error:  # what is wrong with one table is not wrong with the others
             failures.append(f"{table.uri}: {in_one_line(error)}")

@@ -10,9 +10,10 @@ from typing import Any
 
 from lake.root_tables import BATCHES
 from lake.service_vocabulary import LineOutcome
+from lake.tables.change import LostRaceError
 from lake.tables.delta_log import DataFile, live_files
 from lake.tables.rewriting import batches, replace
-from lake.tables.table import LostRaceError, Table
+from lake.tables.table import Table
 
 _COUNTS = ("bytes", "lines", *LineOutcome)
 
@@ -38,15 +39,15 @@ def drop_before(table: Table, first: date, *, dry_run: bool = False) -> Retentio
     """
     if not table.spec.by_date:
         raise ValueError(f"{table.spec.name} has no dates, so its rows do not age; it holds what people curate or read")
-    delta = table.snapshot()
-    if delta is None:
-        return RetentionResult()
-    old = [file for file in live_files(delta) if file.date is not None and date.fromisoformat(file.date) < first]
+    old = [file for file in table.live_files() if file.date is not None and date.fromisoformat(file.date) < first]
     if table.spec is BATCHES and not _saves_rows(table, old):
         return RetentionResult()
     found = RetentionResult(len(old), len({file.date for file in old}), sum(file.size for file in old))
     if not old or dry_run:
         return found
+    delta = table.snapshot()
+    if delta is None or not set(old) <= set(live_files(delta)):
+        return RetentionResult(lost_race=True)
     new = table.write([BATCHES.rows(_sums_by_source(table, old))]) if table.spec is BATCHES else []
     try:
         replace(table, delta, old, new)

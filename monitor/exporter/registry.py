@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -28,9 +28,11 @@ def registry_of(
     failures: Callable[[], Mapping[str, int]] | None = None,
     settings: MonitorSettings | None = None,
     audit: AuditLog | None = None,
+    more: Sequence[Collector] = (),
 ) -> CollectorRegistry:
     """Give a registry of the newest snapshot, the health of all parts, the monitor's failures, audit log and process.
 
+    `more` is shown too.
     Before the first snapshot it has all but that, which needs the lake.
     """
     settings = settings or MonitorSettings()
@@ -40,6 +42,8 @@ def registry_of(
     registry = CollectorRegistry()
     registry.register(_MonitorCollector(snapshot, health, failures, audit, bounds, settings.external_url))
     ProcessCollector(registry=registry)
+    for one in more:
+        registry.register(one)
     return registry
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from fastapi import FastAPI, Request, Response
 from fastapi.staticfiles import StaticFiles
+from prometheus_client.registry import Collector
 
 from monitor.access.authentication import ByToken, authentication_of
 from monitor.pages.access_control import AccessControl, refusal_of
@@ -35,10 +36,17 @@ _HEADERS = {
 }
 
 
-def create_app(monitor: Monitor, settings: MonitorSettings | None = None, *, with_metrics: bool = True) -> FastAPI:
+def create_app(
+    monitor: Monitor,
+    settings: MonitorSettings | None = None,
+    more_metrics: Sequence[Collector] = (),
+    *,
+    with_metrics: bool = True,
+) -> FastAPI:
     """Give the application that shows a monitor's newest snapshot; only the pages of answers read the lake.
 
-    `with_metrics` False leaves `/metrics`, `/healthz` and `/readyz` to `create_metrics_app`.
+    `with_metrics` False leaves `/metrics`, `/healthz` and `/readyz` to `create_metrics_app`. `/metrics` shows
+    `more_metrics` too.
     Without `monitor.access` in the settings everybody may see everything: serve it on loopback alone then.
     """
     chosen = settings or monitor.settings
@@ -50,7 +58,7 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None, *, wit
     app.add_middleware(AccessControl, authentication=authentication, refuse=refusal_of(authentication, renderer))
     _add_headers(app)
     if with_metrics:
-        add_routes_for_machines(app, monitor, settings)
+        add_routes_for_machines(app, monitor, settings, more_metrics)
     add_overview(app, monitor, renderer)
     add_deployment_page(app, monitor, renderer)
     reads = LakeReads()
@@ -67,11 +75,13 @@ def create_app(monitor: Monitor, settings: MonitorSettings | None = None, *, wit
     return app
 
 
-def create_metrics_app(monitor: Monitor, settings: MonitorSettings | None = None) -> FastAPI:
+def create_metrics_app(
+    monitor: Monitor, settings: MonitorSettings | None = None, more_metrics: Sequence[Collector] = ()
+) -> FastAPI:
     """Give the application of `/metrics`, `/healthz` and `/readyz` alone, for an address of their own."""
     app = FastAPI(title="dialwatch metrics", docs_url=None, redoc_url=None, openapi_url=None)
     _add_headers(app)
-    add_routes_for_machines(app, monitor, settings, is_private=True)
+    add_routes_for_machines(app, monitor, settings, more_metrics, is_private=True)
     return app
 
 

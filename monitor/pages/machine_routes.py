@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
 
 from lake import known_formats
 from monitor.exporter.registry import registry_of
@@ -27,13 +29,20 @@ class Readiness:
 
 
 def add_routes_for_machines(
-    app: FastAPI, monitor: Monitor, settings: MonitorSettings | None, *, is_private: bool = False
+    app: FastAPI,
+    monitor: Monitor,
+    settings: MonitorSettings | None,
+    more: Sequence[Collector] = (),
+    *,
+    is_private: bool = False,
 ) -> None:
-    """Add `/metrics`, `/healthz` and `/readyz`; `settings` bound the labels of the metrics.
+    """Add `/metrics`, `/healthz` and `/readyz`; `settings` bound the labels of the metrics, `more` are further ones.
 
     `is_private`: only programs of our own reach them, so that `/healthz` says why a part fails.
     """
-    registry = registry_of(lambda: monitor.snapshot, monitor.health, lambda: monitor.failures, settings, monitor.audit)
+    registry = registry_of(
+        lambda: monitor.snapshot, monitor.health, lambda: monitor.failures, settings, monitor.audit, more
+    )
 
     # Balancers and monitors of addresses ask by HEAD.
     @app.head("/metrics", include_in_schema=False)

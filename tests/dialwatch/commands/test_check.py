@@ -13,7 +13,8 @@ import pytest
 from dialwatch.actions.checks.finding import Verdict
 from dialwatch.actions.checks.lake_checks import check_lake
 from lake import PARSED_LOGS, SERVICES, Lake, probe_writes
-from lake.tables.log_files import LocalLogFiles, commit_name
+from lake.store.log_copy import commit_name
+from lake.tables.log_files import LocalLogFiles
 from tests.commands import Done, dialwatch
 from tests.servers import Bucket, free_port
 

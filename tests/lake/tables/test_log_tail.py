@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lake import SCORES, Lake, LostRaceError, compact
-from lake.tables.table import Table, TableReplacedError
+from lake.tables.change import TableReplacedError
+from lake.tables.table import Table
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 WRITERS, COMMITS = 3, 30

@@ -94,7 +94,7 @@ def test_quiet_tables_are_not_asked_for(lake: Lake, monkeypatch: pytest.MonkeyPa
         opened.look()
         assert [table.version() for table in tables] == [1, None, None, None]
     assert {CHANGES.name in folder for folder in reads} == {True}
-    assert len(reads) == 10
+    assert len(reads) == 5
 
 
 def test_an_append_by_a_handle_that_knows_little_is_as_safe(lake: Lake) -> None:

@@ -55,7 +55,9 @@ def test_row_groups_are_small(tmp_path: Path) -> None:
     """A row group holds some 8 MiB however large an append is, so that little memory is needed to write and to read."""
     texts = [chr(97 + number % 26) * 100_000 for number in range(200)]
     rows = PARSED_LOGS.rows([{"date": NOON.date(), "answer": text} for text in texts])
-    files = FileWriter(PARSED_LOGS, fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), local=True).write([rows])
+    files = FileWriter(PARSED_LOGS, fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), upload=None).write(
+        [rows]
+    )
     (found,) = files
     metadata = pq.read_metadata(tmp_path / found.path)
     sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
@@ -71,7 +73,7 @@ def test_only_what_is_large_takes_zstd(tmp_path: Path) -> None:
     text = "a word " * 1000
     known = {"date": NOON.date(), "answer": text, "contexts": [{"text": text}], "question": "why?", "status": 200}
     filesystem = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
-    (found,) = FileWriter(PARSED_LOGS, filesystem, local=True).write([PARSED_LOGS.rows([known])])
+    (found,) = FileWriter(PARSED_LOGS, filesystem, upload=None).write([PARSED_LOGS.rows([known])])
     group = pq.read_metadata(tmp_path / found.path).row_group(0)
     columns = [group.column(number) for number in range(group.num_columns)]
     large = {column.path_in_schema for column in columns if column.compression == "ZSTD"}
@@ -149,7 +151,7 @@ def test_a_commit_whose_answer_was_lost_is_found(tmp_path: Path, monkeypatch: py
 def test_a_file_that_is_gone_already_is_no_error(tmp_path: Path) -> None:
     """Removing what no commit has added is done as far as it can be."""
     filesystem = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
-    files = FileWriter(PARSED_LOGS, filesystem, local=True).write([requests(20)])
+    files = FileWriter(PARSED_LOGS, filesystem, upload=None).write([requests(20)])
     remove_files(filesystem, [*files, *files])
     assert list(tmp_path.rglob("*.parquet")) == []
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 _MOST_BYTES = 128 << 20
+_MOST_BYTES_OF_A_FILE = 1 << 20
 
 
 class _Kept:
@@ -46,8 +47,14 @@ def kept(path: str, fetch: Callable[[], bytes]) -> bytes:
     return content
 
 
+def keep(path: str, content: bytes) -> None:
+    """Keep the bytes of a file that this process has written, if it is small."""
+    if len(content) <= _MOST_BYTES_OF_A_FILE:
+        _KEPT.put(path, content)
+
+
 class WholeFiles:
-    """Gives the bytes of files below a folder of a store."""
+    """Gives the bytes of files below a folder of a store, and removes files."""
 
     def __init__(self, filesystem: Any, folder: str) -> None:
         """`filesystem` is one of fsspec."""
@@ -59,3 +66,7 @@ class WholeFiles:
         whole = f"{self._folder}/{path}"
         # More than one request at once would first ask for the size.
         return kept(whole, lambda: bytes(self._filesystem.cat_file(whole, max_concurrency=1)))
+
+    def remove(self, path: str) -> None:
+        """Remove a file, if it is there."""
+        self._filesystem.rm_file(f"{self._folder}/{path}")

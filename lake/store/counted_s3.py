@@ -1,0 +1,33 @@
+"""s3fs that counts its requests.
+
+A module of its own, as the import takes long and a lake in a folder needs none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from s3fs.core import S3FileSystem
+
+from lake.service_vocabulary import StoreUser
+from lake.store.requests import REQUESTS, kind_of
+
+
+class CountedS3(S3FileSystem):  # type: ignore[misc]
+    """File system of a store, each of whose attempts at a request is counted for `user`."""
+
+    def __init__(self, *args: Any, user: str, **kwargs: Any) -> None:
+        self._user = StoreUser(user)
+        super().__init__(*args, **kwargs)
+
+    async def set_session(self, refresh: bool = False, kwargs: Mapping[str, Any] = MappingProxyType({})) -> Any:
+        """Connect, and count from then on."""
+        client = await super().set_session(refresh, dict(kwargs))
+        # Also called for a client that is there; an id is registered once.
+        client.meta.events.register("before-send.s3", self._count, unique_id="dialwatch")
+        return client
+
+    def _count(self, request: Any, event_name: str, **_: Any) -> None:
+        REQUESTS.add(self._user, kind_of(event_name.rpartition(".")[2], request.method))

@@ -1,0 +1,170 @@
+"""State of a table at one version, as its log gives it: of a folder by deltalake, of a store from a copy of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+
+from lake.store.log_copy import copied_table
+from lake.tables.delta_log import DataFile, actions_of, live_files
+
+
+class Snapshot(Protocol):
+    """State of a table at one version."""
+
+    @property
+    def version(self) -> int:
+        """The version."""
+        ...
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Names of the columns."""
+        ...
+
+    @property
+    def writer_protocol(self) -> tuple[int, frozenset[str]]:
+        """Version of the Delta writer protocol that the table asks for, and the features that it names."""
+        ...
+
+    def transaction(self, app_id: str) -> int | None:
+        """Give the version that the last commit with this `app_id` carried."""
+        ...
+
+    def live_files(self) -> list[DataFile]:
+        """Give the files that the rows are in, the oldest first."""
+        ...
+
+    def at(self, version: int) -> Snapshot:
+        """Give the state at a later version."""
+        ...
+
+    def delta(self) -> AbstractContextManager[DeltaTable]:
+        """Give deltalake's table, to be read while the block lasts; it may be one of a copied log, without rows."""
+        ...
+
+
+class DeltaSnapshot:
+    """State that deltalake has read, and reads on."""
+
+    def __init__(self, delta: DeltaTable) -> None:
+        self._delta = delta
+
+    @property
+    def version(self) -> int:
+        """The version; see `Snapshot`."""
+        return int(self._delta.version())
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Names of the columns; see `Snapshot`."""
+        return _columns_of(self._delta)
+
+    @property
+    def writer_protocol(self) -> tuple[int, frozenset[str]]:
+        """Version and features; see `Snapshot`."""
+        return _protocol_of(self._delta)
+
+    def transaction(self, app_id: str) -> int | None:
+        """Give a transaction's version; see `Snapshot`."""
+        found: int | None = self._delta.transaction_version(app_id)
+        return found
+
+    def live_files(self) -> list[DataFile]:
+        """Give the files; see `Snapshot`."""
+        return live_files(self._delta)
+
+    def at(self, version: int) -> DeltaSnapshot:
+        """Read on; see `Snapshot`."""
+        if self.version < version:
+            self._delta.update_incremental()
+        return self
+
+    @contextmanager
+    def delta(self) -> Iterator[DeltaTable]:
+        """Give the table; see `Snapshot`."""
+        yield self._delta
+
+
+Entries = Mapping[str, bytes]
+
+
+@dataclass(frozen=True)
+class CopiedSnapshot:
+    """State that was read from a copy of the log.
+
+    `reopen` gives the state at a version, with whatever it costs in requests; `entries` the log's files up to it.
+    """
+
+    version: int
+    columns: frozenset[str]
+    writer_protocol: tuple[int, frozenset[str]]
+    files: pa.Table
+    transactions: pa.Table
+    entries: Callable[[int], Entries]
+    reopen: Callable[[int], Snapshot]
+
+    @classmethod
+    def of(cls, found: Entries, entries: Callable[[int], Entries], reopen: Callable[[int], Snapshot]) -> CopiedSnapshot:
+        """Read the state from the files of a log, by name."""
+        with copied_table(found) as delta:
+            files = live_files(delta)
+            columns = [[getattr(file, name) for file in files] for name in ("path", "date", "size")]
+            kinds = (pa.string(), pa.string(), pa.int64())
+            table = pa.table(
+                [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)], ["path", "date", "size"]
+            )
+            known = int(delta.version()), _columns_of(delta), _protocol_of(delta)
+        return cls(*known, table, _transactions_of(found), entries, reopen)
+
+    def transaction(self, app_id: str) -> int | None:
+        """Give a transaction's version; see `Snapshot`."""
+        place = pc.index(self.transactions["appId"], app_id).as_py()
+        return None if place < 0 else int(self.transactions["version"][place].as_py())
+
+    def live_files(self) -> list[DataFile]:
+        """Give the files; see `Snapshot`."""
+        return [DataFile(*row) for row in zip(*(column.to_pylist() for column in self.files.columns), strict=True)]
+
+    def at(self, version: int) -> Snapshot:
+        """Read the log again; see `Snapshot`."""
+        return self if version == self.version else self.reopen(version)
+
+    @contextmanager
+    def delta(self) -> Iterator[DeltaTable]:
+        """Give the table of a copied log; see `Snapshot`."""
+        with copied_table(self.entries(self.version)) as delta:
+            yield delta
+
+
+def _columns_of(delta: DeltaTable) -> frozenset[str]:
+    return frozenset(field.name for field in delta.schema().fields)
+
+
+def _protocol_of(delta: DeltaTable) -> tuple[int, frozenset[str]]:
+    protocol = delta.protocol()
+    return int(protocol.min_writer_version), frozenset(protocol.writer_features or ())
+
+
+def _transactions_of(entries: Entries) -> pa.Table:
+    """Give the versions of all transactions of a log, by `appId`."""
+    found: dict[str, int] = {}
+    for name, content in sorted(entries.items()):
+        if name.endswith(".parquet"):
+            of_each = pq.read_table(BytesIO(content), columns=["txn"])["txn"].drop_null().to_pylist()
+            found |= {one["appId"]: int(one["version"]) for one in of_each}
+        elif name.endswith(".json"):
+            found |= {
+                action["txn"]["appId"]: int(action["txn"]["version"])
+                for action in actions_of(content)
+                if "txn" in action
+            }
+    return pa.table([pa.array(found, pa.string()), pa.array(found.values(), pa.int64())], ["appId", "version"])
