@@ -29,9 +29,9 @@ from monitor import MonitorSettings
 
 PREFIX = "DIALWATCH_"
 STORE_FLUSH_SECONDS, STORE_EVALUATOR_SECONDS, STORE_UPKEEP_SECONDS = 40.0, 90.0, 7200.0
-"""Defaults of `collector.flush_seconds`, `evaluator.every` and `lake.maintenance.every` on a store, which is paid by the
-request. With the first a line is on the pages within a minute: up to five seconds until it is read, some for the commit
-and five until the monitor looks are to be added."""
+"""Defaults of `collector.flush_seconds`, `evaluator.every` and `lake.maintenance.every` on a store, which is paid by
+the request. With the first a line is on the pages within a minute: up to five seconds until it is read, some for the
+commit and five until the monitor looks are to be added."""
 _FILE = "_file"
 
 

@@ -1,12 +1,14 @@
-"""Creation of a table, empty, by deltalake."""
+"""Creation of a table, empty: deltalake writes the first commit, into a folder of its own for a store."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from lake.store.log_copy import LOG, commit_name
 from lake.table_spec import TableSpec
 from lake.tables.writing import statistics_columns
 
@@ -14,8 +16,8 @@ COMMITS_PER_CHECKPOINT = 20
 """Opening a table reads the log from the last checkpoint on; with deltalake's 100 it takes twice as long."""
 
 
-def create_table(uri: str, spec: TableSpec, title: str, storage_options: Mapping[str, str]) -> None:
-    """Make a table where no other writer has made it in the meantime."""
+def create_table(uri: str, spec: TableSpec, title: str) -> None:
+    """Make a table in a folder, where no other writer has made it in the meantime."""
     try:
         DeltaTable.create(
             uri,
@@ -28,8 +30,14 @@ def create_table(uri: str, spec: TableSpec, title: str, storage_options: Mapping
                 "delta.dataSkippingStatsColumns": ",".join(statistics_columns(spec)),
                 "delta.checkpointInterval": str(COMMITS_PER_CHECKPOINT),
             },
-            storage_options=dict(storage_options),
         )
     except DeltaError:
         # If it is not there, this says what is wrong.
-        DeltaTable(uri, storage_options=dict(storage_options))
+        DeltaTable(uri)
+
+
+def first_commit(spec: TableSpec, title: str) -> bytes:
+    """Give the commit that makes a table."""
+    with TemporaryDirectory(prefix="dialwatch-log-") as folder:
+        create_table(folder, spec, title)
+        return Path(folder, LOG, commit_name(0)).read_bytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ from lake.store.log_copy import (
 from lake.store.whole_files import keep, kept
 from lake.tables.snapshots import CopiedSnapshot, DeltaSnapshot, Snapshot
 
+_FIRST_COMMIT_STAYS_SECONDS = 1800.0
 _MOST_BEFORE = 2
 """Commits of deltalake before the first of a handle: a table that is new has one, and one more for new columns."""
 
@@ -163,18 +165,18 @@ class StoreLogFiles:
         self._filesystem = filesystem
         self._folder = f"{table}/{LOG}"
         self._by_deltalake = by_deltalake
-        self._was_missing = False
+        self._missing_at: float | None = None
         self._own: dict[str, bytes] = {}
         """Commits that were created here since the log was opened and the last checkpoint, by name."""
 
     def open(self) -> Snapshot | None:
         """Give the state of the table; see `LogFiles`."""
         self._own.clear()
-        # A table that was made since the last look has its first commit: a log is cleaned after days.
-        if self._was_missing and self.read(0) is None:
-            return None
-        snapshot = self._open(None)
-        self._was_missing = snapshot is None
+        now = time.monotonic()
+        # A table that was made since the last look has its first commit: a log is cleaned after hours.
+        was_missing = self._missing_at is not None and now - self._missing_at < _FIRST_COMMIT_STAYS_SECONDS
+        snapshot = None if was_missing and self.read(0) is None else self._open(None)
+        self._missing_at = now if snapshot is None else None
         return snapshot
 
     def _open(self, version: int | None) -> Snapshot | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from typing import Protocol
 
 TRUE_LOOK_SECONDS = 300.0
 """How often a table is looked at of which nobody said that it has news."""
+_MOST_EARLIER = 0.9 * TRUE_LOOK_SECONDS
+"""By how much sooner the second look may come."""
 
 
 class News(Protocol):
@@ -77,7 +80,10 @@ class WatchedNews:
 
     def seen(self) -> None:
         """Note that the handle has looked."""
-        self._looked_at, self._told = self._monotonic(), None
+        now = self._monotonic()
+        # Handles that are opened together look again at different times: else a reader of many would be held up.
+        earlier = random.uniform(0, _MOST_EARLIER) if self._looked_at is None else 0.0  # noqa: S311 - no secret
+        self._looked_at, self._told = now - earlier, None
 
     def _is_due(self) -> bool:
         return self._looked_at is None or self._monotonic() - self._looked_at >= TRUE_LOOK_SECONDS

@@ -19,7 +19,7 @@ from pyarrow import fs
 from lake.runtime.clocks import SKEW
 from lake.table_spec import TableSpec
 from lake.tables.change import Change, LostRaceError, TableReplacedError
-from lake.tables.creation import COMMITS_PER_CHECKPOINT, create_table
+from lake.tables.creation import COMMITS_PER_CHECKPOINT, create_table, first_commit
 from lake.tables.delta_log import DataFile, added_files
 from lake.tables.log_tail import LogTail
 from lake.tables.news import AlwaysNews, News
@@ -380,9 +380,11 @@ class Table:
         return self._tail
 
     def _create(self) -> LogTail:
-        if not is_remote(self.uri):
+        if is_remote(self.uri):
+            self._log.create(0, first_commit(self.spec, self._title))
+        else:
             Path(self.uri).mkdir(parents=True, exist_ok=True)
-        create_table(self.uri, self.spec, self._title, self._storage_options)
+            create_table(self.uri, self.spec, self._title)
         tail = self._look_at_store()
         if tail is None:
             raise FileNotFoundError(f"the table {self.uri} is gone, which was just made")
