@@ -29,5 +29,21 @@ class CountedS3(S3FileSystem):  # type: ignore[misc]
         client.meta.events.register("before-send.s3", self._count, unique_id="dialwatch")
         return client
 
+    async def _cat_file(self, path: str, *values: Any, **named: Any) -> bytes:
+        """Give the bytes of a file, by one request that is tried as often as any other.
+
+        s3fs tries it again as often for each of its tries: of a store that does not answer it says so after minutes.
+        """
+        if values or named.keys() - {"max_concurrency"}:
+            return bytes(await super()._cat_file(path, *values, **named))
+        bucket, key, _ = self.split_path(path)
+        answer = await self._call_s3("get_object", Bucket=bucket, Key=key)
+        try:
+            return bytes(await answer["Body"].read())
+        except Exception as error:  # of the client, or of the connection below it
+            raise OSError(f"{path} could not be read to its end: {type(error).__name__}: {error}") from error
+        finally:
+            answer["Body"].close()
+
     def _count(self, request: Any, event_name: str, **_: Any) -> None:
         REQUESTS.add(self._user, kind_of(event_name.rpartition(".")[2], request.method))
