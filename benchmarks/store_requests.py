@@ -2,8 +2,9 @@
 
     python -m benchmarks.store_requests [--deployments 20] [--lines 1] [--minutes 10]
 
-A server that speaks S3 (moto) counts the requests by kind. A writer appends `--lines` lines a second in all to a log
-file, for one deployment after the other; a process of `dialwatch up` with the default settings reads it. After
+A server that speaks S3 (moto) counts the requests by kind, and what `dialwatch_store_requests_total` says is set beside
+its count. A writer appends `--lines` lines a second in all to a log file, for one deployment after the other; a process
+of `dialwatch up` with the default settings reads it. After
 `--warm-up` minutes the counts of `--minutes` are taken, and multiplied to a day. The price is that of S3 Standard in
 us-east-1: 0.005 dollars for a thousand PUT, POST or LIST, 0.0004 for a thousand GET or HEAD, DELETE is free
 (https://aws.amazon.com/s3/pricing). The delay is that from the writing of a line to its count in `/metrics`.
@@ -85,6 +86,16 @@ def seen(metrics: str) -> int:
     return int(sum(float(value) for value in re.findall(r"^dialwatch_responses_total\{.*\} (\S+)$", text, re.M)))
 
 
+def own_counts(metrics: str) -> Counter[str]:
+    """Give the requests that the process has counted since it started, by kind."""
+    with urllib.request.urlopen(metrics, timeout=30) as answer:
+        text = answer.read().decode()
+    found = Counter[str]()
+    for kind, number in re.findall(r'^dialwatch_store_requests_total\{kind="(\w+)",.*\} (\S+)$', text, re.M):
+        found[kind.upper()] += int(float(number))
+    return found
+
+
 def longest_delay(writer: Writer, metrics: str, seconds: float, delays: list[float]) -> None:
     """Look every second which line is counted, for so many seconds; appends how old the first uncounted one is."""
     until = time.monotonic() + seconds
@@ -115,17 +126,21 @@ def measure(options: argparse.Namespace, folder: Path, report: Callable[[str], N
     service = started([sys.executable, "-m", "dialwatch", "up", "-c", str(config)], **keys)
     try:
         time.sleep(options.warm_up * 60)
+        metrics = f"http://127.0.0.1:{port}/metrics"
+        before = own_counts(metrics)
         counts(store)
         began, delays = time.monotonic(), list[float]()
-        longest_delay(writer, f"http://127.0.0.1:{port}/metrics", options.minutes * 60, delays)
+        longest_delay(writer, metrics, options.minutes * 60, delays)
         taken, elapsed = counts(store), time.monotonic() - began
+        own = own_counts(metrics) - before
     finally:
         service.terminate()
         service.wait(120)
         server.kill()
     day = _DAY / elapsed
     for kind, number in taken.most_common():
-        report(f"{kind:7} {number / elapsed:8.2f} a second {number * day * _DOLLARS[kind]:8.2f} dollars a day")
+        price, share = number * day * _DOLLARS[kind], own[kind] / number
+        report(f"{kind:7} {number / elapsed:8.2f} a second {price:8.2f} dollars a day, {share:4.0%} in the metric")
     total = sum(number * day * _DOLLARS[kind] for kind, number in taken.items())
     report(f"all     {sum(taken.values()) / elapsed:8.2f} a second {total:8.2f} dollars a day")
     report(f"longest delay of a line: {max(delays, default=0.0):.0f} s")

@@ -19,7 +19,7 @@ _STORE_REMOVAL_SECONDS = 6 * 3600.0 - 60.0
 """A pass may begin a moment early."""
 
 
-class _Removals:
+class Removals:
     """When unused files are removed: at each pass in a folder, and every six hours on a store, which is paid to look.
 
     Files that stay longer cost less there than looking for them.
@@ -53,7 +53,7 @@ def maintaining(
         yield
         return
 
-    removals = _Removals(is_remote(lake.root))
+    removals = Removals(is_remote(lake.root))
 
     def maintain_tables() -> str | None:
         removes = removals.are_due()

@@ -120,9 +120,9 @@ class DayReader:
 
     def _opened(self) -> pa.Table:
         if self._files is None:
-            delta = self._table.snapshot()
-            self._version = None if delta is None else int(delta.version())
-            self._files = _files_between(delta, self._first, self._last)
+            with self._table.newest() as delta:
+                self._version = None if delta is None else int(delta.version())
+                self._files = _files_between(delta, self._first, self._last)
         return self._files
 
     def _retried(self, read: Callable[[], T]) -> T:

@@ -25,16 +25,16 @@ class History:
 
     def __init__(self, table: Table, since: date | None = None) -> None:
         """`since` leaves out the days before it, but not the rows without a date."""
-        delta = table.snapshot()
         self._table = table
-        self.version: int | None = None if delta is None else int(delta.version())
+        self.version: int | None = None
         """None where there is no table."""
         self._files: dict[date, list[DataFile]] = {}
         self._rows: Counter[date] = Counter()
-        if delta is None:
-            return
-        rows = rows_of_files(delta)
-        for file in live_files(delta):
+        with table.newest() as delta:
+            if delta is None:
+                return
+            self.version, rows, files = int(delta.version()), rows_of_files(delta), live_files(delta)
+        for file in files:
             day = day_of(file) or NO_DAY
             if since is None or day >= since or day == NO_DAY:
                 self._files.setdefault(day, []).append(file)

@@ -7,7 +7,8 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -20,6 +21,7 @@ from lake.store.log_copy import (
     UnusualLogError,
     checkpoint_of,
     commit_name,
+    copied_table,
     log_entries,
 )
 from lake.store.whole_files import keep, kept
@@ -40,6 +42,10 @@ class LogFiles(Protocol):
 
     def open(self) -> Snapshot | None:
         """Give the state of the table as it is now; None where there is no table."""
+        ...
+
+    def newest(self) -> AbstractContextManager[DeltaTable | None]:
+        """Give deltalake's table as it is now, to be read while the block lasts; None where there is no table."""
         ...
 
     def checkpoint(self, version: int, current: Callable[[], Snapshot]) -> None:
@@ -79,6 +85,11 @@ class LocalLogFiles:
         """Give the state of the table; see `LogFiles`."""
         # deltalake takes a hundred times as long to say so, and many tables are never made.
         return _opened(lambda: DeltaTable(self._uri)) if self._folder.is_dir() else None
+
+    @contextlib.contextmanager
+    def newest(self) -> Iterator[DeltaTable | None]:
+        """Give the table; see `LogFiles`."""
+        yield _table(lambda: DeltaTable(self._uri))
 
     def checkpoint(self, version: int, current: Callable[[], Snapshot]) -> None:
         """Write a checkpoint; see `LogFiles`."""
@@ -179,6 +190,20 @@ class StoreLogFiles:
         self._missing_at = now if snapshot is None else None
         return snapshot
 
+    @contextlib.contextmanager
+    def newest(self) -> Iterator[DeltaTable | None]:
+        """Give the table, of a copied log; see `LogFiles`."""
+        try:
+            found = log_entries(self._read)
+        except UnusualLogError:
+            yield _table(self._by_deltalake)
+            return
+        if found is None:
+            yield None
+            return
+        with copied_table(found) as delta:
+            yield delta
+
     def _open(self, version: int | None) -> Snapshot | None:
         try:
             found = log_entries(self._read, version)
@@ -257,7 +282,12 @@ class StoreLogFiles:
 
 
 def _opened(open_table: Callable[[], DeltaTable]) -> Snapshot | None:
+    table = _table(open_table)
+    return None if table is None else DeltaSnapshot(table)
+
+
+def _table(open_table: Callable[[], DeltaTable]) -> DeltaTable | None:
     try:
-        return DeltaSnapshot(open_table())
+        return open_table()
     except TableNotFoundError:
         return None

@@ -47,5 +47,5 @@ class SingleRow:
         self._known = tuple(sorted(file.path for file in new))
 
     def _paths(self) -> tuple[str, ...]:
-        delta = self._table.snapshot()
-        return () if delta is None else tuple(sorted(file.path for file in live_files(delta)))
+        with self._table.newest() as delta:
+            return () if delta is None else tuple(sorted(file.path for file in live_files(delta)))

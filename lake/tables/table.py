@@ -64,6 +64,8 @@ class Table:
         self._storage = storage
         self._storage_options = storage.delta_options() if is_remote(uri) else {}
         self._log = storage.log_files(uri)
+        self.newest = self._log.newest
+        """Gives deltalake's table as it is now, to be read while the block lasts; None where there is none yet."""
         self.fetch = storage.fetch(uri)
         """Gives the bytes of a small file of a store; None on a local disk."""
         self._tail: LogTail | None = None
@@ -86,7 +88,7 @@ class Table:
         return None if self._tail is None else self._tail.version
 
     def snapshot(self) -> DeltaTable | None:
-        """Give the table as it is now, apart from this handle; None where there is none yet."""
+        """Give the table as it is now, to be changed, apart from this handle; None where there is none yet."""
         try:
             return self._by_deltalake()
         except TableNotFoundError:
@@ -184,11 +186,9 @@ class Table:
 
     def remove(self, path: str) -> None:
         """Remove a file below the table's folder; raises FileNotFoundError, in a folder, where it is not there."""
-        if self.fetch is None:
-            self.files().delete_file(path)
-        else:
-            # With one request: Arrow also looks for the file, and writes the name of its folder.
-            self.fetch.remove(path)
+        # Of a store with one request: Arrow also looks for the file, and writes the name of its folder.
+        remove = self.files().delete_file if self.fetch is None else self.fetch.remove
+        remove(path)
 
     def _open_for(self, progress: Mapping[str, int]) -> LogTail:
         # Unless the table was read since the last commit, others may have written: then it must be read again.

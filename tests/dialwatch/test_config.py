@@ -265,3 +265,21 @@ def test_a_missing_lake_is_shown_how(monkeypatch: pytest.MonkeyPatch) -> None:
     said = explained(None)
     assert "lake.root" in said
     assert "--lake" in said
+
+
+def paces(path: Path) -> tuple[float, float, float | None]:
+    settings = load_settings(path)
+    return settings.collector.flush_seconds, settings.evaluator.every, settings.lake.maintenance.every
+
+
+def test_a_lake_on_a_store_is_paced_for_its_bill(config: Path) -> None:
+    """What nobody has set has other defaults there; what is set stays, in a folder all defaults do."""
+    config.write_text("lake: {root: s3://bucket/lake}\n")
+    assert paces(config) == (40.0, 90.0, 7200.0)
+    config.write_text(
+        "lake: {root: s3://bucket/lake, maintenance: {every: null}}\n"
+        "collector: {flush_seconds: 30}\nevaluator: {every: 1m}\n"
+    )
+    assert paces(config) == (30.0, 60.0, None)
+    config.write_text("lake: {root: /data/lake}\n")
+    assert paces(config) == (30.0, 60.0, 3600.0)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from dialwatch.services.upkeep import maintaining
+from dialwatch.services.upkeep import Removals, maintaining
 from lake import PARSED_LOGS, Lake, LakeMaintenanceSettings
 
 
@@ -21,3 +21,16 @@ def test_it_runs_while_its_block_does(tmp_path: Path) -> None:
         while len(DeltaTable(lake.table(PARSED_LOGS, "a").uri).file_uris()) > 1:
             assert time.monotonic() < deadline
             time.sleep(0.05)
+
+
+def test_unused_files_are_looked_for_every_six_hours_on_a_store() -> None:
+    """There each look is paid; in a folder each pass removes them."""
+    now = [0.0]
+    store, folder = Removals(True, lambda: now[0]), Removals(False, lambda: now[0])
+    due = []
+    for hour in range(0, 15, 2):
+        now[0] = hour * 3600.0 - (1.0 if hour else 0.0)
+        assert folder.are_due()
+        if store.are_due():
+            due.append(hour)
+    assert due == [0, 6, 12]
