@@ -15,7 +15,8 @@ import yaml
 
 from dialwatch.config import Settings
 from dialwatch.services import running
-from lake import PARSED_LOGS, Lake
+from lake import PARSED_LOGS, Lake, RequestKind, StoreUser
+from lake.store.requests import RequestCounts
 from tests.collector.lines import chat_line
 from tests.servers import free_port, wait_for
 
@@ -31,8 +32,13 @@ PARTS = ("collector", "evaluator", "monitor")
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_each_part_has_its_metrics_and_probes(tmp_path: Path, shape: str) -> None:
+def test_each_part_has_its_metrics_and_probes(tmp_path: Path, shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each at an address of its own: `/readyz` once the lake takes rows, `/healthz`, and metrics of its process."""
+    requests = RequestCounts()
+    monkeypatch.setattr("lake.store.requests.REQUESTS", requests)
+    if shape == "one process":
+        for user in StoreUser:
+            requests.add(user, RequestKind.GET)
     addresses = {part: f"127.0.0.1:{free_port()}" for part in PARTS}
     settings = settings_for(tmp_path, addresses)
     with ExitStack() as stack:
@@ -54,6 +60,8 @@ def test_each_part_has_its_metrics_and_probes(tmp_path: Path, shape: str) -> Non
     # No series has two owners, so that sums over all parts count nothing twice.
     own = [set(re.findall(r"^(dialwatch_.*) \S+$", text, re.MULTILINE)) for text in texts.values()]
     assert sum(map(len, own)) == len(set().union(*own))
+    counted = [name for name in set().union(*own) if name.startswith("dialwatch_store_requests_total")]
+    assert len(counted) == (len(StoreUser) if shape == "one process" else 0)
     assert asked_by_rules() - OF_KAFKA <= set().union(*shown.values())
 
 
