@@ -53,7 +53,7 @@ def test_the_metric_is_what_the_store_counts(tmp_path: Path) -> None:
     for kind in ("get", "put", "list"):
         assert by_kind[kind] == pytest.approx(counted[kind], rel=0.03, abs=8), (by_kind, counted)
     users = {StoreUser.COLLECTOR, StoreUser.EVALUATOR, StoreUser.MONITOR, StoreUser.HEARTBEATS, StoreUser.UPKEEP}
-    assert {part for part, _ in after[0]} == users
+    assert users <= {part for part, _ in after[0]}
 
 
 def settings_for(folder: Path, store: str, pages: int, own: int) -> Settings:
