@@ -1,6 +1,6 @@
 """Benchmark of the engines: answers a second by processes of this machine, and by a Ray cluster.
 
-    python -m benchmarks.scale [--answers 20000] [--runs 3]
+    python -m benchmarks.scale [--answers 16000] [--runs 1]
 
 Passes of an evaluator over a lake on this disk, with answers of 1,500 characters to 10 contexts of 838. `lexical` are
 the default metrics. `model` is context_relevance_perplexity with flan-t5-small's architecture, random weights, 4
@@ -40,15 +40,15 @@ from tests.evaluator.judges.scripted_server import later, serving
 
 _INSIDE = "--inside"
 _ENGINES = (("local", 1), ("local", 2), ("ray", 1), ("ray", 2))
-_MODEL_ANSWERS, _JUDGED_ANSWERS = 200, 400
+_MODEL_ANSWERS, _JUDGED_ANSWERS = 600, 400
 _CALLS_AT_ONCE, _CALL_SECONDS = 64, 1.0
 
 
 def main() -> None:
     """Measure in a network namespace in which Ray finds loopback alone."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--answers", type=int, default=20_000)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--answers", type=int, default=16_000)
+    parser.add_argument("--runs", type=int, default=1)
     parser.add_argument(_INSIDE, action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if not arguments.inside:

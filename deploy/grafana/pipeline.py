@@ -128,6 +128,12 @@ def add_pipeline(board: build.Dashboard) -> None:
             "s",
         ),
         (
+            "Requests to the store",
+            "A second, by the part that asks and the kind, which have different prices; none where the lake is a folder.",
+            [Query(f"sum by (part, kind) (rate(dialwatch_store_requests_total[{INTERVAL}]))", "{{part}} {{kind}}")],
+            "reqps",
+        ),
+        (
             "Webhooks an hour",
             "By what became of them: undeliverable ones were given up, failed ones are tried again.",
             [Query("sum by (outcome) (increase(dialwatch_webhook_deliveries_total[1h]))", "{{outcome}}")],

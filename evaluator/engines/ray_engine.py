@@ -68,7 +68,7 @@ class RayEngine:
                 work = ray.put((task, state))
             for item in items:
                 with self._explained(ray):
-                    waiting.append(remote.remote(work, item))
+                    waiting.append(remote.remote(work, ray.put(item)))
                 if len(waiting) >= most:
                     yield self._result(ray, waiting)
             while waiting:
@@ -100,8 +100,13 @@ class RayEngine:
         if self._not_reached is not None and time.monotonic() - self._tried < _SECONDS_BETWEEN_TRIES:
             raise self._not_reached
         address = self._settings.address
+        options = {"namespace": "dialwatch", "configure_logging": False, "log_to_driver": False}
         try:
-            ray.init(address, namespace="dialwatch", configure_logging=False, log_to_driver=False)
+            try:
+                ray.init(address, **options)
+            except ConnectionAbortedError:
+                # The head answers, and the server that it starts for each client sometimes does not (Ray 2.60).
+                ray.init(address, **options)
         except Exception as error:  # Ray raises many kinds
             self._tried = time.monotonic()
             self._not_reached = ClusterError(

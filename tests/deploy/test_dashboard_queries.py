@@ -29,8 +29,8 @@ CHOSEN = re.escape(DEPLOYMENT).replace("\\", "\\\\")
 NOW = datetime.now(UTC)
 MOST = 10
 MANY = [f"app-{number:02}" for number in range(60)]
-ELSEWHERE = ("Messages of Kafka that wait", "Evaluator's passes")
-"""Panels of what the collector and the evaluator export by themselves."""
+ELSEWHERE = ("Messages of Kafka that wait", "Evaluator's passes", "Requests to the store")
+"""Panels of what the collector and the evaluator export by themselves, and of a lake on a store."""
 PAGES = "https://dialwatch.example"
 
 pytestmark = pytest.mark.integration

@@ -16,7 +16,12 @@ from collections.abc import Mapping
 
 _SIOCSIFFLAGS, _UP_AND_RUNNING = 0x8914, 0x41
 
-ENVIRONMENT: Mapping[str, str] = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DISABLE_IMPORT_WARNING": "1"}
+ENVIRONMENT: Mapping[str, str] = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DISABLE_IMPORT_WARNING": "1",
+    # With gRPC's handlers of fork() the head's server for a client sometimes ends as it starts (Ray 2.60).
+    "GRPC_ENABLE_FORK_SUPPORT": "0",
+}
 
 
 def is_possible() -> bool:
