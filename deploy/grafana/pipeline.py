@@ -129,7 +129,7 @@ def add_pipeline(board: build.Dashboard) -> None:
         ),
         (
             "Requests to the store",
-            "A second, by the part that asks and the kind, which have different prices; none where the lake is a folder.",
+            "A second, by the part that asks and the kind, of which each has its price. A folder has none.",
             [Query(f"sum by (part, kind) (rate(dialwatch_store_requests_total[{INTERVAL}]))", "{{part}} {{kind}}")],
             "reqps",
         ),
