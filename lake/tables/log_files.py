@@ -18,6 +18,7 @@ from deltalake.exceptions import TableNotFoundError
 from lake.store.log_copy import (
     LAST_CHECKPOINT,
     LOG,
+    Read,
     UnusualLogError,
     checkpoint_of,
     commit_name,
@@ -84,7 +85,7 @@ class LocalLogFiles:
     def open(self) -> Snapshot | None:
         """Give the state of the table; see `LogFiles`."""
         # deltalake takes a hundred times as long to say so, and many tables are never made.
-        return _opened(lambda: DeltaTable(self._uri)) if self._folder.is_dir() else None
+        return _opened(lambda: DeltaTable(self._uri), self.entry) if self._folder.is_dir() else None
 
     @contextlib.contextmanager
     def newest(self) -> Iterator[DeltaTable | None]:
@@ -100,8 +101,12 @@ class LocalLogFiles:
 
     def read(self, version: int) -> bytes | None:
         """Give the bytes of a commit; see `LogFiles`."""
+        return self.entry(commit_name(version))
+
+    def entry(self, name: str) -> bytes | None:
+        """Give the bytes of a file of the log by its name; None where there is none."""
         try:
-            return (self._folder / commit_name(version)).read_bytes()
+            return (self._folder / name).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
 
@@ -208,7 +213,7 @@ class StoreLogFiles:
         try:
             found = log_entries(self._read, version)
         except UnusualLogError:
-            return _opened(self._by_deltalake)
+            return _opened(self._by_deltalake, self._read)
         return None if found is None else CopiedSnapshot.of(found, self._entries, self._reopen)
 
     def _reopen(self, version: int) -> Snapshot:
@@ -281,9 +286,9 @@ class StoreLogFiles:
         """Do nothing: what a store has taken is durable; see `LogFiles`."""
 
 
-def _opened(open_table: Callable[[], DeltaTable]) -> Snapshot | None:
+def _opened(open_table: Callable[[], DeltaTable], read: Read) -> Snapshot | None:
     table = _table(open_table)
-    return None if table is None else DeltaSnapshot(table)
+    return None if table is None else DeltaSnapshot(table, read)
 
 
 def _table(open_table: Callable[[], DeltaTable]) -> DeltaTable | None:

@@ -20,6 +20,7 @@ from deltalake.exceptions import DeltaProtocolError
 from lake.tables.delta_log import DataFile, actions_of, added_of, new_rows, removed_files
 from lake.tables.log_files import LogFiles
 from lake.tables.snapshots import Snapshot
+from lake.tables.transactions import transactions_of
 from lake.tables.writing import NewFile
 
 _MOST_AT_ONCE = 50
@@ -155,9 +156,7 @@ class LogTail:
             actions = actions_of(commit)
             if any("metaData" in action or "protocol" in action for action in actions):
                 return False
-            transactions = {
-                action["txn"]["appId"]: int(action["txn"]["version"]) for action in actions if "txn" in action
-            }
+            transactions = transactions_of(actions)
             added, removed, every = new_rows(actions), removed_files(actions), added_of(actions)
         except (ValueError, KeyError, TypeError):
             return False  # deltalake says what is wrong with it

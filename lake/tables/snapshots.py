@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from lake.store.log_copy import copied_table
-from lake.tables.delta_log import DataFile, actions_of, live_files
+from lake.store.log_copy import Read, copied_table
+from lake.tables.delta_log import DataFile, live_files
+from lake.tables.transactions import transactions_at, transactions_in
+
+_MOST_ASKED = 16
+"""Transactions that deltalake is asked for one by one; after that all are read."""
 
 
 class Snapshot(Protocol):
@@ -55,8 +57,13 @@ class Snapshot(Protocol):
 class DeltaSnapshot:
     """State that deltalake has read, and reads on."""
 
-    def __init__(self, delta: DeltaTable) -> None:
+    def __init__(self, delta: DeltaTable, read: Read) -> None:
+        """`read` gives the bytes of an entry of the table's log."""
         self._delta = delta
+        self._read = read
+        self._asked = 0
+        self._transactions: dict[str, int] | None = None
+        """All of them; None where they were not read, or could not be."""
 
     @property
     def version(self) -> int:
@@ -75,6 +82,11 @@ class DeltaSnapshot:
 
     def transaction(self, app_id: str) -> int | None:
         """Give a transaction's version; see `Snapshot`."""
+        if self._asked == _MOST_ASKED:
+            self._transactions = transactions_at(self._read, self.version)
+        self._asked += 1
+        if self._transactions is not None:
+            return self._transactions.get(app_id)
         found: int | None = self._delta.transaction_version(app_id)
         return found
 
@@ -86,6 +98,7 @@ class DeltaSnapshot:
         """Read on; see `Snapshot`."""
         if self.version < version:
             self._delta.update_incremental()
+            self._asked, self._transactions = 0, None
         return self
 
     @contextmanager
@@ -123,7 +136,11 @@ class CopiedSnapshot:
                 [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)], ["path", "date", "size"]
             )
             known = int(delta.version()), _columns_of(delta), _protocol_of(delta)
-        return cls(*known, table, _transactions_of(found), entries, reopen)
+        told = transactions_in(found)
+        transactions = pa.table(
+            [pa.array(told, pa.string()), pa.array(told.values(), pa.int64())], ["appId", "version"]
+        )
+        return cls(*known, table, transactions, entries, reopen)
 
     def transaction(self, app_id: str) -> int | None:
         """Give a transaction's version; see `Snapshot`."""
@@ -152,19 +169,3 @@ def _columns_of(delta: DeltaTable) -> frozenset[str]:
 def _protocol_of(delta: DeltaTable) -> tuple[int, frozenset[str]]:
     protocol = delta.protocol()
     return int(protocol.min_writer_version), frozenset(protocol.writer_features or ())
-
-
-def _transactions_of(entries: Entries) -> pa.Table:
-    """Give the versions of all transactions of a log, by `appId`."""
-    found: dict[str, int] = {}
-    for name, content in sorted(entries.items()):
-        if name.endswith(".parquet"):
-            of_each = pq.read_table(BytesIO(content), columns=["txn"])["txn"].drop_null().to_pylist()
-            found |= {one["appId"]: int(one["version"]) for one in of_each}
-        elif name.endswith(".json"):
-            found |= {
-                action["txn"]["appId"]: int(action["txn"]["version"])
-                for action in actions_of(content)
-                if "txn" in action
-            }
-    return pa.table([pa.array(found, pa.string()), pa.array(found.values(), pa.int64())], ["appId", "version"])

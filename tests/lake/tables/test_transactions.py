@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lake import SCORES, Lake, compact
+from lake.store.log_copy import LAST_CHECKPOINT
+from lake.tables import snapshots
+from lake.tables.log_files import LocalLogFiles
+from lake.tables.transactions import transactions_at
+
+NAMES = [f"source {number}" for number in range(40)]
+
+
+@given(st.lists(st.one_of(st.none(), st.sets(st.sampled_from(NAMES), min_size=1, max_size=5)), max_size=45))
+def test_all_that_are_read_at_once_are_those_that_deltalake_tells(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[set[str] | None]
+) -> None:
+    """With any commits, checkpoints and compactions in the log, and for names that have none."""
+    table = Lake(str(tmp_path_factory.mktemp("lake"))).table(SCORES, "app")
+    table.append(SCORES.rows([]), {"first": 1})
+    for number, names in enumerate(steps, 1):
+        if names is None:
+            compact(table)
+        else:
+            table.append(SCORES.rows([]), dict.fromkeys(names, number))
+    delta = DeltaTable(table.uri)
+    expected = {name: told for name in ["first", *NAMES] if (told := delta.transaction_version(name)) is not None}
+    assert Lake(str(Path(table.uri).parents[1])).table(SCORES, "app").progress(["first", *NAMES]) == expected
+
+
+@pytest.mark.parametrize("content", [None, b"{"])
+@pytest.mark.parametrize("lost", [f"{20:020}.checkpoint.parquet", f"{21:020}.json"])
+def test_a_log_that_is_not_as_usual_is_left_to_deltalake(tmp_path: Path, lost: str, content: bytes | None) -> None:
+    """Nothing is told where an entry is missing or damaged; without a checkpoint all commits are read."""
+    table = Lake(str(tmp_path)).table(SCORES, "app")
+    expected = {NAMES[number]: number for number in range(1, 23)}
+    for name, number in expected.items():
+        table.append(SCORES.rows([]), {name: number})
+    read = LocalLogFiles(table.uri).entry
+    assert transactions_at(read, 22) == expected
+    assert transactions_at(lambda name: None if name == LAST_CHECKPOINT else read(name), 22) == expected
+    assert transactions_at(lambda name: content if name == lost else read(name), 22) is None
+    assert transactions_at(read, 19) is None
+
+
+def test_the_log_is_read_once_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand new names cost one look, also where they are asked for one by one."""
+    table = Lake(str(tmp_path)).table(SCORES, "app")
+    table.append(SCORES.rows([]), {"first": 1})
+    tail, looks = table._look(), []
+    assert tail is not None
+    monkeypatch.setattr(snapshots, "transactions_at", lambda *args: looks.append(args) or transactions_at(*args))
+    assert [tail.transaction(f"new {number}") for number in range(1000)] == [None] * 1000
+    assert (len(looks), tail.transaction("first")) == (1, 1)
