@@ -21,6 +21,7 @@ from lake.tables.table import Table
 from lake.upkeep.cleaning import clean_log, vacuum
 from lake.upkeep.compaction import compact
 from lake.upkeep.retention import drop_before
+from lake.upkeep.uploads import abort_uploads
 
 logger = logging.getLogger(__name__)
 
@@ -116,8 +117,8 @@ def maintain(
 ) -> MaintenanceResult:
     """Maintain every table once; where one fails, the others are maintained all the same.
 
-    Without `removes_unused` files and entries of logs that nothing needs stay. Ends after a table once `is_stopping`
-    says so. All errors of the store are one line of the log.
+    Without `removes_unused` files, entries of logs and uploads that nothing needs stay. Ends after a table once
+    `is_stopping` says so. All errors of the store are one line of the log.
     """
     tables, merged, dropped, removed, entries = 0, 0, 0, 0, 0
     failures: list[str] = []
@@ -140,6 +141,8 @@ def maintain(
                 refused.append((table.uri, error))
             else:
                 logger.exception("table %s was not looked after and will be at the next pass", table.uri)
+    if removes_unused:
+        _abort_uploads(lake, now - timedelta(seconds=settings.vacuum_after))
     if refused:
         uri, first = refused[0]
         message = "not looked after, and tried again at the next pass: %d of %d tables; the first is %s"
@@ -153,6 +156,13 @@ def maintain(
         entries,
     )
     return MaintenanceResult(tables, merged, dropped, removed, entries, tuple(failures))
+
+
+def _abort_uploads(lake: Lake, before: datetime) -> None:
+    try:
+        abort_uploads(lake, before)
+    except Exception as error:  # a store may not know the question
+        log_failure(logger, error, "uploads to %s that nobody finished were not looked for", lake.root)
 
 
 def _checked(retention: dict[str, float], known: tuple[str, ...]) -> dict[str, float]:
