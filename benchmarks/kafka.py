@@ -32,6 +32,8 @@ _PARTITIONS = 4
 _COMMON = """
 import json, sys, time, threading
 from datetime import UTC, datetime
+from collector.runners.lean_process import tune_memory, use_one_blas_thread
+use_one_blas_thread()
 from collector import Collector, CollectorSettings
 from collector.commit.position import Piece
 from collector.sources.kafka.source import KafkaSource
@@ -43,6 +45,8 @@ from lake import Lake
 address, topic, count, partitions, root, values = sys.argv[1:7]
 count, partitions = int(count), range(int(partitions))
 settings = KafkaSettings(bootstrap_servers=[address], topics=[topic], group_id=root)
+
+tune_memory()
 
 def clocks():
     return time.perf_counter(), time.process_time()

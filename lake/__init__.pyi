@@ -96,6 +96,7 @@ from .state_tables import MONITOR_STATE, ROOT_STATE
 from .store.request_metrics import StoreRequests
 from .store.requests import store_requests
 from .table_spec import TableSpec
+from .tables.buffered_files import BufferedFiles
 from .tables.change import Change, LostRaceError, TableReplacedError
 from .tables.folder_names import deployment_name, folder_name
 from .tables.history import NO_DAY, History
@@ -229,6 +230,7 @@ __all__ = [
     "AnswerTurn",
     "AuditAction",
     "Backoff",
+    "BufferedFiles",
     "Case",
     "CaseBook",
     "CaseChangedError",

@@ -61,6 +61,8 @@ class Batch:
     def __init__(self, opened_at: float) -> None:
         self.opened_at = opened_at
         self.bytes = 0
+        self.held = 0
+        """Approximate bytes that its rows take in memory."""
         self.rows: dict[TableKey, TableRows] = {}
         self.sections: dict[Partition, Section] = {}
 
@@ -68,14 +70,14 @@ class Batch:
         """Return the section of this partition; a new one starts at `offset`."""
         return self.sections.setdefault(partition, Section(offset, offset))
 
-    def put(
-        self, spec: TableSpec, deployment: str | None, position: RowPosition, values: tuple[Any, ...], size: int
-    ) -> None:
+    def put(self, key: TableKey, position: RowPosition, values: tuple[Any, ...], size: int, now: datetime) -> None:
         """Add a row to its table; `values` are the fields of its record, `size` its approximate bytes."""
-        rows = self.rows.get((spec, deployment))
+        rows = self.rows.get(key)
         if rows is None:
-            rows = self.rows[spec, deployment] = TableRows(spec, _NAMES[spec])
-        rows.add(position, values, size)
+            rows = self.rows[key] = TableRows(key[0], _NAMES[key[0]])
+        self.held -= rows.held
+        rows.add(position, values, size, now)
+        self.held += rows.held
 
     def drop(self, key: TableKey, row: int) -> None:
         """Remove a row and count it as a duplicate, because another collector has stored its line."""

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from collector.commit.batch import Batch, Section, TableKey
 from collector.commit.concurrent_collectors import COLLECTORS, SeenState, stored_since
+from collector.commit.leftover_rows import is_stale, rows_left
 from collector.commit.position import Partition
 from lake import BATCHES, Lake, LostRaceError, Table, is_remote
 
@@ -83,7 +84,7 @@ class Checkpoint:
     def _append(self, key: TableKey, batch: Batch, reached: Mapping[str, int], now: datetime) -> None:
         """Append the rows that the table does not have; retry as long as other collectors append at the same time.
 
-        Written files are used again by the next try, unless one of their rows has turned out to be a duplicate.
+        Stored files are used again by the next try, unless one of their rows has turned out to be a duplicate.
         """
         table, rows = self._table(key), batch.rows[key]
         shares = any(position.number is not None for position in rows.positions)
@@ -94,19 +95,22 @@ class Checkpoint:
             if position.offset > done.get(position.partition.app_id, -1)
         ]
         progress = {app_id: reached[app_id] for app_id in {rows.positions[row].partition.app_id for row in fresh}}
-        files, written = None, -1
+        files, left = None, -1
         while True:
             if shares and fresh:
                 self._read_new_rows(key, table, shared, now)
                 self._drop(key, batch, fresh)
-            wanted = set(fresh) - rows.dropped
-            if files is not None and len(wanted) != written:
+            wanted = len(set(fresh) - rows.dropped)
+            if files is not None and wanted != left:
                 table.discard(files)
                 files = None
             if not wanted:
                 return
             if files is None:
-                files, written = table.write(rows.as_arrow(wanted.__contains__, now)), len(wanted)
+                buffered = rows.files(now)
+                if wanted < len(rows.positions) or is_stale(rows, now):
+                    buffered = rows_left(rows, buffered, done, now)
+                files, left = buffered.store(table), wanted
             ours = 1 if shared is None else shared + 1
             try:
                 table.commit(files, progress | ({COLLECTORS: ours} if shares else {}))

@@ -24,7 +24,7 @@ from lake import PARSED_LOGS, REJECTED, USER_SIGNALS, SourceKind, Table, TableEr
 COLLECTORS = "collector"
 """The app_id that all collectors share."""
 
-_ID_COLUMNS = {PARSED_LOGS: "event_id", USER_SIGNALS: "signal_id", REJECTED: "raw"}
+ID_COLUMNS = {PARSED_LOGS: "event_id", USER_SIGNALS: "signal_id", REJECTED: "raw"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def rejection_id(raw: bytes) -> str:
 def id_columns(spec: TableSpec) -> dict[str, ds.Expression]:
     """The columns that identify the lines of a table, by name: id, ingested_at and the members of source."""
     members = {name: ds.field("source", name) for name in ("kind", "name", "partition", "offset")}
-    return {"id": ds.field(_ID_COLUMNS[spec]), "ingested_at": ds.field("ingested_at")} | members
+    return {"id": ds.field(ID_COLUMNS[spec]), "ingested_at": ds.field("ingested_at")} | members
 
 
 def numbers_of(spec: TableSpec, ids: pa.Array) -> Numbers:
@@ -64,7 +64,7 @@ def stored_since(table: Table, before: SeenState, since: datetime) -> dict[int, 
 
     Rows from before the time `since` are left out: they are older than the duplicate window.
     """
-    columns = [_ID_COLUMNS[table.spec], "source"]
+    columns = [ID_COLUMNS[table.spec], "source"]
     rows = _gained(table, before, [*columns, "ingested_at"], since)
     if table.spec is REJECTED:
         rows = rows.filter(pc.equal(pc.struct_field(rows["source"], "kind"), SourceKind.HTTP))

@@ -1,16 +1,19 @@
-"""Rows for one table, kept in memory until the commit: tuples at first, then Arrow batches of some megabytes."""
+"""Rows for one table, kept in memory until the commit: tuples at first, then files as they will be stored."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from datetime import datetime
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from collector.commit.encoder import ENCODER
 from collector.commit.position import Partition
-from lake import TableSpec
+from lake import BufferedFiles, TableSpec
 
 _BYTES_AS_TUPLES = 2 << 20
 
@@ -24,7 +27,7 @@ class RowPosition(NamedTuple):
 
 
 class TableRows:
-    """Rows for one table, in order of arrival; `ingested_at` is added at the commit.
+    """Rows for one table, in order of arrival; `ingested_at` is the time when they are encoded.
 
     A string of Python takes up to four times the memory of one of Arrow, so only the newest rows are tuples.
     """
@@ -34,51 +37,56 @@ class TableRows:
         self.spec = spec
         self.positions: list[RowPosition] = []
         self.dropped: set[int] = set()
+        self.held = 0
+        """Approximate bytes of all that is in memory."""
+        self.encoded_at: datetime | None = None
+        """The earliest `ingested_at` of a row."""
         self._names = names
         self._tuples: list[tuple[Any, ...]] = []
         self._tuple_bytes = 0
-        self._batches: list[pa.RecordBatch] = []
-        self._schema = pa.schema([f for f in spec.schema if f.name != "ingested_at"])
+        self._encoding: deque[tuple[Future[None], int]] = deque()
+        self._files = BufferedFiles(spec)
 
-    def add(self, position: RowPosition, values: tuple[Any, ...], size: int) -> None:
+    def add(self, position: RowPosition, values: tuple[Any, ...], size: int, now: datetime) -> None:
         """Add a row; `size` is its approximate number of bytes."""
         self.positions.append(position)
         self._tuples.append(values)
         self._tuple_bytes += size
+        self.held += size
         if self._tuple_bytes >= _BYTES_AS_TUPLES:
-            self._pack()
+            size = self._tuple_bytes
+            self._encoding.append((ENCODER.submit(self._files.add, self._take(now)), size))
+            self.held = self._files.held + sum(size for done, size in self._encoding if not done.done())
 
     def app_ids(self) -> set[str]:
         """The `app_id` of every partition that the rows came from."""
         return {partition.app_id for partition in {position.partition for position in self.positions}}
 
-    def as_arrow(self, wanted: Callable[[int], bool], now: datetime) -> Iterator[pa.RecordBatch]:
-        """Yield the rows whose index is `wanted`, in the table's schema, some megabytes at a time."""
-        self._pack()
-        begin = 0
-        for batch in self._batches:
-            keep = [wanted(row) for row in range(begin, begin + batch.num_rows)]
-            begin += batch.num_rows
-            part = batch if all(keep) else batch.filter(pa.array(keep))
-            yield self._with_time(part, now)
+    def files(self, now: datetime) -> BufferedFiles:
+        """Give all rows, dropped ones too, as files; none can be added any more."""
+        for done, _ in self._encoding:
+            done.result()
+        if self._tuples:
+            # Not by the encoder: the process may be about to end, and then no thread takes anything new.
+            self._files.add(self._take(now))
+        return self._files
 
-    def _with_time(self, part: pa.RecordBatch, now: datetime) -> pa.RecordBatch:
-        kind = self.spec.schema.field("ingested_at").type
-        columns = dict(zip(part.schema.names, part.columns, strict=True))
-        columns["ingested_at"] = pa.repeat(pa.scalar(now, kind), part.num_rows)
-        return pa.RecordBatch.from_arrays([columns[f.name] for f in self.spec.schema], schema=self.spec.schema)
-
-    def _pack(self) -> None:
-        if not self._tuples:
-            return
+    def _take(self, now: datetime) -> pa.RecordBatch:
         columns = dict(zip(self._names, zip(*self._tuples, strict=True), strict=True))
         positions = self.positions[-len(self._tuples) :]
-        arrays = [
-            _sources(positions, f.type) if f.name == "source" else _array(columns.get(f.name), f.type, len(positions))
-            for f in self._schema
-        ]
-        self._batches.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+        arrays = [self._column(f, columns, positions, now) for f in self.spec.schema]
         self._tuples, self._tuple_bytes = [], 0
+        self.encoded_at = min(now, self.encoded_at or now)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.spec.schema)
+
+    def _column(
+        self, field: pa.Field, columns: Mapping[str, Sequence[Any]], positions: Sequence[RowPosition], now: datetime
+    ) -> pa.Array:
+        if field.name == "source":
+            return _sources(positions, field.type)
+        if field.name == "ingested_at":
+            return pa.repeat(pa.scalar(now, field.type), len(positions))
+        return _array(columns.get(field.name), field.type, len(positions))
 
 
 def _array(values: Sequence[Any] | None, kind: pa.DataType, length: int) -> pa.Array:
@@ -100,12 +108,12 @@ def _list_of_structs(lists: Sequence[list[dict[str, Any]] | None], kind: pa.List
     return pa.ListArray.from_arrays(ends, structs, type=kind, mask=pa.array([item is None for item in lists]))
 
 
-def _sources(positions: Iterable[RowPosition], kind: pa.StructType) -> pa.Array:
-    rows = list(positions)
-    columns = {
-        "kind": [position.partition.kind for position in rows],
-        "name": [position.partition.name for position in rows],
-        "partition": [position.partition.key for position in rows],
-        "offset": [position.offset for position in rows],
-    }
+def _sources(positions: Sequence[RowPosition], kind: pa.StructType) -> pa.Array:
+    partitions = [position.partition for position in positions]
+    columns: dict[str, Any] = {"offset": [position.offset for position in positions]}
+    names = {"kind": "kind", "name": "name", "partition": "key"}
+    if partitions.count(partitions[0]) == len(partitions):
+        columns |= {name: pa.repeat(getattr(partitions[0], of), len(partitions)) for name, of in names.items()}
+    else:
+        columns |= {name: [getattr(one, of) for one in partitions] for name, of in names.items()}
     return pa.StructArray.from_arrays([pa.array(columns[f.name], f.type) for f in kind], fields=list(kind))

@@ -48,7 +48,7 @@ def read_contexts(
     The first origin that has any chunk counts; a retrieval response counts even without one. `cited` chunks are
     only those that the answer refers to, in the order of its references.
     """
-    if not isinstance(custom_content, Mapping):
+    if not isinstance(custom_content, dict):
         custom_content = {}
     response = _of_retrieval_response(custom_content)
     if response is not None:
@@ -63,7 +63,7 @@ def read_contexts(
 
 def standalone_question(custom_content: Mapping[str, Any]) -> str | None:
     """The question as DIAL RAG rewrote it to stand without its conversation; None if it did not."""
-    stages = custom_content.get("stages") if isinstance(custom_content, Mapping) else None
+    stages = custom_content.get("stages") if isinstance(custom_content, dict) else None
     for stage in objects(stages):
         if _stage_name(stage) == "Standalone question":
             content = text_or_none(stage.get("content"))

@@ -41,6 +41,8 @@ logger = logging.getLogger(__name__)
 
 _BYTES_OF_A_ROW = 500
 """Bytes that are counted for each row beside its line: many small lines need much memory, too."""
+_MOST_HELD_BYTES = 128 << 20
+"""Of a batch, in memory: where rows go to many tables, or cannot be compressed, it is full before `flush_bytes`."""
 
 
 class Collector:
@@ -169,7 +171,7 @@ class Collector:
             if self._failed is not None:
                 self._commit_in_background(self._failed)
                 self._failed = None
-            is_full = self._batch.bytes >= self._settings.flush_bytes
+            is_full = self._batch.bytes >= self._settings.flush_bytes or self._batch.held >= _MOST_HELD_BYTES
             is_old = self._monotonic() - self._batch.opened_at >= self._settings.flush_seconds
             if is_full:
                 self._finish_background_commit()
@@ -316,22 +318,25 @@ class Collector:
         if isinstance(record, LogRecord) and record.kind in self._settings.leave_out:
             section.counts.filtered += 1
             return
+        now = self._clock()
         position = RowPosition(piece.partition, piece.offset, _number(record, piece))
         if position.number is not None and self._duplicates.is_duplicate(
-            position.number, piece.partition.app_id, piece.offset, self._clock()
+            position.number, piece.partition.app_id, piece.offset, now
         ):
             section.counts.duplicates += 1
         elif isinstance(record, Rejection):
-            values = (*msgspec.structs.astuple(record), self._clock().date())
-            self._batch.put(REJECTED, None, position, values, size)
+            values = (*msgspec.structs.astuple(record), now.date())
+            self._batch.put((REJECTED, None), position, values, size, now)
             section.counts.rejected += 1
             section.reasons[record.reason] += 1
         elif isinstance(record, SignalRecord):
-            self._batch.put(USER_SIGNALS, record.deployment, position, msgspec.structs.astuple(record), size)
+            values = msgspec.structs.astuple(record)
+            self._batch.put((USER_SIGNALS, record.deployment), position, values, size, now)
             section.counts.signals += 1
         else:
             record = self._join_children(record)
-            self._batch.put(PARSED_LOGS, record.deployment, position, msgspec.structs.astuple(record), size)
+            values = msgspec.structs.astuple(record)
+            self._batch.put((PARSED_LOGS, record.deployment), position, values, size, now)
             section.counts.stored += 1
             if section.newest_requested_at is None or record.requested_at > section.newest_requested_at:
                 section.newest_requested_at = record.requested_at

@@ -23,7 +23,7 @@ class PipelineSettings(BaseModel):
 
     signals: SignalSettings = SignalSettings()
     redaction: RedactionSettings = RedactionSettings()
-    flush_bytes: int = Field(default=64 << 20, gt=0)
+    flush_bytes: int = Field(default=256 << 20, gt=0)
     flush_seconds: float = Field(default=30.0, gt=0)
     duplicate_window_hours: float = Field(default=48.0, ge=0)
     leave_out: frozenset[str] = frozenset()

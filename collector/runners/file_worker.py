@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from collector.commit.batch import Counts
 from collector.pipeline.collector import Collector
 from collector.pipeline.settings import PipelineSettings
+from collector.runners.lean_process import tune_memory
 from collector.sources.files.listing import LogFile
 from collector.sources.files.source import FileSource
 from lake import Lake, Logs, LostRaceError, Storage, configure_logs
@@ -41,6 +42,7 @@ def collect_share(collection: FileCollection, share: frozenset[str]) -> Collecte
     if "pandas" not in sys.modules:
         sys.meta_path.insert(0, _WithoutPandas())
     configure_logs(collection.logs)
+    tune_memory()
     collector = Collector(Lake(collection.root, collection.lake_storage), collection.settings)
     source = _Share(collection, share)
     races = 0

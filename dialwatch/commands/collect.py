@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from collector.runners.lean_process import tune_memory, use_one_blas_thread
 from dialwatch.commands.options import ConfigOption, LakeOption, checked_address, settings_of
 
 if TYPE_CHECKING:
     from dialwatch.config import Settings
 
-app = typer.Typer(no_args_is_help=True, help="Bring DIAL Core's log lines into the lake.")
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.callback()
+def collect() -> None:
+    """Bring DIAL Core's log lines into the lake."""
+    use_one_blas_thread()
 
 
 @app.command("files")
@@ -31,6 +38,7 @@ def collect_files(
         return
     from dialwatch.services.collecting import collect_once
 
+    tune_memory()
     found, counts = collect_once(settings, paths, workers)
     if not found:
         raise FileNotFoundError(f"no file matches {' '.join(paths)}: check the path, and quote globs of s3:// URIs")
@@ -72,4 +80,5 @@ def _run_until_stopped(settings: Settings) -> None:
     from dialwatch.services import running
 
     with running.only_collector(settings):
+        tune_memory()
         running.wait_for_signal()

@@ -68,6 +68,8 @@ class Table:
         """Gives deltalake's table as it is now, to be read while the block lasts; None where there is none yet."""
         self.fetch = storage.fetch(uri)
         """Gives the bytes of a small file of a store; None on a local disk."""
+        self.upload = storage.upload(uri)
+        """Gives what writes a file of a store by its path; None on a local disk."""
         self._tail: LogTail | None = None
         self._is_missing = False
         self._news = news or AlwaysNews()
@@ -134,7 +136,7 @@ class Table:
         """Write rows as files that no reader sees before `commit` adds them; the first half of `append`."""
         if not is_remote(self.uri):
             Path(self.uri).mkdir(parents=True, exist_ok=True)
-        return FileWriter(self.spec, self.files(), self._storage.upload(self.uri), level).write(rows)
+        return FileWriter(self.spec, self.files(), self.upload, level).write(rows)
 
     def commit(self, files: Sequence[NewFile], progress: Mapping[str, int] | None = None) -> None:
         """Add written files, as `append` does; after a LostRaceError they can be committed again or discarded.

@@ -10,13 +10,12 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
-from pyarrow import fs
 
 from lake.store.upload import Upload
 from lake.table_spec import TableSpec
@@ -55,10 +54,31 @@ class NewFile:
         return AddAction(self.path, self.size, self.partition_values, int(time.time() * 1000), True, self.statistics)
 
 
+class Folder(Protocol):
+    """Where files are written: a file system of Arrow that begins at a folder, or one in memory."""
+
+    def open_output_stream(self, path: str) -> Any:
+        """Give a stream that writes a new file."""
+        ...
+
+    def create_dir(self, path: str) -> None:
+        """Make a folder, if it is not there."""
+        ...
+
+    def move(self, src: str, dest: str) -> None:
+        """Give a file another name."""
+        ...
+
+    def delete_file(self, path: str) -> None:
+        """Remove a file."""
+        ...
+
+
 class FileWriter:
     """Writes the rows of one append: a file for each date, each with row groups of about 8 MiB.
 
-    Where the rows switch between very many dates, a date gets several files.
+    `write` does all of it; or `add` takes some rows at a time, and `finish` ends it. Where the rows switch between very
+    many dates, a date gets several files.
     `filesystem` begins at the table's folder; `upload` writes a file of a store. In a folder a file gets its name when
     it is whole, so that a reader of the bare folder never meets half of one.
     """
@@ -66,7 +86,7 @@ class FileWriter:
     def __init__(
         self,
         spec: TableSpec,
-        filesystem: fs.FileSystem,
+        filesystem: Folder,
         upload: Callable[[str], Upload] | None = None,
         level: int = FAST,
     ) -> None:
@@ -85,16 +105,29 @@ class FileWriter:
         """
         try:
             for part in rows:
-                for day, of_day in self._by_date(part):
-                    self._file(day).add(of_day)
-            while self._open:
-                self._close_oldest()
-            return self._whole
+                self.add(part)
+            return self.finish()
         except BaseException:
             for file in self._open.values():
                 file.abandon()
             remove_files(self._filesystem, self._whole)
             raise
+
+    def add(self, rows: pa.RecordBatch | pa.Table) -> None:
+        """Add rows; a row group is written when it is full."""
+        for day, of_day in self._by_date(rows):
+            self._file(day).add(of_day)
+
+    def finish(self) -> list[NewFile]:
+        """Write what is left, and give the files."""
+        while self._open:
+            self._close_oldest()
+        return self._whole
+
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes of the rows that were added and are not yet a row group."""
+        return sum(file.pending_bytes for file in self._open.values())
 
     def _by_date(self, part: pa.RecordBatch | pa.Table) -> Iterator[tuple[date | None, pa.Table]]:
         table = part if isinstance(part, pa.Table) else pa.Table.from_batches([part])
@@ -139,7 +172,7 @@ class FileWriter:
         del self._open[day]
 
 
-def remove_files(filesystem: fs.FileSystem, files: Iterable[NewFile]) -> None:
+def remove_files(filesystem: Folder, files: Iterable[NewFile]) -> None:
     """Remove files that no commit has added; one that cannot be removed is left to the next vacuum."""
     for file in files:
         with contextlib.suppress(OSError):
@@ -151,7 +184,7 @@ class _File:
 
     def __init__(
         self,
-        filesystem: fs.FileSystem,
+        filesystem: Folder,
         folder: str,
         upload: Callable[[str], Upload] | None,
         options: dict[str, Any],
@@ -166,9 +199,9 @@ class _File:
         # Readers of a folder pass over names with a leading dot; a full vacuum removes them.
         self._written_as = f"{folder}.{name}" if upload is None else self.path
         self._pending: list[pa.Table] = []
-        self._pending_bytes = 0
+        self.pending_bytes = self._pending_rows = 0
         self._upload = None if upload is None else upload(self.path)
-        self._sink: pa.NativeFile = (
+        self._sink: Any = (
             filesystem.open_output_stream(self._written_as)
             if self._upload is None
             else pa.PythonFile(self._upload, mode="w")
@@ -176,14 +209,18 @@ class _File:
         self._writer: pq.ParquetWriter | None = None
 
     def add(self, rows: pa.Table) -> None:
-        self.statistics.add(rows)
+        # What comes is mostly much smaller than a row group and goes in whole: slices, and their sizes, cost more.
         per_row = max(1, rows.nbytes // rows.num_rows)
-        step = max(1, min(_ROW_GROUP_BYTES // 8 // per_row, _MAX_ROW_GROUP_ROWS))
+        step = max(1, min(_ROW_GROUP_BYTES // per_row, _MAX_ROW_GROUP_ROWS))
         for begin in range(0, rows.num_rows, step):
-            part = rows.slice(begin, step)
+            part = rows if step >= rows.num_rows else rows.slice(begin, step)
+            size = part.num_rows * per_row
+            if self._pending and self.pending_bytes + size > _ROW_GROUP_BYTES:
+                self._write_row_group()
             self._pending.append(part)
-            self._pending_bytes += part.nbytes
-            if self._pending_bytes >= _ROW_GROUP_BYTES or self._rows() >= _MAX_ROW_GROUP_ROWS:
+            self.pending_bytes += size
+            self._pending_rows += part.num_rows
+            if self.pending_bytes >= _ROW_GROUP_BYTES or self._pending_rows >= _MAX_ROW_GROUP_ROWS:
                 self._write_row_group()
 
     def close(self) -> int:
@@ -208,12 +245,10 @@ class _File:
             with contextlib.suppress(OSError):
                 self._filesystem.delete_file(path)
 
-    def _rows(self) -> int:
-        return sum(part.num_rows for part in self._pending)
-
     def _write_row_group(self) -> None:
         group = pa.concat_tables(self._pending)
-        self._pending, self._pending_bytes = [], 0
+        self._pending, self.pending_bytes, self._pending_rows = [], 0, 0
+        self.statistics.add(group)
         if self._writer is None:
             self._writer = pq.ParquetWriter(self._sink, **self._options, **_compression(group, self._level))
         self._writer.write_table(group, row_group_size=group.num_rows)

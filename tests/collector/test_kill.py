@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import time
+from datetime import timedelta
 from pathlib import Path
 from unittest import mock
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from benchmarks.gen_dial_logs import lines
 from collector import Collector, CollectorSettings, FileSource
-from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, Lake, Storage, Table
+from collector.commit import table_rows
+from lake import BATCHES, PARSED_LOGS, REJECTED, USER_SIGNALS, BufferedFiles, Lake, Storage, Table, all_tables, vacuum
+from lake.tables import writing
+from lake.tables.delta_log import live_files
 from tests.killing import KILLED, Moment, die, kill, run, start
 
 SMALL_BATCHES = 1_500_000
@@ -29,6 +35,14 @@ def collect(logs: Path, root: Path, flush_bytes: int = SMALL_BATCHES) -> None:
 def collect_and_die(logs: Path, root: Path, at: int, moment: Moment) -> None:
     """A collector that dies around a commit; several threads commit at once."""
     die(moment, Table, "commit", at=at)
+    collect(logs, root)
+
+
+def collect_and_die_writing(logs: Path, root: Path, at: int, moment: Moment, owner: type, method: str) -> None:
+    """A collector with tiny row groups that dies around the writing of one, or of the files of a batch."""
+    mock.patch.object(table_rows, "_BYTES_AS_TUPLES", 20_000).start()
+    mock.patch.object(writing, "_ROW_GROUP_BYTES", 50_000).start()
+    die(moment, owner, method, at=at)
     collect(logs, root)
 
 
@@ -107,6 +121,37 @@ def test_killed_around_a_commit(
     # Other batches than before: what a table has must not depend on where a batch ended.
     collect(logs, tmp_path, flush_bytes=SMALL_BATCHES // 2)
     assert_same(tmp_path, expected)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("owner", "method", "at", "moment"),
+    [
+        (writing._File, "_write_row_group", 1, "after"),
+        (writing._File, "_write_row_group", 60, "after"),
+        (BufferedFiles, "store", 2, "after"),
+        pytest.param(writing._File, "_write_row_group", 60, "before", marks=pytest.mark.slow),
+        pytest.param(BufferedFiles, "store", 30, "before", marks=pytest.mark.slow),
+        pytest.param(BufferedFiles, "store", 30, "after", marks=pytest.mark.slow),
+    ],
+)
+def test_killed_between_a_row_group_and_its_commit(
+    logs: Path, undisturbed: tuple[Path, int], tmp_path: Path, owner: type, method: str, at: int, moment: Moment
+) -> None:
+    """Row groups that were encoded, and files that were stored, count for nothing before their commit.
+
+    What the killed run left beside the tables goes with the next vacuum of files that nobody committed.
+    """
+    expected, _ = undisturbed
+    assert run(collect_and_die_writing, logs, tmp_path, at, moment, owner, method) == KILLED
+    collect(logs, tmp_path, flush_bytes=SMALL_BATCHES // 2)
+    assert_same(tmp_path, expected)
+    for path in tmp_path.rglob("*.parquet"):
+        os.utime(path, (0, 0))
+    for _, table in all_tables(Lake(str(tmp_path))):
+        vacuum(table, timedelta(hours=1))
+        left = {str(path.relative_to(table.uri)) for path in Path(table.uri).rglob("date=*/*")}
+        assert left == {file.path for file in live_files(DeltaTable(table.uri))}
 
 
 @pytest.mark.integration

@@ -94,8 +94,13 @@ class LakeWriter:
         return lost
 
     def is_full(self) -> bool:
-        """Whether the limit of bytes that wait for their commit is reached."""
-        return self.waiting_bytes() >= self._max_bytes
+        """Whether the limit of bytes that wait to be taken is reached."""
+        return self.queued_bytes() >= self._max_bytes
+
+    def queued_bytes(self) -> int:
+        """Bytes of values that were put and are not yet rows of a batch."""
+        with self._changed:
+            return self._queued_bytes
 
     def waiting_bytes(self) -> int:
         """Bytes of values that were put and are not yet committed."""
@@ -155,9 +160,7 @@ class LakeWriter:
             self._settle()
 
     def _idle(self, drop: int) -> None:
-        # What is full cannot grow: nothing else would bring a commit before its time.
-        step = self._collector.flush if self.is_full() else self._collector.flush_if_due
-        if not self._try(step) or not self._try(self._require_taken):
+        if not self._try(self._collector.flush_if_due) or not self._try(self._require_taken):
             self._pause(drop)
 
     def _require_taken(self) -> None:

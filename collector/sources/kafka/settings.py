@@ -12,7 +12,7 @@ class KafkaSettings(BaseModel):
 
     Collectors with the same `group_id` share the partitions; one with a `group_instance_id`, a name of its own that
     outlives restarts, gets its partitions back without a rebalance. No more than `max_fetched_bytes` of values wait
-    for their commit. A member that is silent for `session_timeout_seconds` loses its partitions.
+    to become rows. A member that is silent for `session_timeout_seconds` loses its partitions.
 
     `sasl_mechanism` PLAIN and SCRAM take a username and a password. OAUTHBEARER takes a token from
     `oauth_token_url` for a client id and secret (OAuth 2.0, client credentials).
@@ -25,7 +25,7 @@ class KafkaSettings(BaseModel):
     group_id: str = Field(default="dialwatch", min_length=1)
     group_instance_id: str | None = None
     session_timeout_seconds: float = Field(default=45.0, gt=0)
-    max_fetched_bytes: int = Field(default=160 << 20, gt=0)
+    max_fetched_bytes: int = Field(default=64 << 20, gt=0)
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     ssl_cafile: str | None = None
     ssl_certfile: str | None = None

@@ -73,6 +73,10 @@ class KafkaSource:
         """Bytes of values that were fetched and are not yet committed."""
         return self._writer.waiting_bytes()
 
+    def queued_bytes(self) -> int:
+        """Bytes of values that were fetched and are not yet rows of a batch."""
+        return self._writer.queued_bytes()
+
     def run(self, stop: threading.Event) -> None:
         """Read until `stop` is set; then commit what is open and leave the group, within 15 s.
 

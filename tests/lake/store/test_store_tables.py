@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from lake import PARSED_LOGS, SCORES, Lake, RequestKind, StoreUser, compact, store_requests
+from lake import PARSED_LOGS, SCORES, BufferedFiles, Lake, RequestKind, StoreUser, compact, store_requests
 from lake.store import upload, whole_files
 from lake.store.log_copy import LAST_CHECKPOINT, LOG
 from lake.tables.table import Table
@@ -112,6 +112,41 @@ def test_a_large_file_is_sent_in_parts_and_a_failed_one_is_not_there(
     with pytest.raises(ValueError, match="no more"):
         table.write(broken())
     assert sorted(files.find(path)) == before
+
+
+def test_encoded_rows_are_sent_in_parts_and_each_request_is_counted(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large file is begun, sent and ended, a small one put; what a store refuses is not there, and sent again."""
+    lake = Lake(f"{bucket.uri}/lake", bucket.storage).used_by(StoreUser.COLLECTOR)
+    table, files = lake.table(PARSED_LOGS, "app"), BufferedFiles(PARSED_LOGS)
+    monkeypatch.setattr("lake.tables.writing._compression", lambda *_: {"compression": "none"})
+    monkeypatch.setattr(whole_files, "_KEPT", whole_files._Kept(0))
+    text = "a text " * 30_000
+    cells = [{"event_id": str(n), "date": date(2026, 11, 20 + n // 90), "answer": f"{n}{text}"} for n in range(91)]
+    rows = PARSED_LOGS.rows(cells)
+    files.add(rows.to_batches()[0])
+    store, path = bucket.storage.filesystem(table.uri)
+    close = upload.Upload.close
+
+    def refused(file: upload.Upload) -> None:
+        if file.tell() < 1 << 20:
+            raise PermissionError("no")
+        close(file)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(upload.Upload, "close", refused)
+        with pytest.raises(PermissionError):
+            files.store(table)
+    assert store.find(path) == []
+    with lake.noting_together():
+        before = by_kind(StoreUser.COLLECTOR)
+        table.commit(files.store(table))
+        made = by_kind(StoreUser.COLLECTOR) - before
+    # Parts of 8 MiB and the rest, the small file, and two commits: the table is made by the first one.
+    assert (made[RequestKind.POST], made[RequestKind.PUT]) == (2, 3 + 1 + 2)
+    read = table.read(["event_id", "answer"])
+    assert read.sort_by("event_id").equals(rows.select(["event_id", "answer"]).sort_by("event_id"))
 
 
 def test_a_log_whose_checkpoint_another_program_wrote_is_read_all_the_same(bucket: Bucket) -> None:
