@@ -129,8 +129,8 @@ def add_pipeline(board: build.Dashboard) -> None:
         ),
         (
             "Requests to the store",
-            "A second, by the part that asks and the kind, of which each has its price. A folder has none.",
-            [Query(f"sum by (part, kind) (rate(dialwatch_store_requests_total[{INTERVAL}]))", "{{part}} {{kind}}")],
+            "A second, by kind, of which each has its price. A folder has none.",
+            [Query(f"sum by (kind) (rate(dialwatch_store_requests_total[{INTERVAL}]))", "{{kind}}")],
             "reqps",
         ),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tempfile
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +29,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     if reason := why_not():
         pytest.skip(f"containers do not run on this machine ({reason}): THE IMAGE IS NOT BUILT")
     folder = tmp_path_factory.mktemp("image")
-    engine = Engine(folder / "engine")
+    # Podman takes no path of more than 50 characters, and a worker of pytest-xdist has a long one.
+    engine = Engine(Path(tempfile.mkdtemp()))
     try:
         debian(folder / "base.tar")
         engine.image_of(BASE, folder / "base.tar")
