@@ -7,6 +7,8 @@ import pickle
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -39,12 +41,24 @@ class Machine:
         self.calls = Calls(Path(tempfile.mkdtemp(dir=folder)) / "calls.sqlite", lambda: clock[0])
         self.ledger = BudgetLedger(lake, monotonic=lambda: next(self.ticks) * 60.0)
         self.slices = BudgetSlices("strict", self.judge, self.calls, self.ledger)
+        _MACHINES.append(self)
 
     def begin(self, bound: float) -> int:
         return asyncio.run(self.slices.begin("key", bound))
 
     def spent(self) -> tuple[float, float]:
         return self.calls.spent("strict")
+
+
+_MACHINES: list[Machine] = []
+
+
+@pytest.fixture(autouse=True)
+def closed_files() -> Iterator[None]:
+    """Close the files of calls of all machines that a test has made."""
+    yield
+    while _MACHINES:
+        _MACHINES.pop().calls.close()
 
 
 def test_a_slice_is_a_hundredth_of_the_budget_or_what_the_call_may_cost(tmp_path: Path) -> None:
@@ -163,6 +177,7 @@ class BudgetMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         for machine in self.machines:
             machine.calls.close()
+            _MACHINES.remove(machine)
         shutil.rmtree(self.folder)
 
 
@@ -198,6 +213,9 @@ def test_eight_workers_of_which_some_are_killed_do_not_pass_a_budget(judge_url: 
         worker.join()
         assert worker.exitcode == 0
     calls = calls_of(judge_url) - before
-    spent = [Calls(path).spent("strict")[1] for path in files if path.exists()]
+    spent = []
+    for path in filter(Path.exists, files):
+        with closing(Calls(path)) as kept:
+            spent.append(kept.spent("strict")[1])
     assert calls > 100
     assert calls * COST <= sum(spent) <= 0.4
