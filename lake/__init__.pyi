@@ -47,7 +47,7 @@ from .answers.metric_scores import metric_scores, texts_of_answers
 from .answers.question_keys import QuestionKeys
 from .answers.question_text import CAPITALS_MATTER, normalised_question
 from .answers.ratings import AnswerRating
-from .answers.sampled_answers import SampledAnswer, called_deployments, request_of_answer, sampled_answers
+from .answers.sampled_answers import SampledAnswer, callers, request_of_answer, sampled_answers
 from .answers.signals import FOLD_COLUMNS, fold_signals
 from .case_tables import GROUND_TRUTH, REPLAYS
 from .case_vocabulary import (
@@ -306,7 +306,7 @@ __all__ = [
     "answer_text",
     "answers_frame",
     "asks_llm",
-    "called_deployments",
+    "callers",
     "can_drift",
     "case_history",
     "case_question",

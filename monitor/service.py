@@ -13,7 +13,7 @@ from functools import partial
 from lake import SERVICES, UNASSIGNED, Heartbeat, Lake, OpenTables
 from monitor.alerts.store import AlertStore
 from monitor.audit import AuditLog
-from monitor.changes import changes_of_day
+from monitor.changes import DailyChanges
 from monitor.health.failures import ALERTS_RECORDED, CHANGES, REGRESSIONS, Failures
 from monitor.health.health import Health, health_of, staleness_of
 from monitor.health.heartbeat_reader import HeartbeatReader
@@ -88,6 +88,7 @@ class Monitor:
         """Incidents that were seen to recover since the process began, also those that do not any more."""
         self._knows_callers = False
         self._looked_at: dict[str, date] = {}
+        self._daily_changes = DailyChanges(lake)
         """By deployment the last day of which the log was looked at for changed settings, or could not be."""
         self._totals = MonotonicTotals()
         self._begin()
@@ -200,6 +201,8 @@ class Monitor:
         self._keeper.restore_root()
         self._ingest.read_collector_stats(now)
         readable = self._keeper.restore(deployments, now)
+        self._ingest.open(readable)
+        self._tables.look_ahead()
         if not self._read(readable, now, is_stopping):
             return
         self._knows_callers = True
@@ -236,7 +239,7 @@ class Monitor:
             if day is None or self._looked_at.get(name) == day:
                 continue
             self._looked_at[name] = day
-            look = partial(changes_of_day, self._lake, name, day, deployments)
+            look = partial(self._daily_changes.read, name, day, deployments)
             found = self._failures.attempt(CHANGES, look, f"log of {name!r}")
             if found is not None:
                 state = self._ingest.deployments[name]

@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 
 LOG = "_delta_log"
 LAST_CHECKPOINT = "_last_checkpoint"
-_AT_ONCE = 10
+_MOST_AT_ONCE = 10
 
 Read = Callable[[str], bytes | None]
 """Gives the bytes of a file of the log by its name; None where there is none."""
@@ -93,15 +93,17 @@ def _plain_checkpoint(pointer: bytes) -> int:
 
 
 def _commits(read: Read, begin: int, until: int | None) -> dict[str, bytes]:
+    """Read commits until one is not there: first one, and of those that follow more at once, as most logs are short."""
     found: dict[str, bytes] = {}
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    at_once = 1
+    with ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
         while until is None or begin <= until:
-            end = begin + _AT_ONCE if until is None else min(begin + _AT_ONCE, until + 1)
+            end = begin + at_once if until is None else min(begin + _MOST_AT_ONCE, until + 1)
             names = [commit_name(version) for version in range(begin, end)]
-            contents = zip(names, pool.map(read, names), strict=True)
+            contents = zip(names, map(read, names) if len(names) == 1 else pool.map(read, names), strict=True)
             there = {name: content for name, content in takewhile(lambda one: one[1] is not None, contents) if content}
             found |= there
             if len(there) < len(names):
                 break
-            begin = end
+            begin, at_once = end, min(2 * at_once, _MOST_AT_ONCE)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from types import MappingProxyType
 from typing import Any
@@ -24,11 +24,15 @@ _BYTES_A_ROW = 50
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file of a table: `path` below the table's folder, `date` its partition (None: null, or no partitions)."""
+    """A file of a table: `path` below the table's folder, `date` its partition (None: null, or no partitions).
+
+    `rows` is None where nobody has asked the log for it; where the log does not say it, an estimate by the size.
+    """
 
     path: str
     date: str | None
     size: int
+    rows: int | None = field(default=None, compare=False)
 
 
 def added_files(read: Callable[[int], bytes | None], begin: int, end: int) -> list[DataFile]:
@@ -54,16 +58,12 @@ def live_files(delta: DeltaTable) -> list[DataFile]:
     """Give the files that the table's rows are in now, the oldest first."""
     files = pa.table(delta.get_add_actions(flatten=True))
     days = files["partition.date"].to_pylist() if "partition.date" in files.column_names else [None] * files.num_rows
-    columns = [files[name].to_pylist() for name in ("modification_time", "path", "size_bytes")]
+    columns = [files[name].to_pylist() for name in ("modification_time", "path", "size_bytes", "num_records")]
     found = sorted(zip(*columns, days, strict=True), key=lambda row: row[:2])
-    return [DataFile(path, None if day is None else str(day), size) for _, path, size, day in found]
-
-
-def rows_of_files(delta: DeltaTable) -> dict[str, int]:
-    """Give the number of rows of each file by its path; where the log does not say it, an estimate by its size."""
-    files = pa.table(delta.get_add_actions(flatten=True))
-    columns = [files[name].to_pylist() for name in ("path", "num_records", "size_bytes")]
-    return {path: size // _BYTES_A_ROW if rows is None else rows for path, rows, size in zip(*columns, strict=True)}
+    return [
+        DataFile(path, None if day is None else str(day), size, size // _BYTES_A_ROW if rows is None else rows)
+        for _, path, size, rows, day in found
+    ]
 
 
 def scan(

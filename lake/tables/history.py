@@ -9,7 +9,7 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from lake.tables.delta_log import DataFile, day_of, live_files, rows_of_files
+from lake.tables.delta_log import DataFile, day_of
 from lake.tables.table import Table
 
 NO_DAY = date.min
@@ -30,15 +30,15 @@ class History:
         """None where there is no table."""
         self._files: dict[date, list[DataFile]] = {}
         self._rows: Counter[date] = Counter()
-        with table.newest() as delta:
-            if delta is None:
-                return
-            self.version, rows, files = int(delta.version()), rows_of_files(delta), live_files(delta)
+        found = table.files_of_version()
+        if found is None:
+            return
+        self.version, files = found
         for file in files:
             day = day_of(file) or NO_DAY
             if since is None or day >= since or day == NO_DAY:
                 self._files.setdefault(day, []).append(file)
-                self._rows[day] += rows[file.path]
+                self._rows[day] += file.rows or 0
 
     @property
     def days(self) -> Mapping[date, int]:

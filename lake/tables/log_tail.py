@@ -42,7 +42,7 @@ class LogTail:
         self._uri = uri
         self._snapshot = snapshot
         self.version = snapshot.version
-        self._last = files.read(self.version)
+        self._last = snapshot.last_commit or files.read(self.version)
         """The bytes of the last commit that was read; None where the log does not have them any more."""
         self._seen_at = time.monotonic()
         """When that commit was last seen in its place."""

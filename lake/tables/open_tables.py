@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Protocol
 from weakref import WeakSet
 
@@ -16,7 +18,7 @@ from lake.tables.lake import Lake
 from lake.tables.news import TRUE_LOOK_SECONDS, WatchedNews
 from lake.tables.storage import is_remote
 from lake.tables.store_errors import log_failure
-from lake.tables.table import Table
+from lake.tables.table import REMOTE_FILES_AT_ONCE, Table
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +49,7 @@ class OpenTables:
         self._feed = lake.table(CHANGES)
         self._version: int | None = None
         self._news: dict[ChangedTable, WeakSet[WatchedNews]] = {}
+        self._open: WeakSet[Table] = WeakSet()
         self._deployments: list[str | None] = []
         self._listed_at: float | None = None
 
@@ -70,13 +73,25 @@ class OpenTables:
         for one, version in changed.items():
             _tell(self._news.get(one, WeakSet()), version)
 
+    def look_ahead(self) -> None:
+        """Look at many tables at once that may have news: whoever then reads one after the other waits less.
+
+        What cannot be read is met again by its reader.
+        """
+        due = [table for table in self._open if table.may_have_news()]
+        if len(due) > 1:
+            with ThreadPoolExecutor(REMOTE_FILES_AT_ONCE) as pool:
+                list(pool.map(_try_to_look, due))
+
     def table(self, spec: TableSpec, deployment: str | None = None) -> Table:
         """Give a new handle on a table."""
         if not self._watches or spec in UNNOTED:
             return self._lake.table(spec, deployment)
         news = WatchedNews(self._monotonic)
         self._news.setdefault((deployment, spec.name), WeakSet()).add(news)
-        return self._lake.table(spec, deployment, news)
+        table = self._lake.table(spec, deployment, news)
+        self._open.add(table)
+        return table
 
     def deployments(self) -> list[str | None]:
         """Give the deployments of the lake, as `Lake.deployments` does; of a store as the last listing has them."""
@@ -85,6 +100,11 @@ class OpenTables:
             self._deployments = self._lake.deployments()
             self._listed_at = now
         return list(self._deployments)
+
+
+def _try_to_look(table: Table) -> None:
+    with suppress(Exception):
+        table.version()
 
 
 def _tell(watched: WeakSet[WatchedNews], version: int | None) -> None:

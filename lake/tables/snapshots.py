@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from lake.store.log_copy import Read, copied_table
+from lake.store.log_copy import Read, commit_name, copied_table
 from lake.tables.delta_log import DataFile, live_files
 from lake.tables.transactions import transactions_at, transactions_in
 
@@ -35,6 +35,11 @@ class Snapshot(Protocol):
     @property
     def writer_protocol(self) -> tuple[int, frozenset[str]]:
         """Version of the Delta writer protocol that the table asks for, and the features that it names."""
+        ...
+
+    @property
+    def last_commit(self) -> bytes | None:
+        """The commit of that version, where it was read to get here."""
         ...
 
     def transaction(self, app_id: str) -> int | None:
@@ -80,6 +85,10 @@ class DeltaSnapshot:
         """Version and features; see `Snapshot`."""
         return _protocol_of(self._delta)
 
+    @property
+    def last_commit(self) -> None:
+        """None: deltalake has read it; see `Snapshot`."""
+
     def transaction(self, app_id: str) -> int | None:
         """Give a transaction's version; see `Snapshot`."""
         if self._asked == _MOST_ASKED:
@@ -108,6 +117,7 @@ class DeltaSnapshot:
 
 
 Entries = Mapping[str, bytes]
+_FILES = pa.schema([("path", pa.string()), ("date", pa.string()), ("size", pa.int64()), ("rows", pa.int64())])
 
 
 @dataclass(frozen=True)
@@ -120,6 +130,7 @@ class CopiedSnapshot:
     version: int
     columns: frozenset[str]
     writer_protocol: tuple[int, frozenset[str]]
+    last_commit: bytes | None
     files: pa.Table
     transactions: pa.Table
     entries: Callable[[int], Entries]
@@ -130,12 +141,9 @@ class CopiedSnapshot:
         """Read the state from the files of a log, by name."""
         with copied_table(found) as delta:
             files = live_files(delta)
-            columns = [[getattr(file, name) for file in files] for name in ("path", "date", "size")]
-            kinds = (pa.string(), pa.string(), pa.int64())
-            table = pa.table(
-                [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)], ["path", "date", "size"]
-            )
-            known = int(delta.version()), _columns_of(delta), _protocol_of(delta)
+            table = pa.Table.from_pylist([vars(file) for file in files], _FILES)
+            version = int(delta.version())
+            known = version, _columns_of(delta), _protocol_of(delta), found.get(commit_name(version))
         told = transactions_in(found)
         transactions = pa.table(
             [pa.array(told, pa.string()), pa.array(told.values(), pa.int64())], ["appId", "version"]

@@ -21,8 +21,9 @@ from lake.table_spec import TableSpec
 from lake.tables.change import Change, LostRaceError, TableReplacedError
 from lake.tables.creation import COMMITS_PER_CHECKPOINT, create_table, first_commit
 from lake.tables.delta_log import DataFile, added_files
+from lake.tables.followed_log import FollowedLog
 from lake.tables.log_tail import LogTail
-from lake.tables.news import AlwaysNews, News
+from lake.tables.news import News
 from lake.tables.reading import NoRows, read_files
 from lake.tables.schema_evolution import add_columns, missing_columns
 from lake.tables.storage import Storage, is_remote
@@ -70,24 +71,22 @@ class Table:
         """Gives the bytes of a small file of a store; None on a local disk."""
         self.upload = storage.upload(uri)
         """Gives what writes a file of a store by its path; None on a local disk."""
-        self._tail: LogTail | None = None
-        self._is_missing = False
-        self._news = news or AlwaysNews()
+        self._followed = FollowedLog(self._log, uri, news)
+        self.may_have_news = self._followed.may_have_news
+        """Says whether the next call asks the store."""
         self._note = note
-        self._known_version: int | None = None
         self._has_looked = self._has_all_columns = False
-        self._was_replaced = False
         self._seen: dict[str, int | None] = {}
         self._no_rows = NoRows(spec.schema, self._cast)
 
     def version(self) -> int | None:
         """Latest version of the table; None where there is no table yet."""
-        tail = self._look()
+        tail = self._followed.look()
         return None if tail is None else tail.version
 
     def seen_version(self) -> int | None:
         """Version that the last call saw, without asking the store again."""
-        return None if self._tail is None else self._tail.version
+        return None if self._followed.tail is None else self._followed.tail.version
 
     def snapshot(self) -> DeltaTable | None:
         """Give the table as it is now, to be changed, apart from this handle; None where there is none yet."""
@@ -105,7 +104,7 @@ class Table:
 
         What this gives is what the next `append` builds on: see there.
         """
-        tail = self._look()
+        tail = self._followed.look()
         found = {app_id: None if tail is None else tail.transaction(app_id) for app_id in app_ids}
         self._has_looked = tail is not None
         self._seen.update(found)
@@ -147,23 +146,16 @@ class Table:
             tail = self._open_for(progress or {})
             self._has_looked = False
             if not tail.is_same_log():
-                self._tail = None
+                self._followed.tail = None
             elif tail.append(files, progress or {}):
                 self._seen.update(progress or {})
-                self._known_version = tail.version
+                self._followed.committed(tail.version)
                 self._note(tail.version)
                 self._write_checkpoint(tail)
                 return
         raise CommitFailedError(
             f"{self.uri}: another writer was faster {_COMMIT_ATTEMPTS} times in a row; the rows were not added"
         )
-
-    def _require_none_before(self) -> None:
-        if self._known_version is not None:
-            raise FileNotFoundError(
-                f"the table {self.uri} is gone, which had version {self._known_version}: if the lake was moved away, "
-                "bring it back; if the table was removed for good, start dialwatch anew"
-            )
 
     def _write_checkpoint(self, tail: LogTail) -> None:
         """Write a checkpoint where one is due; without it the next reader opens the table more slowly."""
@@ -194,18 +186,18 @@ class Table:
 
     def _open_for(self, progress: Mapping[str, int]) -> LogTail:
         # Unless the table was read since the last commit, others may have written: then it must be read again.
-        seen = self._tail if self._has_looked else None
-        tail = seen or self._look_at_store()
+        seen = self._followed.tail if self._has_looked else None
+        tail = seen or self._followed.look_at_store()
         if tail is None:
-            self._require_none_before()
+            self._followed.require_none_before()
             tail = self._create()
         if not self._has_all_columns:
             tail.require_known_protocol()
             self._has_all_columns = True
             if missing := missing_columns(tail.current().columns, self.spec):
                 add_columns(self._by_deltalake(), missing)
-                self._tail = None
-                tail = self._look_at_store() or tail
+                self._followed.tail = None
+                tail = self._followed.look_at_store() or tail
         for name, ahead in progress.items():
             self._check(name, ahead, tail.transaction(name))
         return tail
@@ -229,8 +221,19 @@ class Table:
 
     def live_files(self) -> list[DataFile]:
         """Give the files that the rows are in now, the oldest first."""
-        tail = self._look()
+        tail = self._followed.look()
         return [] if tail is None else tail.live_files()
+
+    def files_of_version(self) -> tuple[int, list[DataFile]] | None:
+        """Give the latest version and the files that its rows are in, the oldest first; None where there is no table.
+
+        Each file has its number of rows.
+        """
+        tail = self._followed.look()
+        if tail is None:
+            return None
+        state = tail.current()
+        return state.version, state.live_files()
 
     def read(self, columns: Sequence[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
         """Read all rows, or those that `where` lets through; an empty table where there is none yet."""
@@ -238,7 +241,7 @@ class Table:
         return self._retry_read(lambda: self._cast(self._read(names, where), names))
 
     def _read(self, names: list[str], where: ds.Expression | None) -> pa.Table:
-        tail = self._look() if is_remote(self.uri) else None
+        tail = self._followed.look() if is_remote(self.uri) else None
         if tail is None:
             return self.dataset().to_table(columns=names, filter=where)
         # Of a store without its dataset, for which deltalake would list the log.
@@ -246,7 +249,7 @@ class Table:
 
     def dataset(self) -> ds.Dataset:
         """Give the rows as an Arrow dataset, for DuckDB, polars and the like; without rows where there is no table."""
-        tail = self._look()
+        tail = self._followed.look()
         return ds.dataset(self.spec.schema.empty_table()) if tail is None else self._dataset_of(tail)
 
     def read_since(
@@ -276,15 +279,14 @@ class Table:
         newest: datetime | None,
         where: ds.Expression | None,
     ) -> Change:
-        tail, names = self._look(), list(wanted)
+        tail, names = self._followed.look(), list(wanted)
         if tail is not None and version is not None and version > tail.version:
             # Another handle was ahead of what was told.
-            tail = self._look_at_store()
+            tail = self._followed.look_at_store()
         if tail is None:
             return Change(self._no_rows.of(wanted), None)
         latest = tail.version
-        if version is not None and (version > latest or self._was_replaced):
-            self._was_replaced = False
+        if version is not None and (self._followed.was_replaced() or version > latest):
             raise TableReplacedError(
                 f"{self.uri} has version {latest} and is not the table whose version {version} was read: it was "
                 "removed and made anew; forget the version and read all of it"
@@ -295,8 +297,9 @@ class Table:
         if version is None:
             # The rows themselves, not their history: that may begin with files that are gone by now.
             # Not deltalake's dataset: it looks at the statistics of each file, for a filter, and there is none.
-            rows = self._rows_of(tail.current().live_files(), columns, where)
-            return self._change(rows, names, latest, None)
+            state = tail.current()
+            rows = self._rows_of(state.live_files(), columns, where)
+            return self._change(rows, names, state.version, None)
         try:
             added = tail.added_since(version)
             files = added_files(self._log.read, version + 1, latest) if added is None else added
@@ -338,7 +341,7 @@ class Table:
             try:
                 return read()
             except (OSError, DeltaError):
-                looked, self._tail = self._tail, None
+                looked, self._followed.tail = self._followed.tail, None
                 if looked is not None and looked.version == self.version():
                     raise
         return read()
@@ -356,38 +359,13 @@ class Table:
         known = set(self.spec.schema.names)
         return kept.cast(pa.schema([self.spec.schema.field(f.name) if f.name in known else f for f in kept.schema]))
 
-    def _look(self) -> LogTail | None:
-        """Read what is new in the log, if there may be anything; None where there is no table."""
-        is_known = self._tail is not None or self._is_missing
-        if is_known and not self._news.may_be_there():
-            return self._tail
-        told = self._news.told_version()
-        if self._tail is None or told is None or not self._tail.follow_told(told):
-            return self._look_at_store()
-        self._known_version = self._tail.version
-        self._news.caught_up()
-        return self._tail
-
-    def _look_at_store(self) -> LogTail | None:
-        if self._tail is not None and not self._tail.follow():
-            self._was_replaced = self._was_replaced or self._tail.was_replaced()
-            self._tail = None
-        if self._tail is None:
-            snapshot = self._log.open()
-            self._tail = None if snapshot is None else LogTail(self._log, snapshot, self.uri)
-        self._is_missing = self._tail is None
-        if self._tail is not None:
-            self._known_version = self._tail.version
-        self._news.seen()
-        return self._tail
-
     def _create(self) -> LogTail:
         if is_remote(self.uri):
             self._log.create(0, first_commit(self.spec, self._title))
         else:
             Path(self.uri).mkdir(parents=True, exist_ok=True)
             create_table(self.uri, self.spec, self._title)
-        tail = self._look_at_store()
+        tail = self._followed.look_at_store()
         if tail is None:
             raise FileNotFoundError(f"the table {self.uri} is gone, which was just made")
         return tail

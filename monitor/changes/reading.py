@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from lake import Lake, called_deployments, sampled_answers
+from lake import Lake, callers, sampled_answers
 from monitor.changes.answer_features import logged_answer
 from monitor.changes.attribution import DAYS_BEFORE, LONGEST_AFTER, Onset, changes_around
 from monitor.changes.found_change import AroundOnset
@@ -13,10 +13,17 @@ from monitor.changes.logged_answer import LoggedAnswer
 
 MOST_A_DAY, MOST_NEAR = 350, 1_000
 """Answers a day of the days before, and of each day around the onset."""
-MOST_DEPLOYMENTS = 100
-"""Deployments in whose tables calls are looked for."""
 _NEAR = timedelta(days=1)
 _PROBED = timedelta(hours=12)
+
+CalledBy = Mapping[str | None, frozenset[str]]
+"""The callers of each deployment that has some."""
+
+
+def callers_around(lake: Lake, onset: Onset, until: datetime, deployments: Sequence[str | None]) -> CalledBy:
+    """Read who called each of these deployments around an onset."""
+    end = min(until, onset.latest + LONGEST_AFTER)
+    return callers(lake, sorted(deployments, key=str), onset.earliest - _PROBED, end)
 
 
 def read_answers(
@@ -24,16 +31,16 @@ def read_answers(
     deployment: str,
     onset: Onset,
     until: datetime,
-    deployments: Sequence[str | None],
+    called_by: CalledBy,
     most: tuple[int, int] = (MOST_A_DAY, MOST_NEAR),
 ) -> list[LoggedAnswer]:
     """Read the answers from 7 days before an onset to a day after it, or to `until`, with their features.
 
-    `deployments` are those that it may call; `most` answers are read of a day before, and of each near the onset.
+    `called_by` are the callers of `callers_around`; `most` answers are read of a day before, and of each near the
+    onset.
     """
     end = min(until, onset.latest + LONGEST_AFTER)
-    among = sorted(deployments, key=str)[:MOST_DEPLOYMENTS]
-    called = called_deployments(lake, deployment, among, onset.earliest - _PROBED, end)
+    called = [name for name, names in called_by.items() if deployment in names]
     begin, near = onset.earliest - timedelta(days=DAYS_BEFORE), onset.earliest - _NEAR
     parts = ((begin, near, most[0]), (near, end, most[1]))
     return [
@@ -47,5 +54,5 @@ def around_onset(
     lake: Lake, deployment: str, onset: Onset, until: datetime, deployments: Sequence[str | None]
 ) -> AroundOnset:
     """Read the answers around an onset and give what changed; see `read_answers` and `changes_around`."""
-    answers = read_answers(lake, deployment, onset, until, deployments)
+    answers = read_answers(lake, deployment, onset, until, callers_around(lake, onset, until, deployments))
     return AroundOnset(len(answers), changes_around(answers, onset, until))

@@ -53,6 +53,7 @@ _ANCHOR_COLUMNS = tuple(dict.fromkeys((*ANCHOR_COLUMNS, *JUDGE_COST_COLUMNS)))
 _RECENT_COLUMNS = ANSWER_COLUMNS | {name: pc.field(name) for name in CLIENT_COLUMNS}
 _IN_PORTIONS = (PARSED_LOGS, USER_SIGNALS, SCORES)
 """Tables of which a year may be too much to be read at once."""
+_OF_A_DEPLOYMENT = (*_IN_PORTIONS, ANCHORS, REPLAYS, ALERTS)
 _READS_A_ROUND = 4
 """Full portions, of all deployments together, that are read before batches are closed."""
 RELEARNING = "relearn_streams"
@@ -89,6 +90,15 @@ class Ingest:
         """Deployments one of whose tables was replaced; None is of the root."""
         self.has_new_releases = False
         """Then only an `Ingest` that begins anew comes to the right readings."""
+
+    def open(self, deployments: Sequence[str | None]) -> None:
+        """Open the tables of deployments, so that all of them can be looked at together."""
+        for deployment in deployments:
+            for spec in _OF_A_DEPLOYMENT:
+                self.new_rows.open(spec, deployment)
+            if deployment is not None:
+                self.new_rows.open(INCIDENTS, deployment)
+                self.new_answers.open(PARSED_LOGS, deployment)
 
     def read_history(
         self, deployments: Sequence[str | None], now: datetime, is_stopping: Callable[[], bool] = lambda: False

@@ -199,6 +199,10 @@ class NewRows:
         self._cursors: dict[tuple[str, str | None], _Cursor] = {}
         self._lagging: dict[tuple[str, str | None, str], LaggingHandler] = {}
 
+    def open(self, spec: TableSpec, deployment: str | None) -> None:
+        """Open a table, if it is not open, without reading anything of it."""
+        self._cursor(spec, deployment)
+
     def forget(self, deployment: str | None) -> None:
         """Have the tables of a deployment read from their first rows on."""
         self._cursors = {place: one for place, one in self._cursors.items() if place[1] != deployment}

@@ -79,6 +79,14 @@ def test_of_a_checkpoint_on_only_what_is_needed_is_fetched(tmp_path: Path) -> No
     assert len(asked) <= 12
 
 
+def test_a_short_log_costs_few_reads(tmp_path: Path) -> None:
+    """Of a table with its first commit and one more, only the next two are asked for in vain."""
+    read, asked = reader_of(table_of(tmp_path, 1)), list[str]()
+    found = log_entries(lambda name: asked.append(name) or read(name))  # type: ignore[func-returns-value]
+    assert list(found or {}) == [commit_name(0), commit_name(1)]
+    assert sorted(asked) == [*map(commit_name, range(4)), LAST_CHECKPOINT]
+
+
 def test_no_table_is_known_by_two_reads(tmp_path: Path) -> None:
     """Neither a checkpoint nor a first commit is there."""
     asked: list[str] = []

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from lake import CHANGES, PARSED_LOGS, SCORES, SILENCES, Lake, LostRaceError, OpenTables, compact
+from lake import CHANGES, PARSED_LOGS, SCORES, SILENCES, History, Lake, LostRaceError, OpenTables, compact
 from lake.tables.log_files import StoreLogFiles
 from lake.tables.news import TRUE_LOOK_SECONDS
 from lake.tables.table import Table
@@ -171,3 +171,49 @@ def test_no_commit_is_put_into_the_place_of_a_removed_table(lake: Lake) -> None:
     with pytest.raises(FileNotFoundError, match="is gone"):
         table.append(scores("b"), {"source": 2})
     assert not filesystem.find(f"{path}/_delta_log")
+
+
+def reads_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Files of logs that are read from the store from now on, the tables' folders before them."""
+    reads: list[str] = []
+    real = StoreLogFiles._fetch
+
+    def fetch(self: StoreLogFiles, path: str) -> bytes:
+        reads.append(path)
+        return real(self, path)
+
+    monkeypatch.setattr(StoreLogFiles, "_fetch", fetch)
+    return reads
+
+
+def test_after_a_look_ahead_no_table_is_asked_for(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables with rows and such that are not there, and then all rows of one: nothing more of a log is read."""
+    lake.table(SCORES, "app").append(scores("a"))
+    opened = OpenTables(lake)
+    tables = [opened.table(spec, name) for name in ("app", "none") for spec in (PARSED_LOGS, SCORES)]
+    opened.look_ahead()
+    reads = reads_of(monkeypatch)
+    assert [table.version() for table in tables] == [None, 1, None, None]
+    history = History(tables[1])
+    assert (history.version, dict(history.days)) == (1, {NOON.date(): 1})
+    assert reads == []
+
+
+def test_what_cannot_be_looked_at_ahead_is_met_by_its_reader(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One table's log is broken: the look ahead says nothing, the other table is there, the reader gets the error."""
+    for name in ("app", "broken"):
+        lake.table(SCORES, name).append(scores("a"))
+    opened = OpenTables(lake)
+    table, broken = opened.table(SCORES, "app"), opened.table(SCORES, "broken")
+    real = StoreLogFiles._fetch
+
+    def fetch(self: StoreLogFiles, path: str) -> bytes:
+        if "broken" in path:
+            raise ConnectionError("the store is away")
+        return real(self, path)
+
+    monkeypatch.setattr(StoreLogFiles, "_fetch", fetch)
+    opened.look_ahead()
+    assert table.version() == 1
+    with pytest.raises(ConnectionError):
+        broken.version()

@@ -52,7 +52,7 @@ def test_the_log_is_read_once_for_all(tmp_path: Path, monkeypatch: pytest.Monkey
     """A thousand new names cost one look, also where they are asked for one by one."""
     table = Lake(str(tmp_path)).table(SCORES, "app")
     table.append(SCORES.rows([]), {"first": 1})
-    tail, looks = table._look(), []
+    tail, looks = table._followed.look(), []
     assert tail is not None
     monkeypatch.setattr(snapshots, "transactions_at", lambda *args: looks.append(args) or transactions_at(*args))
     assert [tail.transaction(f"new {number}") for number in range(1000)] == [None] * 1000

@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 from lake import ALERTS, Lake
 from monitor import Monitor, create_app
 from monitor.alerts.change import from_row
+from monitor.changes import DailyChanges
 from monitor.notify.alert_text import description
 from tests.monitor.conftest import NOW, Clock, ScoreColumns
 
@@ -127,3 +128,19 @@ def test_a_changed_setting_without_a_regression_is_a_mark_of_the_chart(
         assert kinds == ["changed setting"]
         clock.advance(hours=24)
     assert lake.table(ALERTS, "rag-search").read().num_rows == 0
+
+
+def test_a_model_is_found_behind_many_deployments_and_callers_are_read_once_a_day(
+    rows: ScoreColumns, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model comes last by its name; who called whom is not read again for the next deployment."""
+    _log(rows, OLD, NEW, worse=0.0, more=36)
+    names: list[str | None] = [f"app-{number:03}" for number in range(120)]
+    for name in names:
+        rows.logs(str(name), {"event_id": f"of {name}"})
+    every = [*names, "gpt", "rag-search"]
+    changes, day = DailyChanges(lake), (NOW - timedelta(hours=10)).date()
+    (found,) = changes.read("rag-search", day, every)
+    assert (found.feature, found.subject) == ("system_prompt", "gpt")
+    monkeypatch.setattr("monitor.changes.daily.callers_around", lambda *_: pytest.fail("it was read again"))
+    assert changes.read("app-000", day, every) == []

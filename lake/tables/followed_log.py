@@ -1,0 +1,69 @@
+"""A table's log as one handle follows it: it asks the store only where there may be news."""
+
+from __future__ import annotations
+
+from lake.tables.log_files import LogFiles
+from lake.tables.log_tail import LogTail
+from lake.tables.news import AlwaysNews, News
+
+
+class FollowedLog:
+    """The log up to the last look. Not safe for use by several threads at once."""
+
+    def __init__(self, files: LogFiles, uri: str, news: News | None = None) -> None:
+        """`uri` names the table in errors; `news` says whether there may be something new."""
+        self.tail: LogTail | None = None
+        """What the last look found; None where there is no table, or before the first look."""
+        self._files = files
+        self._uri = uri
+        self._news = news or AlwaysNews()
+        self._is_missing = False
+        self._known_version: int | None = None
+        self._was_replaced = False
+
+    def may_have_news(self) -> bool:
+        """Whether the next look asks the store."""
+        is_known = self.tail is not None or self._is_missing
+        return not is_known or self._news.may_be_there()
+
+    def look(self) -> LogTail | None:
+        """Read what is new in the log, if there may be anything; None where there is no table."""
+        if not self.may_have_news():
+            return self.tail
+        told = self._news.told_version()
+        if self.tail is None or told is None or not self.tail.follow_told(told):
+            return self.look_at_store()
+        self._known_version = self.tail.version
+        self._news.caught_up()
+        return self.tail
+
+    def look_at_store(self) -> LogTail | None:
+        """Read what is new in the log, whether anything was told or not; None where there is no table."""
+        if self.tail is not None and not self.tail.follow():
+            self._was_replaced = self._was_replaced or self.tail.was_replaced()
+            self.tail = None
+        if self.tail is None:
+            snapshot = self._files.open()
+            self.tail = None if snapshot is None else LogTail(self._files, snapshot, self._uri)
+        self._is_missing = self.tail is None
+        if self.tail is not None:
+            self._known_version = self.tail.version
+        self._news.seen()
+        return self.tail
+
+    def committed(self, version: int) -> None:
+        """Note that this handle has made a commit."""
+        self._known_version = version
+
+    def was_replaced(self) -> bool:
+        """Whether another table was found in the place of the one that was read; it is said once."""
+        was, self._was_replaced = self._was_replaced, False
+        return was
+
+    def require_none_before(self) -> None:
+        """Raise FileNotFoundError where there was a table that is gone."""
+        if self._known_version is not None:
+            raise FileNotFoundError(
+                f"the table {self._uri} is gone, which had version {self._known_version}: if the lake was moved away, "
+                "bring it back; if the table was removed for good, start dialwatch anew"
+            )
