@@ -191,8 +191,10 @@ def test_after_a_look_ahead_no_table_is_asked_for(lake: Lake, monkeypatch: pytes
     lake.table(SCORES, "app").append(scores("a"))
     opened = OpenTables(lake)
     tables = [opened.table(spec, name) for name in ("app", "none") for spec in (PARSED_LOGS, SCORES)]
-    opened.look_ahead()
     reads = reads_of(monkeypatch)
+    opened.look_ahead()
+    assert len([path for path in reads if "app/scores" in path]) == 5
+    reads.clear()
     assert [table.version() for table in tables] == [None, 1, None, None]
     history = History(tables[1])
     assert (history.version, dict(history.days)) == (1, {NOON.date(): 1})
