@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from collector.parsing import SignalRecord
 from lake import SourceKind
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
+class Partition(msgspec.Struct, frozen=True, gc=False):
     """A part of a source whose lines are in order: a file, a Kafka partition, one run of the HTTP endpoint.
 
     `kind` is file, http or kafka. `name` is the path or topic. `key` identifies the partition among all of that kind,
@@ -37,8 +36,7 @@ class Partition:
         return {"kind": self.kind, "name": self.name, "partition": self.key, "offset": offset}
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(msgspec.Struct, frozen=True, gc=False):
     """One item that a source delivers: a line of a file, the value of a Kafka message, a line of an HTTP body.
 
     `offset` is that of the message in Kafka, else the position after the line. `begin` is the `offset` of the piece

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from datetime import datetime
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from collector.commit.encoder import ENCODER
 from collector.commit.position import Partition
 from lake import BufferedFiles, TableSpec
 
@@ -44,7 +41,6 @@ class TableRows:
         self._names = names
         self._tuples: list[tuple[Any, ...]] = []
         self._tuple_bytes = 0
-        self._encoding: deque[tuple[Future[None], int]] = deque()
         self._files = BufferedFiles(spec)
 
     def add(self, position: RowPosition, values: tuple[Any, ...], size: int, now: datetime) -> None:
@@ -54,9 +50,8 @@ class TableRows:
         self._tuple_bytes += size
         self.held += size
         if self._tuple_bytes >= _BYTES_AS_TUPLES:
-            size = self._tuple_bytes
-            self._encoding.append((ENCODER.submit(self._files.add, self._take(now)), size))
-            self.held = self._files.held + sum(size for done, size in self._encoding if not done.done())
+            self._files.add(self._take(now))
+            self.held = self._files.held
 
     def app_ids(self) -> set[str]:
         """The `app_id` of every partition that the rows came from."""
@@ -64,10 +59,7 @@ class TableRows:
 
     def files(self, now: datetime) -> BufferedFiles:
         """Give all rows, dropped ones too, as files; none can be added any more."""
-        for done, _ in self._encoding:
-            done.result()
         if self._tuples:
-            # Not by the encoder: the process may be about to end, and then no thread takes anything new.
             self._files.add(self._take(now))
         return self._files
 

@@ -48,16 +48,15 @@ def read_contexts(
     The first origin that has any chunk counts; a retrieval response counts even without one. `cited` chunks are
     only those that the answer refers to, in the order of its references.
     """
-    if not isinstance(custom_content, dict):
-        custom_content = {}
-    response = _of_retrieval_response(custom_content)
-    if response is not None:
-        return response, ContextsOrigin.RETRIEVAL_RESPONSE
-    if stage := _of_fused_stage(custom_content):
-        return stage, ContextsOrigin.RETRIEVAL_STAGE
-    attachments = objects(custom_content.get("attachments"))
-    if cited := tuple(_context(attachment) for attachment in attachments if _is_cited_chunk(attachment)):
-        return cited, ContextsOrigin.CITED
+    if isinstance(custom_content, dict) and custom_content:
+        stages, attachments = objects(custom_content.get("stages")), objects(custom_content.get("attachments"))
+        response = _of_retrieval_response(attachments, stages)
+        if response is not None:
+            return response, ContextsOrigin.RETRIEVAL_RESPONSE
+        if stages and (stage := _of_fused_stage(stages)):
+            return stage, ContextsOrigin.RETRIEVAL_STAGE
+        if cited := tuple(_context(attachment) for attachment in attachments if _is_cited_chunk(attachment)):
+            return cited, ContextsOrigin.CITED
     return (tuple(prompt_contexts), ContextsOrigin.PROMPT) if prompt_contexts else ((), ContextsOrigin.NONE)
 
 
@@ -97,10 +96,11 @@ def _prompt_context(head: re.Match[str], question: str, end: int) -> Context:
     )
 
 
-def _of_retrieval_response(custom_content: Mapping[str, Any]) -> tuple[Context, ...] | None:
-    stages = objects(custom_content.get("stages"))
-    for holder in (custom_content, *stages):
-        for attachment in objects(holder.get("attachments")):
+def _of_retrieval_response(
+    attachments: Sequence[Mapping[str, Any]], stages: Sequence[Mapping[str, Any]]
+) -> tuple[Context, ...] | None:
+    for some in (attachments, *(objects(stage.get("attachments")) for stage in stages)):
+        for attachment in some:
             if attachment.get("type") in _RETRIEVAL_RESPONSES:
                 data = read_object(attachment.get("data"))
                 if data is not None and isinstance(data.get("chunks"), list):
@@ -123,9 +123,8 @@ def _retrieved(chunk: Mapping[str, Any]) -> Context:
     )
 
 
-def _of_fused_stage(custom_content: Mapping[str, Any]) -> tuple[Context, ...]:
+def _of_fused_stage(stages: Sequence[Mapping[str, Any]]) -> tuple[Context, ...]:
     """Chunks of the stage that joins the results of all searches; it opens before the stages inside it."""
-    stages = objects(custom_content.get("stages"))
     for stage in _fused_stages(stages):
         if found := tuple(_context(attachment) for attachment in objects(stage.get("attachments")) if attachment):
             return found

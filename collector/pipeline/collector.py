@@ -353,7 +353,7 @@ class Collector:
 
 def _deployment_of(record: Record) -> str | None:
     """Deployment whose tables the record is stored in; None if it is not stored or belongs to no deployment."""
-    return record.deployment if isinstance(record, LogRecord | SignalRecord) else None
+    return record.deployment if isinstance(record, (LogRecord, SignalRecord)) else None
 
 
 def _number(record: LogRecord | SignalRecord | Rejection, piece: Piece) -> int | None:

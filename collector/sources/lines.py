@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
+import msgspec
 from isal import igzip_lib
 
 from lake import RejectionReason
@@ -17,8 +17,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 _KEPT_OF_TOO_LONG = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLine:
+class SourceLine(msgspec.Struct, frozen=True, gc=False):
     """A line without its newline, and the position after it in the unpacked stream.
 
     `ended` is False for bytes after the last newline. `problem` is a reason and a message where the stream itself could

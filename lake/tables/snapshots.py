@@ -17,6 +17,8 @@ from lake.tables.transactions import transactions_at, transactions_in
 
 _MOST_ASKED = 16
 """Transactions that deltalake is asked for one by one; after that all are read."""
+_FEW_COMMITS = 4
+"""Of a log that is this short all are read at once."""
 
 
 class Snapshot(Protocol):
@@ -91,7 +93,7 @@ class DeltaSnapshot:
 
     def transaction(self, app_id: str) -> int | None:
         """Give a transaction's version; see `Snapshot`."""
-        if self._asked == _MOST_ASKED:
+        if self._asked == (_MOST_ASKED if self.version > _FEW_COMMITS else 0):
             self._transactions = transactions_at(self._read, self.version)
         self._asked += 1
         if self._transactions is not None:

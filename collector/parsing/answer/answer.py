@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -45,15 +44,14 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     extra: Mapping[str, Any]
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(msgspec.Struct, gc=False):
     """One way to read the answer, with its problems."""
 
     body: Body | None = None
     stored: str | None = None
     ids: tuple[str, ...] = ()
     upstream_error: object = None
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = msgspec.field(default_factory=list)
 
 
 def read_answer(assembled_response: str | None, response_body: str | None, *, status: int | None) -> Answer:

@@ -22,7 +22,8 @@ def holds_more_values(text: str | bytes, most: int = MOST_VALUES) -> bool:
 
     A short text, and one with few commas and brackets, needs no search.
     """
-    if not may_hold_more_values(text, most):
+    # Most texts are short, and this is asked of each.
+    if len(text) <= most or not may_hold_more_values(text, most):
         return False
     written = text.encode("utf-8", "replace") if isinstance(text, str) else text
     return _marks_outside_strings(written, most) >= most

@@ -90,6 +90,7 @@ class _Line(Struct, forbid_unknown_fields=True, gc=False):
 
 _decode = msgspec.json.Decoder(_Line).decode
 _NO_CHAT, _NO_PROJECT, _NO_USER = _Chat(), _Project(), _User()
+_DETAILS: Final = tuple(name for name in _TokenUsage.__struct_fields__ if name.endswith("_details"))
 _NO_USAGE, _NO_TRACE, _NO_RESPONSE = _TokenUsage(), _Trace(), _Response()
 
 
@@ -102,13 +103,13 @@ def read_usual_call(entry: bytes) -> Call | None:
         call = _call(line, entry)
         if call is not None:
             _add_answer(call, line)
-    except (msgspec.DecodeError, orjson.JSONDecodeError, UnicodeDecodeError, _NoText, RecursionError):
+    except (msgspec.DecodeError, orjson.JSONDecodeError, UnicodeDecodeError, _Unusual, RecursionError):
         return None
     return call
 
 
-class _NoText(ValueError):  # noqa: N818 - it says what the value is
-    """A body is no JSON string."""
+class _Unusual(ValueError):  # noqa: N818 - it says what the value is
+    """A body is no JSON string, or an id none of OpenTelemetry."""
 
 
 def _add_answer(call: Call, line: _Line) -> None:
@@ -129,7 +130,7 @@ def _add_answer(call: Call, line: _Line) -> None:
 def _json_string(raw: Raw) -> bytes:
     text = bytes(raw)
     if not text.startswith(b'"'):
-        raise _NoText
+        raise _Unusual
     return text
 
 
@@ -140,14 +141,13 @@ def _call(line: _Line, entry: bytes) -> Call | None:
     status = None if response.status is UNSET else _STATUSES.get(response.status)
     if time is None or (status is None and response.status is not UNSET):
         return None
-    if not (_is_id(TRACE, trace.trace_id) and _is_id(SPAN, trace.core_span_id)):
+    if not (_is_finite(usage.price) and _is_finite(usage.deployment_price)):
         return None
-    if not (_is_id(SPAN, trace.core_parent_span_id) and _is_finite(usage.price) and _is_finite(usage.deployment_price)):
-        return None
+    trace_id, span_id = _id(TRACE, trace.trace_id), _id(SPAN, trace.core_span_id)
+    parent_span_id = _id(SPAN, trace.core_parent_span_id)
     target = _target(request.uri or None, line.deployment or None, line.execution_path)
     parent_deployment = line.parent_deployment or None
     by_person = target.is_made_by_person(parent_deployment, bool(trace.core_parent_span_id))
-    trace_id, span_id = _known(trace.trace_id), _known(trace.core_span_id)
     return Call(
         left=_left(line, response, usage),
         repairs=(),
@@ -164,7 +164,7 @@ def _call(line: _Line, entry: bytes) -> Call | None:
         chat_id=decoded((line.chat or _NO_CHAT).id or None),
         trace_id=trace_id,
         span_id=span_id,
-        parent_span_id=_known(trace.core_parent_span_id),
+        parent_span_id=parent_span_id,
         execution_path=line.execution_path,
         status=status,
         usage=Usage(
@@ -186,7 +186,7 @@ def _left(line: _Line, response: _Response, usage: _TokenUsage) -> dict[str, Any
         left["claims"] = claims
     if line.headers is not UNSET and (headers := orjson.loads(bytes(line.headers))) != {}:
         left["headers"] = headers
-    if details := _details(usage):
+    if usage is not _NO_USAGE and (details := _details(usage)):
         left["token_usage"] = details
     if line.usage_per_model is not UNSET and (models := orjson.loads(bytes(line.usage_per_model))) != {}:
         left["usage_per_model"] = models
@@ -201,11 +201,7 @@ def _left(line: _Line, response: _Response, usage: _TokenUsage) -> dict[str, Any
 
 
 def _details(usage: _TokenUsage) -> dict[str, Any]:
-    found = {
-        "prompt_tokens_details": usage.prompt_tokens_details,
-        "prompt_token_details": usage.prompt_token_details,
-        "completion_tokens_details": usage.completion_tokens_details,
-    }
+    found = {name: getattr(usage, name) for name in _DETAILS}
     return {name: orjson.loads(bytes(raw)) for name, raw in found.items() if raw is not UNSET}
 
 
@@ -222,13 +218,13 @@ def _target(uri: str | None, deployment: str | None, execution_path: list[str] |
     return _short_target(uri, deployment, last)
 
 
-def _is_id(pattern: re.Pattern[str], written: str | None) -> bool:
-    return not written or pattern.fullmatch(written) is not None
-
-
-def _known(written: str | None) -> str | None:
+def _id(pattern: re.Pattern[str], written: str | None) -> str | None:
     """An id of OpenTelemetry; all zeros mean that there is no tracing."""
-    return written if written and written.strip("0") else None
+    if not written:
+        return None
+    if pattern.fullmatch(written) is None:
+        raise _Unusual
+    return written if written.strip("0") else None
 
 
 def _is_finite(price: float | None) -> bool:

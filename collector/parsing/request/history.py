@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 import msgspec
 import orjson
 
 from collector.parsing.request.documents import documents_of
 from collector.parsing.request.messages import Message, RequestBody, json_of, said
+
+_beside_messages = attrgetter("instructions", "system", "prompt", "previous_response_id", "conversation")
+_NOTHING = _beside_messages(RequestBody())
+_NOTHING_BEFORE = hashlib.sha256(b"[null,null,null]", usedforsecurity=False)
+"""Of a request that is its messages and nothing else, as most are."""
 
 
 class History(msgspec.Struct, frozen=True, gc=False):
@@ -34,17 +40,15 @@ def read_history(body: RequestBody, attached: Mapping[int, object], asked_at: in
     of it: a client may send them back or not.
     """
     messages = body.messages or []
-    prompt = json_of(body.prompt)
-    if not messages and prompt in (b"null", b'""', b"[]"):
+    if not messages and json_of(body.prompt) in (b"null", b'""', b"[]"):
         return History()
     answered_at = _answered_at(messages, asked_at)
-    running = hashlib.sha256(
-        b"[%b,%b,%b]" % (json_of(body.instructions), json_of(body.system), prompt), usedforsecurity=False
-    )
-    unsent = _unsent(body)
-    if unsent is not None:
-        running.update(unsent)
-        answered_at = answered_at or 0
+    running = _NOTHING_BEFORE.copy()
+    if _beside_messages(body) != _NOTHING:
+        running = hashlib.sha256(_before(body), usedforsecurity=False)
+        if (unsent := _unsent(body)) is not None:
+            running.update(unsent)
+            answered_at = answered_at or 0
     found: dict[int, str] = {}
     begin = 0
     # One pass: the documents come last, so that the hash of each beginning branches off that of the longer ones.
@@ -61,6 +65,10 @@ def read_history(body: RequestBody, attached: Mapping[int, object], asked_at: in
         prefix_hash=None if asked_at is None else found[asked_at],
         parent_history_hash=None if answered_at is None else found[answered_at],
     )
+
+
+def _before(body: RequestBody) -> bytes:
+    return b"[%b,%b,%b]" % (json_of(body.instructions), json_of(body.system), json_of(body.prompt))
 
 
 def _unsent(body: RequestBody) -> bytes | None:

@@ -48,12 +48,14 @@ def test_a_log_that_is_not_as_usual_is_left_to_deltalake(tmp_path: Path, lost: s
     assert transactions_at(read, 19) is None
 
 
-def test_the_log_is_read_once_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousand new names cost one look, also where they are asked for one by one."""
+@pytest.mark.parametrize("commits", [1, 10])
+def test_the_log_is_read_once_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: int) -> None:
+    """A thousand new names cost one look, in a short log and in a long one, also where they are asked for singly."""
     table = Lake(str(tmp_path)).table(SCORES, "app")
-    table.append(SCORES.rows([]), {"first": 1})
-    tail, looks = table._followed.look(), []
-    assert tail is not None
+    for number in range(commits):
+        table.append(SCORES.rows([]), {"first": number + 1})
+    looks: list[object] = []
     monkeypatch.setattr(snapshots, "transactions_at", lambda *args: looks.append(args) or transactions_at(*args))
-    assert [tail.transaction(f"new {number}") for number in range(1000)] == [None] * 1000
-    assert (len(looks), tail.transaction("first")) == (1, 1)
+    again = Lake(str(tmp_path)).table(SCORES, "app")
+    assert again.progress([*(f"new {number}" for number in range(1000)), "first"]) == {"first": commits}
+    assert len(looks) == 1
