@@ -5,7 +5,8 @@
 Over the same generated files, each step in processes of its own, one step after the other: `limit` only cuts lines and
 decodes each line's outer JSON with orjson; `parse` makes rows in memory; `write` puts such rows into parquet files as
 the lake does; `collect` is all of it, in one process and in two, from gzip and from plain files, with and without the
-raw response. FOLDER holds the incumbent's `parse_logs.py`, PYTHON has what it needs (pyarrow 20, fsspec, click). The
+raw response. FOLDER holds the incumbent's `parse_logs.py` (`src/aidial_log_parser`), PYTHON has what it
+needs (pyarrow 20, fsspec, click). The
 corpus has no malformed and no secured lines, which the incumbent cannot read. A figure is the best of `--runs`; memory
 is the most that the processes of a step took together at any time, looked at ten times a second; what they share counts
 once (proportional set size).
@@ -192,7 +193,7 @@ class _Bench:
             # That is its default by its help, but the default does not reach the function that opens the files.
             command += ["--input-compression", "infer"]
             # pyarrow 20 may abort while its interpreter ends, when all is written.
-            found.append(_run(command, out, endings=(0, -signal.SIGABRT)))
+            found.append(_run(command, out, endings=(0, -signal.SIGABRT), modules=program.resolve().parent))
         return self._print(f"incumbent: {kind}", min(found, key=lambda m: m.cpu))
 
     def _fresh(self, name: str) -> Path:
@@ -237,12 +238,20 @@ def _is_secured(raw: bytes) -> bool:
     return not isinstance(line["request"].get("body"), str) or not isinstance(line.get("assembled_response"), str)
 
 
-def _run(command: Iterable[str], out: Path | None = None, endings: Sequence[int] = (0,)) -> Measured:
-    """Run a program to its end, with one of these exit codes; its memory is that of all its processes together."""
+def _run(
+    command: Iterable[str],
+    out: Path | None = None,
+    endings: Sequence[int] = (0,),
+    modules: Path = Path(__file__).parents[1],
+) -> Measured:
+    """Run a program to its end, with one of these exit codes; its memory is that of all its processes together.
+
+    Its modules are found below `modules`.
+    """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
     peak = 0.0
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = os.environ | {"PYTHONPATH": str(modules)}
     with (
         tempfile.TemporaryFile() as errors,
         subprocess.Popen(list(command), stdout=subprocess.DEVNULL, stderr=errors, env=environment) as process,

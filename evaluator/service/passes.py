@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -159,12 +160,20 @@ class Evaluator:
         # Calls that name no deployment are calls of global routes: nobody's answers.
         deployments = [name for name in self._open.deployments() if name is not None]
         self._warn_missing(deployments)
+        self._look_ahead(deployments)
         reached = [name for name in deployments if self._take(self._score_new, name, tally, is_stopping)]
         # No deployment's new answers wait for the retries and anchors of another.
         tally.deployments = sum(
             is_stopping() or self._take(self._retry_and_rescore, name, tally, is_stopping) for name in reached
         )
         return tally.result()
+
+    def _look_ahead(self, deployments: Sequence[str]) -> None:
+        """Look at the tables of all deployments together; what fails here fails again in their steps, and is told."""
+        for name in filter(self._group.is_assigned, deployments):
+            with suppress(Exception):
+                self._tables_of(name)
+        self._open.look_ahead()
 
     def _take(self, step: _Step, deployment: str, tally: _Tally, is_stopping: Callable[[], bool]) -> bool:
         """Take a step for a deployment that is this evaluator's at this moment, and give whether it went well."""

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from collector.commit.committed_offsets import CommittedOffset
 from collector.commit.position import Partition, Piece
@@ -175,7 +176,7 @@ class LakeWriter:
         partition, begin, size = partition_of(topic_partition), job.begin, 0
         for offset, raw in job.values:
             piece = Piece(partition, raw, offset, begin)
-            if not self._until_done(lambda piece=piece: self._collector.add(piece), drop):  # type: ignore[misc]
+            if not self._until_done(partial(self._collector.add, piece), drop):
                 break
             begin = offset
             size += len(raw)
