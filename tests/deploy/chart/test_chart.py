@@ -114,6 +114,29 @@ def test_pods_may_do_little(shape: str) -> None:
 
 
 @each_shape
+def test_mounted_volumes_exist(shape: str) -> None:
+    """What a container mounts is a volume of its pod, or a claim of its set; each of them is mounted, once a path."""
+    claims = {"data"}
+    for pod in pods(shape):
+        there = [volume["name"] for volume in pod["spec"]["volumes"]]
+        assert len(there) == len(set(there))
+        for container in containers(pod):
+            mounts = container["volumeMounts"]
+            assert {mount["name"] for mount in mounts} == {*there, *claims}
+            assert len({mount["mountPath"] for mount in mounts}) == len(mounts)
+
+
+def test_own_volumes_are_mounted_everywhere() -> None:
+    """The models of the values of `split` are in each container, to be read."""
+    for pod in pods("split"):
+        assert {"name": "models", "persistentVolumeClaim": {"claimName": "models", "readOnly": True}} in pod["spec"][
+            "volumes"
+        ]
+        for container in containers(pod):
+            assert {"name": "models", "mountPath": "/models", "readOnly": True} in container["volumeMounts"]
+
+
+@each_shape
 def test_commands_exist(shape: str) -> None:
     """What the containers run are commands of dialwatch with the configuration that is mounted."""
     for pod in pods(shape):

@@ -141,6 +141,9 @@ volumeMounts:
   {{- range .root.Values.secretFiles }}
   - {name: secret-{{ . }}, mountPath: /run/secrets/dialwatch/{{ . }}, readOnly: true}
   {{- end }}
+  {{- with .root.Values.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end }}
 
 {{- define "dialwatch.volumes" -}}
@@ -155,6 +158,9 @@ volumeMounts:
 {{- range .root.Values.secretFiles }}
 - name: secret-{{ . }}
   secret: {secretName: {{ . }}, defaultMode: 0440}
+{{- end }}
+{{- with .root.Values.extraVolumes }}
+{{ toYaml . }}
 {{- end }}
 {{- end }}
 
