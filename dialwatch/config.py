@@ -217,20 +217,25 @@ def _yaml_problem(error: Exception) -> str:
 
 
 def _with_secrets(value: Any, location: tuple[int | str, ...]) -> Any:
-    """Put in the secrets that `<key>_file` names; a secret that stands in the YAML itself is refused."""
+    """Put in what `<key>_file` names for a secret, and for a key that may be one; a secret in the YAML is refused."""
     if isinstance(value, list):
         return [_with_secrets(item, (*location, i)) for i, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
     result = {}
     model = _model_at(location)
-    secrets = {name for name, field in model.model_fields.items() if _is_secret(field)} if model else set()
+    fields = model.model_fields if model else {}
+    secrets = {name for name, field in fields.items() if _is_secret(field)}
+    in_files = {f"{name}{_FILE}" for name, field in fields.items() if name in secrets or _may_be_secret(field)}
     for key, item in value.items():
         name = _dotted((*location, key))
         if key in secrets and item is not None:
             raise ConfigError(f"{name}: secrets do not belong into this file; write `{key}{_FILE}: <path>` instead")
-        if isinstance(item, str) and str(key).removesuffix(_FILE) in secrets:
-            result[str(key).removesuffix(_FILE)] = _read_secret(name, item)
+        if isinstance(item, str) and key in in_files:
+            plain = str(key).removesuffix(_FILE)
+            if value.get(plain) is not None:
+                raise ConfigError(f"{name}: give either it or `{plain}`")
+            result[plain] = _read_secret(name, item)
         else:
             result[key] = _with_secrets(item, (*location, key))
     return result
@@ -238,6 +243,10 @@ def _with_secrets(value: Any, location: tuple[int | str, ...]) -> Any:
 
 def _is_secret(field: FieldInfo) -> bool:
     return SecretStr in (field.annotation, *getattr(field.annotation, "__args__", ()))
+
+
+def _may_be_secret(field: FieldInfo) -> bool:
+    return isinstance(field.json_schema_extra, dict) and bool(field.json_schema_extra.get("from_file"))
 
 
 def _dotted(location: tuple[int | str, ...]) -> str:

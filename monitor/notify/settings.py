@@ -8,7 +8,7 @@ import re
 from typing import Annotated, Literal, Self
 
 from annotated_types import MinLen
-from pydantic import AnyHttpUrl, BaseModel, ConfigDict, SecretStr, field_validator, model_validator
+from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 _PREFIX = "whsec_"
 _LEAST_BYTES = 24
@@ -27,7 +27,8 @@ class WebhookSettings(BaseModel):
     name: Annotated[str, MinLen(1)] = "webhook"
     """The receiver's name in the alerts table; under a new name alerts that are open, or ended within the last day, are
     sent again."""
-    url: AnyHttpUrl
+    url: AnyHttpUrl = Field(json_schema_extra={"from_file": True})
+    """Also as `url_file`: the addresses of Slack and Teams are secrets."""
     format: Literal["standard", "slack", "teams", "alertmanager"] = "standard"
     """What the receiver reads: our JSON, a message for Slack's or Teams' webhooks, or Alertmanager's interface, of
     which `url` is the address without `/api/v2/alerts`."""

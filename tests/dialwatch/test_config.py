@@ -199,6 +199,21 @@ def test_a_variable_that_cannot_be_read_shows_no_secret(key: str, value: str, mo
     assert [line for line in said_of(None) if "hunter2" in line] == []
 
 
+def test_the_address_of_a_receiver_may_stand_in_a_file(config: Path, tmp_path: Path) -> None:
+    """That of Slack is a secret; both at once are refused, and a wrong one is not repeated."""
+    (tmp_path / "url").write_text("https://hooks.example.com/services/hunter2\n")
+    receiver = f"name: team, format: slack, url_file: {tmp_path / 'url'}"
+    config.write_text(f"lake: {{root: x}}\nmonitor: {{webhooks: [{{{receiver}}}]}}\n")
+    (webhook,) = load_settings(config).monitor.webhooks
+    assert str(webhook.url) == "https://hooks.example.com/services/hunter2"
+    (tmp_path / "url").write_text("hooks.example.com/hunter2")
+    said = explained(config)
+    assert "monitor.webhooks.0.url" in said
+    assert "hunter2" not in said
+    config.write_text(f"lake: {{root: x}}\nmonitor: {{webhooks: [{{{receiver}, url: 'https://a.example'}}]}}\n")
+    assert "monitor.webhooks[0].url_file: give either it or `url`" in explained(config)
+
+
 def test_a_secret_that_is_no_text_is_named(config: Path, tmp_path: Path) -> None:
     """A key file with other bytes is an error that names the file."""
     (tmp_path / "token").write_bytes(b"\xff\xfe")
