@@ -9,8 +9,10 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Protocol
+from weakref import WeakValueDictionary
 
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
@@ -28,6 +30,8 @@ from lake.store.log_copy import (
 from lake.store.whole_files import keep, kept
 from lake.tables.snapshots import CopiedSnapshot, DeltaSnapshot, Snapshot
 
+_OPENED: WeakValueDictionary[str, CopiedSnapshot] = WeakValueDictionary()
+"""States that handles of this process hold, by the folder of the log: at a start the same tables are opened by all."""
 _FIRST_COMMIT_STAYS_SECONDS = 1800.0
 _MOST_BEFORE = 2
 """Commits of deltalake before the first of a handle: a table that is new has one, and one more for new columns."""
@@ -188,11 +192,28 @@ class StoreLogFiles:
     def open(self) -> Snapshot | None:
         """Give the state of the table; see `LogFiles`."""
         self._own.clear()
+        if (opened := self._opened_by_another()) is not None:
+            return opened
         now = time.monotonic()
         # A table that was made since the last look has its first commit: a log is cleaned after hours.
         was_missing = self._missing_at is not None and now - self._missing_at < _FIRST_COMMIT_STAYS_SECONDS
         snapshot = None if was_missing and self.read(0) is None else self._open(None)
         self._missing_at = now if snapshot is None else None
+        return snapshot
+
+    def _opened_by_another(self) -> Snapshot | None:
+        """Give the state that another handle holds, if the table is still at its version; None otherwise."""
+        held = _OPENED.get(self._folder)
+        # No two commits are the same: where the last one is in its place, so are those before.
+        if held is None or held.last_commit is None or self.read(held.version) != held.last_commit:
+            return None
+        if self.read(held.version + 1) is not None:
+            return None
+        self._missing_at = None
+        return self._remembered(replace(held, entries=self._entries, reopen=self._reopen))
+
+    def _remembered(self, snapshot: CopiedSnapshot) -> CopiedSnapshot:
+        _OPENED[self._folder] = snapshot
         return snapshot
 
     @contextlib.contextmanager
@@ -214,7 +235,7 @@ class StoreLogFiles:
             found = log_entries(self._read, version)
         except UnusualLogError:
             return _opened(self._by_deltalake, self._read)
-        return None if found is None else CopiedSnapshot.of(found, self._entries, self._reopen)
+        return None if found is None else self._remembered(CopiedSnapshot.of(found, self._entries, self._reopen))
 
     def _reopen(self, version: int) -> Snapshot:
         snapshot = self._open(version)

@@ -161,3 +161,36 @@ def test_a_log_whose_checkpoint_another_program_wrote_is_read_all_the_same(bucke
     for number in range(25):
         other.append(scores(f"b{number:02}"))
     assert len(names_of(lake.table(SCORES, "app"))) == 26
+
+
+def test_a_table_that_another_handle_has_open_costs_two_reads(bucket: Bucket) -> None:
+    """The last commit is in its place and none follows: nothing else is asked. After a commit all is read anew."""
+    lake = Lake(f"{bucket.uri}/lake", bucket.storage)
+    for number in range(5):
+        lake.table(SCORES, "app").append(scores(str(number)), {"source": number + 1})
+    reader, before = lake.used_by(StoreUser.MONITOR), by_kind(StoreUser.MONITOR)
+    first, second = reader.table(SCORES, "app"), reader.table(SCORES, "app")
+    assert first.version() == 5
+    between = by_kind(StoreUser.MONITOR)
+    assert between - before > Counter({RequestKind.GET: 6})
+    assert second.version() == 5
+    assert by_kind(StoreUser.MONITOR) - between == {RequestKind.GET: 2}
+    assert (second.progress(["source"]), names_of(second)) == ({"source": 5}, [*"01234"])
+    lake.table(SCORES, "app").append(scores("5"), {"source": 6})
+    third = reader.table(SCORES, "app")
+    assert (third.progress(["source"]), names_of(third)) == ({"source": 6}, [*"012345"])
+
+
+def test_a_table_that_was_made_anew_is_not_the_one_that_is_open(bucket: Bucket) -> None:
+    """Another table at its place, also with more commits, is read by a new handle as what it is."""
+    lake = Lake(f"{bucket.uri}/lake", bucket.storage)
+    table = lake.table(SCORES, "app")
+    table.append(scores("old"), {"source": 7})
+    assert table.version() == 1
+    filesystem, path = bucket.storage.filesystem(table.uri)
+    filesystem.rm(path, recursive=True)
+    for number in range(3):
+        lake.table(SCORES, "app").append(scores(f"new {number}"))
+    again = lake.table(SCORES, "app")
+    assert (again.version(), again.progress(["source"])) == (3, {})
+    assert names_of(again) == ["new 0", "new 1", "new 2"]

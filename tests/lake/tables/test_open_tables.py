@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lake import CHANGES, PARSED_LOGS, SCORES, SILENCES, History, Lake, LostRaceError, OpenTables, compact
+from lake.tables import log_files
 from lake.tables.log_files import StoreLogFiles
 from lake.tables.news import TRUE_LOOK_SECONDS
 from lake.tables.table import Table
@@ -191,6 +192,7 @@ def test_after_a_look_ahead_no_table_is_asked_for(lake: Lake, monkeypatch: pytes
     lake.table(SCORES, "app").append(scores("a"))
     opened = OpenTables(lake)
     tables = [opened.table(spec, name) for name in ("app", "none") for spec in (PARSED_LOGS, SCORES)]
+    log_files._OPENED.clear()
     reads = reads_of(monkeypatch)
     opened.look_ahead()
     assert len([path for path in reads if "app/scores" in path]) == 5
