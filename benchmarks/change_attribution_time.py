@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lake import PARSED_LOGS, ContextsOrigin, Kind, Lake
-from monitor.changes import DailyChanges, Onset, callers_around, changes_around, read_answers
+from monitor.changes import CallersOfDays, DailyChanges, Onset, changes_around, read_answers
 
 _NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 _DAYS = 8
@@ -38,7 +38,7 @@ def main() -> None:
         since = _NOW - timedelta(days=1)
         onset = Onset(since, since - timedelta(hours=1), since + timedelta(hours=1))
         began = time.perf_counter()
-        answers = read_answers(lake, "rag", onset, _NOW, callers_around(lake, onset, _NOW, ["rag", *names]))
+        answers = read_answers(lake, "rag", onset, _NOW, CallersOfDays(lake).around(onset, _NOW, ["rag", *names]))
         read = time.perf_counter()
         changes = changes_around(answers, onset, _NOW)
         compared = time.perf_counter()

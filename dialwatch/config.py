@@ -236,7 +236,7 @@ def _with_secrets(value: Any, location: tuple[int | str, ...]) -> Any:
             if value.get(plain) is not None:
                 raise ConfigError(f"{name}: give either it or `{plain}`")
             result[plain] = _read_secret(name, item)
-        else:
+        elif item is not None or f"{key}{_FILE}" not in value:
             result[key] = _with_secrets(item, (*location, key))
     return result
 

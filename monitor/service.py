@@ -87,8 +87,8 @@ class Monitor:
         self._recovered: frozenset[str] = frozenset()
         """Incidents that were seen to recover since the process began, also those that do not any more."""
         self._knows_callers = False
-        self._looked_at: dict[str, date] = {}
         self._daily_changes = DailyChanges(lake)
+        self._looked_at: dict[str, date] = {}
         """By deployment the last day of which the log was looked at for changed settings, or could not be."""
         self._totals = MonotonicTotals()
         self._begin()

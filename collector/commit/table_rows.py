@@ -42,6 +42,8 @@ class TableRows:
         self._tuples: list[tuple[Any, ...]] = []
         self._tuple_bytes = 0
         self._files = BufferedFiles(spec)
+        self._error: Exception | None = None
+        """Why rows could not be encoded: without them nothing may be committed."""
 
     def add(self, position: RowPosition, values: tuple[Any, ...], size: int, now: datetime) -> None:
         """Add a row; `size` is its approximate number of bytes."""
@@ -50,7 +52,10 @@ class TableRows:
         self._tuple_bytes += size
         self.held += size
         if self._tuple_bytes >= _BYTES_AS_TUPLES:
-            self._files.add(self._take(now))
+            try:
+                self._files.add(self._take(now))
+            except Exception as error:  # the row is taken, and the commit says why it cannot be stored
+                self._error = self._error or error
             self.held = self._files.held
 
     def app_ids(self) -> set[str]:
@@ -58,7 +63,9 @@ class TableRows:
         return {partition.app_id for partition in {position.partition for position in self.positions}}
 
     def files(self, now: datetime) -> BufferedFiles:
-        """Give all rows, dropped ones too, as files; none can be added any more."""
+        """Give all rows, dropped ones too, as files; none can be added any more. Raises where some were not encoded."""
+        if self._error is not None:
+            raise self._error
         if self._tuples:
             self._files.add(self._take(now))
         return self._files

@@ -24,7 +24,7 @@ _BYTES_AT_ONCE = 8 << 20
 
 
 class BufferedFiles:
-    """Rows of one table, encoded as `FileWriter` does. Not safe for use by several threads at once, but for `held`."""
+    """Rows of one table, encoded as `FileWriter` does. Not safe for use by several threads at once."""
 
     def __init__(self, spec: TableSpec) -> None:
         self._spec = spec

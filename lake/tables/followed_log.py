@@ -55,8 +55,8 @@ class FollowedLog:
         """Note that this handle has made a commit."""
         self._known_version = version
 
-    def was_replaced(self) -> bool:
-        """Whether another table was found in the place of the one that was read; it is said once."""
+    def take_replaced(self) -> bool:
+        """Say, once, whether another table was found in the place of the one that was read."""
         was, self._was_replaced = self._was_replaced, False
         return was
 

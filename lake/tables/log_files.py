@@ -31,7 +31,7 @@ from lake.store.whole_files import keep, kept
 from lake.tables.snapshots import CopiedSnapshot, DeltaSnapshot, Snapshot
 
 _OPENED: WeakValueDictionary[str, CopiedSnapshot] = WeakValueDictionary()
-"""States that handles of this process hold, by the folder of the log: at a start the same tables are opened by all."""
+"""States that handles of this process hold, by the folder of the log: at a start several parts open the same tables."""
 _FIRST_COMMIT_STAYS_SECONDS = 1800.0
 _MOST_BEFORE = 2
 """Commits of deltalake before the first of a handle: a table that is new has one, and one more for new columns."""

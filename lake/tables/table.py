@@ -229,11 +229,24 @@ class Table:
 
         Each file has its number of rows.
         """
+        return self._retry_read(self._files_of_version)
+
+    def _files_of_version(self) -> tuple[int, list[DataFile]] | None:
         tail = self._followed.look()
         if tail is None:
             return None
         state = tail.current()
         return state.version, state.live_files()
+
+    def read_with_files(self) -> tuple[pa.Table, list[DataFile]]:
+        """Read all rows, and give the files that they are in."""
+        columns = {name: ds.field(name) for name in self._names(None)}
+
+        def read() -> tuple[pa.Table, list[DataFile]]:
+            _, files = self._files_of_version() or (0, [])
+            return self.read_files(files, columns), files
+
+        return self._retry_read(read)
 
     def read(self, columns: Sequence[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
         """Read all rows, or those that `where` lets through; an empty table where there is none yet."""
@@ -286,7 +299,7 @@ class Table:
         if tail is None:
             return Change(self._no_rows.of(wanted), None)
         latest = tail.version
-        if version is not None and (self._followed.was_replaced() or version > latest):
+        if version is not None and (self._followed.take_replaced() or version > latest):
             raise TableReplacedError(
                 f"{self.uri} has version {latest} and is not the table whose version {version} was read: it was "
                 "removed and made anew; forget the version and read all of it"

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from lake import AlertEvent, Lake
 from monitor.alerts.change import AlertChange
-from monitor.changes import AroundOnset, Onset, around_onset
+from monitor.changes import AroundOnset, CallersOfDays, Onset, around_onset
 from monitor.regression import Transition
 
 MOST_AT_ONCE = 5
@@ -21,6 +21,7 @@ class Explainer:
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
+        self._callers = CallersOfDays(lake)
         self._left = MOST_AT_ONCE
         self._looked: set[str] = set()
 
@@ -28,6 +29,7 @@ class Explainer:
         """Begin a refresh."""
         self._left = MOST_AT_ONCE
         self._looked = set()
+        self._callers.forget()
 
     def around(
         self,
@@ -53,4 +55,4 @@ class Explainer:
         self._looked.add(name)
         self._left -= 1
         onset = Onset(reading.since, reading.since_earliest or reading.since, reading.since_latest or reading.since)
-        return around_onset(self._lake, name, onset, now, deployments)
+        return around_onset(self._lake, name, onset, now, self._callers.around(onset, now, deployments))

@@ -6,11 +6,12 @@ from monitor.changes.attribution import Onset, changes_around
 from monitor.changes.daily import DailyChanges, SettingChanges
 from monitor.changes.found_change import AroundOnset, FoundChange, told, words_of
 from monitor.changes.logged_answer import LoggedAnswer
-from monitor.changes.reading import around_onset, callers_around, read_answers
+from monitor.changes.reading import CallersOfDays, around_onset, read_answers
 from monitor.changes.text_difference import TextDifference, differences
 
 __all__ = [
     "AroundOnset",
+    "CallersOfDays",
     "DailyChanges",
     "FoundChange",
     "LoggedAnswer",
@@ -18,7 +19,6 @@ __all__ = [
     "SettingChanges",
     "TextDifference",
     "around_onset",
-    "callers_around",
     "changes_around",
     "differences",
     "read_answers",

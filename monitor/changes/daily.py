@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from lake import Lake
 from monitor.changes.attribution import SETTINGS, Onset, changes_around
 from monitor.changes.found_change import what_changed
-from monitor.changes.reading import CalledBy, callers_around, read_answers
+from monitor.changes.reading import CallersOfDays, read_answers
 
 KEPT = timedelta(days=90)
 MOST_A_DAY, MOST_NEAR = 100, 200
@@ -60,27 +60,17 @@ class DailyChanges:
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
-        self._called_by: dict[date, tuple[Sequence[str | None], CalledBy]] = {}
+        self._callers = CallersOfDays(lake)
 
     def read(self, deployment: str, day: date, deployments: Sequence[str | None]) -> list[SettingChange]:
         """Give what changed in a day; `deployments` are all that there are."""
         begin = datetime.combine(day, time(), UTC)
         onset = Onset(begin + _DAY / 2, begin, begin + _DAY)
         until = begin + 2 * _DAY
-        called_by = self._callers(day, onset, until, deployments)
+        called_by = self._callers.around(onset, until, deployments)
         answers = read_answers(self._lake, deployment, onset, until, called_by, (MOST_A_DAY, MOST_NEAR))
         found = (one for one in changes_around(answers, onset, until) if one.feature in SETTINGS)
         return [SettingChange(one.at, what_changed(one), one.feature.value, one.subject) for one in found]
-
-    def _callers(self, day: date, onset: Onset, until: datetime, deployments: Sequence[str | None]) -> CalledBy:
-        known = self._called_by.get(day)
-        if known is None or known[0] != deployments:
-            known = deployments, callers_around(self._lake, onset, until, deployments)
-            self._called_by = {
-                one: found for one, found in self._called_by.items() if abs(one - day) <= _LONGEST_BACK * _DAY
-            }
-            self._called_by[day] = known
-        return known[1]
 
 
 def _is_same(one: SettingChange, other: SettingChange) -> bool:

@@ -98,7 +98,6 @@ class Ingest:
                 self.new_rows.open(spec, deployment)
             if deployment is not None:
                 self.new_rows.open(INCIDENTS, deployment)
-                self.new_answers.open(PARSED_LOGS, deployment)
 
     def read_history(
         self, deployments: Sequence[str | None], now: datetime, is_stopping: Callable[[], bool] = lambda: False

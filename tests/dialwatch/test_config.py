@@ -206,6 +206,8 @@ def test_the_address_of_a_receiver_may_stand_in_a_file(config: Path, tmp_path: P
     config.write_text(f"lake: {{root: x}}\nmonitor: {{webhooks: [{{{receiver}}}]}}\n")
     (webhook,) = load_settings(config).monitor.webhooks
     assert str(webhook.url) == "https://hooks.example.com/services/hunter2"
+    config.write_text(f"lake: {{root: x}}\nmonitor: {{webhooks: [{{{receiver}, url: null}}]}}\n")
+    assert load_settings(config).monitor.webhooks == (webhook,)
     (tmp_path / "url").write_text("hooks.example.com/hunter2")
     said = explained(config)
     assert "monitor.webhooks.0.url" in said

@@ -22,7 +22,7 @@ def holds_more_values(text: str | bytes, most: int = MOST_VALUES) -> bool:
 
     A short text, and one with few commas and brackets, needs no search.
     """
-    # Most texts are short, and this is asked of each.
+    # Asked of each text: the first test saves a call for the short ones.
     if len(text) <= most or not may_hold_more_values(text, most):
         return False
     written = text.encode("utf-8", "replace") if isinstance(text, str) else text

@@ -9,7 +9,7 @@ import pytest
 from collector import Collector, CollectorSettings
 from collector.commit import table_rows
 from collector.commit.position import Partition, Piece
-from lake import PARSED_LOGS, REJECTED, Lake, Table
+from lake import PARSED_LOGS, REJECTED, BufferedFiles, Lake, Table
 from tests.collector.lines import chat_line
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -88,3 +88,28 @@ def test_rows_that_a_killed_batch_had_stored_are_left_out(tmp_path: Path) -> Non
     assert again.flush().stored == 4
     answers = lake.table(PARSED_LOGS, "rag-app").read(["answer"])["answer"].to_pylist()
     assert sorted(answers) == [f"Answer {number}." for number in (1, 2, 3, 4)]
+
+
+def test_rows_that_cannot_be_encoded_let_nothing_be_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory ran out once: the batch is refused from then on, and its lines come again after a restart."""
+    lake, real, calls = Lake(str(tmp_path)), BufferedFiles.add, list[int]()
+
+    def fail_second(self: BufferedFiles, rows: Any) -> None:
+        calls.append(len(calls))
+        if len(calls) == 2:
+            raise MemoryError("no more")
+        real(self, rows)
+
+    monkeypatch.setattr(BufferedFiles, "add", fail_second)
+    collector = Collector(lake, CollectorSettings())
+    for number in range(1, 5):
+        collector.add(Piece(A, chat_line(number), number))
+    for _ in range(2):
+        with pytest.raises(MemoryError, match="no more"):
+            collector.flush()
+    assert lake.table(PARSED_LOGS, "rag-app").read().num_rows == 0
+    again = Collector(lake, CollectorSettings())
+    for number in range(again.offset(A) + 1, 5):
+        again.add(Piece(A, chat_line(number), number))
+    assert again.flush().stored == 4
+    assert lake.table(PARSED_LOGS, "rag-app").read().num_rows == 4

@@ -221,3 +221,21 @@ def test_what_cannot_be_looked_at_ahead_is_met_by_its_reader(lake: Lake, monkeyp
     assert table.version() == 1
     with pytest.raises(ConnectionError):
         broken.version()
+
+
+def test_all_rows_are_read_where_the_log_has_moved_on_from_what_was_told(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told is a version that can only be opened no more, since a checkpoint lies behind it: the newest one is read."""
+    writer, opened = lake.table(SCORES, "app"), OpenTables(lake)
+    writer.append(scores("0"))
+    table = opened.table(SCORES, "app")
+    assert table.version() == 1
+    for number in range(1, 5):
+        writer.append(scores(str(number)))
+    opened.look()
+    monkeypatch.setattr("lake.tables.changes.ChangeNotes.note", lambda *_: None)
+    for number in range(5, 24):
+        writer.append(scores(str(number)))
+    history = History(table)
+    assert (history.version, dict(history.days)) == (24, {NOON.date(): 24})

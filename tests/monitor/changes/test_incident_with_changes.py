@@ -142,5 +142,5 @@ def test_a_model_is_found_behind_many_deployments_and_callers_are_read_once_a_da
     changes, day = DailyChanges(lake), (NOW - timedelta(hours=10)).date()
     (found,) = changes.read("rag-search", day, every)
     assert (found.feature, found.subject) == ("system_prompt", "gpt")
-    monkeypatch.setattr("monitor.changes.daily.callers_around", lambda *_: pytest.fail("it was read again"))
+    monkeypatch.setattr("monitor.changes.reading.callers", lambda *_: pytest.fail("it was read again"))
     assert changes.read("app-000", day, every) == []

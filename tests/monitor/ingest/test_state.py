@@ -339,3 +339,19 @@ def test_an_alert_outlives_state_and_rows(make_monitor: Callable[[], Monitor], l
             refreshed(monitor)
         assert (changes(lake)[-1][0] == "resolved") is ends
     assert "no regression" in changes(lake)[-1][1]
+
+
+def test_a_deployment_without_requests_is_saved_too(
+    make_monitor: Callable[[], Monitor], lake: Lake, rows: Any, clock: Any
+) -> None:
+    """Somebody else writes its log, or nobody does: what is known of its scores is kept all the same."""
+    for hour in range(24 * 3):
+        at = clock() - timedelta(hours=hour)
+        about = {"requested_at": at, "date": at.date(), "metric": METRIC, "value": 0.8}
+        rows.scores("rag", *(about | {"score_id": f"{hour}-{n}", "event_id": f"{hour}-{n}"} for n in range(10)))
+    assert lake.table(PARSED_LOGS, "rag").version() is None
+    monitor = make_monitor()
+    for _ in range(4):
+        refreshed(monitor)
+        clock.advance(hours=2)
+    assert lake.table(MONITOR_STATE, "rag").version() is not None
