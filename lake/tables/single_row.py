@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow.dataset as ds
+
 from lake.tables.change import LostRaceError
 from lake.tables.delta_log import live_files
 from lake.tables.rewriting import replace
@@ -23,10 +25,12 @@ class SingleRow:
 
     def read(self) -> dict[str, Any] | None:
         """Read the row; None where there is none. Of several, which only another writer makes, it is the last."""
-        rows, files = self._table.read_with_files()
+        _, files = self._table.files_of_version() or (0, [])
+        # Before they are read: one that is damaged is to be replaced too.
         self._known = tuple(sorted(file.path for file in files))
-        found = rows.to_pylist()
-        return found[-1] if found else None
+        columns = {name: ds.field(name) for name in self._table.spec.schema.names}
+        rows = self._table.read_files(files, columns).to_pylist()
+        return rows[-1] if rows else None
 
     def write(self, row: dict[str, Any]) -> None:
         """Replace the row.

@@ -238,16 +238,6 @@ class Table:
         state = tail.current()
         return state.version, state.live_files()
 
-    def read_with_files(self) -> tuple[pa.Table, list[DataFile]]:
-        """Read all rows, and give the files that they are in."""
-        columns = {name: ds.field(name) for name in self._names(None)}
-
-        def read() -> tuple[pa.Table, list[DataFile]]:
-            _, files = self._files_of_version() or (0, [])
-            return self.read_files(files, columns), files
-
-        return self._retry_read(read)
-
     def read(self, columns: Sequence[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
         """Read all rows, or those that `where` lets through; an empty table where there is none yet."""
         names = self._names(columns)
