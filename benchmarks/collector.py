@@ -5,11 +5,10 @@
 Over the same generated files, each step in processes of its own, one step after the other: `limit` only cuts lines and
 decodes each line's outer JSON with orjson; `parse` makes rows in memory; `write` puts such rows into parquet files as
 the lake does; `collect` is all of it, in one process and in two, from gzip and from plain files, with and without the
-raw response. FOLDER holds the incumbent's `parse_logs.py` (`src/aidial_log_parser`), PYTHON has what it
-needs (pyarrow 20, fsspec, click). The
-corpus has no malformed and no secured lines, which the incumbent cannot read. A figure is the best of `--runs`; memory
-is the most that the processes of a step took together at any time, looked at ten times a second; what they share counts
-once (proportional set size).
+raw response. FOLDER holds the incumbent's `parse_logs.py` (`src/aidial_log_parser`), PYTHON has what it needs (pyarrow
+20, fsspec, click). The corpus has no malformed and no secured lines, which the incumbent cannot read. A figure is the
+best of `--runs`; memory is the most that the processes of a step took together at any time, looked at ten times a
+second; what they share counts once (proportional set size).
 """
 
 from __future__ import annotations

@@ -115,10 +115,8 @@ class Collector:
         """
         with self._lock:
             self.flush_if_due()
-            section = self._batch.sections.get(piece.partition)
-            if section is None or (piece.begin is not None and piece.begin != section.offset):
-                self._require_next(piece.partition, piece.begin)
-                section = self._section(piece.partition)
+            self._require_next(piece.partition, piece.begin)
+            section = self._section(piece.partition)
             section.bytes += len(piece.raw)
             self._batch.bytes += len(piece.raw)
             records = self._records(piece)

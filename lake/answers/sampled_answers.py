@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -19,10 +18,8 @@ from lake.answers.behind_interceptors import LONGEST_CALL
 from lake.answers.repeated_rows import each_once
 from lake.schemas import PARSED_LOGS, SCORES
 from lake.table_spec import TIMESTAMP
-from lake.tables.day_reading import DayReader, Period
+from lake.tables.day_reading import DayReader, Period, map_at_once
 from lake.tables.lake import Lake
-from lake.tables.storage import is_remote
-from lake.tables.table import REMOTE_FILES_AT_ONCE
 
 _FOUND = ("event_id", "requested_at", "ingested_at", "chat_id")
 _ENTRY = (
@@ -54,16 +51,15 @@ def callers(
     lake: Lake, deployments: Sequence[str | None], since: datetime, until: datetime
 ) -> dict[str | None, frozenset[str]]:
     """Give for each of these deployments the other ones that called it within a period, where there are any."""
+    where = ds.field("parent_deployment").is_valid() & _within(since, until)
+    period = Period(since, until)
 
     def of_one(name: str | None) -> frozenset[str]:
         reader = DayReader(lake.table(PARSED_LOGS, name), since.astimezone(UTC).date(), until.astimezone(UTC).date())
         rows = reader.read(["parent_deployment"], where, period=period)
         return frozenset(rows["parent_deployment"].unique().to_pylist()) - {name}
 
-    where = ds.field("parent_deployment").is_valid() & _within(since, until)
-    period = Period(since, until)
-    with ThreadPoolExecutor(REMOTE_FILES_AT_ONCE if is_remote(lake.root) else 1) as pool:
-        found = dict(zip(deployments, pool.map(of_one, deployments), strict=True))
+    found = dict(zip(deployments, map_at_once(lake.root, of_one, deployments), strict=True))
     return {name: names for name, names in found.items() if names}
 
 

@@ -26,7 +26,16 @@ from lake.tables.table import REMOTE_FILES_AT_ONCE, Table
 _ATTEMPTS = 5
 _ROUNDED = timedelta(milliseconds=1)
 """Other writers of Delta tables round the times in statistics down to a millisecond."""
+S = TypeVar("S")
 T = TypeVar("T")
+
+
+def map_at_once(uri: str, read: Callable[[S], T], items: Sequence[S]) -> list[T]:
+    """Read each of some items of a lake or table, in their order; of a store, which is slow to answer, 16 at once."""
+    if not is_remote(uri) or len(items) < 2:
+        return list(map(read, items))
+    with ThreadPoolExecutor(min(len(items), REMOTE_FILES_AT_ONCE)) as pool:
+        return list(pool.map(read, items))
 
 
 @dataclass(frozen=True)
@@ -94,15 +103,10 @@ class DayReader:
             take = partial(
                 _rows_with_any, self._table.files(), fetch=self._table.fetch, schema=schema, keys=keys, values=ids
             )
-            return pa.concat_tables([schema.empty_table(), *self._map(take, self._chosen(some, period))])
+            parts = map_at_once(self._table.uri, take, self._chosen(some, period))
+            return pa.concat_tables([schema.empty_table(), *parts])
 
         return self._cast(self._retried(read), columns)
-
-    def _map(self, read: Callable[[DataFile], pa.Table], files: Sequence[DataFile]) -> Iterable[pa.Table]:
-        if not is_remote(self._table.uri) or len(files) < 2:
-            return map(read, files)
-        with ThreadPoolExecutor(min(len(files), REMOTE_FILES_AT_ONCE)) as pool:
-            return list(pool.map(read, files))
 
     def _cast(self, rows: pa.Table, columns: Sequence[str]) -> pa.Table:
         return rows.select(list(columns)).cast(pa.schema([self._table.spec.schema.field(name) for name in columns]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Protocol
 from weakref import WeakSet
@@ -14,11 +13,12 @@ from lake.root_tables import CHANGES
 from lake.schemas import TABLES
 from lake.table_spec import TableSpec
 from lake.tables.changes import UNNOTED, ChangedTable
+from lake.tables.day_reading import map_at_once
 from lake.tables.lake import Lake
 from lake.tables.news import TRUE_LOOK_SECONDS, WatchedNews
 from lake.tables.storage import is_remote
 from lake.tables.store_errors import log_failure
-from lake.tables.table import REMOTE_FILES_AT_ONCE, Table
+from lake.tables.table import Table
 
 logger = logging.getLogger(__name__)
 
@@ -78,10 +78,7 @@ class OpenTables:
 
         What cannot be read is met again by its reader.
         """
-        due = [table for table in self._open if table.may_have_news()]
-        if len(due) > 1:
-            with ThreadPoolExecutor(REMOTE_FILES_AT_ONCE) as pool:
-                list(pool.map(_try_to_look, due))
+        map_at_once(self._lake.root, _try_to_look, [table for table in self._open if table.may_have_news()])
 
     def table(self, spec: TableSpec, deployment: str | None = None) -> Table:
         """Give a new handle on a table."""

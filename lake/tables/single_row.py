@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow.dataset as ds
 
 from lake.tables.change import LostRaceError
-from lake.tables.delta_log import live_files
+from lake.tables.delta_log import DataFile, live_files
 from lake.tables.rewriting import replace
 from lake.tables.table import Table
+from lake.tables.writing import NewFile
 
 
 class SingleRow:
@@ -25,9 +27,9 @@ class SingleRow:
 
     def read(self) -> dict[str, Any] | None:
         """Read the row; None where there is none. Of several, which only another writer makes, it is the last."""
-        _, files = self._table.files_of_version() or (0, [])
+        files = self._files()
         # Before they are read: one that is damaged is to be replaced too.
-        self._known = tuple(sorted(file.path for file in files))
+        self._known = _paths(files)
         columns = {name: ds.field(name) for name in self._table.spec.schema.names}
         rows = self._table.read_files(files, columns).to_pylist()
         return rows[-1] if rows else None
@@ -42,15 +44,19 @@ class SingleRow:
         delta = self._table.snapshot()
         if delta is None:
             self._table.append(rows)
-            self._known = self._paths()
+            self._known = _paths(self._files())
             return
         old = live_files(delta)
-        if tuple(sorted(file.path for file in old)) != self._known:
+        if _paths(old) != self._known:
             raise LostRaceError(f"the row of {self._table.uri} was replaced by another writer")
         new = self._table.write([rows])
         replace(self._table, delta, old, new)
-        self._known = tuple(sorted(file.path for file in new))
+        self._known = _paths(new)
 
-    def _paths(self) -> tuple[str, ...]:
-        with self._table.newest() as delta:
-            return () if delta is None else tuple(sorted(file.path for file in live_files(delta)))
+    def _files(self) -> list[DataFile]:
+        _, files = self._table.files_of_version() or (0, [])
+        return files
+
+
+def _paths(files: Sequence[DataFile | NewFile]) -> tuple[str, ...]:
+    return tuple(sorted(file.path for file in files))

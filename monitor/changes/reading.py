@@ -56,8 +56,7 @@ def read_answers(
 ) -> list[LoggedAnswer]:
     """Read the answers from 7 days before an onset to a day after it, or to `until`, with their features.
 
-    `called_by` is what `CallersOfDays` gives; `most` answers are read of a day before, and of each near the
-    onset.
+    `called_by` is what `CallersOfDays` gives; `most` answers are read of a day before, and of each near the onset.
     """
     end = min(until, onset.latest + LONGEST_AFTER)
     called = [name for name, names in called_by.items() if deployment in names]

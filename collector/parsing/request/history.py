@@ -12,9 +12,14 @@ import orjson
 from collector.parsing.request.documents import documents_of
 from collector.parsing.request.messages import Message, RequestBody, json_of, said
 
+
+def _before(body: RequestBody) -> bytes:
+    return b"[%b,%b,%b]" % (json_of(body.instructions), json_of(body.system), json_of(body.prompt))
+
+
 _beside_messages = attrgetter("instructions", "system", "prompt", "previous_response_id", "conversation")
 _NOTHING = _beside_messages(RequestBody())
-_NOTHING_BEFORE = hashlib.sha256(b"[null,null,null]", usedforsecurity=False)
+_NOTHING_BEFORE = hashlib.sha256(_before(RequestBody()), usedforsecurity=False)
 """Of a request that is its messages and nothing else, as most are."""
 
 
@@ -65,10 +70,6 @@ def read_history(body: RequestBody, attached: Mapping[int, object], asked_at: in
         prefix_hash=None if asked_at is None else found[asked_at],
         parent_history_hash=None if answered_at is None else found[answered_at],
     )
-
-
-def _before(body: RequestBody) -> bytes:
-    return b"[%b,%b,%b]" % (json_of(body.instructions), json_of(body.system), json_of(body.prompt))
 
 
 def _unsent(body: RequestBody) -> bytes | None:
