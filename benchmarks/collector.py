@@ -85,8 +85,9 @@ print(spent)
 _COLLECT = """
 import sys
 import dialwatch
-from collector.runners.lean_process import tune_memory, use_one_blas_thread
+from collector.runners.lean_process import leave_pandas_unloaded, tune_memory, use_one_blas_thread
 use_one_blas_thread()
+leave_pandas_unloaded()
 from collector import Collector, CollectorSettings, FileSource
 from collector.runners.workers import collect_with_workers
 from lake import Lake, Storage

@@ -82,21 +82,21 @@ class DuplicateWindow:
             {number: (partition.app_id, offset) for number, (partition, offset) in unfinished.items()}
         )
 
-    def is_duplicate(self, number: int, app_id: str, offset: int, at: datetime) -> bool:
+    def is_duplicate(self, number: int, partition: Partition, offset: int, at: datetime) -> bool:
         """Whether a line with this id was seen before at another offset; from now on the id counts as seen."""
         current = self._current(at)
-        first = None
+        known = False
         for generation in self._generations:
-            if generation.unfinished and number in generation.unfinished:
-                first = generation.unfinished[number]
-                if first == (app_id, offset):
+            if number in generation.unfinished:
+                if generation.unfinished[number] == (partition.app_id, offset):
                     del generation.unfinished[number]
-                    current.add(number)
-                    return False
-        if first is not None or any(number in generation for generation in self._generations):
-            return True
-        current.add(number)
-        return False
+                    known = False
+                    break
+                known = True
+            known = known or number in generation
+        if not known:
+            current.add(number)
+        return known
 
     def _current(self, at: datetime) -> _Generation:
         generations = self._generations

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import accumulate, chain
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import pyarrow as pa
 
 from collector.commit.position import Partition
@@ -15,7 +16,7 @@ from lake import BufferedFiles, TableSpec
 _BYTES_AS_TUPLES = 2 << 20
 
 
-class RowPosition(NamedTuple):
+class RowPosition(msgspec.Struct, frozen=True, gc=False):
     """Partition and offset of a row's line, and the number of its id; None for a line that cannot be a duplicate."""
 
     partition: Partition

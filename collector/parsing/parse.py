@@ -103,7 +103,7 @@ def _log_record(call: Call, origin: Origin, keep_raw_response: bool) -> LogRecor
         status=call.status,
         error="; ".join(_errors(call, answer)) or None,
         repairs=[*call.repairs, *filter(None, [request.error])] or None,
-        origin=origin.value,
+        origin=origin,
         user_id=call.user_id,
         user_title=call.user_title,
         project_id=call.project_id,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from collector.parsing.json_text.bodies import read_object
 from collector.parsing.line.call import Call
 from collector.parsing.line.members import json_text
@@ -62,7 +64,7 @@ def _log(call: Call) -> dict[str, Any]:
         "response_body": call.response_body,
         "error": "; ".join(call.repairs) or None,
     }
-    usage = {key: value for key, value in call.usage._asdict().items() if value is not None}
+    usage = {key: value for key, value in msgspec.structs.asdict(call.usage).items() if value is not None}
     log = call.left | {key: value for key, value in members.items() if value is not None}
     odd = log.get("token_usage", {})
     return log | {"token_usage": usage | odd} if usage and isinstance(odd, dict) else log

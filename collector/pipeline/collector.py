@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Final
 
 import msgspec
 
@@ -39,6 +41,7 @@ from lake import (
 
 logger = logging.getLogger(__name__)
 
+_UTC_NOW: Final = partial(datetime.now, UTC)
 _BYTES_OF_A_ROW = 500
 """Bytes that are counted for each row beside its line: many small lines need much memory, too."""
 _MOST_HELD_BYTES = 128 << 20
@@ -58,7 +61,7 @@ class Collector:
         self,
         lake: Lake,
         settings: PipelineSettings,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime] = _UTC_NOW,
         monotonic: Callable[[], float] = time.monotonic,
         *,
         recover: bool = True,
@@ -167,7 +170,8 @@ class Collector:
         """
         with self._lock:
             self._recover()
-            self._finish_background_commit_if_done()
+            if self._background_commit is not None and self._background_commit.is_done():
+                self._finish_background_commit()
             if self._failed is not None:
                 self._commit_in_background(self._failed)
                 self._failed = None
@@ -206,10 +210,6 @@ class Collector:
     def _commit_in_background(self, batch: Batch) -> None:
         checkpoint, now = self._checkpoint, self._clock()
         self._background_commit = BackgroundCommit(batch, lambda batch: self.meter.timed(checkpoint.commit, batch, now))
-
-    def _finish_background_commit_if_done(self) -> None:
-        if self._background_commit is not None and self._background_commit.is_done():
-            self._finish_background_commit()
 
     def _finish_background_commit(self) -> Counts:
         """Wait for the commit in the background and record its result."""
@@ -287,11 +287,12 @@ class Collector:
             read: list[Record] = [piece.record]
         else:
             read = parse_piece(piece.raw, self._settings.keep_raw_response, self._settings.project_origins)
-        refused = [index for index, record in enumerate(read) if not self._admits(record, piece.record is not None)]
+        is_signal = piece.record is not None
+        refused = [index for index, record in enumerate(read) if not self._admits(record, is_signal)]
         if not refused:
             return read
         entries = [piece.raw] if len(read) == 1 else split_entries(piece.raw)
-        message = f"more new deployments came within an hour than {setting_of(piece.record is not None)} allows"
+        message = f"more new deployments came within an hour than {setting_of(is_signal)} allows"
         for index in refused:
             deployment = _deployment_of(read[index])
             read[index] = Rejection(
@@ -320,9 +321,8 @@ class Collector:
             return
         now = self._clock()
         position = RowPosition(piece.partition, piece.offset, _number(record, piece))
-        if position.number is not None and self._duplicates.is_duplicate(
-            position.number, piece.partition.app_id, piece.offset, now
-        ):
+        number = position.number
+        if number is not None and self._duplicates.is_duplicate(number, piece.partition, piece.offset, now):
             section.counts.duplicates += 1
         elif isinstance(record, Rejection):
             values = (*msgspec.structs.astuple(record), now.date())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,8 +38,6 @@ class CollectedFiles:
 
 def collect_share(collection: FileCollection, share: frozenset[str]) -> CollectedFiles:
     """Read and commit the files with these URIs."""
-    if "pandas" not in sys.modules:
-        sys.meta_path.insert(0, _WithoutPandas())
     configure_logs(collection.logs)
     tune_memory()
     collector = Collector(Lake(collection.root, collection.lake_storage), collection.settings)
@@ -69,14 +66,3 @@ class _Share(FileSource):
 
     def find(self) -> list[LogFile]:
         return [file for file in super().find() if file.uri in self._share]
-
-
-class _WithoutPandas:
-    """Import hook that finds no pandas.
-
-    pyarrow imports it as soon as it meets a list: 50 MiB and a third of a second in each worker, and nothing needs it.
-    """
-
-    def find_spec(self, name: str, *_: object) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError("a worker of the collector does without pandas", name=name)

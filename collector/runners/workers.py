@@ -9,6 +9,7 @@ from contextlib import closing
 from collector.commit.batch import Counts
 from collector.pipeline.settings import PipelineSettings
 from collector.runners.file_worker import CollectedFiles, FileCollection, collect_share
+from collector.runners.lean_process import leave_pandas_unloaded
 from collector.sources.files.listing import LogFile
 from collector.sources.files.source import FileSource
 from lake import Lake, Storage, WorkerDiedError, WorkerPool, chosen_logs
@@ -33,7 +34,7 @@ def collect_with_workers(
         return 0, CollectedFiles(Counts(), {})
     shares = _split(files, workers)
     collection = FileCollection(lake.root, lake.storage, settings, paths, storage, chosen_logs())
-    with closing(WorkerPool(len(shares))) as pool:
+    with closing(WorkerPool(len(shares), prepare=leave_pandas_unloaded)) as pool:
         try:
             outcomes = list(pool.map(collect_share, collection, shares))
         except WorkerDiedError as error:

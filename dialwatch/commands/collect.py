@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from collector.runners.lean_process import tune_memory, use_one_blas_thread
+from collector.runners.lean_process import leave_pandas_unloaded, tune_memory, use_one_blas_thread
 from dialwatch.commands.options import ConfigOption, LakeOption, checked_address, settings_of
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def collect_files(
     """Read log files: what is there now and was not read before, or on and on with --follow."""
     if follow and workers > 1:
         raise typer.BadParameter("--workers and --follow exclude each other: one process is enough to follow files")
-    settings = settings_of(config, lake, {"collector": {"files": {"paths": paths}}})
+    settings = _settings(config, lake, {"collector": {"files": {"paths": paths}}})
     if follow:
         _run_until_stopped(settings)
         return
@@ -63,7 +64,7 @@ def collect_kafka(
         "group_id": group_id,
     }
     given = {key: value for key, value in flags.items() if value}
-    _run_until_stopped(settings_of(config, lake, {"collector": {"kafka": given}}))
+    _run_until_stopped(_settings(config, lake, {"collector": {"kafka": given}}))
 
 
 @app.command("http")
@@ -73,7 +74,13 @@ def collect_http(
     config: ConfigOption = None,
 ) -> None:
     """Take log lines over HTTP, as Vector's http sink sends them, and signals from other places."""
-    _run_until_stopped(settings_of(config, lake, {"collector": {"http": checked_address(listen)}}))
+    _run_until_stopped(_settings(config, lake, {"collector": {"http": checked_address(listen)}}))
+
+
+def _settings(config: Path | None, lake: str | None, flags: dict[str, Any]) -> Settings:
+    """Give the settings; what they import must find Arrow without pandas."""
+    leave_pandas_unloaded()
+    return settings_of(config, lake, flags)
 
 
 def _run_until_stopped(settings: Settings) -> None:

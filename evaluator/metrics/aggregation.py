@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 _REASON = "_reason"
 
@@ -30,6 +33,8 @@ class Aggregation:
 
     def frame(self) -> pd.DataFrame:
         """Give a row a metric, in the order in which they were met first; see `aggregate`."""
+        import pandas as pd
+
         reasons = sorted(set().union(*self._reasons.values()))
         columns: dict[str, list[float] | list[int]] = {
             "mean": [self._mean(name) for name in self._sums],

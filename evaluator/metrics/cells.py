@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from decimal import Decimal
 
 import numpy as np
-import pandas as pd
 
 from lake.vocabulary import UnscoredReason
 
@@ -103,4 +103,7 @@ def _id(item: object, column: str) -> str:
 
 
 def _is_missing(cell: object) -> bool:
-    return cell is None or cell is pd.NA or cell is pd.NaT or (isinstance(cell, float) and cell != cell)
+    if cell is None or (isinstance(cell, float) and cell != cell):
+        return True
+    pandas = sys.modules.get("pandas")  # who has one of its cells has imported it
+    return pandas is not None and (cell is pandas.NA or cell is pandas.NaT)

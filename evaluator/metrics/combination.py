@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self
 
-import pandas as pd
-
 from evaluator.judges.exchange import Spend
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Redrawable, Score, Scores
@@ -16,6 +14,8 @@ from evaluator.metrics.registry import metric_named
 from evaluator.models import Models
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from evaluator.judges import BoundJudge
 
 Mean = Literal["arithmetic", "harmonic"]

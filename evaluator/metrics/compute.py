@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import orjson
-import pandas as pd
 
 from evaluator.metrics.metric import Metric
 from evaluator.metrics.registry import metric_named
 from evaluator.models import Models
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from evaluator.judges import BoundJudge
 
 SLICE_ROWS = 1024
@@ -42,6 +43,8 @@ def compute(
     that a metric needs, ModelUnavailableError where a metric's model is not on this machine or no judge is given that
     it could ask, and ValueError for two metrics of one name.
     """
+    import pandas as pd
+
     chosen = [metric_named(metric, models, judge) if isinstance(metric, str) else metric for metric in metrics]
     _check_names(chosen)
     starts = range(0, max(len(frame), 1), SLICE_ROWS)
@@ -60,6 +63,8 @@ def _check_names(metrics: Sequence[Metric]) -> None:
 
 
 def _compute_slice(frame: pd.DataFrame, metrics: Sequence[Metric], *, details: bool) -> pd.DataFrame:
+    import pandas as pd
+
     columns: dict[str, pd.Series] = {}
     for metric in metrics:
         scores = metric.score(frame)

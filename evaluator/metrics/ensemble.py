@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from statistics import fmean, median
-from typing import Any, Literal, Self
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from evaluator.judges.exchange import TRANSIENT, Spend
 from evaluator.metrics.description import Description
 from evaluator.metrics.llm.llm_metric import LlmMetric
 from evaluator.metrics.llm.verdicts import aspect_critique
 from evaluator.metrics.metric import Score, ScoredBy, Scores
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Combine = Literal["mean", "median", "majority"]
 

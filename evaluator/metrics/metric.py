@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Protocol, TypeVar, runtime_checkable
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from evaluator.judges.exchange import Spend
 from evaluator.metrics.cells import UnscorableRowError
 from evaluator.metrics.description import Description
 from lake.vocabulary import JudgeKind, UnscoredReason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Details = Mapping[str, Any]
 NOTHING = Spend()
@@ -91,6 +92,8 @@ class Scores:
     @classmethod
     def of(cls, rows: Sequence[Score], index: pd.Index) -> Scores:
         """Line up one `Score` a row with the index of the frame that they were made from."""
+        import pandas as pd
+
         values = [float("nan") if row.value is None else row.value for row in rows]
         return cls(
             pd.Series(values, index=index, dtype="float64"),

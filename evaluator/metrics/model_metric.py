@@ -5,14 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, TypeVar
-
-import pandas as pd
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from evaluator.metrics.description import Description
 from evaluator.metrics.metric import Score, ScoredBy, Scores, score_together
 from evaluator.metrics.options import option
 from evaluator.models import DEFAULT_MODELS, Models, Role
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MODELS_MEANING = "`Models(...)`: which models by name or folder, `device`, `dtype` (`float32`, `bfloat16`)"
 

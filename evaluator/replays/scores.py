@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from evaluator.judge_binding import asks_judge
 from evaluator.metrics import MEASURED_COLUMNS, Metric, ModelUnavailableError, metric_named
 from evaluator.replays.asking import Asked
 from lake import CASE_PASSED, Direction
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _REFERENCES = ("facts", "reference_answers", "reference_contexts", "reference_context_ids")
 
@@ -65,6 +66,8 @@ def better_if_higher(metrics: Sequence[Metric], metric: str, value: float) -> fl
 
 
 def _frame(asked: Sequence[Asked]) -> pd.DataFrame:
+    import pandas as pd
+
     rows = [_row(one) for one in asked]
     names = ("question", "answer", "contexts", "context_ids", *_REFERENCES, "duration_ms", "price")
     return pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in names})

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from evaluator.answers import AT_ONCE, LoggedAnswer, identity
 from evaluator.metrics import Metric, needs_ground_truth
 from lake import CaseBook, JudgeKind, Reference, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Pair = tuple[LoggedAnswer, Reference]
 
@@ -104,6 +106,8 @@ def _known_ids(answer: LoggedAnswer) -> list[str | None] | None:
 
 
 def _frame(some: Sequence[LoggedAnswer], **columns: list[Any]) -> pd.DataFrame:
+    import pandas as pd
+
     columns |= {"question": [answer.question for answer in some], "answer": [answer.text for answer in some]}
     columns |= {"duration_ms": [answer.duration_ms for answer in some], "price": [answer.price for answer in some]}
     return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})

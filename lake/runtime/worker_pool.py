@@ -75,17 +75,19 @@ class WorkerPool:
     its first items and end with it; memory grows with their number. Raises WorkerDiedError where one of them is killed,
     which ends the others, and OSError where none can be started. A script whose own classes are in the state must be
     importable: `if __name__ == "__main__":` stands before what it does. Else it raises RuntimeError in its workers.
+    `prepare` is called in each process before the modules of the task are imported.
     """
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, prepare: Callable[[], None] | None = None) -> None:
         self._workers = workers
+        self._prepare = prepare
         self._runs: set[_Run] = set()
 
     def map(self, task: Callable[[S, T], R], state: S, items: Iterable[T]) -> Generator[R]:
         """Give the results in the order of the items."""
         if _is_importing_program:
             raise RuntimeError('put `if __name__ == "__main__":` before what a script does that asks for workers')
-        run = _Run(self._workers, task, state)
+        run = _Run(self._workers, self._prepare, task, state)
         self._runs.add(run)
         try:
             yield from run.results(items)
@@ -107,8 +109,9 @@ def local_engine(workers: int) -> Engine:
 class _Run:
     """One `map`: the processes, and a thread for each that hands it an item and waits for the result."""
 
-    def __init__(self, size: int, task: Callable[..., Any], state: object) -> None:
+    def __init__(self, size: int, prepare: Callable[[], None] | None, task: Callable[..., Any], state: object) -> None:
         self._size = size
+        self._prepare = prepare
         self._task = task
         self._state = state
         self._threads = ThreadPoolExecutor(size, "worker pool")
@@ -120,7 +123,7 @@ class _Run:
         waiting: deque[Future[Any]] = deque()
         for item in items:
             if len(self._workers) < self._size:
-                self._workers.append(_Worker(self._task, self._state))
+                self._workers.append(_Worker(self._prepare, self._task, self._state))
                 self._idle.put(self._workers[-1])
             waiting.append(self._threads.submit(self._result, item))
             if len(waiting) > WAITING_EACH * self._size:
@@ -153,7 +156,7 @@ class _Run:
 class _Worker:
     """A process that does the task for one item after the other."""
 
-    def __init__(self, task: Callable[..., Any], state: object) -> None:
+    def __init__(self, prepare: Callable[[], None] | None, task: Callable[..., Any], state: object) -> None:
         work = pickle.dumps((task, state))
         # Only what is defined in the program itself needs it in the worker.
         program = getattr(sys.modules["__main__"], "__file__", None) if b"__main__" in work else None
@@ -167,7 +170,7 @@ class _Worker:
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(folder or str(Path.cwd()) for folder in sys.path)},
             )
         with contextlib.suppress(OSError):  # it ended at once; its exit code says more
-            self._connection.send((program, work))
+            self._connection.send((program, prepare, work))
 
     def result(self, item: object) -> object:
         sent = pickle.dumps(item)
@@ -203,7 +206,9 @@ def work(connection_number: int) -> None:
     # Ctrl+C reaches all of a terminal's processes; the parent ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = Connection(connection_number)
-    program, sent_work = connection.recv()
+    program, prepare, sent_work = connection.recv()
+    if prepare is not None:
+        prepare()
     if program is not None:
         global _is_importing_program
         _is_importing_program = True

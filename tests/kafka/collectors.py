@@ -56,7 +56,8 @@ class Collectors:
             self.kill(number)
 
     def terminate(self, number: int) -> float:
-        """Ask one to end, which it does well; gives the seconds that it took."""
+        """Ask one to end, which it does well once it has started; gives the seconds that it took."""
+        self.wait_until_logged(number, "ready")
         process, began = self.running.pop(number), time.monotonic()
         process.terminate()
         process.join(_END_SECONDS)
@@ -70,7 +71,8 @@ class Collectors:
 
     def wait_until_logged(self, number: int, text: str, seconds: float = 60) -> None:
         """Return when the log of one has a text."""
-        wait_for(lambda: text in (self._folder / f"{number}.log").read_text(), seconds)
+        log = self._folder / f"{number}.log"
+        wait_for(lambda: log.exists() and text in log.read_text(), seconds)
 
     def rows(self) -> int:
         return int(self.lake.table(PARSED_LOGS, "rag-app").dataset().count_rows())

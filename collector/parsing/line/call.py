@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import re
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
 import msgspec
@@ -19,10 +19,10 @@ from lake import RejectionReason
 LONGEST_ENCODED = 64 << 10
 TRACE = re.compile(r"[0-9a-fA-F]{32}")
 SPAN = re.compile(r"[0-9a-fA-F]{16}")
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*", re.ASCII)
+_LEAST_TIME = len("2026-10-01T12:00")
 
 
-class Usage(NamedTuple):
+class Usage(msgspec.Struct, frozen=True, gc=False):
     """Tokens and prices of a call, as Core counted them."""
 
     prompt_tokens: int | None = None
@@ -157,11 +157,17 @@ def read_time(written: Any) -> datetime.datetime | None:
 
     Any number of fraction digits may follow the seconds; those after the sixth are cut off.
     """
-    if not isinstance(written, str) or not _TIME.fullmatch(written):
+    if not isinstance(written, str) or len(written) < _LEAST_TIME:
+        return None
+    # `fromisoformat` reads weeks, and times without minutes or colons, too.
+    if written[5] == "W" or written[10] not in "T " or written[13] != ":" or not written[14].isdigit():
         return None
     try:
         time = datetime.datetime.fromisoformat(written)
-        return time.replace(tzinfo=datetime.UTC) if time.tzinfo is None else time.astimezone(datetime.UTC)
+        if time.tzinfo is None:
+            # To read it again is several times as fast as to replace its zone.
+            return datetime.datetime.fromisoformat(f"{written}Z")
+        return time if time.tzinfo is datetime.UTC else time.astimezone(datetime.UTC)
     except (ValueError, OverflowError):
         return None
 

@@ -7,7 +7,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from collector.commit.committed_offsets import CommittedOffset
 from collector.commit.position import Partition, Piece
@@ -65,16 +64,18 @@ class LakeWriter:
         self._thread = threading.Thread(target=self._run, name="kafka-lake-writer", daemon=True)
         self._thread.start()
 
-    def put(self, topic_partition: KafkaPartition, begin: int, values: Sequence[Value]) -> None:
-        """Queue values of one partition, in the order of their offsets; `begin` is the offset before them.
+    def put(self, topic_partition: KafkaPartition, begin: int, values: Sequence[Value]) -> int:
+        """Queue values of one partition, in the order of their offsets, and give their bytes.
 
-        It is the last one that was put or located. A gap between values is a loss, see `take_loss`.
+        `begin` is the offset before them: the last one that was put or located. A gap between values is a loss, see
+        `take_loss`.
         """
         size = sum(len(raw) for _, raw in values)
         with self._changed:
             self._queued_bytes += size
             self._jobs.append(_Job(topic_partition, begin, values, size))
             self._changed.notify_all()
+        return size
 
     def locate(self, topic_partitions: Iterable[KafkaPartition]) -> None:
         """Find the committed offsets of these partitions, after open batches are committed; see `located`."""
@@ -173,18 +174,21 @@ class LakeWriter:
                 )
 
     def _take(self, topic_partition: KafkaPartition, job: _Job, drop: int) -> None:
-        partition, begin, size = partition_of(topic_partition), job.begin, 0
-        for offset, raw in job.values:
-            piece = Piece(partition, raw, offset, begin)
-            if not self._until_done(partial(self._collector.add, piece), drop):
-                break
-            begin = offset
-            size += len(raw)
+        partition, reached, added, size = partition_of(topic_partition), job.begin, 0, 0
+
+        def add_the_rest() -> None:
+            nonlocal reached, added, size
+            while added < len(job.values) and not self._is_void(drop):
+                offset, raw = job.values[added]
+                self._collector.add(Piece(partition, raw, offset, reached))
+                reached, added, size = offset, added + 1, size + len(raw)
+
+        self._until_done(add_the_rest, drop)
         with self._changed:
             if drop == self._dropped:
                 self._queued_bytes -= job.bytes
             if size:
-                self._taken.setdefault(topic_partition, deque()).append((begin, size))
+                self._taken.setdefault(topic_partition, deque()).append((reached, size))
 
     def _find(self, topic_partitions: frozenset[KafkaPartition], drop: int) -> None:
         # Where another collector went on from here, the tables refuse what is open, and it is given up.
@@ -232,8 +236,8 @@ class LakeWriter:
         return True
 
     def _is_void(self, drop: int) -> bool:
-        with self._changed:
-            return self._closed or drop != self._dropped
+        # Without the lock: it is asked before each value, and what changes meanwhile would change a moment later too.
+        return self._closed or drop != self._dropped
 
     def _give_up(self, error: LostRaceError) -> None:
         logger.warning("%s: the open batch is given up, and read again from where the lake is", error)

@@ -149,9 +149,8 @@ class KafkaSource:
         for topic_partition, records in polled.items():
             # A message without a value, which deletes its key in a compacted topic, holds no line.
             values: list[Value] = [(record.offset, record.value or b"") for record in records]
-            self._writer.put(topic_partition, self._handed[topic_partition], values)
+            total += self._writer.put(topic_partition, self._handed[topic_partition], values)
             self._handed[topic_partition] = values[-1][0]
-            total += sum(len(raw) for _, raw in values)
             count += len(values)
         fitting = max(1, _POLL_BYTES * count // max(total, 1))
         self._max_records = min(_MOST_RECORDS, fitting, self._max_records * 2)

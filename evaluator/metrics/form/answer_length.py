@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, Literal
 
 from evaluator.metrics.cells import text
 from evaluator.metrics.description import Description, OddCases
@@ -14,6 +12,9 @@ from evaluator.metrics.language.words import words
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import option
 from lake.vocabulary import UnscoredReason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LengthUnit = Literal["words", "characters"]
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from evaluator.metrics.cells import ids, text, texts
 from evaluator.metrics.description import Description, OddCases
@@ -23,6 +21,9 @@ from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import checked_cut, cut_name, option
 from lake.case_vocabulary import CASE_PASSED, FailedPart
 from lake.vocabulary import UnscoredReason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FIRST_CHUNKS = 3
 """A fact that stands in none of the first three chunks is badly ranked, where nothing else is said."""

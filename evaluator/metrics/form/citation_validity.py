@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from evaluator.metrics.cells import text, texts
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.prose import without_code
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from lake.vocabulary import UnscoredReason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # A citation has three digits at most: [2023] is a year. A link says itself where it leads, and an element of an array
 # gets a value or has a method.

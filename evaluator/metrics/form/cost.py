@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, Literal
 
 from evaluator.metrics.cells import amount
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import option
 from lake.vocabulary import UnscoredReason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,7 @@ import math
 import re
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Any, Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Literal
 
 from evaluator.metrics.cells import text
 from evaluator.metrics.description import Description, OddCases
@@ -19,6 +17,9 @@ from evaluator.metrics.language.words import words
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import option
 from lake.vocabulary import UnscoredReason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Formula = Literal["flesch_kincaid", "ari"]
 

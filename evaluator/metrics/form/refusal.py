@@ -8,14 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
-import pandas as pd
 import yaml
 
 from evaluator.metrics.cells import text
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from lake.vocabulary import UnscoredReason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Phrases = Mapping[str, Mapping[str, Sequence[str]]]
 

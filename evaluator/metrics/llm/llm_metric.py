@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-import pandas as pd
-
 from evaluator.judges.schema import READING
 from evaluator.metrics.description import Description
 from evaluator.metrics.metric import Score, ScoredBy, Scores, score_together
@@ -19,6 +17,8 @@ from evaluator.metrics.options import option
 from evaluator.models import ModelUnavailableError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from evaluator.judges import BoundJudge
 
 JUDGE_MEANING = "`JudgeClient(...).judge(name)`: the judge that is asked"

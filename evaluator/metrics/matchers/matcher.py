@@ -6,11 +6,12 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Protocol
-
-import pandas as pd
+from typing import TYPE_CHECKING, Protocol
 
 from evaluator.metrics.cells import checked_size
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ABSENT = -1
 """Rank of a fact that no context holds."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from evaluator.metrics.cells import text, texts
 from evaluator.metrics.description import Description, OddCases
@@ -14,6 +13,9 @@ from evaluator.metrics.language.tokens import Tokenisation
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_together
 from evaluator.metrics.options import CUT, TOKENISATION, checked_cut, cut_name, tokenised_name
 from lake.vocabulary import UnscoredReason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)

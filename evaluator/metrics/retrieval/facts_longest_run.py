@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from evaluator.metrics.cells import checked_size, texts
 from evaluator.metrics.description import Description
@@ -19,6 +17,9 @@ from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import CUT, checked_cut, cut_name, option
 from evaluator.metrics.retrieval.facts_metric import odd_cases
 from lake.vocabulary import UnscoredReason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LONGEST_FACT = 2_000
 """Words of a fact that are looked at; a fact is a sentence or a few, and each word costs a search."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from evaluator.metrics.cells import texts
 from evaluator.metrics.description import Description, OddCases
@@ -19,6 +17,9 @@ from evaluator.metrics.matchers.statement import STATEMENT
 from evaluator.metrics.metric import LateDetails, Score, Scores, score_rows
 from evaluator.metrics.options import CUT, Form, checked_cut, cut_name, option, version_with
 from lake.vocabulary import UnscoredReason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MATCHER_MEANING = (
     "who decides whether a context holds a fact: `CitationMatcher()`; `CitationMatcher(trimmed=True)` (metric name "

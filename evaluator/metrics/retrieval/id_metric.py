@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from evaluator.metrics.cells import ids
 from evaluator.metrics.description import Description, OddCases
@@ -14,6 +12,9 @@ from evaluator.metrics.metric import Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import CUT, checked_cut, cut_name, option, version_with
 from evaluator.metrics.retrieval.id_ranking import IdRanking
 from lake.vocabulary import UnscoredReason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NOTHING_RETRIEVED = (
     "Nothing retrieved is NaN in ragas and TruLens, an exception in llama-index and ranx. "

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from evaluator.metrics.cells import ids
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from lake.vocabulary import UnscoredReason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)

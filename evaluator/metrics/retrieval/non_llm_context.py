@@ -5,9 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
-
-import pandas as pd
+from typing import TYPE_CHECKING, ClassVar
 
 from evaluator.metrics.cells import texts
 from evaluator.metrics.description import Description, OddCases
@@ -15,6 +13,9 @@ from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from evaluator.metrics.options import CUT, checked_cut, cut_name, option, version_with
 from evaluator.metrics.text.string_similarity import similarity
 from lake.vocabulary import UnscoredReason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _ODD_CASES = OddCases(
     no_contexts="0.0 with `no_contexts` for an empty list, null with `no_contexts` for a missing cell",

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Literal
 
 from evaluator.metrics.cells import text, texts
 from evaluator.metrics.description import Description, OddCases
@@ -17,6 +15,9 @@ from evaluator.metrics.language.tokens import Tokenisation
 from evaluator.metrics.metric import LateDetails, Metric, Score, ScoredBy, Scores, score_together
 from evaluator.metrics.options import TOKENISATION, option, tokenised_name
 from lake.vocabulary import UnscoredReason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _MOST_PLACES = 200
 """Places that the details of a score name."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from evaluator.metrics.cells import text, texts
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Score, ScoredBy, Scores, score_rows
 from lake.vocabulary import UnscoredReason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Compare = Callable[[str, Sequence[str]], float]
 """From an answer and its references, of which there is at least one, to a value."""

@@ -19,23 +19,24 @@ from tests.collector.lines import chat_line
 START = datetime(2026, 11, 20, tzinfo=UTC)
 ONE, OTHER = 1 << 100, 2
 FILE = Partition("file", "/logs/a.log", "a")
+OTHER_FILE = Partition("file", "/logs/b.log", "b")
 
 
 def test_the_first_stays_and_the_next_is_a_duplicate() -> None:
     """An id is new once."""
     window = DuplicateWindow(timedelta(hours=48))
-    assert not window.is_duplicate(ONE, "file:a", 1, START)
-    assert window.is_duplicate(ONE, "file:b", 9, START)
-    assert not window.is_duplicate(OTHER, "file:a", 2, START)
+    assert not window.is_duplicate(ONE, FILE, 1, START)
+    assert window.is_duplicate(ONE, OTHER_FILE, 9, START)
+    assert not window.is_duplicate(OTHER, FILE, 2, START)
 
 
 def test_a_line_of_a_batch_that_was_cut_off_is_not_its_own_duplicate() -> None:
     """A line that comes again from its stored position is the same line; from elsewhere it is a duplicate."""
     window = DuplicateWindow(timedelta(hours=48))
     window.remember([], START, {ONE: (FILE, 7), OTHER: (FILE, 8)})
-    assert not window.is_duplicate(ONE, "file:a", 7, START)
-    assert window.is_duplicate(ONE, "file:a", 7, START)
-    assert window.is_duplicate(OTHER, "file:b", 8, START)
+    assert not window.is_duplicate(ONE, FILE, 7, START)
+    assert window.is_duplicate(ONE, FILE, 7, START)
+    assert window.is_duplicate(OTHER, OTHER_FILE, 8, START)
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30)), max_size=60))
@@ -46,7 +47,7 @@ def test_an_id_is_known_for_the_window_and_forgotten_soon_after(arrivals: list[t
     now = START
     for number, hours in arrivals:
         now += timedelta(hours=hours)
-        known = window.is_duplicate(number, "file:a", 0, now)
+        known = window.is_duplicate(number, FILE, 0, now)
         age = now - first.get(number, now)
         if number not in first or age > timedelta(hours=72):
             assert not known
@@ -63,12 +64,12 @@ def test_an_id_is_known_for_48_hours_to_the_moment_and_for_60_at_most(hours: int
     last_known, first_gone = timedelta(hours=48), timedelta(hours=60, microseconds=1)
     for age, is_known in ((last_known, True), (first_gone, False)):
         window = DuplicateWindow(timedelta(hours=48))
-        window.is_duplicate(1000, "file:a", 0, START)
+        window.is_duplicate(1000, FILE, 0, START)
         came = START + timedelta(hours=hours) - timedelta(microseconds=hours == 12)
-        assert not window.is_duplicate(ONE, "file:a", 0, came)
+        assert not window.is_duplicate(ONE, FILE, 0, came)
         for later in range(1, int(age / timedelta(hours=1)) if goes_on else 0):
-            window.is_duplicate(1000 + later, "file:a", 0, came + timedelta(hours=later))
-        assert window.is_duplicate(ONE, "file:b", 0, came + age) is is_known
+            window.is_duplicate(1000 + later, FILE, 0, came + timedelta(hours=later))
+        assert window.is_duplicate(ONE, OTHER_FILE, 0, came + age) is is_known
 
 
 def test_a_collector_knows_its_own_lines_for_the_window(tmp_path: Path) -> None:
@@ -90,7 +91,7 @@ def test_a_full_window_forgets_nothing(numbers: list[int], most_loose: int) -> N
         patch.setattr(duplicates, "_MOST_LOOSE_IDS", most_loose)
         window = DuplicateWindow(timedelta(hours=48))
         ids = [(number % 3) << 64 | number for number in numbers]
-        found = [window.is_duplicate(number, "file:a", 0, START) for number in ids]
+        found = [window.is_duplicate(number, FILE, 0, START) for number in ids]
     assert found == [number in ids[:place] for place, number in enumerate(ids)]
 
 
