@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
-import orjson
 
 from collector.parsing.answer.apis import Body, read_body, read_whole_completion
 from collector.parsing.answer.sse import all_chunks_have, chunk_id, chunks, first_model, is_ended, is_stream
@@ -73,22 +72,22 @@ def read_answer(assembled_response: str | None, response_body: str | None, *, st
 
 
 def read_answer_of(call: Call) -> Answer:
-    """Read the answer of a call; never raises. A response of which nothing is needed is not unescaped."""
-    whole = _read_whole(call.assembled_response, call.raw_response, call.status)
+    """Read the answer of a call; never raises."""
+    whole = _read_whole(call.assembled_response, call.response_body, call.status)
     return whole or read_answer(call.assembled_response, call.response_body, status=call.status)
 
 
-def _read_whole(assembled_response: str | None, raw_response: bytes | None, status: int | None) -> Answer | None:
+def _read_whole(assembled_response: str | None, body: str | None, status: int | None) -> Answer | None:
     """Result of `read_answer` if the assembled answer is whole and all chunks have its id, else None."""
-    if assembled_response is None or raw_response is None:
+    if assembled_response is None or body is None:
         return None
     core = read_whole_completion(assembled_response)
     if core is None or core.response_id is None:
         return None
-    if not raw_response.startswith(b'"{'):
-        if core.finish_reason is None or core.empty_text or not all_chunks_have(raw_response, core.response_id):
+    if not body.startswith("{"):
+        if core.finish_reason is None or core.empty_text or not all_chunks_have(body, core.response_id):
             return None
-        core = _with_model(core, raw_response)
+        core = _with_model(core, body)
     return _answer(_Reading(core, assembled_response, _id_of(core)), status)
 
 
@@ -100,21 +99,20 @@ def _read_with_lost_text(core: Body, body: str | None) -> _Reading | None:
     return again if again.body is not None and again.body.text else None
 
 
-def _with_model(core: Body, raw: bytes) -> Body:
+def _with_model(core: Body, body: str) -> Body:
     """The body with the model that the stream names: Azure's first event says "", which Core takes for its name."""
-    return core if core.model != "" else msgspec.structs.replace(core, model=first_model(raw))
+    return core if core.model != "" else msgspec.structs.replace(core, model=first_model(body))
 
 
 def _read_with_core(value: Mapping[str, Any], core: Body, body: str, assembled: str | None) -> _Reading:
     reading = _Reading(core, assembled, ids=_id_of(core), upstream_error=value.get("error"))
     if not is_stream(body):
         return reading
-    raw = orjson.dumps(body)
-    reading.body = _with_model(core, raw)
+    reading.body = _with_model(core, body)
     if core.finish_reason is None and not is_ended(body):
         reading.notes.append(_UNENDED)
     whole = core.finish_reason is not None and core.response_id is not None
-    if not (whole and all_chunks_have(raw, core.response_id or "")) and not may_hold_more_values(body):
+    if not (whole and all_chunks_have(body, core.response_id or "")) and not may_hold_more_values(body):
         decoded = [chunk for chunk in chunks(body) if chunk is not None]
         reading.ids = _ids_of(decoded, core)
         reading.upstream_error = reading.upstream_error or _error_of(decoded)

@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import unquote
 
 import msgspec
-import orjson
 
 from collector.parsing.line.kinds import read_target
 from collector.parsing.line.line import Line, Unreadable
@@ -39,7 +38,7 @@ class Call(msgspec.Struct, gc=False):
     `is_made_by_person` is false for the call of another deployment; if it is true and the kind has answers, the call
     is an entry.
     `lacks_answer` says that the line is cut before the end of the answer that Core merged.
-    A line that was read strictly has its response as `raw_response`, a JSON string that is not unescaped yet.
+    `response_body` is the response as Core logged it.
     """
 
     left: dict[str, Any]
@@ -64,16 +63,8 @@ class Call(msgspec.Struct, gc=False):
     secured: bool
     request_body: str | None
     assembled_response: str | None
+    response_body: str | None
     lacks_answer: bool = False
-    logged_response: str | None = None
-    raw_response: bytes | None = None
-
-    @property
-    def response_body(self) -> str | None:
-        """The response as Core logged it."""
-        if self.logged_response is None and self.raw_response is not None:
-            self.logged_response = orjson.loads(self.raw_response)
-        return self.logged_response or None
 
     @property
     def readable_request(self) -> str | None:
@@ -126,7 +117,7 @@ def read_call(line: Line, entry: bytes) -> Call:
         secured=secured,
         request_body=members.body("request", "body"),
         assembled_response=members.body("assembled_response"),
-        logged_response=members.body("response", "body"),
+        response_body=members.body("response", "body"),
     )
     call.left = members.left()
     call.lacks_answer = line.cut and (call.assembled_response is None or last == "assembled_response")
