@@ -1,8 +1,9 @@
-"""Modules that help and usage errors of a command load: none that takes long."""
+"""Modules that commands load: help and usage errors none that takes long, a process that collects no pandas."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from typer.main import get_command
 
 from dialwatch.cli import app
+from tests.collector.lines import chat_line
 
 pytestmark = pytest.mark.integration
 
@@ -130,3 +132,34 @@ def test_help_and_errors_in_use_load_little(code: int, tmp_path: Path, monkeypat
         assert "Traceback" not in text
         assert not HEAVY & set(loaded), arguments
     assert len(modules) < LIGHT
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_process_that_collects_loads_no_pandas(workers: int, tmp_path: Path) -> None:
+    """Neither the command nor its workers: Python tells of each module that one of them imports."""
+    files = [tmp_path / f"{number}.log" for number in range(workers)]
+    for number, file in enumerate(files):
+        file.write_bytes(chat_line(number) + b"\n")
+    command = [
+        sys.executable,
+        "-m",
+        "dialwatch",
+        "collect",
+        "files",
+        "--lake",
+        str(tmp_path / "lake"),
+        *map(str, files),
+    ]
+    ended = subprocess.run(
+        [*command, "--workers", str(workers)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONPROFILEIMPORTTIME": "1"},
+    )
+    assert f"{workers} lines: {workers} stored" in ended.stdout
+    imported = [
+        line.rpartition("|")[2].strip() for line in ended.stderr.splitlines() if line.startswith("import time:")
+    ]
+    assert imported.count("pyarrow.dataset") == (1 if workers == 1 else workers + 1)
+    assert not [name for name in imported if name.startswith("pandas.")]
