@@ -7,7 +7,6 @@ Both readers give the same result for a line that both can read.
 
 from __future__ import annotations
 
-import math
 import re
 from functools import lru_cache
 from typing import Annotated, Any, Final
@@ -116,8 +115,6 @@ def _call(line: _Line, entry: bytes) -> Call | None:
     status = None if response.status is UNSET else _STATUSES.get(response.status)
     if time is None or (status is None and response.status is not UNSET):
         return None
-    if not (_is_finite(usage.price) and _is_finite(usage.deployment_price)):
-        return None
     trace_id, span_id = _id(TRACE, trace.trace_id), _id(SPAN, trace.core_span_id)
     parent_span_id = _id(SPAN, trace.core_parent_span_id)
     target = _target(request.uri or None, line.deployment or None, line.execution_path)
@@ -201,7 +198,3 @@ def _id(pattern: re.Pattern[str], written: str | None) -> str | None:
     if pattern.fullmatch(written) is None:
         raise _Unusual
     return written if written.strip("0") else None
-
-
-def _is_finite(price: float | None) -> bool:
-    return price is None or math.isfinite(price)
