@@ -21,8 +21,8 @@ def use_one_blas_thread() -> None:
 def leave_pandas_unloaded() -> None:
     """Keep Arrow from importing pandas before anybody asks for it; call it before `pyarrow.dataset` is imported.
 
-    Arrow looks for pandas once, at that import or at the first list that it is given, and then goes without it until a
-    frame is wanted. It is 35 MiB and a sixth of a second, and a collector has no frames.
+    Arrow looks for pandas once, at that import, and then goes without it until a frame is converted; before, it takes a
+    Series for any list. So this is for processes that have neither. Pandas is 35 MiB and a sixth of a second.
     """
     hidden = _HiddenPandas()
     sys.meta_path.insert(0, hidden)

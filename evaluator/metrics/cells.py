@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-import sys
 from decimal import Decimal
 
 import numpy as np
 
 from lake.vocabulary import UnscoredReason
+
+_MISSING_OF_PANDAS = ("NAType", "NaTType")
+"""Types of `pandas.NA` and `pandas.NaT`; by name, so that pandas is not loaded where there is no frame."""
 
 
 class UnscorableRowError(ValueError):
@@ -105,5 +107,4 @@ def _id(item: object, column: str) -> str:
 def _is_missing(cell: object) -> bool:
     if cell is None or (isinstance(cell, float) and cell != cell):
         return True
-    pandas = sys.modules.get("pandas")  # who has one of its cells has imported it
-    return pandas is not None and (cell is pandas.NA or cell is pandas.NaT)
+    return type(cell).__name__ in _MISSING_OF_PANDAS

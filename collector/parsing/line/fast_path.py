@@ -87,6 +87,7 @@ class _Line(Struct, forbid_unknown_fields=True, gc=False):
     response: _Response | UnsetType = UNSET
 
 
+_BEGINNING: Final = re.compile(rb'\s*\{\s*"(%b)"' % "|".join(_Line.__struct_fields__).encode())
 _NO_CHAT, _NO_PROJECT, _NO_USER = _Chat(), _Project(), _User()
 _DETAILS: Final = tuple(name for name in _TokenUsage.__struct_fields__ if name.endswith("_details"))
 _NO_USAGE, _NO_TRACE, _NO_RESPONSE = _TokenUsage(), _Trace(), _Response()
@@ -95,7 +96,8 @@ _NOTHING: Final[tuple[object, ...]] = (UNSET, {})
 
 def read_usual_call(entry: bytes) -> Call | None:
     """Return the call of a line in the usual form of Core; None if the tolerant reader must read it."""
-    if holds_more_values(entry):
+    # What a log shipper wraps around a line begins with another member; it is not decoded only to be left out.
+    if _BEGINNING.match(entry) is None or holds_more_values(entry):
         return None
     try:
         # orjson decodes long texts faster than msgspec, which then only checks the types.
