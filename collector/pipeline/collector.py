@@ -7,8 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from typing import Final
 
 import msgspec
 
@@ -41,7 +39,6 @@ from lake import (
 
 logger = logging.getLogger(__name__)
 
-_UTC_NOW: Final = partial(datetime.now, UTC)
 _BYTES_OF_A_ROW = 500
 """Bytes that are counted for each row beside its line: many small lines need much memory, too."""
 _MOST_HELD_BYTES = 128 << 20
@@ -61,7 +58,7 @@ class Collector:
         self,
         lake: Lake,
         settings: PipelineSettings,
-        clock: Callable[[], datetime] = _UTC_NOW,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] = time.monotonic,
         *,
         recover: bool = True,
