@@ -79,8 +79,7 @@ def collect_http(
 
 def _settings(config: Path | None, lake: str | None, flags: dict[str, Any]) -> Settings:
     """Give the settings; what they import must find Arrow without pandas."""
-    leave_pandas_unloaded()
-    return settings_of(config, lake, flags)
+    return settings_of(config, lake, flags, prepare=leave_pandas_unloaded)
 
 
 def _run_until_stopped(settings: Settings) -> None:

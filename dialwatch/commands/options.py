@@ -6,7 +6,7 @@ import getpass
 import os
 import shlex
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,10 +40,19 @@ _UNPRINTABLE = ("Cc", "Cs")
 """Control characters, which a terminal may take as commands, and bytes that are no UTF-8."""
 
 
-def settings_of(config: Path | None, lake: str | None, flags: Mapping[str, Any] | None = None) -> Settings:
-    """Give the settings, with the lake that `--lake` names and other `flags`, by section; raises ConfigError."""
+def settings_of(
+    config: Path | None,
+    lake: str | None,
+    flags: Mapping[str, Any] | None = None,
+    prepare: Callable[[], None] = lambda: None,
+) -> Settings:
+    """Give the settings, with the lake that `--lake` names and other `flags`, by section; raises ConfigError.
+
+    `prepare` is called before what reads them is imported, once it is known that there is a lake.
+    """
     if not (config or lake or any(name.upper().startswith("DIALWATCH_LAKE") for name in os.environ)):
         raise ConfigError(f"the configuration cannot be used:\n  {MISSING_LAKE}")
+    prepare()
     from dialwatch.config import load_settings
 
     settings = load_settings(config, ({"lake": {"root": lake}} if lake else {}) | dict(flags or {}))

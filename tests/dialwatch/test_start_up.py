@@ -124,7 +124,14 @@ def test_help_and_errors_in_use_load_little(code: int, tmp_path: Path, monkeypat
     if code == 0:
         uses = [["--version"], *([*words, "--help"] for words in all_commands())]
     else:
-        unnamed = [[*words] for words in (["up"], ["monitor"], ["evaluate"], ["lake", "ls"], ["silence", "list"])]
+        unnamed = [
+            ["up"],
+            ["collect", "files", "x.log"],
+            ["monitor"],
+            ["evaluate"],
+            ["lake", "ls"],
+            ["silence", "list"],
+        ]
         uses = [*([*words, "--nonsense"] for words in all_commands()), *unnamed, *WRONG_USES]
     results, modules = loaded_by(uses, tmp_path)
     for arguments, ended, text, loaded in results:

@@ -10,13 +10,13 @@ import numpy as np
 
 from collector.parsing.json_text.bodies import read_object, text_or_none
 
-_DATA: Final = "\ndata:"
-_DONE: Final = "[DONE]"
-_BEGINNINGS: Final = ("data:", ":", "event:", "id:", "retry:")
 _FIELD: Final = "data:"
-_NEXT: Final = "}\n\ndata:"
+_DATA: Final = f"\n{_FIELD}"
+_DONE: Final = "[DONE]"
+_BEGINNINGS: Final = (_FIELD, ":", "event:", "id:", "retry:")
 _END: Final = "\n\n"
-_LAST: Final = f"data: {_DONE}{_END}"
+_NEXT: Final = f"}}{_END}{_FIELD}"
+_LAST: Final = f"{_FIELD} {_DONE}{_END}"
 _NO_ID: Final = '"id":""'
 _NO_CHOICES: Final = '"choices":[]'
 _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,200}")
