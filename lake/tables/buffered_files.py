@@ -31,11 +31,15 @@ class BufferedFiles:
         self._memory = _Memory()
         self._writer = FileWriter(spec, self._memory)
         self._files: list[NewFile] | None = None
+        self._is_given_out = False
         self.held = 0
         """Bytes of all that is held: files, and rows that are not yet a row group."""
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Add rows of the table's schema; raises ValueError once the files are finished."""
+        """Add rows of the table's schema; after an error none of them is added. See `FileWriter.add`.
+
+        Raises ValueError once the files are finished.
+        """
         if self._files is not None:
             raise ValueError(f"the files with rows of {self._spec.name} are finished: no row can be added")
         self._writer.add(rows)
@@ -45,7 +49,7 @@ class BufferedFiles:
         """Write the files, which no reader sees before `table.commit` adds them; may be called again after an error.
 
         On a local disk a file gets its name when it is whole. After an error none of the files is left, as far as the
-        store lets them be removed.
+        store lets them be removed; but files that were given out once stay, as a commit may name them.
         """
         files, folder = self._finished(), table.files()
         try:
@@ -56,15 +60,21 @@ class BufferedFiles:
                 else:
                     _send(table.upload, file.path, content)
         except BaseException:
-            table.discard(files)
+            if not self._is_given_out:
+                table.discard(files)
             raise
+        self._is_given_out = True
         return files
+
+    def count(self) -> int:
+        """Give the number of rows in the files, as their footers say; no row can be added any more."""
+        return sum(pq.read_metadata(self._buffer(file)).num_rows for file in self._finished())
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Give the rows again, in the table's schema, few at a time; those of a date in the order they came in."""
         for file in self._finished():
             day = file.partition_values.get("date")
-            content = pq.ParquetFile(pa.BufferReader(pa.py_buffer(self._memory.content(file.path))))
+            content = pq.ParquetFile(self._buffer(file))
             for batch in content.iter_batches(_ROWS_AT_ONCE):
                 columns = dict(zip(batch.schema.names, batch.columns, strict=True))
                 if self._spec.by_date:
@@ -72,6 +82,9 @@ class BufferedFiles:
                     columns["date"] = pa.repeat(value, batch.num_rows)
                 schema = self._spec.schema
                 yield pa.RecordBatch.from_arrays([columns[f.name].cast(f.type) for f in schema], schema=schema)
+
+    def _buffer(self, file: NewFile) -> pa.BufferReader:
+        return pa.BufferReader(pa.py_buffer(self._memory.content(file.path)))
 
     def _finished(self) -> list[NewFile]:
         if self._files is None:

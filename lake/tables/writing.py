@@ -7,7 +7,7 @@ import json
 import math
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Protocol
@@ -54,6 +54,10 @@ class NewFile:
         return AddAction(self.path, self.size, self.partition_values, int(time.time() * 1000), True, self.statistics)
 
 
+class BrokenWriterError(RuntimeError):
+    """An error came in the middle of a row group, or of several dates: other files must take all of the rows."""
+
+
 class Folder(Protocol):
     """Where files are written: a file system of Arrow that begins at a folder, or one in memory."""
 
@@ -97,6 +101,7 @@ class FileWriter:
         self._stored = pa.schema([f.remove_metadata() for f in spec.schema if not (spec.by_date and f.name == "date")])
         self._open: dict[date | None, _File] = {}
         self._whole: list[NewFile] = []
+        self._is_adding = False
 
     def write(self, rows: Iterable[pa.RecordBatch | pa.Table]) -> list[NewFile]:
         """Write all rows and give the files.
@@ -114,12 +119,26 @@ class FileWriter:
             raise
 
     def add(self, rows: pa.RecordBatch | pa.Table) -> None:
-        """Add rows; a row group is written when it is full."""
-        for day, of_day in self._by_date(rows):
-            self._file(day).add(of_day)
+        """Add all of these rows; after an error none is added, and they can be added again.
+
+        A full row group is written before the next rows of its date are added. Raises BrokenWriterError where an
+        earlier error left a row group half written, or came between so many dates that their files are not all open.
+        """
+        if self._is_adding:
+            raise BrokenWriterError(f"not all rows of {self._spec.name} that were added together were taken")
+        by_date = list(self._by_date(rows))
+        for begin in range(0, len(by_date), _MOST_OPEN):
+            parts = {day: _parts(of_day) for day, of_day in by_date[begin : begin + _MOST_OPEN]}
+            self._open_files(parts)
+            for day, of_day in parts.items():
+                self._open[day].make_room(of_day[0])
+            self._is_adding = True
+            for day, of_day in parts.items():
+                self._open[day].add(of_day)
+        self._is_adding = False
 
     def finish(self) -> list[NewFile]:
-        """Write what is left, and give the files."""
+        """Write what is left, and give the files; can be called again after an error, as `add`."""
         while self._open:
             self._close_oldest()
         return self._whole
@@ -143,18 +162,22 @@ class FileWriter:
                 of_day = table.filter(pc.is_null(table["date"]) if day is None else pc.equal(table["date"], day))
             yield day, of_day.select(self._stored.names).cast(self._stored)
 
-    def _file(self, day: date | None) -> _File:
-        if day in self._open:
-            # The last in the order is the one that was written to last.
-            self._open[day] = self._open.pop(day)
-        else:
-            if len(self._open) == _MOST_OPEN:
-                self._close_oldest()
-            folder = f"date={day or _NULL_PARTITION}/" if self._spec.by_date else ""
-            if folder and self._upload is None:
-                self._filesystem.create_dir(folder)
-            self._open[day] = _File(self._filesystem, folder, self._upload, self._writer_options(), self._level)
-        return self._open[day]
+    def _open_files(self, days: Collection[date | None]) -> None:
+        # The last in the order are those that are written to now.
+        for day in days:
+            if day in self._open:
+                self._open[day] = self._open.pop(day)
+        for day in days:
+            if day not in self._open:
+                if len(self._open) == _MOST_OPEN:
+                    self._close_oldest()
+                self._open[day] = self._new_file(day)
+
+    def _new_file(self, day: date | None) -> _File:
+        folder = f"date={day or _NULL_PARTITION}/" if self._spec.by_date else ""
+        if folder and self._upload is None:
+            self._filesystem.create_dir(folder)
+        return _File(self._filesystem, folder, self._upload, self._writer_options(), self._level)
 
     def _writer_options(self) -> dict[str, Any]:
         return {
@@ -179,6 +202,24 @@ def remove_files(filesystem: Folder, files: Iterable[NewFile]) -> None:
             filesystem.delete_file(file.path)
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Rows that go to one row group, and their bytes in memory."""
+
+    rows: pa.Table
+    bytes: int
+
+
+def _parts(rows: pa.Table) -> list[_Part]:
+    # What comes is mostly much smaller than a row group and goes in whole: slices, and their sizes, cost more.
+    per_row = max(1, rows.nbytes // rows.num_rows)
+    step = max(1, min(_ROW_GROUP_BYTES // per_row, _MAX_ROW_GROUP_ROWS))
+    if step >= rows.num_rows:
+        return [_Part(rows, rows.num_rows * per_row)]
+    slices = [rows.slice(begin, step) for begin in range(0, rows.num_rows, step)]
+    return [_Part(part, part.num_rows * per_row) for part in slices]
+
+
 class _File:
     """One parquet file that is being written."""
 
@@ -198,8 +239,10 @@ class _File:
         self._level = level
         # Readers of a folder pass over names with a leading dot; a full vacuum removes them.
         self._written_as = f"{folder}.{name}" if upload is None else self.path
-        self._pending: list[pa.Table] = []
+        self._pending: list[_Part] = []
         self.pending_bytes = self._pending_rows = 0
+        self._is_broken = False
+        self._size: int | None = None
         self._upload = None if upload is None else upload(self.path)
         self._sink: Any = (
             filesystem.open_output_stream(self._written_as)
@@ -208,31 +251,32 @@ class _File:
         )
         self._writer: pq.ParquetWriter | None = None
 
-    def add(self, rows: pa.Table) -> None:
-        # What comes is mostly much smaller than a row group and goes in whole: slices, and their sizes, cost more.
-        per_row = max(1, rows.nbytes // rows.num_rows)
-        step = max(1, min(_ROW_GROUP_BYTES // per_row, _MAX_ROW_GROUP_ROWS))
-        for begin in range(0, rows.num_rows, step):
-            part = rows if step >= rows.num_rows else rows.slice(begin, step)
-            size = part.num_rows * per_row
-            if self._pending and self.pending_bytes + size > _ROW_GROUP_BYTES:
-                self._write_row_group()
-            self._pending.append(part)
-            self.pending_bytes += size
-            self._pending_rows += part.num_rows
-            if self.pending_bytes >= _ROW_GROUP_BYTES or self._pending_rows >= _MAX_ROW_GROUP_ROWS:
-                self._write_row_group()
+    def make_room(self, part: _Part) -> None:
+        """Write the row groups that are full, and the one that this part would make too large."""
+        while self._pending and (
+            self.pending_bytes + part.bytes > _ROW_GROUP_BYTES or self._pending_rows >= _MAX_ROW_GROUP_ROWS
+        ):
+            self._write_row_group()
+
+    def add(self, parts: Sequence[_Part]) -> None:
+        """Hold rows until there are enough for a row group."""
+        self._pending.extend(parts)
+        self.pending_bytes += sum(part.bytes for part in parts)
+        self._pending_rows += sum(part.rows.num_rows for part in parts)
 
     def close(self) -> int:
-        if self._pending:
+        """Write what is left, and give the file's size; can be called again after an error."""
+        while self._pending:
             self._write_row_group()
         if self._writer is not None:
-            self._writer.close()
-        size = int(self._sink.tell())
-        self._sink.close()
-        if self._written_as != self.path:
-            self._filesystem.move(self._written_as, self.path)
-        return size
+            self._change(self._writer.close)
+        if self._size is None:
+            size = int(self._sink.tell())
+            self._sink.close()
+            if self._written_as != self.path:
+                self._filesystem.move(self._written_as, self.path)
+            self._size = size
+        return self._size
 
     def abandon(self) -> None:
         if self._upload is not None:
@@ -246,15 +290,39 @@ class _File:
                 self._filesystem.delete_file(path)
 
     def _write_row_group(self) -> None:
-        group = pa.concat_tables(self._pending)
-        self._pending, self.pending_bytes, self._pending_rows = [], 0, 0
-        self.statistics.add(group)
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(self._sink, **self._options, **_compression(group, self._level))
-        self._writer.write_table(group, row_group_size=group.num_rows)
+        parts = self._next_row_group()
+        group = pa.concat_tables([part.rows for part in parts])
+        statistics = self.statistics.plus(group)
+
+        def write() -> None:
+            if self._writer is None:
+                self._writer = pq.ParquetWriter(self._sink, **self._options, **_compression(group, self._level))
+            self._writer.write_table(group, row_group_size=group.num_rows)
+            self.statistics = statistics
+            del self._pending[: len(parts)]
+            self.pending_bytes -= sum(part.bytes for part in parts)
+            self._pending_rows -= group.num_rows
+
+        self._change(write)
+
+    def _next_row_group(self) -> list[_Part]:
+        size = rows = 0
+        for count, part in enumerate(self._pending):
+            if count and (size + part.bytes > _ROW_GROUP_BYTES or rows >= _MAX_ROW_GROUP_ROWS):
+                return self._pending[:count]
+            size, rows = size + part.bytes, rows + part.rows.num_rows
+        return list(self._pending)
+
+    def _change(self, step: Callable[[], None]) -> None:
+        """Write to the file; after an error nobody knows what of it is there, and Arrow's writer says nothing of it."""
+        if self._is_broken:
+            raise BrokenWriterError(f"{self.path} was left in the middle of a row group by an earlier error")
+        self._is_broken = True
+        step()
+        self._is_broken = False
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Statistics:
     """Number of rows, and for columns without text the least and greatest value and the number of nulls."""
 
@@ -263,15 +331,16 @@ class _Statistics:
     nulls: dict[str, int] = field(default_factory=dict)
     ranges: dict[str, tuple[Any, Any]] = field(default_factory=dict)
 
-    def add(self, rows: pa.Table) -> None:
-        self.rows += rows.num_rows
+    def plus(self, rows: pa.Table) -> _Statistics:
+        """Give the statistics of these rows too."""
+        nulls = {name: self.nulls.get(name, 0) + rows[name].null_count for name in self.columns}
+        ranges = dict(self.ranges)
         for name in self.columns:
-            column = rows[name]
-            self.nulls[name] = self.nulls.get(name, 0) + column.null_count
-            found = pc.min_max(column).as_py()
+            found = pc.min_max(rows[name]).as_py()
             if found["min"] is not None:
-                least, greatest = self.ranges.get(name, (found["min"], found["max"]))
-                self.ranges[name] = (min(least, found["min"]), max(greatest, found["max"]))
+                least, greatest = ranges.get(name, (found["min"], found["max"]))
+                ranges[name] = (min(least, found["min"]), max(greatest, found["max"]))
+        return _Statistics(self.columns, self.rows + rows.num_rows, nulls, ranges)
 
     def as_delta(self) -> dict[str, Any]:
         """In the form of the Delta protocol ("Per-file Statistics")."""
