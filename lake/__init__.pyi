@@ -109,6 +109,7 @@ from .tables.storage import Storage, is_remote
 from .tables.store_errors import TableError, in_one_line, is_store_error, log_failure, without_rows
 from .tables.table import OVERLAP, Table
 from .tables.write_probe import WriteProbe, probe_writes
+from .tables.writing import BrokenWriterError
 from .upkeep.cleaning import LOG_RETENTION, LogClean, clean_log, vacuum
 from .upkeep.compaction import TARGET_BYTES, Compaction, compact
 from .upkeep.maintenance import LakeMaintenanceSettings, MaintenanceResult, all_tables, maintain
@@ -230,6 +231,7 @@ __all__ = [
     "AnswerTurn",
     "AuditAction",
     "Backoff",
+    "BrokenWriterError",
     "BufferedFiles",
     "Case",
     "CaseBook",

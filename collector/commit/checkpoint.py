@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
-from collector.commit.batch import Batch, Section, TableKey
+from collector.commit.batch import Batch, BatchState, IncompleteBatchError, Section, TableKey
 from collector.commit.concurrent_collectors import COLLECTORS, SeenState, stored_since
 from collector.commit.leftover_rows import is_stale, rows_left
 from collector.commit.position import Partition
-from lake import BATCHES, Lake, LostRaceError, Table, is_remote
+from lake import BATCHES, BufferedFiles, Lake, LostRaceError, Table, is_remote
 
 _TABLES_AT_ONCE, _TABLES_OF_A_STORE_AT_ONCE = 4, 16
 """Number of appends in parallel: an append mostly waits for the disk or the object store."""
@@ -41,22 +41,36 @@ class Checkpoint:
         self._dropping = threading.Lock()
 
     def commit(self, batch: Batch, now: datetime) -> None:
-        """Write every row of the batch once, and its rows of `_batches` last. Safe to call again after an error.
+        """Write every row of a sealed batch once, and its rows of `_batches` last. Safe to call again after an error.
 
         Rows whose lines other collectors have stored meanwhile are left out, and counted as duplicates. Raises
-        LostRaceError if another collector has committed some lines of the batch.
+        LostRaceError if another collector has committed some lines of the batch, IncompleteBatchError or
+        BrokenWriterError if rows of it are missing: the batch can then never be committed.
         """
+        if batch.state is BatchState.COMMITTED:
+            return
+        batch.require(BatchState.SEALED, BatchState.STORED)
         reached = {partition.app_id: section.offset for partition, section in batch.sections.items()}
         try:
             with self._lake.noting_together():
                 done = self._table((BATCHES, None)).progress(reached)
                 _require_own(batch, done)
-                self._append_all(sorted(batch.rows, key=lambda key: (key[0].name, key[1] or "")), batch, reached, now)
+                if batch.state is BatchState.SEALED:
+                    batch.require_all_rows()
+                    keys = sorted(batch.rows, key=lambda key: (key[0].name, key[1] or ""))
+                    self._append_all(keys, batch, reached, now)
+                    batch.advance(BatchState.STORED)
+                batch.require_all_rows()
                 self._write_batches(batch, reached, done, now)
-        except Exception:
+                batch.advance(BatchState.COMMITTED)
+        except BaseException:
             # The next try opens the tables again: if one was erased, the open table object is useless.
             self._tables.clear()
             raise
+
+    def other_partitions(self) -> set[Partition]:
+        """The partitions of the lines that `take_stored_by_others` will return."""
+        return {partition for found in self._found.values() for partition, _ in found.values()}
 
     def take_stored_by_others(self) -> list[StoredLines]:
         """Return the lines of other collectors that were found since the last call, for the duplicate window.
@@ -110,6 +124,7 @@ class Checkpoint:
                 buffered = rows.files(now)
                 if wanted < len(rows.positions) or is_stale(rows, now):
                     buffered = rows_left(rows, buffered, done, now)
+                _require_rows(buffered, wanted, table)
                 files, left = buffered.store(table), wanted
             ours = 1 if shared is None else shared + 1
             try:
@@ -181,6 +196,15 @@ def _require_own(batch: Batch, done: Mapping[str, int]) -> None:
                 f"{partition.name} ({partition.key}) is committed up to {offset}, this batch begins after "
                 f"{section.first_offset}: another collector reads it"
             )
+
+
+def _require_rows(files: BufferedFiles, wanted: int, table: Table) -> None:
+    """Refuse files with other than `wanted` rows: positions would move on without the lines of missing rows."""
+    if (count := files.count()) != wanted:
+        raise IncompleteBatchError(
+            f"a batch has {wanted} rows for {table.uri}, and {count} of them are in its files: it is not committed, "
+            "and its lines are read again; please report it"
+        )
 
 
 def _only_found_the_end(section: Section) -> bool:

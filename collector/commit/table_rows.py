@@ -43,8 +43,8 @@ class TableRows:
         self._tuples: list[tuple[Any, ...]] = []
         self._tuple_bytes = 0
         self._files = BufferedFiles(spec)
-        self._error: Exception | None = None
-        """Why rows could not be encoded: without them nothing may be committed."""
+        self.is_full = False
+        """Whether rows could not be encoded as they came: no more should be added before the commit tries it again."""
 
     def add(self, position: RowPosition, values: tuple[Any, ...], size: int, now: datetime) -> None:
         """Add a row; `size` is its approximate number of bytes."""
@@ -52,31 +52,36 @@ class TableRows:
         self._tuples.append(values)
         self._tuple_bytes += size
         self.held += size
-        if self._tuple_bytes >= _BYTES_AS_TUPLES:
+        if self._tuple_bytes >= _BYTES_AS_TUPLES and not self.is_full:
             try:
-                self._files.add(self._take(now))
-            except Exception as error:  # the row is taken, and the commit says why it cannot be stored
-                self._error = self._error or error
-            self.held = self._files.held
+                self._encode(now)
+            except Exception:  # the rows stay as they are: the commit encodes them, or says why that cannot be
+                self.is_full = True
 
     def app_ids(self) -> set[str]:
         """The `app_id` of every partition that the rows came from."""
         return {partition.app_id for partition in {position.partition for position in self.positions}}
 
     def files(self, now: datetime) -> BufferedFiles:
-        """Give all rows, dropped ones too, as files; none can be added any more. Raises where some were not encoded."""
-        if self._error is not None:
-            raise self._error
+        """Give all rows, dropped ones too, as files; none can be added any more.
+
+        Raises what keeps rows from being encoded; they are kept, and the next call tries it again. Raises
+        BrokenWriterError, at every call, where that left a file half written.
+        """
         if self._tuples:
-            self._files.add(self._take(now))
+            self._encode(now)
         return self._files
 
-    def _take(self, now: datetime) -> pa.RecordBatch:
+    def _encode(self, now: datetime) -> None:
+        self._files.add(self._as_arrow(now))
+        self._tuples, self._tuple_bytes = [], 0
+        self.encoded_at = min(now, self.encoded_at or now)
+        self.held = self._files.held
+
+    def _as_arrow(self, now: datetime) -> pa.RecordBatch:
         columns = dict(zip(self._names, zip(*self._tuples, strict=True), strict=True))
         positions = self.positions[-len(self._tuples) :]
         arrays = [self._column(f, columns, positions, now) for f in self.spec.schema]
-        self._tuples, self._tuple_bytes = [], 0
-        self.encoded_at = min(now, self.encoded_at or now)
         return pa.RecordBatch.from_arrays(arrays, schema=self.spec.schema)
 
     def _column(

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from collector.commit.background_commit import BackgroundCommit
-from collector.commit.batch import Batch, Counts, Section
+from collector.commit.batch import Batch, BatchState, Counts, IncompleteBatchError, Section
 from collector.commit.checkpoint import Checkpoint
 from collector.commit.committed_offsets import CommittedOffset, CommittedOffsets
 from collector.commit.concurrent_collectors import rejection_id
@@ -30,6 +30,7 @@ from lake import (
     PARSED_LOGS,
     REJECTED,
     USER_SIGNALS,
+    BrokenWriterError,
     ContextsOrigin,
     Lake,
     LostRaceError,
@@ -41,17 +42,23 @@ logger = logging.getLogger(__name__)
 
 _BYTES_OF_A_ROW = 500
 """Bytes that are counted for each row beside its line: many small lines need much memory, too."""
+_NOT_TRIED_AGAIN = (LostRaceError, IncompleteBatchError, BrokenWriterError)
+"""Errors of a batch that can never be committed: its lines must be read again."""
 _MOST_HELD_BYTES = 128 << 20
 """Of a batch, in memory: where rows go to many tables, or cannot be compressed, it is full before `flush_bytes`."""
 
 
 class Collector:
-    """Turns pieces into rows and commits them in batches: one batch is open, and at most one is being committed.
+    """Turns pieces into rows and commits them in batches: one batch is open, and at most one is sealed.
 
-    Sources in several threads may share a collector. If a commit in the background fails, the next `add`,
-    `flush_if_due` or `flush` raises the error, and the call after that tries the batch again. After a LostRaceError all
-    uncommitted batches are dropped: read every source again from `offset()`. Every record is redacted as
-    `settings.redaction` says before the duplicate check and before anything of it is stored.
+    Sources in several threads may share a collector. A batch is sealed before it is committed; lines that come
+    meanwhile wait in the open one. If the commit fails, the batch stays sealed, and a later call tries it again; an
+    error in the background is raised by the next `add`, `flush_if_due` or `flush`. These two batches bound the memory:
+    once the open one is full, `add` raises until the other is committed.
+
+    After a LostRaceError, or if a batch can never be committed, both are dropped, rows and positions together: read
+    every source again from `offset()`. Every record is redacted as `settings.redaction` says
+    before the duplicate check and before anything of it is stored.
     """
 
     def __init__(
@@ -78,7 +85,7 @@ class Collector:
         self._redact = Redactor(settings.redaction).redact if settings.redaction.enabled else None
         self._lock = threading.RLock()
         self._background_commit: BackgroundCommit | None = None
-        self._failed: Batch | None = None
+        self._sealed: Batch | None = None
         self._batch = Batch(monotonic())
         self._must_recover = True
         if recover:
@@ -92,9 +99,7 @@ class Collector:
     @property
     def open_batches(self) -> tuple[Batch, ...]:
         """The batches that are not committed yet, for the metrics; they are read without a lock."""
-        commit = self._background_commit
-        batches = (self._batch, None if commit is None else commit.batch, self._failed)
-        return tuple(batch for batch in batches if batch is not None)
+        return tuple(batch for batch in (self._batch, self._sealed) if batch is not None)
 
     @property
     def problem(self) -> Exception | None:
@@ -109,21 +114,19 @@ class Collector:
     def add(self, piece: Piece) -> list[Rejection]:
         """Add a piece to the open batch and return its rejections; a full or old batch is sent to be committed first.
 
-        If a commit has failed, its error is raised and the piece is not added, so that memory is bounded by two
-        batches. Raises LostRaceError if the piece is not the next one of its partition: a batch was dropped, and the
-        source must be read again from `offset()`.
+        After an error the piece is not added: that of a commit, or LostRaceError if the piece is not the next one of
+        its partition, as a batch was dropped and the source must be read again from `offset()`. An error between two of
+        its rows drops all that is not committed, so that no row is stored without its position.
         """
         with self._lock:
             self.flush_if_due()
             self._require_next(piece.partition, piece.begin)
-            section = self._section(piece.partition)
-            section.bytes += len(piece.raw)
-            self._batch.bytes += len(piece.raw)
             records = self._records(piece)
-            for record in records:
-                self._put(piece, record, len(piece.raw) // len(records), section)
-            section.offset = piece.offset
-            section.exhausted_size = None
+            try:
+                self._take(piece, records)
+            except BaseException:
+                self._give_up()
+                raise
             return [record for record in records if isinstance(record, Rejection)]
 
     def commit(self, pieces: Iterable[Piece]) -> list[list[Rejection]]:
@@ -137,8 +140,8 @@ class Collector:
         """Offset of the last piece that was added from this partition, committed or not."""
         with self._lock:
             self._recover()
-            for batch in (self._batch, self._background_commit and self._background_commit.batch, self._failed):
-                if batch and partition in batch.sections:
+            for batch in self.open_batches:
+                if partition in batch.sections:
                     return batch.sections[partition].offset
             return self.committed_offsets.offset(partition)
 
@@ -169,16 +172,15 @@ class Collector:
             self._recover()
             if self._background_commit is not None and self._background_commit.is_done():
                 self._finish_background_commit()
-            if self._failed is not None:
-                self._commit_in_background(self._failed)
-                self._failed = None
-            is_full = self._batch.bytes >= self._settings.flush_bytes or self._batch.held >= _MOST_HELD_BYTES
-            is_old = self._monotonic() - self._batch.opened_at >= self._settings.flush_seconds
+            if self._sealed is not None and self._background_commit is None:
+                self._commit_in_background(self._sealed)
+            batch = self._batch
+            is_full = batch.is_full or batch.bytes >= self._settings.flush_bytes or batch.held >= _MOST_HELD_BYTES
+            is_old = self._monotonic() - batch.opened_at >= self._settings.flush_seconds
             if is_full:
                 self._finish_background_commit()
-            if is_full or (is_old and self._background_commit is None):
-                batch, self._batch = self._batch, Batch(self._monotonic())
-                self._commit_in_background(batch)
+            if is_full or (is_old and self._sealed is None):
+                self._commit_in_background(self._seal())
 
     def flush(self) -> Counts:
         """Commit all pieces that were added and return their counts. After an error they are kept for the next try.
@@ -189,18 +191,21 @@ class Collector:
         with self._lock:
             self._recover()
             counts = self._finish_background_commit()
-            if self._failed is not None:
-                counts += self._commit_now(self._failed)
-                self._failed = None
-            counts += self._commit_now(self._batch)
-            self._batch = Batch(self._monotonic())
-            return counts
+            if self._sealed is not None:
+                counts += self._commit_now(self._sealed)
+            return counts + self._commit_now(self._seal())
+
+    def _seal(self) -> Batch:
+        """Set the open batch aside, to be committed; there is no other one then."""
+        self._sealed, self._batch = self._batch, Batch(self._monotonic())
+        self._sealed.advance(BatchState.SEALED)
+        return self._sealed
 
     def _commit_now(self, batch: Batch) -> Counts:
         try:
             self.meter.timed(self._checkpoint.commit, batch, self._clock())
-        except LostRaceError:
-            self._give_up()
+        except BaseException as error:
+            self._give_up_after(error)
             raise
         return self._record_commit(batch)
 
@@ -216,22 +221,30 @@ class Collector:
         self._background_commit = None
         if error is None:
             return self._record_commit(batch)
-        if isinstance(error, LostRaceError):
-            self._give_up()
-        else:
-            self._failed = batch
+        self._give_up_after(error)
         raise error
 
+    def _give_up_after(self, error: BaseException) -> None:
+        """Drop all that is not committed if another try cannot help, or if a commit was broken off somewhere."""
+        if isinstance(error, _NOT_TRIED_AGAIN) or not isinstance(error, Exception):
+            self._give_up()
+
     def _record_commit(self, batch: Batch) -> Counts:
-        """Record that a batch is committed, and which lines of other collectors were found."""
+        """Record that the sealed batch is committed, and which lines of others were found; the lake may not answer."""
+        batch.require(BatchState.COMMITTED)
         for partition, section in batch.sections.items():
             self.committed_offsets.advance(partition, CommittedOffset(section.offset, section.exhausted_size))
+        if others := self._checkpoint.other_partitions():
+            self.committed_offsets.refresh(*others)
         for found in self._checkpoint.take_stored_by_others():
-            self.committed_offsets.refresh(*{partition for partition, _ in found.values()})
             committed = self.committed_offsets
             unfinished = {number: at for number, at in found.items() if at[1] > committed.offset(at[0])}
             finished = [number for number in found if number not in unfinished]
             self._duplicates.remember(finished, self._clock(), unfinished)
+        self._sealed = None
+        return self._count(batch)
+
+    def _count(self, batch: Batch) -> Counts:
         counts = batch.counts()
         self.totals += counts
         self.meter.note(batch, self._clock())
@@ -240,9 +253,15 @@ class Collector:
         return counts
 
     def _give_up(self) -> None:
+        """Drop all that is not committed, rows and positions together; what is remembered is then read again."""
         self._must_recover = True
-        self._failed = None
         self._batch = Batch(self._monotonic())
+        if self._background_commit is not None:
+            self._background_commit.wait()
+            self._background_commit = None
+        sealed, self._sealed = self._sealed, None
+        if sealed is not None and sealed.state is BatchState.COMMITTED:
+            self._count(sealed)
 
     def _recover(self) -> None:
         """Read recent ids and contexts from the lake, at the start and after a lost race."""
@@ -275,7 +294,26 @@ class Collector:
         section = self._batch.sections.get(partition)
         return section or self._batch.section(partition, self.offset(partition))
 
+    def _take(self, piece: Piece, records: list[Record]) -> None:
+        """Put a piece's records and its position into the open batch."""
+        section = self._section(piece.partition)
+        section.bytes += len(piece.raw)
+        self._batch.bytes += len(piece.raw)
+        for record in records:
+            self._put(piece, record, len(piece.raw) // len(records), section)
+        section.offset = piece.offset
+        section.exhausted_size = None
+
     def _records(self, piece: Piece) -> list[Record]:
+        """Parse and redact a piece; nothing of it is in the batch yet."""
+        records = self._parsed(piece)
+        if self._redact is not None:
+            for index, record in enumerate(records):
+                if not isinstance(record, Filtered):
+                    records[index] = self._redact(record)
+        return records
+
+    def _parsed(self, piece: Piece) -> list[Record]:
         """Parse a piece into records; records of new deployments above the limit become rejections with their lines."""
         if piece.problem is not None:
             reason, message = piece.problem
@@ -308,12 +346,7 @@ class Collector:
         size += _BYTES_OF_A_ROW
         section.counts.lines += 1
         self._batch.bytes += _BYTES_OF_A_ROW
-        if isinstance(record, Filtered):
-            section.counts.filtered += 1
-            return
-        if self._redact is not None:
-            record = self._redact(record)
-        if isinstance(record, LogRecord) and record.kind in self._settings.leave_out:
+        if isinstance(record, Filtered) or (isinstance(record, LogRecord) and record.kind in self._settings.leave_out):
             section.counts.filtered += 1
             return
         now = self._clock()

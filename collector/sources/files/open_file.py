@@ -102,7 +102,11 @@ class OpenFile:
         `same_file` is the same file as it was held open, under this name or its earlier one.
         """
         collector = contents.collector
-        if same_file is not None and same_file.first_line.raw != self.first_line.raw:
+        if same_file is not None and (
+            same_file.first_line.raw != self.first_line.raw
+            # Its lines may be of a batch that was given up: they are read again.
+            or collector.offset(same_file.partition) < same_file.offset
+        ):
             same_file = None
         self._choose_generation(collector)
         if self.offset == 0 and self.listed.modified_at is not None:

@@ -200,6 +200,18 @@ def test_stopping_does_not_wait_for_the_backlog(lake: Lake, logs: Path) -> None:
     assert collect(lake, logs).stored == 7
 
 
+def test_a_file_that_is_held_open_is_read_again_from_its_beginning(lake: Lake, logs: Path) -> None:
+    """A file of which nothing is committed yet is read again where the batch with its first lines was given up."""
+    collector, source = Collector(lake, CollectorSettings()), FileSource([str(logs)], Storage())
+    (logs / "a.log").write_bytes(body(1, 2))
+    source.read_into(collector)
+    collector._give_up()
+    for _ in range(2):
+        source.read_into(collector)
+    assert collector.flush() == Counts(lines=2, stored=2)
+    assert answers(lake) == ["Answer 1.", "Answer 2."]
+
+
 def test_a_batch_that_was_given_up_is_read_again(lake: Lake, logs: Path) -> None:
     """When another source's commit loses a race in the middle of a file, no line of the file is passed over."""
     (logs / "a.log").write_bytes(body(*range(6)))
