@@ -52,7 +52,7 @@ class Faults:
             self._at(TableRows, "add", lambda *_: "take"),
             self._at(BufferedFiles, "add", lambda *_: "encode"),
             self._at(pq.ParquetWriter, "write_table", lambda *_: "row group"),
-            self._at(pq.ParquetWriter, "close", lambda *_: "footer"),
+            self._at(writing._File, "close", lambda *_: "footer"),
             self._at(BufferedFiles, "store", lambda *_: "store"),
             self._at(buffered_files, "_write", lambda *_: "file"),
             self._at(Table, "commit", lambda table, *_: "count" if table.spec is BATCHES else "commit"),
@@ -276,6 +276,12 @@ class CollectorMachine(RuleBasedStateMachine):
     def let_a_step_fail(self, step: tuple[str, str], times: int, error: Exception) -> None:
         self.faults.arm(step, times, error)
 
+    @rule(step=st.sampled_from(Faults.STEPS), before=KINDS, after=KINDS)
+    def post_again_after_a_failure(self, step: tuple[str, str], before: list[str], after: list[str]) -> None:
+        self.faults.arm(step, 1, OSError("the store refuses"))
+        self.post_lines(before)
+        self.post_lines(after)
+
     @rule(step=st.sampled_from(Faults.STEPS))
     def let_a_step_kill(self, step: tuple[str, str]) -> None:
         self.faults.arm(step, 1, KilledError("SIGKILL"))
@@ -325,7 +331,7 @@ class CollectorMachine(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
     def settle(self) -> None:
-        for _ in range(6):
+        for _ in range(4):
             self.poll_files()
             self.poll_kafka()
             self.deliver()
@@ -362,7 +368,7 @@ def _name(row: dict[str, Any]) -> str:
     return f"{row['source']['kind']} {row['source']['partition']}"
 
 
-QUICK = settings(max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=40, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck))
 TestExactlyOnce = CollectorMachine.TestCase
 TestExactlyOnce.settings = QUICK
 
@@ -371,4 +377,4 @@ TestExactlyOnce.settings = QUICK
 class TestExactlyOnceForLong(CollectorMachine.TestCase):  # type: ignore[misc, name-defined]
     """The same, with many more and longer runs."""
 
-    settings = settings(QUICK, max_examples=1500, stateful_step_count=60)
+    settings = settings(QUICK, max_examples=400, stateful_step_count=60)

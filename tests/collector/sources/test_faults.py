@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import shutil
@@ -12,13 +13,16 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
+import httpx
 import pytest
 
 from collector import Collector, CollectorSettings, FileSource, follow_files
 from collector.commit.position import Partition, Piece
-from lake import PARSED_LOGS, Lake, Storage
+from lake import BATCHES, PARSED_LOGS, Lake, Storage
 from tests.collector.lines import chat_line
 from tests.servers import Bucket, free_port, wait_for, wait_for_url
 
@@ -204,6 +208,145 @@ def test_a_full_disk_is_reported_and_used_again_without_a_restart(
         stop.set()
         thread.join()
     assert answers(lake) == expected(100)
+
+
+class Outages:
+    """A disk that can be made read-only or full, and that works again after the block."""
+
+    def __init__(self, disk: Path) -> None:
+        self.root, self.storage = str(disk / "lake"), Storage()
+        self._disk = disk
+
+    @contextmanager
+    def read_only(self) -> Iterator[None]:
+        """No file can be opened for writing."""
+        self._remount("ro")
+        try:
+            yield
+        finally:
+            self._remount("rw")
+
+    @contextmanager
+    def full(self) -> Iterator[None]:
+        """Files and folders can be made, and nothing can be written to them."""
+        ballast = self._disk / "ballast"
+        with ballast.open("wb", 0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(b"x" * 4096)
+        try:
+            yield
+        finally:
+            ballast.unlink()
+
+    def _remount(self, option: str) -> None:
+        sudo = [] if os.geteuid() == 0 else ["sudo", "-n"]
+        subprocess.run([*sudo, "mount", "-o", f"remount,{option}", str(self._disk)], check=True)
+
+
+class Senders:
+    """A log file that grows all the time, and a client that sends each line until it is answered with 200."""
+
+    def __init__(self, log: Path, url: str) -> None:
+        self.written = self.answered = self.refused = 0
+        self._log, self._url, self._ended = log, url, threading.Event()
+        self._threads = [threading.Thread(target=self._write), threading.Thread(target=self._post)]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _write(self) -> None:
+        while not self._ended.wait(0.02):
+            with self._log.open("ab") as file:
+                file.write(body(2 * self.written))
+            self.written += 1
+
+    def _post(self) -> None:
+        with httpx.Client(headers={"Content-Type": "application/json"}, timeout=120) as client:
+            while not self._ended.is_set():
+                # Two lines that wait: each comes between a failed commit of the other and its next try.
+                lines = [chat_line(2 * number + 1) for number in (self.answered, self.answered + 1)]
+                while lines:
+                    codes = [client.post(self._url, content=line).status_code for line in lines]
+                    lines = [line for line, code in zip(lines, codes, strict=True) if code != 200]
+                    self.answered += codes.count(200)
+                    self.refused += len(lines)
+
+
+@contextmanager
+def collector_of(logs: Path, root: str, tmp_path: Path, storage: str = "") -> Iterator[str]:
+    """The command as a process that follows files and takes lines over HTTP; gives its URL, and ends it in order."""
+    address, config = f"127.0.0.1:{free_port()}", tmp_path / "dialwatch.yaml"
+    config.write_text(f"""
+lake: {{root: "{root}", {storage}}}
+collector: {{flush_seconds: 0.2, http: {{listen: "{address}", commit_seconds: 0.05}}, signals: {{implicit: false}}}}
+""")
+    command = [sys.executable, "-m", "dialwatch", "collect", "files", "--follow", str(logs), "-c", str(config)]
+    keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
+    with (
+        (tmp_path / "log").open("wb") as log,
+        subprocess.Popen(command, stderr=log, stdout=log, env=os.environ | keys) as process,
+    ):
+        try:
+            wait_for_url(f"http://{address}/healthz", process)
+            yield f"http://{address}/data"
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(120) == 0
+        finally:
+            process.kill()
+
+
+def assert_each_once(lake: Lake, senders: Senders) -> None:
+    """Every line that was written or answered is one row, and `_batches` counts just the rows that are there."""
+    files, answered = range(0, 2 * senders.written, 2), range(1, 2 * senders.answered, 2)
+    wait_for(lambda: len(answers(lake)) >= len(files) + len(answered), seconds=120)
+    found = answers(lake)
+    assert found == sorted(f"Answer {number}." for number in (*files, *answered))
+    batches = lake.table(BATCHES).read(["lines", "stored", "duplicates"]).to_pydict()
+    assert sum(batches["stored"]) == len(found)
+    assert sum(batches["lines"]) == sum(batches["stored"]) + sum(batches["duplicates"])
+
+
+def test_lines_that_come_while_a_disk_refuses_are_stored_once(small_disk: Path, tmp_path: Path, logs: Path) -> None:
+    """A disk that is read-only, or full, again and again: lines of a file and over HTTP come all the while."""
+    outages = Outages(small_disk)
+    with collector_of(logs, outages.root, tmp_path) as url:
+        with Senders(logs / "a.log", url) as senders:
+            for outage in (outages.read_only, outages.full) * 3:
+                refused = senders.refused
+                with outage():
+                    wait_for(lambda refused=refused: senders.refused >= refused + 6)
+                answered = senders.answered
+                wait_for(lambda answered=answered: senders.answered >= answered + 4, seconds=120)
+        assert_each_once(Lake(outages.root), senders)
+
+
+LOST = ("1", "0", "lost", "PUT,POST")
+
+
+@pytest.mark.slow
+def test_lines_that_come_while_a_store_refuses_are_stored_once(
+    door: Door, bucket: Bucket, tmp_path: Path, logs: Path
+) -> None:
+    """A store that refuses writes, or takes them without an answer: lines come from a file and over HTTP meanwhile."""
+    storage = f'storage: {{endpoint_url: "http://127.0.0.1:{door.port}", region: us-east-1}}'
+    with collector_of(logs, f"{bucket.uri}/lake", tmp_path, storage) as url:
+        with Senders(logs / "a.log", url) as senders:
+            wait_for(lambda: senders.answered >= 2, seconds=120)
+            for faults in (REFUSES, LOST):
+                refused = senders.refused
+                door.open(*faults)
+                wait_for(lambda refused=refused: senders.refused >= refused + 2, seconds=240)
+                door.open()
+                answered = senders.answered
+                wait_for(lambda answered=answered: senders.answered >= answered + 4, seconds=240)
+        assert_each_once(Lake(f"{bucket.uri}/lake", bucket.storage), senders)
 
 
 FOLLOW = """
