@@ -225,8 +225,8 @@ class Collector:
         raise error
 
     def _give_up_after(self, error: BaseException) -> None:
-        """Drop all that is not committed if another try cannot help, or if a commit was broken off somewhere."""
-        if isinstance(error, _NOT_TRIED_AGAIN) or not isinstance(error, Exception):
+        """Drop all that is not committed if another try of the commit cannot help."""
+        if isinstance(error, _NOT_TRIED_AGAIN):
             self._give_up()
 
     def _record_commit(self, batch: Batch) -> Counts:

@@ -236,6 +236,28 @@ def test_a_committed_batch_is_recorded_once(tmp_path: Path, monkeypatch: pytest.
     assert sorted(lake.table(BATCHES).read(["stored"])["stored"].to_pylist()) == [0, 1, 1]
 
 
+def test_few_lines_are_taken_while_none_can_be_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where memory is short, a batch is sent off at once, and its rows are not encoded again and again meanwhile."""
+    lake, tries = Lake(str(tmp_path)), itertools.count()
+    collector = Collector(lake, CollectorSettings())
+
+    def fail(*_: object) -> None:
+        next(tries)
+        raise MemoryError("no more")
+
+    raw = json.dumps([{"message": chat_line(number).decode()} for number in range(50)]).encode()
+    with monkeypatch.context() as patch:
+        patch.setattr(TableRows, "_as_arrow", fail)
+        collector.add(Piece(A, raw, 1, 0))
+        assert next(tries) == 1
+        for offset in range(2, 6):
+            with contextlib.suppress(MemoryError, LostRaceError):
+                collector.add(Piece(A, chat_line(100 + offset), offset, offset - 1))
+        assert sum(batch.counts().lines for batch in collector.open_batches) == 51
+    collector.flush()
+    assert collector.totals == Counts(lines=51, stored=51)
+
+
 def test_no_more_than_two_batches_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While every commit fails, lines are taken until the second batch is full, and refused then."""
     collector = Collector(Lake(str(tmp_path)), CollectorSettings(flush_bytes=10_000))

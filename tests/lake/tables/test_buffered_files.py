@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake import PARSED_LOGS, BufferedFiles, Lake, Table
+from lake import PARSED_LOGS, BrokenWriterError, BufferedFiles, Lake, Table
 from lake.tables import writing
 
 DAYS = st.one_of(st.none(), st.integers(1, 28).map(lambda day: date(2026, 11, day)))
@@ -89,3 +91,74 @@ def test_a_file_that_cannot_be_stored_leaves_none(tmp_path: Path) -> None:
     blocked.unlink()
     table.commit(files.store(table))
     assert table.read(["event_id"]).num_rows == 2
+
+
+def test_files_that_were_given_out_stay(tmp_path: Path) -> None:
+    """A commit may name them though its answer was lost: a later try that fails removes none of them."""
+    table = Lake(str(tmp_path)).table(PARSED_LOGS, "rag-app")
+    files = BufferedFiles(PARSED_LOGS)
+    files.add(requests([date(2026, 11, 20), date(2026, 11, 21)]))
+    files.store(table)
+    stored = sorted(Path(table.uri).rglob("*.parquet"))
+    folder = stored[1].parent
+    folder.rename(folder.with_suffix(".away"))
+    folder.write_bytes(b"")
+    with pytest.raises(OSError, match="2026-11-21"):
+        files.store(table)
+    folder.unlink()
+    folder.with_suffix(".away").rename(folder)
+    table.commit(files.store(table))
+    assert sorted(Path(table.uri).rglob("*.parquet")) == stored
+    assert table.read(["event_id"]).num_rows == 2
+
+
+@pytest.mark.parametrize("name", ["_write_row_group", "close", "make_room"])
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_what_failed_once_is_done_again(monkeypatch: pytest.MonkeyPatch, name: str, moment: str, at: int) -> None:
+    """Rows are added all or none, whatever fails; what is written then has each row once, with its statistics."""
+    monkeypatch.setattr(writing, "_ROW_GROUP_BYTES", 1)
+    real, calls = getattr(writing._File, name), []
+
+    def fail(self: Any, *args: Any) -> Any:
+        calls.append(name)
+        if moment == "after":
+            result = real(self, *args)
+        if len(calls) == at:
+            raise MemoryError("no more")
+        return result if moment == "after" else real(self, *args)
+
+    monkeypatch.setattr(writing._File, name, fail)
+    files = BufferedFiles(PARSED_LOGS)
+    for number in range(4):
+        rows = requests([date(2026, 11, 20), date(2026, 11, 21)], 2 * number)
+        try:
+            files.add(rows)
+        except MemoryError:
+            files.add(rows)
+    try:
+        found = files.count()
+    except MemoryError:
+        found = files.count()
+    assert found == 8
+    assert [row["event_id"] for row in in_order(pa.Table.from_batches(files.rows()))] == list(map(str, range(8)))
+    assert [json.loads(file.statistics)["numRecords"] for file in files._finished()] == [4, 4]
+
+
+def test_rows_of_many_dates_that_were_added_in_part_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More dates than files may be open: where some of them were taken, the files take no more rows."""
+    files, days = BufferedFiles(PARSED_LOGS), [date(2026, 1 + number // 28, 1 + number % 28) for number in range(40)]
+    files.add(requests([days[0]]))
+    make_room = writing._File.make_room
+
+    def fail(self: Any, *args: Any) -> None:
+        if f"date={days[-1]}" in self.path:
+            raise MemoryError("no more")
+        make_room(self, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writing._File, "make_room", fail)
+        with pytest.raises(MemoryError):
+            files.add(requests(days, 1))
+    with pytest.raises(BrokenWriterError, match="not all rows"):
+        files.add(requests(days, 1))
