@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from collector import Collector, CollectorSettings, FileSource
 from collector.commit import table_rows
@@ -369,12 +369,14 @@ def _name(row: dict[str, Any]) -> str:
 
 
 QUICK = settings(max_examples=40, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck))
-TestExactlyOnce = CollectorMachine.TestCase
-TestExactlyOnce.settings = QUICK
+
+
+def test_every_line_is_stored_once_whatever_fails() -> None:
+    """Steps fail, processes are killed, others take over: in the end each line is a row, and the counts are theirs."""
+    run_state_machine_as_test(CollectorMachine, settings=QUICK)
 
 
 @pytest.mark.slow
-class TestExactlyOnceForLong(CollectorMachine.TestCase):  # type: ignore[misc, name-defined]
+def test_every_line_is_stored_once_after_many_failures() -> None:
     """The same, with many more and longer runs."""
-
-    settings = settings(QUICK, max_examples=400, stateful_step_count=60)
+    run_state_machine_as_test(CollectorMachine, settings=settings(QUICK, max_examples=400, stateful_step_count=60))

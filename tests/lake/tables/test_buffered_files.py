@@ -105,6 +105,7 @@ def test_files_that_were_given_out_stay(tmp_path: Path) -> None:
     folder.write_bytes(b"")
     with pytest.raises(OSError, match="2026-11-21"):
         files.store(table)
+    assert stored[0].exists()
     folder.unlink()
     folder.with_suffix(".away").rename(folder)
     table.commit(files.store(table))
