@@ -97,14 +97,16 @@ class Batch:
 
     def put(self, key: TableKey, position: RowPosition, values: tuple[Any, ...], size: int, now: datetime) -> None:
         """Add a row to its table; `values` are the fields of its record, `size` its approximate bytes."""
-        self.require(BatchState.FILLING)
+        if self.state is not BatchState.FILLING:
+            self.require(BatchState.FILLING)
         rows = self.rows.get(key)
         if rows is None:
             rows = self.rows[key] = TableRows(key[0], _NAMES[key[0]])
         self.held -= rows.held
         rows.add(position, values, size, now)
         self.held += rows.held
-        self.is_full = self.is_full or rows.is_full
+        if rows.is_full:
+            self.is_full = True
 
     def require(self, *states: BatchState) -> None:
         """Raise RuntimeError if the batch is in none of these states."""

@@ -122,6 +122,9 @@ class Collector:
             self.flush_if_due()
             self._require_next(piece.partition, piece.begin)
             records = self._records(piece)
+            if self._redact is not None:
+                for index, record in enumerate(records):
+                    records[index] = record if isinstance(record, Filtered) else self._redact(record)
             try:
                 self._take(piece, records)
             except BaseException:
@@ -140,8 +143,8 @@ class Collector:
         """Offset of the last piece that was added from this partition, committed or not."""
         with self._lock:
             self._recover()
-            for batch in self.open_batches:
-                if partition in batch.sections:
+            for batch in (self._batch, self._sealed):
+                if batch is not None and partition in batch.sections:
                     return batch.sections[partition].offset
             return self.committed_offsets.offset(partition)
 
@@ -305,15 +308,6 @@ class Collector:
         section.exhausted_size = None
 
     def _records(self, piece: Piece) -> list[Record]:
-        """Parse and redact a piece; nothing of it is in the batch yet."""
-        records = self._parsed(piece)
-        if self._redact is not None:
-            for index, record in enumerate(records):
-                if not isinstance(record, Filtered):
-                    records[index] = self._redact(record)
-        return records
-
-    def _parsed(self, piece: Piece) -> list[Record]:
         """Parse a piece into records; records of new deployments above the limit become rejections with their lines."""
         if piece.problem is not None:
             reason, message = piece.problem
