@@ -127,7 +127,7 @@ class CollectorMachine(RuleBasedStateMachine):
         ]
         for patch in self.patches:
             patch.start()
-        self.number = 0
+        self.number = self.rotations = 0
         self.passed = 0.0
         self.lines: list[bytes] = []
         self.signals: list[SignalRecord] = []
@@ -187,6 +187,13 @@ class CollectorMachine(RuleBasedStateMachine):
         with (self.logs / name).open("ab") as file:
             file.writelines(self.new_line(kind) + b"\n" for kind in kinds)
         self.poll_files()
+
+    @rule(name=st.sampled_from(FILES))
+    def rotate(self, name: str) -> None:
+        """A file leaves its name, and the next lines go to a new one."""
+        if (self.logs / name).exists():
+            self.rotations += 1
+            (self.logs / name).rename(self.logs / f"{name}.{self.rotations}")
 
     @rule()
     def poll_files(self) -> None:
