@@ -258,3 +258,23 @@ def test_a_combination_is_scored_and_stored_under_its_name(lake: Lake, traffic: 
     quality = {"quality": {"faithfulness": 1, "empty_answer": 1}}
     Evaluator(lake, EvaluatorSettings(combinations=quality, metrics=["quality"]), clock=lambda: NOW).run_once()
     assert traffic.values("quality") == {"a": 1.0, "b": 0.5}
+
+
+def test_cases_of_the_first_version_are_renewed_until_that_went_well(
+    evaluator: Evaluator, traffic: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What failed once is done in the next pass, although the table has not changed; then not again."""
+    traffic.log(traffic.answer("a"))
+    traffic.rate(traffic.signal("like", "a"))
+    evaluator.run_once()
+    tries: list[int] = []
+
+    def renew(*_: object) -> int:
+        tries.append(len(tries))
+        if len(tries) < 3:
+            raise OSError("the store is away")
+        return 0
+
+    monkeypatch.setattr("evaluator.service.passes.renew_old_cases", renew)
+    assert [len(evaluator.run_once().failures) for _ in range(5)] == [1, 1, 0, 0, 0]
+    assert len(tries) == 3
