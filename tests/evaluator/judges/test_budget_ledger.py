@@ -180,10 +180,21 @@ def test_a_refusal_holds_for_calls_that_cost_as_much_for_ten_seconds(tmp_path: P
     assert one.reserve(0.6) == 0.6
     with pytest.raises(BudgetSpentError):
         one.reserve(0.7)
-    assert one.reserve(0.7, hours=1) == 0.7
     other.ledger.give_back("strict", {AT_NOON: 0.6})
-    one.seconds = 19.9
-    assert one.reserve(0.7) == 0.7
+    with pytest.raises(BudgetSpentError):
+        one.reserve(0.7)
+    assert one.reserve(0.7, hours=1) == 0.7
+
+
+def test_a_refusal_ends_after_ten_seconds(tmp_path: Path) -> None:
+    """What others gave back meanwhile can be reserved then."""
+    one, other = (Reserving(Lake(str(tmp_path / "lake"))) for _ in range(2))
+    one.reserve(0.5)
+    with pytest.raises(BudgetSpentError):
+        one.reserve(0.6)
+    other.ledger.give_back("strict", {AT_NOON: 0.5})
+    one.seconds = 10
+    assert one.reserve(0.6) == 0.6
 
 
 @settings(max_examples=20, deadline=None)
