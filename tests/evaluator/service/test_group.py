@@ -136,9 +136,11 @@ def test_one_that_was_killed_before_the_first_look_is_believed_to_live_for_some_
     host.run = ("evaluator", "a", NOW + timedelta(seconds=5))
     host.group = EvaluatorGroup(lake, host.run, lambda: NOW, lambda: host.seconds)
     killed.beat()
-    host.wait(45)
-    assert len(host.group.members) == 2
-    host.wait(10)
+    host.wait(5)
+    for seconds in (40, 5):
+        host.wait(seconds)
+        assert len(host.group.members) == 2
+    host.wait(5)
     assert len(host.group.members) == 1
 
 
