@@ -62,11 +62,26 @@ def test_details_that_cannot_be_read_count_as_absent(caplog: pytest.LogCaptureFi
     assert len([record for record in caplog.records if "fired" in record.getMessage()]) == 3
 
 
+@pytest.mark.parametrize(
+    ("change", "mean", "version", "expected"),
+    [
+        (AlertEvent.RESOLVED, None, "1", True),
+        (AlertEvent.RESOLVED, 0.5, "1", False),
+        (AlertEvent.FIRING, None, "1", False),
+        (AlertEvent.RESOLVED, None, FLOOR_VERSION, False),
+    ],
+)
+def test_an_end_of_a_regression_without_a_mean_is_no_recovery(
+    change: AlertEvent, mean: float | None, version: str, expected: bool
+) -> None:
+    """Whoever reads it is told so; a floor has no mean."""
+    key = StreamKey("rag", "m", version)
+    assert replace(FIRED, key=key, change=change, current_mean=mean).ended_without_recovery is expected
+
+
 @given(CHANGES)
-def test_an_end_without_a_mean_is_no_recovery(change: AlertChange) -> None:
-    """But for floors, which have none; it began when its details say, or with itself."""
-    is_end = change.change == AlertEvent.RESOLVED and change.key.metric_version != FLOOR_VERSION
-    assert change.ended_without_recovery == (is_end and change.current_mean is None)
+def test_what_a_change_is_of(change: AlertChange) -> None:
+    """Of a floor, of a judge that changed, or of neither; it began when its details say, or with itself."""
     floor = replace(change, key=StreamKey("rag", Floor.ERRORS, FLOOR_VERSION))
     assert (floor.is_floor, floor.ended_without_recovery, floor.is_judge_drift) == (True, False, False)
     assert replace(floor, key=StreamKey("rag", Floor.JUDGE_DRIFT, FLOOR_VERSION)).is_judge_drift
