@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.judges import Calls, ChatMessage, Judge, JudgeClient, JudgeError, JudgeReply, JudgeRequest, JudgeSettings
-from evaluator.judges import judge as judge_module
+from evaluator.judges import ChatMessage, Judge, JudgeClient, JudgeError, JudgeReply, JudgeRequest
 from evaluator.judges import prompt_claim as claims
 from evaluator.judges.completion import ChatCompletion
 from evaluator.judges.exchange import Reason
@@ -29,11 +28,9 @@ from tests.evaluator.judges.scripted_server import (
     ScriptedServer,
     Send,
     as_it_can,
-    calls_of,
     fails,
     later,
 )
-from tests.killing import kill, start
 from tests.servers import Bucket, wait_for
 
 REPLY = ChatCompletion(FITS, None, None, "stop", 100, 40, 10)
@@ -372,49 +369,3 @@ def test_who_closes_while_it_waits_to_try_again_leaves_no_claim(
         (error,) = asking.result(10)
     assert isinstance(error, JudgeError)
     assert objects(shared.folder) == []
-
-
-QUESTIONS, AT_ONCE = 100, 8
-
-
-def ask_all(url: str, root: str, path: str) -> None:
-    """Ask every question, in a process with a file of calls of its own; a claim is abandoned after five seconds."""
-    judge_module.ABANDONED_SECONDS = 0.0  # type: ignore[attr-defined]
-    prices = {"prompt_price": 1, "completion_price": 10}
-    given = {"base_url": url, "model": "m", "concurrency": AT_ONCE, "timeout": 5} | prices
-    shared = SharedReplies.of(Lake(root))
-
-    async def run() -> None:
-        async with Judge("strict", JudgeSettings.model_validate(given), Calls(Path(path)), shared=shared) as judge:
-            await asyncio.gather(*(asked(judge, f"{number}") for number in range(QUESTIONS)))
-
-    asyncio.run(run())
-
-
-@pytest.mark.integration
-def test_two_processes_at_once_pay_no_prompt_twice(judge_url: str, local: Lake, tmp_path: Path) -> None:
-    """As two backfills of one period on two machines do."""
-    before = calls_of(judge_url)
-    both = [start(ask_all, judge_url, local.root, str(tmp_path / f"{name}.sqlite")) for name in range(2)]
-    for one in both:
-        one.join()
-    assert [one.exitcode for one in both] == [0, 0]
-    assert calls_of(judge_url) - before == QUESTIONS
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize("after", [3, 40])
-def test_what_a_killed_process_had_claimed_is_asked_by_another(
-    judge_url: str, local: Lake, tmp_path: Path, after: int
-) -> None:
-    """SIGKILL beside another: that has all replies in the end, and pays twice at most what was under way."""
-    before = calls_of(judge_url)
-    both = [start(ask_all, judge_url, local.root, str(tmp_path / f"{name}.sqlite")) for name in range(2)]
-    wait_for(lambda: calls_of(judge_url) - before >= after)
-    kill(both[0])
-    both[1].join()
-    assert both[1].exitcode == 0
-    assert calls_of(judge_url) - before <= QUESTIONS + AT_ONCE
-    replies = [path.read_bytes() for path in objects(SharedReplies.of(local).folder)]
-    assert len(replies) == QUESTIONS
-    assert not any(b"claimed_by" in reply for reply in replies)
