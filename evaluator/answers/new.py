@@ -29,12 +29,11 @@ _MICROSECOND = timedelta(microseconds=1)
 class NewAnswers:
     """Rows, and how far `parsed_logs` is read with them, by the names of `POSITIONS`.
 
-    `repeats` says that all or some were read again, for want of a history, and those with a score left out.
+    Where all or some were read again, for want of a history, those with a score are left out.
     """
 
     rows: pa.Table
     reached: Mapping[str, int]
-    repeats: bool
 
 
 def new_answers(
@@ -50,4 +49,4 @@ def new_answers(
     # A table that was made anew may hold older rows than the one before.
     latest = max((at for at in (newest, change.newest) if at is not None), default=None)
     reached = {FROM_LOGS: change.version, NEWEST: None if latest is None else (latest - _EPOCH) // _MICROSECOND}
-    return NewAnswers(rows, {name: at for name, at in reached.items() if at is not None}, change.repeats)
+    return NewAnswers(rows, {name: at for name, at in reached.items() if at is not None})

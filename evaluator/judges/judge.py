@@ -10,8 +10,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from evaluator.judges.budget_ledger import BudgetLedger
@@ -20,6 +19,7 @@ from evaluator.judges.calls import BudgetSpentError, Calls
 from evaluator.judges.completion import ChatCompletion, completion_from_json
 from evaluator.judges.endpoint import Endpoint, EndpointError
 from evaluator.judges.exchange import ChatMessage, JudgeError, JudgeReply, Reason, Spend
+from evaluator.judges.prompt_claim import ABANDONED_SECONDS, ClaimedError, Paid, PromptClaim
 from evaluator.judges.request_formats import REQUEST_FORMATS, RequestFormat, asked_again, request
 from evaluator.judges.schema import MisfitError, Schema, check_schema, read
 from evaluator.judges.settings import JudgeSettings
@@ -38,18 +38,18 @@ _BYTES_AROUND_A_TEXT = 30
 """Ten tokens: the marks around a message, and the name of a schema."""
 
 
-_Paid = tuple[ChatCompletion, Spend]
-"""A completion and what it took now: nothing where it was there before."""
-
-
 @dataclass(frozen=True)
 class _Prompt:
-    """What is asked. `shape` is the schema as text, `key` what the call is kept under."""
+    """What is asked. `shape` is the schema as text, `key` what the call is kept under.
+
+    `claim` is taken before each call, so that workers with files of their own do not ask the same.
+    """
 
     messages: Sequence[ChatMessage]
     schema: Schema
     shape: str
     key: str
+    claim: PromptClaim | None = None
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Judge:
         self._checked_shapes: set[str] = set()
         self._formats: dict[str, RequestFormat] = {}
         self._negotiating = asyncio.Lock()
-        self._running: dict[str, asyncio.Task[_Paid]] = {}
+        self._running: dict[str, asyncio.Task[Paid]] = {}
         self._sending: set[asyncio.Task[Any]] = set()
         self._closing = False
 
@@ -169,7 +169,7 @@ class Judge:
         self._warn_no_reply(message)
         raise JudgeError(Reason.FAILED, f"{self.name}: {message}", spend)
 
-    async def _complete(self, prompt: _Prompt, before: Spend) -> _Paid:
+    async def _complete(self, prompt: _Prompt, before: Spend) -> Paid:
         """Give the completion; an error names the judge, and has what was spent `before` too."""
         try:
             return await self._cached_or_send(prompt)
@@ -179,7 +179,7 @@ class Judge:
             message = f"{self.name}: no call is made or used that cannot be kept: {error}"
             raise JudgeError(Reason.UNAVAILABLE, message, before) from None
 
-    async def _cached_or_send(self, prompt: _Prompt) -> _Paid:
+    async def _cached_or_send(self, prompt: _Prompt) -> Paid:
         """Take the completion from the file of calls, or from a call under way, or send for it."""
         if kept := self._calls.find(prompt.key):
             return completion_from_json(kept), Spend()
@@ -193,7 +193,7 @@ class Judge:
         running.add_done_callback(lambda task: self._end(prompt.key, task))
         return await _shielded(running)
 
-    async def _of_other_caller(self, running: asyncio.Task[_Paid]) -> _Paid:
+    async def _of_other_caller(self, running: asyncio.Task[Paid]) -> Paid:
         """Wait for a call that another caller has asked for, and pays."""
         try:
             completion, _ = await _shielded(running)
@@ -201,23 +201,21 @@ class Judge:
             raise JudgeError(error.reason, str(error)) from None
         return completion, Spend()
 
-    def _end(self, key: str, task: asyncio.Task[_Paid]) -> None:
+    def _end(self, key: str, task: asyncio.Task[Paid]) -> None:
         del self._running[key]
         if not task.cancelled():
             task.exception()  # nobody may be left to ask for it
 
-    async def _shared_or_send(self, prompt: _Prompt) -> _Paid:
+    async def _shared_or_send(self, prompt: _Prompt) -> Paid:
         """Take the completion from the replies that workers share, or send for it and share it."""
         if self._shared is None:
             return await self._negotiate_format(prompt)
-        if found := await asyncio.to_thread(self._shared.find, prompt.key):
-            return found, Spend()
-        made = await self._negotiate_format(prompt)
-        with suppress(asyncio.CancelledError):  # it is paid: the caller gets it, shared or not
-            await asyncio.to_thread(self._shared.keep, prompt.key, made[0])
-        return made
+        patience = self._settings.timeout + ABANDONED_SECONDS
+        claim = PromptClaim(self._shared, prompt.key, patience, self._clock, self._sleep, self._chance)
+        claimed = replace(prompt, claim=claim)
+        return await claim.answered_or_sent(lambda: self._negotiate_format(claimed))
 
-    async def _negotiate_format(self, prompt: _Prompt) -> _Paid:
+    async def _negotiate_format(self, prompt: _Prompt) -> Paid:
         """Send in the format that the endpoint takes; while none is known for a schema, one call at a time finds it."""
         if prompt.shape not in self._formats:
             async with self._negotiating:
@@ -225,7 +223,7 @@ class Judge:
                     return await self._send_with_retries(prompt, REQUEST_FORMATS)
         return await self._send_with_retries(prompt, [self._formats[prompt.shape]])
 
-    async def _send_with_retries(self, prompt: _Prompt, formats: Sequence[RequestFormat]) -> _Paid:
+    async def _send_with_retries(self, prompt: _Prompt, formats: Sequence[RequestFormat]) -> Paid:
         """Send until there is a completion; the format of the first one is that of all with the same schema."""
         spend, attempt = Spend(), 0
         others = iter(formats)
@@ -233,7 +231,7 @@ class Judge:
         while True:
             call = self._call(prompt, form)
             try:
-                completion, paid = await self._send_once(call)
+                completion, paid = await self._send_once(call, prompt.claim)
             except EndpointError as error:
                 failure = error.failure
                 self._log_circuit(error.without_text)
@@ -251,6 +249,8 @@ class Judge:
                     raise JudgeError(Reason.UNAVAILABLE if unfit else failure.reason, str(error), spend) from None
                 self._warn_of_retries(error)
                 await self._sleep(self._chance.uniform(0, min(_LONGEST_BACKOFF_SECONDS, 2.0**attempt)))
+            except ClaimedError as error:
+                raise ClaimedError(error.found, spend) from None
             except JudgeError as error:
                 if error.reason != Reason.BUDGET or self._closing or not self._sending:
                     raise JudgeError(error.reason, str(error), spend) from None
@@ -296,10 +296,11 @@ class Judge:
         tokens = token_bound(prompt.shape, *(message["content"] for message in body["messages"]))
         return _Call(prompt.key, body, tokens, self._settings.cost(tokens, self._settings.max_tokens))
 
-    async def _send_once(self, call: _Call) -> _Paid:
+    async def _send_once(self, call: _Call, claim: PromptClaim | None) -> Paid:
         """Send when it is the call's turn; it is in the file of calls before it is made, and paid when it is used."""
         booked = call.prompt_tokens + self._settings.max_tokens
         async with self.throttle.turn(booked, lambda: self._check(call)):
+            await self._take(claim, booked)
             number = await self._begin(call)
             task = asyncio.current_task()
             assert task is not None  # noqa: S101 - for the type
@@ -317,6 +318,15 @@ class Judge:
             self._calls.finish(number, completion.to_json(), spend.cost)
         self.throttle.give_back(booked - min(booked, spend.prompt_tokens + spend.completion_tokens))
         return completion, spend
+
+    async def _take(self, claim: PromptClaim | None, booked: int) -> None:
+        """Claim the prompt before money is reserved for it; what was booked is given back where another worker asks."""
+        try:
+            if claim is not None:
+                await claim.take()
+        except ClaimedError:
+            self.throttle.give_back(booked, requests=1)
+            raise
 
     def _check(self, call: _Call) -> None:
         """Refuse before the call waits for its time; what comes while it waits, `_begin` sees."""
@@ -354,7 +364,7 @@ class Judge:
         return hashlib.sha256(json.dumps([judge, version, draw, prompt, schema]).encode()).hexdigest()
 
 
-async def _shielded(running: asyncio.Task[_Paid]) -> _Paid:
+async def _shielded(running: asyncio.Task[Paid]) -> Paid:
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:

@@ -154,9 +154,10 @@ class Throttle:
         """Whether the circuit is open: the endpoint failed again and again, and gets one call now and then."""
         return self._breaker.is_open
 
-    def give_back(self, tokens: int) -> None:
-        """Give back tokens that were booked and not used."""
+    def give_back(self, tokens: int, requests: int = 0) -> None:
+        """Give back tokens and requests that were booked and not used."""
         self._tokens.give_back(tokens)
+        self._requests.give_back(requests)
 
     async def _wait_for_turn(self, tokens: int) -> None:
         if not self._breaker.admits():

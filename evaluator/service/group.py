@@ -81,6 +81,8 @@ class EvaluatorGroup:
         self._seconds = 0.0
         """Seconds in which looks went well."""
         self._heard: dict[Run, float] = {}
+        self._newest: dict[Run, datetime] = {}
+        """The newest heartbeat of each run, by its own clock: rows that are read again are no sign of life."""
         self._members = frozenset({own})
 
     @property
@@ -99,14 +101,18 @@ class EvaluatorGroup:
 
     def look(self) -> bool:
         """Read new heartbeats, and say whether the group has changed. Raises what the store raises."""
-        rows, is_first = self._new_rows()
+        rows, are_all = self._new_rows()
         now = self._monotonic()
         # A longer gap is one of failed looks, or of a process that was suspended.
         self._seconds += 0.0 if self._looked_at is None else min(now - self._looked_at, 2 * LOOK_SECONDS)
         self._looked_at = now
         old = self._clock() - SKEW
         stopped = {_run(row) for row in rows if row["state"] == ServiceState.STOPPED}
-        heard = {_run(row) for row in rows if not (is_first and row["heartbeat_at"] < old)}
+        newest: dict[Run, datetime] = {}
+        for row in rows:
+            newest[_run(row)] = max(row["heartbeat_at"], newest.get(_run(row), row["heartbeat_at"]))
+        heard = {run for run, at in newest.items() if not are_all or (at >= old and at != self._newest.get(run))}
+        self._newest = newest if are_all else self._newest | newest
         self._heard |= dict.fromkeys(heard, self._seconds)
         self._heard = {
             run: at for run, at in self._heard.items() if run not in stopped and self._seconds - at <= _GONE_SECONDS
@@ -117,7 +123,7 @@ class EvaluatorGroup:
         return self._members != before
 
     def _new_rows(self) -> tuple[list[dict[str, Any]], bool]:
-        """Give the rows of evaluators that were added since the last look, and whether that is all of them."""
+        """Give the rows of evaluators that were added since the last look, and whether these are all that there are."""
         since = (self._clock() - timedelta(days=1)).date()
         where = (ds.field("part") == ServicePart.EVALUATOR) & (ds.field("date") >= since)
         try:
@@ -125,9 +131,9 @@ class EvaluatorGroup:
         except TableReplacedError:
             self._table, self._version = self._lake.table(SERVICES), None
             change = self._table.read_since(None, _COLUMNS, where=where)
-        is_first = self._version is None or change.repeats
+        are_all = self._version is None or change.repeats
         self._version = change.version
-        return change.rows.to_pylist(), is_first
+        return change.rows.to_pylist(), are_all
 
 
 def _run(row: dict[str, Any]) -> Run:

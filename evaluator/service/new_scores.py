@@ -65,7 +65,7 @@ def score_new_answers(
     cases = tables.cases()
     # A backfill that came before the first pass may have scored some of them.
     committed = transaction.committed
-    may_be_held = FROM_LOGS not in committed or new.repeats or committed.get(PARTIAL, 0) % 2
+    may_be_held = FROM_LOGS not in committed or committed.get(PARTIAL, 0) % 2
     held = held_score_ids(tables.scores, metrics) if may_be_held else frozenset()
     commits = _Commits(transaction)
     batches = _Batches(tables, answers(ready, answers_at_once(metrics)), is_stopping)

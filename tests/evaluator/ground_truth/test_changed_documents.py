@@ -162,6 +162,43 @@ def test_a_case_that_signals_withdraw_is_not_stale_too(evaluator: Evaluator, tra
     assert (newest(traffic)["status"], newest(traffic)["version"]) == ("rejected", 2)
 
 
+@pytest.mark.parametrize("changed_first", [True, False])
+def test_signals_and_a_changed_document_at_once_give_what_signals_say(
+    changed_first: bool, evaluator: Evaluator, traffic: Any
+) -> None:
+    """Whichever row came first: withdrawn. Once its answer is liked again, what the document says counts."""
+    liked(traffic, evaluator)
+    steps = [
+        lambda: traffic.log(traffic.answer("later", 5, contexts=[chunk(CHANGED)])),
+        lambda: traffic.rate(*(traffic.signal("dislike", "liked", 4, user) for user in ("ann", "bob"))),
+    ]
+    for step in steps if changed_first else steps[::-1]:
+        step()
+    evaluator.run_once()
+    assert newest(traffic)["status"] == "rejected"
+    assert "signals" in newest(traffic)["note"]
+    traffic.rate(*(traffic.signal("like", "liked", 9, user) for user in ("ann", "bob")))
+    evaluator.run_once()
+    traffic.log(traffic.answer("latest", 6, contexts=[chunk(CHANGED)]))
+    evaluator.run_once()
+    assert (newest(traffic)["status"], newest(traffic)["version"]) == ("stale", 4)
+
+
+def test_an_accepted_case_that_signals_doubt_and_whose_document_changed_has_both_said(
+    lake: Lake, evaluator: Evaluator, traffic: Any
+) -> None:
+    """Two versions of one pass: the later is stale, and made of the one with the note."""
+    liked(traffic, evaluator)
+    change_case(lake, "rag", newest(traffic)["case_id"], {"status": "accepted"}, "ann", NOW)
+    traffic.log(traffic.answer("later", 5, contexts=[chunk(CHANGED)]))
+    traffic.rate(*(traffic.signal("dislike", "liked", 4, user) for user in ("ann", "bob", "eve")))
+    evaluator.run_once()
+    history = case_history(lake.table(GROUND_TRUTH, "rag"), newest(traffic)["case_id"])
+    assert [(row["version"], row["status"]) for row in history[:2]] == [(4, "stale"), (3, "accepted")]
+    assert "signals speak against" in history[1]["note"]
+    assert "no longer holds" in history[0]["note"]
+
+
 @pytest.mark.parametrize(
     ("new", "expected"),
     [

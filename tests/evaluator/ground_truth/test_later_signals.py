@@ -6,8 +6,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from evaluator import Evaluator, EvaluatorSettings
+from evaluator.ground_truth.later_signals import changes_by_signals
 from lake import GROUND_TRUTH, Lake, case_history, change_case
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -64,3 +67,30 @@ def test_what_a_person_rejected_stays_rejected(lake: Lake, evaluator: Evaluator,
     traffic.rate(traffic.signal("like", "a", 6, user="bob"), traffic.signal("like", "again", 6))
     assert evaluator.run_once().cases == 0
     assert [one["status"] for one in versions(lake, traffic)] == ["rejected", "proposed"]
+
+
+STATUSES = ("proposed", "accepted", "rejected", "stale")
+BY = st.sampled_from(["evaluator", "ann"])
+SHARE = st.integers(0, 20).map(lambda number: number / 20)
+
+
+@example("proposed", "evaluator", "evaluator", 0.8, 0.8)
+@example("rejected", "evaluator", "evaluator", 0.8, 0.8)
+@example("accepted", "ann", "ann", 0.0, 0.8)
+@given(st.sampled_from(STATUSES), BY, BY, st.integers(-20, 20).map(lambda number: number / 20), SHARE)
+def test_a_case_needs_at_least_what_is_set_and_what_a_person_decided_stays(
+    status: str, status_by: str, updated_by: str, folded: float, least: float
+) -> None:
+    """Exactly as much is enough; an accepted case is pointed at below 0 alone, once; another case is left alone."""
+    case = {"case_id": "c", "status": status, "status_by": status_by, "updated_by": updated_by}
+    changes = dict(changes_by_signals([case, case | {"case_id": "other"}], {"c": folded}, least))
+    assert changes.keys() <= {"c"}
+    found = changes.get("c", {})
+    expected: dict[str, str] = {}
+    if status == "proposed" and folded < least:
+        expected = {"status": "rejected"}
+    elif status == "rejected" and status_by == "evaluator" and folded >= least:
+        expected = {"status": "proposed"}
+    assert {name: found[name] for name in found if name != "note"} == expected
+    is_doubted = status == "accepted" and folded < 0 and updated_by == "ann"
+    assert ("note" in found) == (bool(expected) or is_doubted)

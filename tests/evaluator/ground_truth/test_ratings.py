@@ -57,6 +57,18 @@ def test_a_rating_may_come_days_later_or_before(evaluator: Evaluator, traffic: A
     assert liked(traffic) == {"a", "b"}
 
 
+@pytest.mark.parametrize("minutes", [-24 * 60, -13 * 60])
+def test_a_rating_may_be_of_the_day_before_by_another_clock(evaluator: Evaluator, traffic: Any, minutes: int) -> None:
+    """In whatever order both come."""
+    traffic.rate(traffic.signal("like", "b", minutes))
+    traffic.log(traffic.answer("a", question="a"), traffic.answer("b"))
+    evaluator.run_once()
+    assert liked(traffic) == {"b"}
+    traffic.rate(traffic.signal("like", "a", minutes))
+    evaluator.run_once()
+    assert liked(traffic) == {"a", "b"}
+
+
 def test_of_two_ratings_under_different_ids_of_one_answer_the_latest_counts(evaluator: Evaluator, traffic: Any) -> None:
     """One person rates by the first chunk's id and again by the last one's."""
     traffic.log(traffic.answer("a", question="a"), traffic.answer("b"))

@@ -15,7 +15,7 @@ from evaluator.ground_truth import GroundTruthSettings
 from evaluator.ground_truth.ratings import RatedAnswer
 from evaluator.ground_truth.selection import MOST_PER_QUESTION, Candidate, Selection
 from evaluator.models import Models
-from lake import PARSED_LOGS, Lake
+from lake import GROUND_TRUTH, PARSED_LOGS, Lake
 from tests.evaluator.models.real_encoder import real_encoder
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -27,7 +27,9 @@ def evaluator_of(lake: Lake, **ground_truth: Any) -> Evaluator:
 
 
 def sources(traffic: Any) -> list[str]:
-    return sorted(case["source_response_id"].removeprefix("chatcmpl-") for case in traffic.cases())
+    """Answers of which cases were made."""
+    found = (case["source_response_id"] for case in traffic.cases())
+    return sorted(one.removeprefix("chatcmpl-") for one in found if one is not None)
 
 
 def like(traffic: Any, *rows: dict[str, Any]) -> None:
@@ -128,6 +130,29 @@ def test_what_signals_must_come_to_can_be_set(lake: Lake, traffic: Any) -> None:
     assert evaluator_of(lake).run_once().cases == 0
     traffic.rate(traffic.signal("copy", "a", 3) | {"value": 0.5, "origin": "implicit", "confidence": 0.8})
     assert evaluator_of(lake, least_confidence=0.4).run_once().cases == 1
+
+
+def test_an_answer_whose_signals_come_to_just_enough_is_a_case(lake: Lake, traffic: Any) -> None:
+    """A like has 0.9."""
+    like(traffic, traffic.answer("a"))
+    assert evaluator_of(lake, least_confidence=0.91).run_once().cases == 0
+    assert evaluator_of(lake, least_confidence=0.9).run_once().cases == 1
+
+
+@pytest.mark.parametrize(
+    ("statuses", "left"),
+    [(["rejected"] * 9, 3), (["stale"] * 3, 3), (["proposed", "rejected"], 2), (["accepted", "proposed"], 1)],
+)
+def test_only_usable_cases_take_the_places_of_a_question(
+    lake: Lake, traffic: Any, statuses: list[str], left: int
+) -> None:
+    """Those that were rejected, or whose documents changed, leave theirs to other answers, not to the same ones."""
+    case = {"question": "Where is the government?", "documents": ["files/india.pdf"], "version": 1}
+    rows = [case | {"case_id": str(n), "status": status, "answer": f"{n} days"} for n, status in enumerate(statuses)]
+    lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows(rows))
+    like(traffic, *(traffic.answer(str(number), number, answer=f"{number} DAYS") for number in range(20)))
+    assert evaluator_of(lake).run_once().cases == left
+    assert sources(traffic) == sorted(str(number) for number in range(len(statuses), len(statuses) + left))
 
 
 _WORDS = st.sampled_from(["a", "b", "A", "ß", "ss"])

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from evaluator.judges import Calls, ChatMessage, Judge, JudgeClient, JudgeError, JudgeReply, JudgeSettings
+from evaluator.judges.shared_replies import SharedReplies
 from tests.evaluator.judges.scripted_server import ScriptedServer, Stage, serving
 
 SCHEMA = {
@@ -39,11 +40,16 @@ class Bench:
         given = {"base_url": f"{self.server.url}/v1", "model": "m", "prompt_price": 1, "completion_price": 10}
         return JudgeSettings.model_validate(given | changes)
 
-    def judge(self, grace: float = 30, **changes: Any) -> Judge:
-        settings = self.settings(**changes)
-        chance = random.Random(1)
+    def judge(self, grace: float = 30, shared: SharedReplies | None = None, **changes: Any) -> Judge:
         return Judge(
-            "strict", settings, self.calls, grace=grace, clock=lambda: self.now, sleep=self.sleep, chance=chance
+            "strict",
+            self.settings(**changes),
+            self.calls,
+            grace=grace,
+            clock=lambda: self.now,
+            sleep=self.sleep,
+            chance=random.Random(1),
+            shared=shared,
         )
 
     async def sleep(self, seconds: float) -> None:

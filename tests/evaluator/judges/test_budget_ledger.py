@@ -9,19 +9,21 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from evaluator.judges import BudgetLedger, Calls, ChatMessage, Judge, JudgeSettings
 from evaluator.judges.budget_slices import BudgetSlices, UnreservableError
 from evaluator.judges.calls import BudgetSpentError
-from lake import JUDGE_BUDGETS, Lake
+from lake import JUDGE_BUDGETS, Change, Lake, Table
 from tests.evaluator.judges.conftest import NOON, SCHEMA
 from tests.evaluator.judges.scripted_server import calls_of
 from tests.killing import kill, start
@@ -127,6 +129,103 @@ def test_budgets_hold_after_the_table_was_removed(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "lake" / JUDGE_BUDGETS.name)
     with pytest.raises(BudgetSpentError):
         machine.begin(0.6)
+
+
+def test_a_refused_reservation_loses_nothing_that_earlier_hours_did_not_spend(tmp_path: Path) -> None:
+    """It was to be given back with it: a smaller call has it all the same."""
+    lake, clock = Lake(str(tmp_path / "lake")), [NOON]
+    first, second = (Machine(lake, tmp_path, clock, budget_per_hour=1.0, budget_per_day=1.4) for _ in range(2))
+    first.calls.finish(first.begin(1.0), "{}", 0.5)
+    clock[0] += 3600
+    second.begin(0.3)
+    for _ in range(3):
+        with pytest.raises(BudgetSpentError, match=r"the day's budget of 1\.4 has 0\.6 left, the call may cost 0\.9"):
+            first.begin(0.9)
+    first.begin(0.59)
+    assert sum(one.spent()[1] for one in (first, second)) == pytest.approx(1.39)
+    with pytest.raises(BudgetSpentError):
+        second.begin(0.02)
+
+
+TODAY = range(-12, 12)
+"""Hours from noon."""
+
+
+class Reserving:
+    """A process that reserves of 1.0 an hour and 2.0 a day; `seconds` are its own."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.seconds = 0.0
+        self.ledger = BudgetLedger(lake, monotonic=lambda: self.seconds)
+
+    def reserve(self, amount: float, judge: str = "strict", hours: int = 0) -> float:
+        at = AT_NOON + timedelta(hours=hours)
+        return self.ledger.reserve(judge, at, amount, {"hour": 1.0, "day": 2.0})
+
+
+def test_a_refusal_holds_for_calls_that_cost_as_much_for_ten_seconds(tmp_path: Path) -> None:
+    """So long the store is not asked; a smaller call, another judge and another hour are asked about at once."""
+    one, other = (Reserving(Lake(str(tmp_path / "lake"))) for _ in range(2))
+    assert one.reserve(0.5) == 0.5
+    with pytest.raises(BudgetSpentError):
+        one.reserve(0.6)
+    other.ledger.give_back("strict", {AT_NOON: 0.5})
+    for seconds, amount in ((0, 0.6), (9.9, 0.6), (9.9, 0.7)):
+        one.seconds = seconds
+        with pytest.raises(BudgetSpentError):
+            one.reserve(amount)
+    assert one.reserve(0.6, "lenient") == 0.6
+    assert one.reserve(0.59) == 0.59
+    other.ledger.give_back("strict", {AT_NOON: 0.59})
+    assert one.reserve(0.6) == 0.6
+    with pytest.raises(BudgetSpentError):
+        one.reserve(0.7)
+    other.ledger.give_back("strict", {AT_NOON: 0.6})
+    with pytest.raises(BudgetSpentError):
+        one.reserve(0.7)
+    assert one.reserve(0.7, hours=1) == 0.7
+
+
+def test_a_refusal_ends_after_ten_seconds(tmp_path: Path) -> None:
+    """What others gave back meanwhile can be reserved then."""
+    one, other = (Reserving(Lake(str(tmp_path / "lake"))) for _ in range(2))
+    one.reserve(0.5)
+    with pytest.raises(BudgetSpentError):
+        one.reserve(0.6)
+    other.ledger.give_back("strict", {AT_NOON: 0.5})
+    one.seconds = 10
+    assert one.reserve(0.6) == 0.6
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["strict", "lenient"]), st.integers(-26, 11), st.floats(0.01, 0.1))))
+def test_what_is_reserved_is_the_sum_of_its_hour_and_its_day_however_often_it_is_read(
+    made: list[tuple[str, int, float]],
+) -> None:
+    """Also where the store gives all rows again, as after a compaction and a vacuum."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        ledger, writer = (BudgetLedger(Lake(folder)) for _ in range(2))
+        read = Table.read_since
+        for judge, hour, amount in made:
+            writer.reserve(judge, AT_NOON + timedelta(hours=hour), amount, {"day": 100.0, "hour": 10.0})
+            ledger.reserved(judge, AT_NOON)
+        reserved = {(judge, hour): 0.0 for judge in ("strict", "lenient") for hour in range(-26, 12)}
+        for judge, hour, amount in made:
+            reserved[judge, hour] += max(amount, 0.1)
+
+        def again(table: Table, version: int | None, *given: Any, **named: Any) -> Change:
+            return replace(read(table, None, *given, **named), repeats=version is not None)
+
+        def check() -> None:
+            for judge in ("strict", "lenient"):
+                for hour, of_day in ((-13, range(-26, -12)), (-12, TODAY), (0, TODAY), (11, TODAY)):
+                    found = ledger.reserved(judge, AT_NOON + timedelta(hours=hour))
+                    assert found == pytest.approx((reserved[judge, hour], sum(reserved[judge, one] for one in of_day)))
+
+        check()
+        patch.setattr(Table, "read_since", again)
+        check()
+        check()
 
 
 @settings(max_examples=30, stateful_step_count=30, deadline=None)

@@ -139,7 +139,7 @@ def test_a_store_that_fails_costs_no_reply(
         assert all(answer.from_cache for answer in ask(one, 10))
     assert len(server.requests) == 10
     messages = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    assert [message.partition(", ")[0].rpartition(" ")[2] for message in messages] == ["read", "written"]
+    assert [message.partition(", ")[0].rpartition(" ")[2] for message in messages] == ["read", "claimed", "written"]
     assert "verdict" not in caplog.text
 
 

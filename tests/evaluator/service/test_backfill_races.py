@@ -10,7 +10,7 @@ import pytest
 
 from evaluator import Backfill, Evaluator, EvaluatorSettings, Period
 from evaluator.answers import old
-from lake import PARSED_LOGS, SCORES, Lake, Subject, Table, erase
+from lake import PARSED_LOGS, SCORES, Lake, LostRaceError, Subject, Table, erase
 from tests.killing import KILLED, Moment, die, run
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -140,6 +140,35 @@ def test_two_backfills_at_once_score_each_answer_once(
     assert [result.failures for result in results] == [(), ()]
     assert sum(result.deployments[0].counts.scored for result in results) == 20
     assert len(traffic.scores()) == 40
+
+
+@pytest.mark.parametrize(("lost_each", "fails"), [(1, False), (2, False), (3, True)])
+def test_a_backfill_gives_up_where_others_are_faster_all_the_time(
+    lake: Lake, traffic: Any, monkeypatch: pytest.MonkeyPatch, lost_each: int, fails: bool
+) -> None:
+    """So many times in a row without a commit of its own, and not so many in all."""
+    fill(traffic, "ann")
+    Evaluator(lake, SETTINGS, clock=lambda: NOW).run_once()
+    small_batches(monkeypatch)
+    monkeypatch.setattr("evaluator.service.backfill._ATTEMPTS", 3)
+    append, tries = Table.append, [0]
+
+    def late(table: Table, rows: Any, *given: Any, **named: Any) -> None:
+        if table.spec is SCORES:
+            tries[0] += 1
+            if tries[0] % (lost_each + 1):
+                raise LostRaceError("another was faster")
+        append(table, rows, *given, **named)
+
+    monkeypatch.setattr(Table, "append", late)
+    result = refusal_backfill(lake).run()
+    if fails:
+        (failure,) = result.failures
+        assert "was changed by others 3 times before a batch" in failure.error
+    else:
+        assert result.failures == ()
+        assert (result.deployments[0].counts.scored, result.deployments[0].held) == (20, 0)
+        assert len(traffic.values(REFUSAL)) == 20
 
 
 @pytest.mark.parametrize("has_service_pass", [True, False], ids=["after a pass of the service", "before the first"])

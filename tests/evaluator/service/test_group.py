@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -11,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator import Evaluator, EvaluatorGroup, EvaluatorSettings
-from lake import SERVICES, Heartbeat, Lake, ServicePart, ServiceState
+from lake import SERVICES, Change, Heartbeat, Lake, ServicePart, ServiceState, Table
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 NAMES = [f"deployment-{number}" for number in range(240)]
@@ -60,6 +63,39 @@ def of(host: str, hosts: list[str]) -> EvaluatorGroup:
     return group
 
 
+@pytest.fixture
+def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A local time zone of this process."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", request.param)
+        time.tzset()
+        yield
+    time.tzset()
+
+
+OWNERS = {"deployment-2": "a", "deployment-3": "b", "deployment-4": "b", "deployment-5": "c", "deployment-6": "a"}
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/Los_Angeles"], indirect=True)
+@pytest.mark.usefixtures("zone")
+def test_evaluators_in_any_time_zone_assign_alike() -> None:
+    """Whatever zone a host is in, and whatever zone the start of a run is written in."""
+    hosts = ["a", "b", "c"]
+    found = {name: next(host for host in hosts if of(host, hosts).is_assigned(name)) for name in OWNERS}
+    assert found == OWNERS
+    for hours in (-8, 5.5):
+        written = NOW.astimezone(timezone(timedelta(hours=hours)))
+        for host in hosts:
+            group = of(host, hosts)
+            group._own, group._members = (
+                ("evaluator", host, written),
+                frozenset(("evaluator", other, written if other == host else NOW) for other in hosts),
+            )
+            assert {name for name in OWNERS if group.is_assigned(name)} == {
+                name for name, owner in OWNERS.items() if owner == host
+            }
+
+
 def test_deployments_are_shared_about_evenly_and_only_those_of_one_that_left_move() -> None:
     hosts = ["a", "b", "c", "d"]
     before = {name: next(host for host in hosts if of(host, hosts).is_assigned(name)) for name in NAMES}
@@ -100,9 +136,11 @@ def test_one_that_was_killed_before_the_first_look_is_believed_to_live_for_some_
     host.run = ("evaluator", "a", NOW + timedelta(seconds=5))
     host.group = EvaluatorGroup(lake, host.run, lambda: NOW, lambda: host.seconds)
     killed.beat()
-    host.wait(45)
-    assert len(host.group.members) == 2
-    host.wait(10)
+    host.wait(5)
+    for seconds in (40, 5):
+        host.wait(seconds)
+        assert len(host.group.members) == 2
+    host.wait(5)
     assert len(host.group.members) == 1
 
 
@@ -120,6 +158,44 @@ def test_looks_that_fail_make_nobody_disappear(lake: Lake) -> None:
     host.seconds += 600
     host.group.look()
     assert host.names() == {"a", "b"}
+
+
+def all_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have tables give all rows again, as to a reader that comes after a compaction and a vacuum."""
+    read = Table.read_since
+
+    def again(table: Table, version: int | None, *given: Any, **named: Any) -> Change:
+        return replace(read(table, None, *given, **named), repeats=version is not None)
+
+    monkeypatch.setattr(Table, "read_since", again)
+
+
+@pytest.mark.parametrize("ahead", [timedelta(0), timedelta(minutes=50), timedelta(minutes=-50)])
+def test_heartbeats_that_come_again_bring_nobody_back(
+    lake: Lake, ahead: timedelta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was killed, or stopped, stays out of the group; one that lives stays in it."""
+    host, killed, stopped, lives = Host(lake, "a"), Host(lake, "b", ahead), Host(lake, "c"), Host(lake, "d")
+    host.group.look()
+    for other in (killed, stopped, lives):
+        other.beat()
+    host.group.look()
+    assert host.names() == {"a", "b", "c", "d"}
+    stopped.beat(ServiceState.STOPPED)
+    for _ in range(4):
+        host.wait(15)
+        lives.seconds = host.seconds
+        lives.beat()
+    host.group.look()
+    assert host.names() == {"a", "d"}
+    all_again(monkeypatch)
+    for _ in range(6):
+        host.wait(15)
+        assert host.names() == {"a", "d"}
+        lives.seconds = host.seconds
+        lives.beat()
+    host.wait(55)
+    assert host.names() == {"a"}
 
 
 def test_other_parts_are_no_evaluators(lake: Lake) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from evaluator import Evaluator, EvaluatorSettings, PassResult
-from lake import GROUND_TRUTH, SCORES, USER_SIGNALS, Lake, Table, TableSpec
+from lake import GROUND_TRUTH, SCORES, USER_SIGNALS, Change, Lake, Table, TableSpec
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SEGMENT = '{"language":"en","model":null,"contexts":true,"question_length":"short"}'
@@ -258,3 +259,41 @@ def test_a_combination_is_scored_and_stored_under_its_name(lake: Lake, traffic: 
     quality = {"quality": {"faithfulness": 1, "empty_answer": 1}}
     Evaluator(lake, EvaluatorSettings(combinations=quality, metrics=["quality"]), clock=lambda: NOW).run_once()
     assert traffic.values("quality") == {"a": 1.0, "b": 0.5}
+
+
+def test_cases_of_the_first_version_are_renewed_until_that_went_well(
+    evaluator: Evaluator, traffic: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What failed once is done in the next pass, although the table has not changed; then not again."""
+    traffic.log(traffic.answer("a"))
+    traffic.rate(traffic.signal("like", "a"))
+    evaluator.run_once()
+    tries: list[int] = []
+
+    def renew(*_: object) -> int:
+        tries.append(len(tries))
+        if len(tries) < 3:
+            raise OSError("the store is away")
+        return 0
+
+    monkeypatch.setattr("evaluator.service.passes.renew_old_cases", renew)
+    assert [len(evaluator.run_once().failures) for _ in range(5)] == [1, 1, 0, 0, 0]
+    assert len(tries) == 3
+
+
+def test_rows_that_come_again_are_not_scored_again(
+    evaluator: Evaluator, traffic: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As to a pass that comes after a compaction and a vacuum: new answers are scored, each once."""
+    traffic.log(traffic.answer("a"), traffic.answer("b", 1))
+    evaluator.run_once()
+    read = Table.read_since
+
+    def again(table: Table, version: int | None, *given: Any, **named: Any) -> Change:
+        return replace(read(table, None, *given, **named), repeats=version is not None)
+
+    monkeypatch.setattr(Table, "read_since", again)
+    traffic.log(traffic.answer("c", 2))
+    assert evaluator.run_once().scored == 2
+    ids = [row["score_id"] for row in traffic.scores()]
+    assert len(set(ids)) == len(ids) == 6

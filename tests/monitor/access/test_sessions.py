@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from monitor.access.sessions import SESSION_SECONDS, FormTokens, Sessions
@@ -38,6 +38,38 @@ def test_a_session_that_was_ended_is_over() -> None:
     sessions.end(session)
     assert sessions.find(first) is None
     assert sessions.find(second) is not None
+
+
+_STEPS = st.one_of(
+    st.just("begin"), st.tuples(st.just("end"), st.integers(0, 9)), st.tuples(st.just("wait"), st.integers(1, 8 * 3600))
+)
+
+
+@example(["begin", "begin", "begin", ("end", 0), ("end", 1), ("wait", 1)])
+@given(st.lists(_STEPS, max_size=30))
+def test_a_session_is_over_for_good_once_it_was_ended_or_its_time_is_up(steps: list[str | tuple[str, int]]) -> None:
+    """However many others begin and end, in any order; one that was ended is forgotten once its time is up."""
+    clock = Seconds()
+    sessions, cookies = Sessions(TOKEN, clock), list[tuple[str, float]]()
+    ended: set[str] = set()
+    for step in steps:
+        if isinstance(step, str):
+            cookies.append((sessions.begin(), clock.now + SESSION_SECONDS))
+        elif step[0] == "wait":
+            clock.now += step[1]
+        elif cookies:
+            cookie, _ = cookies[step[1] % len(cookies)]
+            if session := sessions.find(cookie):
+                sessions.end(session)
+                ended.add(cookie)
+        for cookie, until in cookies:
+            assert (sessions.find(cookie) is not None) == (cookie not in ended and clock.now < until)
+        assert len(sessions._ended) <= len(ended)
+    clock.now += SESSION_SECONDS
+    last = sessions.find(sessions.begin())
+    assert last is not None
+    sessions.end(last)
+    assert set(sessions._ended) == {last}
 
 
 def test_another_token_ends_all_sessions() -> None:
