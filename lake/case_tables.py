@@ -88,6 +88,12 @@ REPLAYS = TableSpec(
         ("trace_id", pa.string(), "Trace of the call, of its own for each, and of the calls behind it."),
         ("answer", pa.string(), "The answer."),
         ("contexts", pa.list_(CONTEXT), "Retrieved chunks in rank order; null where they are not known."),
+        (
+            "cited_only",
+            pa.bool_(),
+            "Whether `contexts` are only what the answer refers to, and not all that was retrieved; null in rows of "
+            "earlier versions.",
+        ),
         ("scores", pa.list_(REPLAY_SCORE), "Its scores by metrics, as in `scores`."),
         ("error", pa.string(), "Why there is no answer; null where there is one."),
         ("duration_ms", pa.int64(), "Milliseconds to the whole answer."),

@@ -77,6 +77,8 @@ def _print_receipt(receipt: Receipt) -> None:
     for table in receipt.tables:
         for path in table.young_files:
             typer.echo(f"not removed, for it may be a writer's at work: {path} of {table.table}; erase again later")
+    for note in receipt.lost:
+        typer.echo(note)
     typer.echo("What this cannot know:")
     for note in receipt.cannot_know:
         typer.echo(f"- {note}")

@@ -212,6 +212,12 @@ def replay(
     fail_on_regression: Annotated[
         bool, typer.Option("--fail-on-regression", help="End with exit code 1 if the answers got worse.")
     ] = False,
+    require_evidence: Annotated[
+        bool,
+        typer.Option(
+            "--require-evidence", help="End with exit code 1 too if so little was compared that none could be found."
+        ),
+    ] = False,
     accept_: Annotated[
         bool, typer.Option("--accept", help="Compare later runs with this one, whatever it finds.")
     ] = False,
@@ -228,7 +234,15 @@ def replay(
     settings = settings_of(config, lake)
     from dialwatch.actions.replays import replaying
 
-    replaying.run(settings, deployment, junit, markdown, accept=accept_, fail_on_regression=fail_on_regression)
+    replaying.run(
+        settings,
+        deployment,
+        junit,
+        markdown,
+        accept=accept_,
+        fail_on_regression=fail_on_regression,
+        require_evidence=require_evidence,
+    )
 
 
 def _given(values: list[str]) -> dict[str, str]:

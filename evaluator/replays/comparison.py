@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -48,17 +49,29 @@ class MetricComparison:
         """Whether it shows a regression."""
         return self.mean_difference < 0 and self.probability <= self.level
 
+    @property
+    def needed_pairs(self) -> int:
+        """So many cases must be answered worse, and none better, for a regression: each halves the probability."""
+        return math.ceil(-math.log2(self.level))
+
 
 @dataclass(frozen=True)
 class CaseChange:
-    """A case of both runs: the sum of its differences over the metrics, and what became of it."""
+    """A case of both runs: the sum of its differences over the metrics, and what became of it.
+
+    `stopped_passing` says that it agreed with its case before, and does not now.
+    """
 
     case_id: str
     difference: float
+    is_answered: bool = True
+    stopped_passing: bool = False
 
     @property
     def outcome(self) -> Outcome:
-        """Better, worse, or the same."""
+        """Better, worse, or the same; a case that was answered before and is not now is worse."""
+        if not self.is_answered:
+            return Outcome.WORSE
         if abs(self.difference) < _SMALLEST:
             return Outcome.SAME
         return Outcome.BETTER if self.difference > 0 else Outcome.WORSE
@@ -76,24 +89,49 @@ class Comparison:
         """Whether one of the metrics shows one."""
         return any(metric.is_worse for metric in self.metrics)
 
+    @property
+    def can_show_regression(self) -> bool:
+        """Whether there would be one if each case were answered worse."""
+        return any(metric.pairs >= metric.needed_pairs for metric in self.metrics)
+
+    def is_as_good_again(self, fallen: Comparison) -> bool:
+        """Whether each metric that `fallen` shows to be worse has its 95 % interval above the middle of its fall.
+
+        That no regression can be shown says nothing: after a fall it takes evidence that it is over.
+        """
+        lower = {metric.metric: metric.lower for metric in self.metrics}
+        fell = (metric for metric in fallen.metrics if metric.is_worse)
+        return all(lower.get(metric.metric, -math.inf) > metric.mean_difference / 2 for metric in fell)
+
     def count(self, outcome: Outcome) -> int:
         """Give how many cases became this."""
         return sum(case.outcome == outcome for case in self.cases)
 
 
-def compare(before: Scores, after: Scores, alpha: float, number: int) -> Comparison:
+def compare(
+    before: Scores, after: Scores, alpha: float, number: int, unanswered: Collection[str] = frozenset()
+) -> Comparison:
     """Compare two runs by the cases that both have; `number` says the how-many-th run after its baseline this is.
+
+    Cases that are `unanswered` now are worse than before, and do not pass.
 
     Run n may use alpha / (n (n + 1)): half of it is for `CASE_PASSED`, the other half is divided among the others. The
     sum over all runs and metrics is `alpha`, so that is the probability that a deployment which did not change is ever
     called worse (union bound). Nothing is assumed of how runs and metrics depend on each other.
     """
+    after = dict(after) | {case: {CASE_PASSED: 0.0} for case in unanswered}
     both = sorted(before.keys() & after.keys())
     names = sorted({metric for case in both for metric in before[case].keys() & after[case].keys()})
     levels = _levels(names, alpha / (number * (number + 1)))
     metrics = tuple(_of_metric(name, [(before[case], after[case]) for case in both], levels[name]) for name in names)
-    changes = [CaseChange(case, _difference(before[case], after[case])) for case in both]
+    changes = [_change(case, before[case], after[case], case not in unanswered) for case in both]
     return Comparison(metrics, tuple(sorted(changes, key=lambda one: (one.difference, one.case_id))))
+
+
+def _change(case_id: str, before: Mapping[str, float], after: Mapping[str, float], is_answered: bool) -> CaseChange:
+    difference = sum(after[metric] - before[metric] for metric in before.keys() & after.keys())
+    stopped = before.get(CASE_PASSED) == 1 and after.get(CASE_PASSED) == 0
+    return CaseChange(case_id, difference, is_answered, stopped)
 
 
 def _levels(names: Sequence[str], level: float) -> Mapping[str, float]:
@@ -115,7 +153,3 @@ def _of_metric(
     return MetricComparison(
         metric, len(differences), before, after, mean, *ends, probability_of_worse(differences), level
     )
-
-
-def _difference(before: Mapping[str, float], after: Mapping[str, float]) -> float:
-    return sum(after[metric] - before[metric] for metric in before.keys() & after.keys())

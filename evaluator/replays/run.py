@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from evaluator.metrics import Metric
 from evaluator.replays.asking import Asked, Deployment, ask_all
 from evaluator.replays.comparison import Comparison, Scores, compare
-from evaluator.replays.scores import better_if_higher, replay_metrics, scores_of
+from evaluator.replays.earlier_runs import EarlierRuns, RegressedRun, answers_compared_with, earlier_runs, rows_of_run
+from evaluator.replays.kept_answers import Row, kept_scores, values_of
+from evaluator.replays.scores import replay_metrics, scores_of
 from evaluator.replays.settings import ReplaySettings
-from lake import GROUND_TRUTH, REPLAYS, CaseStatus, Lake, PassTransaction, ReplayVerdict, read_cases
+from lake import GROUND_TRUTH, REPLAYS, CaseStatus, Lake, PassTransaction, ReplayVerdict, Table, cases_in
 
-_READ = ("run_id", "run_started_at", "is_baseline", "compared_with", "verdict", "case_id", "scores", "answer", "error")
-"""What is read of earlier runs: no contexts, which are large."""
+_MOST_UNANSWERED = 0.1
+"""Share of the cases: with more the run is incomplete."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,9 @@ class ReplayRun:
     """What one run found; `rows` are those of `replays`, as they were written.
 
     `not_asked` counts the cases that `most_cases` or `most_tokens` left out, `in_conversation` those whose question
-    means something in its conversation alone. `comparison` is None where there is no baseline.
+    means something in its conversation alone, `changed` those that ask something else than in the baseline, or whose
+    version of then is not known. `comparison` is None where there is no baseline. `worse_since` is when the run began
+    that found a regression which is not over.
     """
 
     run_id: str
@@ -37,6 +42,8 @@ class ReplayRun:
     comparison: Comparison | None
     not_asked: int
     in_conversation: int
+    changed: int = 0
+    worse_since: datetime | None = None
 
     @property
     def errors(self) -> int:
@@ -69,27 +76,35 @@ def replay(
     started, table = datetime.now(UTC), lake.table(REPLAYS, name)
     # Begun before the cases are read: what is erased meanwhile is not written.
     transaction = PassTransaction(table)
-    accepted = read_cases(lake.table(GROUND_TRUTH, name), (CaseStatus.ACCEPTED,))
-    alone = sorted(
-        (case for case in accepted if case["conversation_hash"] is None and case["question"]),
-        key=lambda case: case["case_id"],
-    )
+    of_truth = lake.table(GROUND_TRUTH, name).read()
+    accepted = [case for case in cases_in(of_truth) if case["status"] == CaseStatus.ACCEPTED]
+    alone = {case["case_id"]: case for case in accepted if case["conversation_hash"] is None and case["question"]}
     if not alone:
         return None
-    asked = ask_all(deployment, alone[: settings.most_cases], settings, is_stopping)
+    earlier = earlier_runs(table)
+    before = answers_compared_with(table, earlier.compared)
+    asked = ask_all(deployment, _drawn(alone, before, settings.most_cases), settings, is_stopping)
     if is_stopping():
         return None
     used = replay_metrics(metrics)
-    before, number = _baseline(table.read(_READ).to_pylist() if table.version() is not None else [])
     scored = scores_of(asked, used)
-    comparison = compare(_values(before, used), _values_of(asked, scored, used), settings.alpha, number)
-    verdict = _verdict(asked, bool(before), comparison)
+    kept = partial(
+        kept_scores,
+        cases=alone,
+        versions={(row["case_id"], row["version"] or 1): row for row in of_truth.to_pylist()},
+        metrics=used,
+    )
+    old, changed = kept(before)
+    unanswered = {one.case["case_id"] for one in asked if one.reply.answer is None}
+    comparison = compare(old, _scores(asked, scored, used), settings.alpha, earlier.number, unanswered)
+    fallen = _fall(table, earlier.regressed, old, kept, settings.alpha)
+    verdict = _verdict(len(unanswered) / len(asked) if asked else 1.0, earlier, comparison, fallen)
     run_id = secrets.token_hex(8)
     of_run = {
         "run_id": run_id,
         "run_started_at": started,
-        "is_baseline": (accept or not before) and verdict != ReplayVerdict.INCOMPLETE,
-        "compared_with": before[0]["run_id"] if before else None,
+        "is_baseline": (accept or earlier.baseline is None) and verdict != ReplayVerdict.INCOMPLETE,
+        "compared_with": earlier.baseline,
         "verdict": verdict,
         "deployment": name,
     }
@@ -100,11 +115,13 @@ def replay(
         name,
         verdict,
         rows,
-        {case["case_id"]: case for case in alone},
+        alone,
         {row["case_id"]: row for row in before},
-        comparison if before else None,
+        comparison if earlier.baseline else None,
         len(alone) - len(asked),
         len(accepted) - len(alone),
+        len(changed & {one.case["case_id"] for one in asked}),
+        earlier.regressed.started_at if earlier.regressed and verdict == ReplayVerdict.REGRESSION else None,
     )
 
 
@@ -117,45 +134,46 @@ def last_run_at(lake: Lake, name: str) -> datetime | None:
     return max(times, default=None)
 
 
-def _baseline(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], int]:
-    """Give the rows of the latest baseline, and which number after it the next run has."""
-    runs = {row["run_id"]: row for row in rows if row["run_id"] is not None}
-    ordered = sorted(runs.values(), key=lambda row: (row["run_started_at"], row["run_id"]))
-    baselines = [row for row in ordered if row["is_baseline"]]
-    if not baselines:
-        return [], 1
-    newest = baselines[-1]["run_id"]
-    after = sum(row["compared_with"] == newest and row["verdict"] != ReplayVerdict.INCOMPLETE for row in ordered)
-    return [row for row in rows if row["run_id"] == newest], after + 1
+def _drawn(cases: Mapping[str, Row], before: Sequence[Row], most: int) -> list[Row]:
+    """Give the cases to ask: those of the baseline first, then by id, so that they are the same in each run."""
+    compared = {row["case_id"] for row in before}
+    return sorted(cases.values(), key=lambda case: (case["case_id"] not in compared, case["case_id"]))[:most]
 
 
-def _verdict(asked: Sequence[Asked], has_baseline: bool, comparison: Comparison) -> ReplayVerdict:
-    answered = sum(one.reply.answer is not None for one in asked)
-    if 2 * answered < len(asked) or not asked:
+def _scores(asked: Sequence[Asked], scored: Sequence[Sequence[Row]], metrics: Sequence[Metric]) -> Scores:
+    """Give the values by the cases that were answered."""
+    pairs = zip(asked, scored, strict=True)
+    return {one.case["case_id"]: values_of(found, metrics) for one, found in pairs if one.reply.answer is not None}
+
+
+def _fall(
+    table: Table,
+    regressed: RegressedRun | None,
+    old: Scores,
+    kept: Callable[[Sequence[Row]], tuple[Scores, Collection[str]]],
+    alpha: float,
+) -> Comparison | None:
+    """Compare the run that found the open regression with the baseline; None where none is open."""
+    if regressed is None:
+        return None
+    rows = rows_of_run(table, regressed.run_id)
+    then, _ = kept(rows)
+    return compare(old, then, alpha, regressed.number, {row["case_id"] for row in rows if row["answer"] is None})
+
+
+def _verdict(
+    unanswered: float, earlier: EarlierRuns, comparison: Comparison, fallen: Comparison | None
+) -> ReplayVerdict:
+    if unanswered > _MOST_UNANSWERED:
         return ReplayVerdict.INCOMPLETE
-    if not has_baseline:
+    if earlier.baseline is None:
         return ReplayVerdict.BASELINE
-    return ReplayVerdict.REGRESSION if comparison.is_regression else ReplayVerdict.NO_REGRESSION
-
-
-def _values(rows: Sequence[Mapping[str, Any]], metrics: Sequence[Metric]) -> Scores:
-    """Give the values of a run by versions of metrics that are in use."""
-    versions = {(metric.name, metric.version) for metric in metrics}
-    return {
-        row["case_id"]: {
-            score["metric"]: better_if_higher(metrics, score["metric"], score["value"])
-            for score in row["scores"] or ()
-            if score["value"] is not None and (score["metric"], score["metric_version"]) in versions
-        }
-        for row in rows
-    }
-
-
-def _values_of(
-    asked: Sequence[Asked], scored: Sequence[Sequence[Mapping[str, Any]]], metrics: Sequence[Metric]
-) -> Scores:
-    rows = [{"case_id": one.case["case_id"], "scores": scores} for one, scores in zip(asked, scored, strict=True)]
-    return _values(rows, metrics)
+    if comparison.is_regression:
+        return ReplayVerdict.REGRESSION
+    if fallen is not None and fallen.is_regression:
+        is_over = comparison.is_as_good_again(fallen)
+        return ReplayVerdict.NO_REGRESSION if is_over else ReplayVerdict.REGRESSION
+    return ReplayVerdict.NO_REGRESSION if comparison.can_show_regression else ReplayVerdict.TOO_FEW
 
 
 def _row(run_id: str, one: Asked, scores: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -170,6 +188,7 @@ def _row(run_id: str, one: Asked, scores: Sequence[Mapping[str, Any]]) -> dict[s
         "trace_id": one.trace_id,
         "answer": reply.answer,
         "contexts": reply.contexts,
+        "cited_only": reply.cited_only,
         "scores": list(scores),
         "error": None if reply.answer is not None else reply.error or "the response has no answer",
         "duration_ms": one.duration_ms,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -24,6 +25,7 @@ from lake.tables.pass_transaction import BACKFILLS, PASSES, PassTransaction
 from lake.tables.rewriting import batches, replace
 from lake.tables.table import Table
 from lake.upkeep.cleaning import remove_history
+from lake.upkeep.retention import newest_baseline
 
 _ATTEMPTS = 20
 _MADE_OF_LOGS = (USER_SIGNALS, SCORES, ANCHORS, REPLAYS, GROUND_TRUTH, ALERTS, INCIDENTS, MONITOR_STATE)
@@ -69,6 +71,8 @@ class Receipt:
     at: datetime
     dry_run: bool
     tables: tuple[TableReceipt, ...]
+    lost: tuple[str, ...] = ()
+    """What is worse now for people who watch the deployments."""
     cannot_know: tuple[str, ...] = field(default=_CANNOT_KNOW)
 
     @property
@@ -90,13 +94,31 @@ def erase(lake: Lake, subject: Subject, now: datetime, *, dry_run: bool = False)
     where others rewrite a table all the time.
     """
     erasure = _Erasure(lake, find_erasure_scope(lake, subject), dry_run)
+    baselines = _rows_of_baselines(lake)
     erasure.run()
+    lost = tuple(_lost_baselines(baselines, _rows_of_baselines(lake)))
     done = []
     for deployment, table in _tables(lake, (*_MADE_OF_LOGS, PARSED_LOGS, *_ROOT_TABLES)):
         gone, young = ([], []) if dry_run else remove_history(table, now)
         erased, changed = erasure.found.get(table.uri, (0, 0))
         done.append(TableReceipt(_title(deployment, table), erased, changed, len(gone), tuple(young)))
-    return Receipt(subject, now, dry_run, tuple(sorted(done, key=lambda one: one.table)))
+    return Receipt(subject, now, dry_run, tuple(sorted(done, key=lambda one: one.table)), lost)
+
+
+def _rows_of_baselines(lake: Lake) -> dict[str | None, Counter[str]]:
+    """Number of rows of the newest baseline by run, of the deployments whose cases were asked again."""
+    return {name: Counter(newest_baseline(table)["run_id"].to_pylist()) for name, table in _tables(lake, [REPLAYS])}
+
+
+def _lost_baselines(
+    before: Mapping[str | None, Counter[str]], after: Mapping[str | None, Counter[str]]
+) -> Iterator[str]:
+    for name, rows in before.items():
+        if lost := (rows - after.get(name, Counter())).total():
+            yield (
+                f"The replays of {name} lost {lost} of the {rows.total()} answers that later runs are compared with. "
+                "Where none is left, the next run is the baseline, however good or bad it is: look at its answers."
+            )
 
 
 def _tables(lake: Lake, specs: Iterable[TableSpec]) -> Iterator[tuple[str | None, Table]]:

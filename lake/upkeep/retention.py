@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake.case_tables import REPLAYS
 from lake.root_tables import BATCHES
 from lake.service_vocabulary import LineOutcome
 from lake.tables.change import LostRaceError
@@ -34,12 +38,18 @@ def drop_before(table: Table, first: date, *, dry_run: bool = False) -> Retentio
     """Drop all rows of dates before `first`, in one commit; the files go with the next vacuum.
 
     `_batches` is how the collector knows where to go on, and what the counters are made from: its old rows are not
-    dropped, those of one source become one, with the last position and the sums. Raises ValueError for a table that has
-    no dates.
+    dropped, those of one source become one, with the last position and the sums. Of `replays` the dates of the newest
+    baseline stay: without it the next run would be the baseline, however bad. Raises ValueError for a table that has no
+    dates.
     """
     if not table.spec.by_date:
         raise ValueError(f"{table.spec.name} has no dates, so its rows do not age; it holds what people curate or read")
-    old = [file for file in table.live_files() if file.date is not None and date.fromisoformat(file.date) < first]
+    kept = _dates_of_baseline(table) if table.spec is REPLAYS else frozenset()
+    old = [
+        file
+        for file in table.live_files()
+        if file.date is not None and date.fromisoformat(file.date) < first and file.date not in kept
+    ]
     if table.spec is BATCHES and not _saves_rows(table, old):
         return RetentionResult()
     found = RetentionResult(len(old), len({file.date for file in old}), sum(file.size for file in old))
@@ -55,6 +65,19 @@ def drop_before(table: Table, first: date, *, dry_run: bool = False) -> Retentio
         logger.info("left old rows of %s to the next time: %s", table.uri, error)
         return RetentionResult(lost_race=True)
     return found
+
+
+def newest_baseline(replays: Table) -> pa.Table:
+    """Give the rows of the run of `replays` that later runs are compared with (columns run_id and date)."""
+    rows = replays.read(["run_id", "run_started_at", "is_baseline", "date"])
+    baselines = rows.filter(pc.fill_null(rows["is_baseline"], False)).sort_by(
+        [("run_started_at", "ascending"), ("run_id", "ascending")]
+    )
+    return baselines.filter(pc.equal(baselines["run_id"], baselines["run_id"][-1])) if len(baselines) else baselines
+
+
+def _dates_of_baseline(replays: Table) -> frozenset[str]:
+    return frozenset(day.isoformat() for day in newest_baseline(replays)["date"].to_pylist())
 
 
 def _saves_rows(table: Table, old: list[DataFile]) -> bool:

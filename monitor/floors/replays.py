@@ -1,4 +1,4 @@
-"""Replays as a floor: an alert from a run on that found accepted cases answered worse, until a run that does not."""
+"""Replays as a floor: an alert from a run that found cases answered worse, to one that shows that this is over."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from monitor.floors.results import FloorChange, FloorDetails
 from monitor.stats.replays import ReplayStats
 
 _WORSE = "accepted cases that were asked again are answered worse than before"
-_WELL = "accepted cases that were asked again are not answered worse any more"
+_WELL = "accepted cases that were asked again are answered as well as before"
 _ACCEPTED = "a person accepted the answers of this run"
 
 
 def changes_of_replays(
     latest: Mapping[str, ReplayStats], last: Mapping[tuple[str, Floor], tuple[bool, datetime]]
 ) -> Iterator[FloorChange]:
-    """Give the alerts that begin or end with the latest run of each deployment; an incomplete run says nothing.
+    """Give the alerts that begin or end with the latest run of each deployment; one that is too small says nothing.
 
     `last` has of each floor whether its alert is open, and when that changed.
     """
     for name, run in latest.items():
         is_open, _ = last.get((name, Floor.REPLAY), (False, None))
-        if run.started_at is None or run.verdict in (None, ReplayVerdict.INCOMPLETE):
+        if run.started_at is None or run.verdict in (None, ReplayVerdict.INCOMPLETE, ReplayVerdict.TOO_FEW):
             continue
         is_worse = run.verdict == ReplayVerdict.REGRESSION and not run.is_baseline
         if is_worse and not is_open:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import httpx
 from kafka import KafkaConsumer
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.net.compat import KafkaNetClient
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from pydantic import SecretStr
 
 from collector.sources.kafka.oauth import ClientCredentials
 from collector.sources.kafka.settings import KafkaSettings
+
+logger = logging.getLogger(__name__)
 
 _FETCH_BYTES = 16 << 20
 """Limit on the compressed bytes of one fetch response; a larger batch still comes, alone."""
@@ -19,6 +25,37 @@ _PARTITION_BYTES = 4 << 20
 _FRAME_BYTES = 256 << 20
 _MAX_POLL_SECONDS = 600
 _CONNECT_SECONDS = 10
+
+
+class SubscribedRoundRobinAssignor(RoundRobinPartitionAssignor):  # type: ignore[misc]
+    """Partitions in turn to the members that subscribe to their topic, static members first.
+
+    kafka-python 3.0.12's own fails with KeyError where members subscribe to different topics, and leaves members out
+    where static and other ones come mixed. The name stays, so that a group may hold both while it is updated.
+    """
+
+    @classmethod
+    def assign(cls, cluster: Any, members: Sequence[Any]) -> dict[str, Any]:
+        """Give each member's partitions, by topic; the leader of the group calls it."""
+        ordered = sorted(members, key=lambda one: (one.group_instance_id is None, one.group_instance_id, one.member_id))
+        topics = {topic for member in members for topic in member.metadata.topics}
+        if any(set(member.metadata.topics) != topics for member in members):
+            logger.warning(
+                "members of the consumer group subscribe to different topics, in all to %s: give collectors of "
+                "different topics a group_id of their own", ", ".join(sorted(topics)),
+            )  # fmt: skip
+        assigned: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        counts: Counter[str] = Counter()
+        for topic in sorted(topics):
+            subscribed = [one.member_id for one in ordered if topic in one.metadata.topics]
+            for partition in sorted(cluster.partitions_for_topic(topic) or ()):
+                member_id = min(subscribed, key=lambda one: counts[one])
+                counts[member_id] += 1
+                assigned[member_id][topic].append(partition)
+        return {
+            member.member_id: ConsumerProtocolAssignment(cls.version, sorted(assigned[member.member_id].items()), b"")
+            for member in members
+        }
 
 
 def connect(settings: KafkaSettings) -> KafkaConsumer:
@@ -70,7 +107,7 @@ def options_of(settings: KafkaSettings) -> dict[str, Any]:
         "auto_offset_reset": "none",
         "allow_auto_create_topics": False,
         "isolation_level": "read_committed",
-        "partition_assignment_strategy": (RoundRobinPartitionAssignor,),
+        "partition_assignment_strategy": (SubscribedRoundRobinAssignor,),
         "session_timeout_ms": session,
         "heartbeat_interval_ms": min(3000, session // 4),
         "max_poll_interval_ms": max(_MAX_POLL_SECONDS * 1000, session),

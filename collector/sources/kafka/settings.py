@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 
+def _group_of(topics: Iterable[str]) -> str:
+    return "-".join(["dialwatch", *sorted(topics)])
+
+
 class KafkaSettings(BaseModel):
     """Topics to read as a member of a consumer group.
 
-    Collectors with the same `group_id` share the partitions; one with a `group_instance_id`, a name of its own that
-    outlives restarts, gets its partitions back without a rebalance. No more than `max_fetched_bytes` of values wait
-    to become rows. A member that is silent for `session_timeout_seconds` loses its partitions.
+    Collectors with the same `group_id` share the partitions; by default those of the same topics do. One with a
+    `group_instance_id`, a name of its own that outlives restarts, gets its partitions back without a rebalance. No more
+    than `max_fetched_bytes` of values wait to become rows. A member that is silent for `session_timeout_seconds` loses
+    its partitions.
 
     `sasl_mechanism` PLAIN and SCRAM take a username and a password. OAUTHBEARER takes a token from
     `oauth_token_url` for a client id and secret (OAuth 2.0, client credentials).
@@ -22,7 +28,7 @@ class KafkaSettings(BaseModel):
 
     bootstrap_servers: list[str] = Field(min_length=1)
     topics: list[str] = Field(min_length=1)
-    group_id: str = Field(default="dialwatch", min_length=1)
+    group_id: str = Field(default_factory=lambda given: _group_of(given.get("topics", ())), min_length=1)
     group_instance_id: str | None = None
     session_timeout_seconds: float = Field(default=45.0, gt=0)
     max_fetched_bytes: int = Field(default=64 << 20, gt=0)

@@ -21,7 +21,6 @@ from dialwatch.actions.ground_truth.imported_values import (
     new_columns,
     wrong_values,
 )
-from dialwatch.actions.open_lake import open_filled
 from dialwatch.config import Settings
 from dialwatch.reports.terminal_text import in_one_line
 from evaluator.answers import identity
@@ -70,11 +69,12 @@ def import_cases(
     Raises ConfigError for a file that cannot be read at all. Ends with exit code 1 where a row was left out.
     """
     case_format = format_of(path, given)
-    lake = open_filled(settings)
+    lake = settings.lake.open()
     filesystem, at = settings.lake.storage.storage().filesystem(path)
     rows = rows_of(path, case_format, filesystem.cat_file(at))
     if deployment not in lake.deployments():
-        typer.echo(f"note: the lake has no rows of {in_one_line(deployment)} yet: is that its name?", err=True)
+        name = in_one_line(deployment)
+        typer.echo(f"note: the lake {lake.root} has no rows of {name} yet: are these the right names?", err=True)
     outcome, about = _Outcome(), _Import(deployment, who, now, accept)
 
     def make(cases: Mapping[str, Case]) -> Sequence[dict[str, Any]]:

@@ -29,11 +29,13 @@ def run(
     *,
     accept: bool,
     fail_on_regression: bool,
+    require_evidence: bool,
 ) -> None:
     """Ask the accepted cases of a deployment again, and print what changed.
 
     Raises ConfigError where no key or address is set, SystemExit with code 1 where the run found a regression and
-    `fail_on_regression` is set, or it could not be completed.
+    `fail_on_regression` is set, or compared too little to find one and `require_evidence` is set, or could not be
+    completed.
     """
     lake = open_filled(settings)
     try:
@@ -56,8 +58,10 @@ def run(
         write_junit(made, junit)
     if markdown is not None:
         write_markdown(made, markdown)
-    is_regression = made.verdict == ReplayVerdict.REGRESSION
-    if made.verdict == ReplayVerdict.INCOMPLETE or (is_regression and fail_on_regression):
+    fails = {ReplayVerdict.INCOMPLETE}
+    fails |= {ReplayVerdict.REGRESSION} if fail_on_regression else set()
+    fails |= {ReplayVerdict.TOO_FEW, ReplayVerdict.BASELINE} if require_evidence else set()
+    if made.verdict in fails:
         raise SystemExit(1)
 
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from dialwatch.actions.replays.words import WORST, counts, failed_part_words, failed_parts, headline, probability_words
 from dialwatch.reports.terminal_text import in_one_line
 from evaluator.replays import Outcome, ReplayRun
-from lake import FAILED_PART_MEANING
+from lake import FAILED_PART_MEANING, ReplayVerdict
 
 _EXCERPT = 300
 _HEAD = "| metric | cases | before | now | mean difference (95 %) | probability |"
@@ -39,12 +39,14 @@ def write_markdown(run: ReplayRun, path: Path) -> None:
 def write_junit(run: ReplayRun, path: Path) -> None:
     """Write the run as JUnit's XML: a test a case, and one for the run.
 
-    A case that got worse fails in the report alone where the run is no regression: single cases vary by chance.
+    A case fails where the run is a regression and the case passed before and does not now. Single cases vary by chance:
+    what else got worse is a note.
     """
-    outcomes = {one.case_id: one.outcome for one in run.comparison.cases} if run.comparison else {}
+    changes = {one.case_id: one for one in run.comparison.cases} if run.comparison else {}
+    is_regression = run.verdict == ReplayVerdict.REGRESSION
     suite = ElementTree.Element("testsuite", name=f"dialwatch replay {_xml(run.deployment)}")
     whole = ElementTree.SubElement(suite, "testcase", classname=_xml(run.deployment), name="no regression")
-    if run.comparison is not None and run.comparison.is_regression:
+    if is_regression:
         ElementTree.SubElement(whole, "failure", message=_xml(headline(run))).text = _xml(counts(run))
     failed = errors = 0
     for row in run.rows:
@@ -55,14 +57,16 @@ def write_junit(run: ReplayRun, path: Path) -> None:
         if row["error"] is not None:
             errors += 1
             ElementTree.SubElement(test, "error", message=_xml(row["error"]))
-        elif outcomes.get(row["case_id"]) == Outcome.WORSE:
-            failed += 1
+        elif (change := changes.get(row["case_id"])) is not None and change.outcome == Outcome.WORSE:
             part = failed_parts(row)
             message = f"worse than before{f': {FAILED_PART_MEANING[part]}' if part else ''}"
-            ElementTree.SubElement(test, "failure", message=message).text = _xml(row["answer"] or "")
-    regressed = run.comparison is not None and run.comparison.is_regression
+            if is_regression and change.stopped_passing:
+                failed += 1
+                ElementTree.SubElement(test, "failure", message=message).text = _xml(row["answer"] or "")
+            else:
+                ElementTree.SubElement(test, "system-out").text = message
     suite.set("tests", str(len(run.rows) + 1))
-    suite.set("failures", str(failed + regressed))
+    suite.set("failures", str(failed + is_regression))
     suite.set("errors", str(errors))
     ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from evaluator.replays import MetricComparison, Outcome, ReplayRun
+from evaluator.replays import Comparison, MetricComparison, Outcome, ReplayRun
 from lake import FAILED_PART_MEANING, FailedPart, ReplayVerdict
 
 WORST = 5
@@ -16,13 +16,34 @@ VERDICT_WORDS: Mapping[ReplayVerdict, str] = {
     ReplayVerdict.BASELINE: "first run: later ones are compared with it",
     ReplayVerdict.REGRESSION: "regression: the answers got worse",
     ReplayVerdict.NO_REGRESSION: "no regression",
-    ReplayVerdict.INCOMPLETE: "incomplete: fewer than half of the cases were answered, so nothing is concluded",
+    ReplayVerdict.TOO_FEW: "too few: nothing is known",
+    ReplayVerdict.INCOMPLETE: "incomplete: more than a tenth of the cases were not answered, so nothing is concluded",
 }
 
 
 def headline(run: ReplayRun) -> str:
     """Say in a line what a run found."""
-    return f"{run.deployment}: {VERDICT_WORDS[run.verdict]}"
+    return f"{run.deployment}: {_found(run)}"
+
+
+def _found(run: ReplayRun) -> str:
+    words = VERDICT_WORDS[run.verdict]
+    if run.verdict == ReplayVerdict.TOO_FEW and run.comparison is not None:
+        return f"{words}; {_needed(run.comparison)}"
+    if run.worse_since is not None:
+        return f"{words} in the run of {run.worse_since:%Y-%m-%d %H:%M} UTC, and are not shown to be as good again"
+    return words
+
+
+def _needed(comparison: Comparison) -> str:
+    """Say how many cases could be compared, and how many would have to be."""
+    if not comparison.metrics:
+        return "no case could be compared with the run before: accept a run with --accept to compare later ones with it"
+    nearest = min(comparison.metrics, key=lambda one: one.needed_pairs - one.pairs)
+    return (
+        f"{nearest.pairs} cases could be compared, and a regression shows with {nearest.needed_pairs} or more: "
+        "accept more cases"
+    )
 
 
 def counts(run: ReplayRun) -> str:
@@ -32,6 +53,7 @@ def counts(run: ReplayRun) -> str:
         parts += [f"{run.comparison.count(outcome)} {outcome}" for outcome in Outcome]
         new = sum(row["case_id"] not in run.baseline for row in run.rows)
         parts += [f"{new} not in the run compared with"] if new else []
+    parts += [f"{run.changed} not compared (they ask something else now)"] if run.changed else []
     parts += [f"{run.errors} without an answer"] if run.errors else []
     parts += [f"{run.not_asked} not asked (most_cases, most_tokens)"] if run.not_asked else []
     parts += [f"{run.in_conversation} not asked (their question needs its conversation)"] if run.in_conversation else []

@@ -76,7 +76,7 @@ def test_an_export_comes_back_as_it_was(lake: Lake, tmp_path: Path, ending: str)
     assert cases_of(lake) == before
     other = import_(lake, file, deployment="other")
     assert other.stdout == f"{held} new, 0 changed, 0 as they were\n"
-    assert other.stderr == "note: the lake has no rows of other yet: is that its name?\n"
+    assert other.stderr == f"note: the lake {lake.root} has no rows of other yet: are these the right names?\n"
     assert import_(lake, file, deployment="other").stdout == f"0 new, 0 changed, {held} as they were\n"
     made = cases_of(lake, "other").values()
     assert {one["status"] for one in made} == {"proposed"}

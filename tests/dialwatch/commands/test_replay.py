@@ -149,6 +149,42 @@ def test_a_regression_ends_with_1_where_that_is_asked_for(config: Path, dial: Di
     assert "](javascript" not in text
 
 
+def test_a_case_fails_in_the_report_alone_where_the_run_does(config: Path, dial: DialServer, tmp_path: Path) -> None:
+    """A case that got worse by chance is a note: a report that fails each night is switched off."""
+    junit = tmp_path / "junit.xml"
+    replayed(config)
+    dial.answer = lambda question: misses(question) if "store 3" in question else right(question)
+    done = replayed(config, "--fail-on-regression", "--junit", junit)
+    assert (done.returncode, "1 worse" in done.stdout) == (0, True)
+    suite = ElementTree.parse(junit).getroot()
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "0")
+    [note] = suite.iter("system-out")
+    assert note.text == "worse than before: retrieval did not find the fact"
+
+
+def test_evidence_can_be_required(config: Path, dial: DialServer) -> None:
+    """A CI that wants to be sure fails where nothing was compared, and where too little was."""
+    assert replayed(config, "--require-evidence").returncode == 1
+    assert replayed(config, "--require-evidence").returncode == 0
+    for _ in range(9):
+        replayed(config)
+    done = replayed(config, "--require-evidence")
+    assert done.returncode == 1
+    assert "too few: nothing is known; 8 cases could be compared, and a regression shows with 9 or more" in done.stdout
+    assert replayed(config).returncode == 0
+
+
+def test_a_regression_that_lasts_names_its_first_run(config: Path, dial: DialServer) -> None:
+    replayed(config)
+    dial.answer = misses
+    replayed(config)
+    dial.answer = lambda question: right(question) if question.endswith(("0?", "1?", "2?", "3?")) else misses(question)
+    done = replayed(config, "--fail-on-regression")
+    assert done.returncode == 1
+    assert "regression: the answers got worse in the run of 20" in done.stdout
+    assert "and are not shown to be as good again" in done.stdout
+
+
 def test_what_cannot_be_asked_is_explained(config: Path, dial: DialServer) -> None:
     """No answers are an error by themselves, as nothing is known then."""
     done = dialwatch("ground-truth", "replay", "--deployment", "other", "-c", config)
@@ -156,7 +192,7 @@ def test_what_cannot_be_asked_is_explained(config: Path, dial: DialServer) -> No
     dial.answer = refuses
     done = replayed(config)
     assert done.returncode == 1
-    assert "incomplete: fewer than half of the cases were answered" in done.stdout
+    assert "incomplete: more than a tenth of the cases were not answered" in done.stdout
     assert "no answer: status 400" in done.stdout
     settings = yaml.safe_load(config.read_text())
     del settings["evaluator"]["replay"]["base_url"]

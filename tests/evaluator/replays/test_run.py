@@ -1,14 +1,28 @@
 """Runs that ask accepted cases again: what is asked, written, compared, and called a regression."""
 
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evaluator.metrics import metric_named
 from evaluator.replays import Outcome, ReplayRun, ReplaySettings, Reply, replay
-from lake import GROUND_TRUTH, PARSED_LOGS, REPLAYS, Lake, LostRaceError, ReplayVerdict, Subject, Table, erase
+from lake import (
+    GROUND_TRUTH,
+    PARSED_LOGS,
+    REPLAYS,
+    Lake,
+    LostRaceError,
+    ReplayVerdict,
+    Subject,
+    Table,
+    change_cases,
+    drop_before,
+    erase,
+)
 from tests.killing import KILLED, Moment, die
 from tests.killing import run as run_and_wait
 
@@ -160,6 +174,191 @@ def test_a_run_without_answers_concludes_nothing_and_is_no_baseline(lake: Lake) 
     assert (made.verdict, made.errors) == (ReplayVerdict.INCOMPLETE, CASES)
     assert {row["error"] for row in written(lake)} == {"status 502: bad gateway"}
     assert run(lake, right).verdict == ReplayVerdict.BASELINE
+
+
+@pytest.mark.parametrize(
+    "bad", [misses, lambda question: misses(question) if _number(question) < 9 else right(question)]
+)
+def test_a_regression_that_lasts_stays_one(lake: Lake, bad: Callable[[str], Reply]) -> None:
+    """Each later run needs more evidence than the one before: that it lacks it is no evidence that all is well."""
+    fill(lake)
+    run(lake, right)
+    nights = [run(lake, bad) for _ in range(16)]
+    assert {made.verdict for made in nights} == {ReplayVerdict.REGRESSION}
+    assert {made.worse_since for made in nights[1:]} == {nights[0].rows[0]["run_started_at"]}
+    assert nights[-1].comparison is not None
+    assert not nights[-1].comparison.is_regression
+    well = run(lake, right)
+    assert (well.verdict, well.worse_since) == (ReplayVerdict.NO_REGRESSION, None)
+
+
+def test_a_regression_is_not_over_with_half_of_what_was_lost(lake: Lake) -> None:
+    """It ends where the answers are nearer to those of the baseline than to those of the fall, beyond chance."""
+    fill(lake)
+    run(lake, right)
+    assert run(lake, misses).verdict == ReplayVerdict.REGRESSION
+    half = run(lake, lambda question: misses(question) if _number(question) % 2 else right(question))
+    assert half.verdict == ReplayVerdict.REGRESSION
+    nearly = run(lake, lambda question: misses(question) if _number(question) == 3 else right(question))
+    assert nearly.verdict == ReplayVerdict.NO_REGRESSION
+
+
+def test_a_regression_is_over_once_a_person_accepts_it(lake: Lake) -> None:
+    fill(lake)
+    run(lake, right)
+    run(lake, misses)
+    run(lake, misses, accept=True)
+    assert run(lake, misses).verdict == ReplayVerdict.NO_REGRESSION
+
+
+def test_a_run_that_says_nothing_ends_no_regression(lake: Lake) -> None:
+    fill(lake)
+    run(lake, right)
+    run(lake, misses)
+    assert run(lake, fails).verdict == ReplayVerdict.INCOMPLETE
+    assert run(lake, right, most_tokens=15, concurrency=1).verdict == ReplayVerdict.REGRESSION
+    assert run(lake, misses).verdict == ReplayVerdict.REGRESSION
+
+
+def _number(question: str) -> int:
+    return int(question.split()[-1].strip("?"))
+
+
+def edit(lake: Lake, **columns: Any) -> None:
+    """A person changes all cases."""
+    change_cases(lake, NAME, lambda cases: dict.fromkeys(cases, columns), "ann", NOW)
+
+
+def test_cases_that_were_edited_are_compared_as_they_are_now(lake: Lake) -> None:
+    """The same answers are no worse because somebody wrote more into the references."""
+    fill(lake)
+    run(lake, right)
+    edit(lake, facts=["Every store is open on Sundays"], answer="Every store is open on Sundays, says the handbook")
+    made = run(lake, right)
+    assert made.comparison is not None
+    assert {(one.before, one.after) for one in made.comparison.metrics if one.metric == "case_passed"} == {(0.0, 0.0)}
+    assert (made.verdict, made.comparison.count(Outcome.SAME)) == (ReplayVerdict.NO_REGRESSION, CASES)
+
+
+def test_cases_that_ask_something_else_are_left_out_and_counted(lake: Lake) -> None:
+    """The answer of the baseline says nothing of another question, or of other documents."""
+    fill(lake)
+    run(lake, right)
+
+    def change(cases: Mapping[str, Any]) -> Mapping[str, Any]:
+        first, second, *_ = sorted(cases)
+        return {first: {"question": "How many kinds has store 99?"}, second: {"documents": ["files/coffee.pdf"]}}
+
+    change_cases(lake, NAME, change, "ann", NOW)
+    made = run(lake, right)
+    assert made.comparison is not None
+    assert (made.changed, len(made.comparison.cases)) == (2, CASES - 2)
+
+
+def test_answers_of_the_baseline_are_scored_by_the_metrics_of_now(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an upgrade whose metrics have other versions a broken application is found all the same."""
+    fill(lake)
+    first = run(lake, right)
+    rows = [
+        row | {"scores": [score | {"metric_version": "0"} for score in row["scores"]], "run_id": "old"}
+        for row in first.rows
+    ]
+    old = Lake(f"{lake.root}-old")
+    fill(old)
+    old.table(REPLAYS, NAME).append(REPLAYS.rows(rows))
+    made = run(old, misses)
+    assert made.verdict == ReplayVerdict.REGRESSION
+    assert {row["compared_with"] for row in made.rows} == {"old"}
+
+
+def test_contexts_that_are_only_cited_are_not_scored_as_retrieved(lake: Lake) -> None:
+    """Neither when a case is asked, nor when its kept answer is scored anew."""
+
+    def cites(question: str) -> Reply:
+        return dataclasses.replace(right(question), cited_only=True)
+
+    fill(lake)
+    faithfulness = [metric_named("faithfulness_kprecision")]
+    replay(lake, NAME, Scripted(cites), ReplaySettings(), faithfulness)
+    assert {row["cited_only"] for row in written(lake)} == {True}
+    edit(lake, answer="Stores sell tea")
+    made = replay(lake, NAME, Scripted(right), ReplaySettings(), faithfulness)
+    assert made is not None
+    assert made.comparison is not None
+    assert (made.verdict, made.comparison.metrics) == (ReplayVerdict.TOO_FEW, ())
+
+
+@pytest.mark.parametrize(
+    ("unanswered", "verdict"),
+    [(1, ReplayVerdict.NO_REGRESSION), (6, ReplayVerdict.REGRESSION), (7, ReplayVerdict.INCOMPLETE)],
+)
+def test_a_case_without_an_answer_is_worse_than_before(lake: Lake, unanswered: int, verdict: ReplayVerdict) -> None:
+    """A few that fail are cases answered worse; with more than a tenth nothing is concluded."""
+    fill(lake, 60)
+    run(lake, right)
+    made = run(lake, lambda question: fails(question) if _number(question) < unanswered else right(question))
+    assert made.verdict == verdict
+    assert made.comparison is not None
+    worse = {one.case_id for one in made.comparison.cases if one.outcome == Outcome.WORSE}
+    assert worse == {f"case-{n:02d}" for n in range(unanswered)}
+
+
+def test_an_incomplete_run_is_no_baseline_even_if_it_is_accepted(lake: Lake) -> None:
+    fill(lake)
+    run(lake, right)
+    made = run(lake, lambda question: fails(question) if _number(question) < 2 else right(question), accept=True)
+    assert (made.verdict, made.rows[0]["is_baseline"]) == (ReplayVerdict.INCOMPLETE, False)
+
+
+def test_a_run_that_could_find_nothing_says_so(lake: Lake) -> None:
+    """With five cases not even five worse answers are beyond chance; with seven they are."""
+    fill(lake, 5)
+    run(lake, right)
+    made = run(lake, misses)
+    assert (made.verdict, made.rows[0]["is_baseline"]) == (ReplayVerdict.TOO_FEW, False)
+    assert made.comparison is not None
+    assert {one.needed_pairs for one in made.comparison.metrics} == {6}
+
+
+def test_cases_that_came_after_the_baseline_are_no_evidence(lake: Lake) -> None:
+    fill(lake, 20, status="rejected")
+    fill(lake, 3, version=2, status="accepted")
+    run(lake, right)
+    fill(lake, 20, version=3)
+    assert run(lake, lambda q: misses(q) if _number(q) > 2 else right(q)).verdict == ReplayVerdict.TOO_FEW
+
+
+def test_new_cases_are_compared_with_their_first_answers(lake: Lake) -> None:
+    """Of the first run after the baseline that asked them and found nothing."""
+    fill(lake, 3)
+    run(lake, right)
+    fill(lake, 20, version=2)
+    assert run(lake, right).verdict == ReplayVerdict.TOO_FEW
+    made = run(lake, lambda q: misses(q) if _number(q) > 2 else right(q))
+    assert made.comparison is not None
+    assert (made.verdict, len(made.comparison.cases)) == (ReplayVerdict.REGRESSION, 20)
+
+
+def test_the_cases_of_the_baseline_are_asked_before_new_ones(lake: Lake) -> None:
+    """So that new cases, whatever their ids, do not take the place of those that can be compared."""
+    fill(lake)
+    run(lake, right, most_cases=10)
+    rows = lake.table(GROUND_TRUTH, NAME).read().to_pylist()
+    new = [row | {"case_id": f"aaa-{row['case_id']}"} for row in rows]
+    lake.table(GROUND_TRUTH, NAME).append(GROUND_TRUTH.rows(new))
+    made = run(lake, misses, most_cases=10)
+    assert made.verdict == ReplayVerdict.REGRESSION
+    assert {row["case_id"] for row in made.rows} == {f"case-{n:02d}" for n in range(10)}
+
+
+def test_the_baseline_outlives_the_retention(lake: Lake) -> None:
+    """A broken application does not become the baseline because the good answers are old."""
+    fill(lake)
+    run(lake, right)
+    table = lake.table(REPLAYS, NAME)
+    assert drop_before(table, datetime.now(UTC).date() + timedelta(days=1)).files == 0
+    run(lake, misses)
+    assert run(lake, misses).verdict == ReplayVerdict.REGRESSION
 
 
 def test_limits_hold(lake: Lake) -> None:

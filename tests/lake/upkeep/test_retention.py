@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lake import ALERTS, BATCHES, SCORES, Lake, Table, drop_before
+from lake import ALERTS, BATCHES, REPLAYS, SCORES, Lake, Table, drop_before
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -23,6 +23,18 @@ def test_whole_dates_go(tmp_path: Path) -> None:
     assert sorted(table.read(["score_id"])["score_id"].to_pylist()) == ["0", "1"]
     assert table.read_since(seen.version).rows.num_rows == 0
     assert drop_before(table, first).files == 0
+
+
+def test_the_newest_baseline_of_replays_stays(tmp_path: Path) -> None:
+    """The answers that later runs are compared with; those of older baselines and of other runs go."""
+    table = Lake(str(tmp_path)).table(REPLAYS, "rag-app")
+    for run, is_baseline in enumerate((True, True, False)):
+        at = NOW - timedelta(days=40 - run)
+        row = {"run_id": f"run-{run}", "run_started_at": at, "date": at.date(), "is_baseline": is_baseline}
+        table.append(REPLAYS.rows([row | {"case_id": case} for case in ("a", "b")]))
+    assert drop_before(table, NOW.date()).files == 2
+    assert table.read(["run_id"])["run_id"].to_pylist() == ["run-1", "run-1"]
+    assert drop_before(table, NOW.date()).files == 0
 
 
 def test_a_table_without_dates_is_refused(tmp_path: Path) -> None:

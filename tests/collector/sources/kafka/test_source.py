@@ -110,6 +110,20 @@ def test_the_lake_gives_the_offset_to_go_on_from(kafka: str, tmp_path: Path) -> 
     assert sum(lake.table(BATCHES).read(["lines"])["lines"].to_pylist()) == 80
 
 
+def test_members_of_a_group_may_subscribe_to_different_topics(
+    kafka: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each reads its own, whichever of them leads the group; the log says what to do."""
+    lake, one, two = lake_at(tmp_path), make_topic(kafka, 2), make_topic(kafka, 2)
+    both = {"topics": [one, two], "group_id": one}
+    with reading(lake, kafka, one), reading(lake, kafka, two, **both), reading(lake, kafka, two, group_id=one):
+        for topic, first in ((one, 0), (two, 30)):
+            produce(kafka, topic, [chat_line(number) for number in range(first, first + 30)])
+        wait_for(lambda: len(stored(lake)) == 60)
+    assert stored(lake) == ids(60)
+    assert f"subscribe to different topics, in all to {', '.join(sorted([one, two]))}" in caplog.text
+
+
 def test_deleted_messages_are_reported(kafka: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Where the broker deleted messages that the lake had not, the gap is counted and logged with its numbers."""
     lake, topic = lake_at(tmp_path), make_topic(kafka)
