@@ -125,7 +125,9 @@ from .vocabulary import (
     JUDGE_KINDS,
     NO_ERROR,
     ORIGIN_BAGGAGE,
+    ORIGIN_TITLE,
     OUTRANKED_BY_CHILD,
+    OWN_ORIGINS,
     REFUSAL,
     TOOL_CALL_FINISH_REASONS,
     AlertEvent,
@@ -153,6 +155,7 @@ from .vocabulary import (
     has_known_contexts,
     llms_of,
     one_of,
+    origin_headers,
 )
 
 __all__ = [
@@ -190,10 +193,12 @@ __all__ = [
     "NO_DAY",
     "NO_ERROR",
     "ORIGIN_BAGGAGE",
+    "ORIGIN_TITLE",
     "OTHER_CASES",
     "OUTCOMES",
     "OUTRANKED_BY_CHILD",
     "OVERLAP",
+    "OWN_ORIGINS",
     "PARSED_LOGS",
     "PASSES",
     "REFUSAL",
@@ -349,6 +354,7 @@ __all__ = [
     "next_version",
     "normalised_question",
     "one_of",
+    "origin_headers",
     "probe_writes",
     "read_answer",
     "read_answer_row",

@@ -191,6 +191,8 @@ SCORES = TableSpec(
          f"{CaseStatus.ACCEPTED}. Null as reference_match."),
         ("failed_part", pa.string(), f"Which part of the application failed, by {CASE_PASSED}: {one_of(FailedPart)}. "
          "Null in rows of other metrics, and where the answer passes."),
+        ("case_version", pa.int64(), "Version of that case, whose facts were looked for, as in ground_truth. Null as "
+         "reference_match."),
     ),
     long_text=("details",),
 )  # fmt: skip

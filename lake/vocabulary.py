@@ -51,6 +51,17 @@ class Origin(StrEnum):
 ORIGIN_BAGGAGE = "dialwatch.origin"
 """Key of the header `baggage` (W3C) whose value is the origin of a request that dialwatch makes itself."""
 
+ORIGIN_TITLE = "dialwatch/"
+"""Beginning of the header `X-JOB-TITLE`, which DIAL Core always logs, of such a request; its origin follows."""
+
+OWN_ORIGINS = (Origin.JUDGE, Origin.REPLAY)
+"""Origins of what dialwatch asks itself: the texts are those of answers that the lake has."""
+
+
+def origin_headers(origin: Origin) -> dict[str, str]:
+    """Headers by which DIAL Core's log says that dialwatch made a request."""
+    return {"baggage": f"{ORIGIN_BAGGAGE}={origin}", "X-JOB-TITLE": f"{ORIGIN_TITLE}{origin}"}
+
 
 class ContextsOrigin(StrEnum):
     """`parsed_logs.contexts_origin`: where the chunks of a row were found, the best source first."""

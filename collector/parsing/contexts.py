@@ -25,7 +25,7 @@ _TITLE_PAGE = re.compile(r", page (\d{1,10})\Z", re.ASCII)
 _INLINE_IMAGE = re.compile(r"!\[[^\[\]]*\]\(data:[^)]*(?:\)|\Z)")
 _PLACEHOLDER = re.compile(r"(?:\s*\[Image(?: of the page \d{1,10})?\])*\s*", re.ASCII)
 _PROMPT_DOC = re.compile(
-    r"(?:^|(?<=<context>)|(?<=</doc>))<doc(?P<attributes>(?: [^\n<]{0,2000}?['\"])?) ?>", re.MULTILINE
+    r"(?:^|(?<=<context>)|(?<=</doc>))<doc(?P<attributes>(?: (?:[^\n<]|<(?!/?doc\b)){0,2000}?['\"])?) ?>", re.MULTILINE
 )
 _ATTRIBUTE = re.compile(r"(\w{1,40})=(['\"])(.*?)\2(?=\s+\w+=['\"]|\s*\Z)")
 
@@ -131,7 +131,7 @@ def _of_fused_stage(stages: Sequence[Mapping[str, Any]]) -> tuple[Context, ...]:
     for stage in stages:
         attachments = objects(stage.get("attachments"))
         if any(text_or_none(a.get("data")) and text_or_none(a.get("reference_url")) for a in attachments):
-            return tuple(_context(attachment) for attachment in attachments if attachment)
+            return tuple(_context(attachment) for attachment in attachments if attachment and not _is_made(attachment))
     return ()
 
 
@@ -148,15 +148,19 @@ def _stage_name(stage: Mapping[str, Any]) -> str:
 
 
 def _is_cited_chunk(attachment: Mapping[str, Any]) -> bool:
-    """Whether a message's attachment is a text that the answer refers to, not a chart or a file that it made."""
-    if not text_or_none(attachment.get("data")):
-        return False
-    return _is_text(attachment) or text_or_none(attachment.get("reference_url")) is not None
+    """Whether a message's attachment is a chunk of a document that the answer refers to."""
+    return text_or_none(attachment.get("data")) is not None and not _is_made(attachment)
+
+
+def _is_made(attachment: Mapping[str, Any]) -> bool:
+    """Whether the application made what an attachment holds: code, a table, a plot, a text that is from nowhere."""
+    is_from_somewhere = text_or_none(attachment.get("reference_url")) is not None
+    return not is_from_somewhere and text_or_none(attachment.get("data")) is not None
 
 
 def _is_text(attachment: Mapping[str, Any]) -> bool:
     kind = text_or_none(attachment.get("type"))
-    return kind is None or kind.startswith("text/")
+    return kind is None or kind.lower().startswith("text/")
 
 
 def _context(attachment: Mapping[str, Any]) -> Context:

@@ -16,7 +16,7 @@ from collector.parsing.line.origins import NO_PROJECTS, ProjectOrigins, read_ori
 from collector.parsing.rating import read_rating
 from collector.parsing.records import Filtered, LogRecord, Rejection, SignalRecord
 from collector.parsing.request.request import Request, read_model, read_request
-from lake import ANSWERING_KINDS, Kind, Origin, RejectionReason
+from lake import ANSWERING_KINDS, OWN_ORIGINS, Kind, Origin, RejectionReason
 
 _USUAL_API = "DialOpenAI"
 _FIRST_FAILURE = 400
@@ -74,9 +74,15 @@ def _record(call: Call, keep_raw_response: bool, projects: ProjectOrigins) -> Lo
 
 
 def _log_record(call: Call, origin: Origin, keep_raw_response: bool) -> LogRecord:
-    """The row of a call. A secured key hides its bodies: that is no error, its texts are null."""
+    """The row of a call. A secured key hides its bodies: that is no error, its texts are null.
+
+    So do the calls of dialwatch itself.
+    """
     request, answer = _NO_REQUEST, None
     kind = call.kind
+    if origin in OWN_ORIGINS:
+        # What is judged or asked again stands in the row of the answer; a copy would escape its access and erasure.
+        call.secured, call.request_body, call.assembled_response, call.response_body = True, None, None, None
     if kind in ANSWERING_KINDS and not call.secured:
         request = read_request(call.readable_request)
         if kind == Kind.CHAT_COMPLETION and request.configuration_type in MODES:

@@ -96,7 +96,7 @@ def _row(
         question=_text(row.get("question")),
         case_id=case_id,
         response_id=_text(row.get("response_id")),
-        view=view_of(answer, Case(case_id or "", facts, is_unchanged=True), most=MOST_CHARACTERS),
+        view=view_of(answer, Case(case_id or "", facts), most=MOST_CHARACTERS),
         # What they are made of is marked in the texts, and would take most of the page.
         scores=[replace(score, details=None) for score in scores if score.value is not None or score.reason],
         contexts_left_out=max(0, len(contexts) - MOST_CONTEXTS),

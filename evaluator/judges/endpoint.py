@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from evaluator.judges.completion import ChatCompletion, UnreadableCompletionError, read_completion
 from evaluator.judges.exchange import Reason
 from evaluator.judges.settings import JudgeSettings
-from lake.vocabulary import ORIGIN_BAGGAGE, Origin
+from lake.vocabulary import Origin, origin_headers
 
 if TYPE_CHECKING:  # it takes a second to import, and most commands ask no judge
     import httpx2
@@ -155,8 +155,8 @@ def _client(settings: JudgeSettings) -> openai.AsyncOpenAI:
     common["http_client"] = openai.DefaultAioHttpClient(timeout=settings.timeout)
     if settings.deployment is None:
         return openai.AsyncOpenAI(base_url=address, **common)
-    # DIAL Core may log it: then this call is none of an application.
-    headers = {"baggage": f"{ORIGIN_BAGGAGE}={Origin.JUDGE}"}
+    # DIAL Core logs them: then this call is none of an application. Other endpoints ignore them.
+    headers = origin_headers(Origin.JUDGE)
     path = f"{address}/openai/deployments/{settings.deployment}"
     return openai.AsyncAzureOpenAI(base_url=path, api_version=settings.api_version, default_headers=headers, **common)
 

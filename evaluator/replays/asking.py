@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evaluator.replays.settings import ReplaySettings
-from lake import ORIGIN_BAGGAGE, Origin
+from lake import Origin, origin_headers
 
 if TYPE_CHECKING:  # it takes a second to import, and most commands ask nobody
     import openai
@@ -85,10 +85,7 @@ class DialDeployment:
         message: dict[str, Any] = {"role": "user", "content": question}
         if documents:
             message["custom_content"] = {"attachments": [_attachment(url) for url in documents]}
-        headers = {
-            "traceparent": f"00-{trace_id}-{secrets.token_hex(8)}-01",
-            "baggage": f"{ORIGIN_BAGGAGE}={Origin.REPLAY}",
-        }
+        headers = origin_headers(Origin.REPLAY) | {"traceparent": f"00-{trace_id}-{secrets.token_hex(8)}-01"}
         try:
             response = await self._opened().post(
                 "/chat/completions",

@@ -60,5 +60,6 @@ def score_rows(
             "reference_similarity": found.similarity if found else None,
             "reference_status": found.case.status if found else None,
             "failed_part": failed_part,
+            "case_version": found.case.version if found else None,
             "spend": spend,
         }

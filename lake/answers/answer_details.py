@@ -88,6 +88,7 @@ class AnswerScore:
     reference_similarity: float | None = None
     reference_status: str | None = None
     failed_part: str | None = None
+    case_version: int | None = None
 
 
 @dataclass(frozen=True)
@@ -218,7 +219,7 @@ def _refusing(row: Mapping[str, Any], scores: Sequence[AnswerScore]) -> set[str]
 
 def _score(row: Mapping[str, Any], is_latest: bool) -> AnswerScore:
     names = ("metric", "metric_version", "value", "reason", "judge", "direction", "low", "high", "cost", "scored_at")
-    compared = ("reference_match", "reference_similarity", "reference_status", "failed_part")
+    compared = ("reference_match", "reference_similarity", "reference_status", "failed_part", "case_version")
     same = {name: row[name] for name in (*names, *compared)}
     return AnswerScore(
         details=_object(row["details"]), is_backfill=bool(row["is_backfill"]), is_latest=is_latest, **same

@@ -39,6 +39,7 @@ class Case:
     confidence: float
     status: CaseStatus
     context_ids: tuple[str, ...] = ()
+    version: int = 1
 
     @property
     def accepted(self) -> bool:
@@ -138,6 +139,7 @@ class CaseBook:
                 confidence=row["confidence"] or 0.0,
                 status=CaseStatus(row["status"]),
                 context_ids=tuple(one for one in row["context_ids"] or () if one),
+                version=row["version"] or 1,
             )
             for row in newest_versions(truth.read(_COLUMNS)).to_pylist()
             if row["status"] in status

@@ -47,8 +47,7 @@ class Counts:
     request_times: RequestTimes = field(default_factory=RequestTimes)
     callers: Callers = field(default_factory=Callers)
     answered_since: datetime | None = None
-    """Time of the first request that was answered. Before it nothing fires: anybody can ask for a name that no
-    deployment has."""
+    """Time of the first request that was answered. Without one silence is none: anybody may try a name once."""
 
 
 class Floors:
@@ -175,7 +174,7 @@ def _look_at_share(
     check: ShareFloor, counts: Counts, floor: Floor, last: tuple[bool, datetime] | None, now: datetime
 ) -> tuple[list[FloorChange], FloorReading]:
     minutes = counts.minutes.get(floor)
-    changes, reading = check.look(minutes or MinuteCounts(), last, counts.answered_since, now)
+    changes, reading = check.look(minutes or MinuteCounts(), last, now)
     if minutes:
         return changes, reading
     # Where no row has come, as of a table that cannot be read, nothing says that an alert is over.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lake.vocabulary import AlertEvent, Floor
 from monitor.floors.evidence import has_risen, is_clean, usual_share
-from monitor.floors.minute_counts import LONGEST, MinuteCounts, Windows, minute_of, time_of
+from monitor.floors.minute_counts import KEPT, LONGEST, MinuteCounts, Windows, minute_of, time_of
 from monitor.floors.results import FloorChange, FloorDetails, FloorReading
 from monitor.floors.settings import FloorSettings
 
@@ -42,21 +42,20 @@ class ShareFloor:
         self,
         minutes: MinuteCounts,
         last_change: tuple[bool, datetime] | None,
-        answered_since: datetime | None,
         now: datetime,
     ) -> tuple[list[FloorChange], FloorReading]:
         """Give what began or ended after the last change, if any, and how things are now.
 
-        The last change says whether an alert is open, and since when. Before the first request that was answered, and
-        without one, nothing begins or ends.
+        The last change says whether an alert is open, and since when. No good past is needed: a deployment that has
+        failed from its first request on fires as others do.
         """
-        is_open, since = last_change or (False, answered_since or now)
+        is_open, since = last_change or (False, now - KEPT)
         windows = minutes.windows(self._settings.window, self._settings.minimum_requests, now)
         enough = windows.totals >= self._settings.minimum_requests
         by_share = enough & (windows.bad >= self._limit * windows.totals)
         begins = by_share | (self._risen(minutes, windows, since) & (windows.bad >= self._limit * windows.totals))
         ends = (windows.bad <= _OVER * self._limit * windows.totals) | (~enough & is_clean(windows.shares))
-        judged = (windows.ends > minute_of(max(since, now - LONGEST))) & (answered_since is not None)
+        judged = windows.ends > minute_of(max(since, now - LONGEST))
         changes: list[FloorChange] = []
         place = 0
         while (found := np.flatnonzero((ends if is_open else begins)[place:] & judged[place:])).size:
@@ -65,12 +64,12 @@ class ShareFloor:
             changes.append(self._change(minutes, windows, place, is_open, has_share=bool(enough[place])))
             place += 1
         last = time_of(int(windows.ends[-1])) if windows.ends.size else None
-        if is_open and answered_since is not None and (last is None or now - last > LONGEST):
+        if is_open and (last is None or now - last > LONGEST):
             is_open = False
             at = max(since + _MINUTE, last + LONGEST) if last else now
             changes.append(FloorChange(self._deployment, self._floor, AlertEvent.RESOLVED, at, "no request for a day"))
         share = int(windows.bad[-1]) / int(windows.totals[-1]) if enough.any() and enough[-1] else None
-        unjudged = None if is_open else self._unjudged(windows, answered_since, now)
+        unjudged = None if is_open else self._unjudged(windows, now)
         return changes, FloorReading(is_open, share, self._limit, unjudged)
 
     def _risen(self, minutes: MinuteCounts, windows: Windows, since: datetime) -> NDArray[np.bool_]:
@@ -81,19 +80,15 @@ class ShareFloor:
             risen[later] = has_risen(windows.ends[later], windows.shares[later], minutes.usual, self._limit)
         return risen
 
-    def _unjudged(self, windows: Windows, answered_since: datetime | None, now: datetime) -> str | None:
+    def _unjudged(self, windows: Windows, now: datetime) -> str | None:
         """Say why the newest window cannot fire."""
         minimum = self._settings.minimum_requests
         total = int(windows.totals[-1]) if windows.ends.size else 0
-        if answered_since is None:
-            return "no request has been answered yet"
         if total < minimum:
             return f"too few for a share: {total:,} of {minimum:,} within a day; many bad ones in a row still fire"
         last = time_of(int(windows.ends[-1]))
         if last <= now - LONGEST:
             return f"the newest is older than a day: {last:%Y-%m-%d %H:%M} UTC"
-        if last <= answered_since:
-            return f"none since the minute of the first answer, {last:%Y-%m-%d %H:%M} UTC"
         return None
 
     def _change(

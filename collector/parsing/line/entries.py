@@ -6,18 +6,13 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
-
-import orjson
 
 from collector.parsing.json_text.value_limit import holds_more_values, may_hold_more_values
+from collector.parsing.line.envelopes import MARK, Part, has_text_key, join, read_cri, read_envelopes, read_part
 from collector.parsing.line.line import Unreadable
 from lake import RejectionReason
 
 BOM = b"\xef\xbb\xbf"
-MARK = '{"apiType"'
-"""Beginning of every line of Core; inside a JSON string its quotes would be escaped."""
-
 _MARK = MARK.encode()
 _GLUED = re.compile(rb'\}\s*\{\s*["}]')
 SHORTEST = 64
@@ -36,10 +31,11 @@ _DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
 def split_entries(raw: bytes) -> list[bytes]:
     """Core's lines in `raw`, each as the bytes that Core wrote.
 
-    A piece is a bare line, an envelope `{"message": "<line>", ...}` (an object with a `request` is never
-    one) or an array of either; any of them may stand several times on one line. A BOM and blanks are
-    left out. Text that is not JSON is one entry, so that it can be rejected with its bytes; it ends
-    where another line of Core begins. Takes time linear in the size of `raw`. Raises
+    A piece is a bare line, an envelope of those in `envelopes` (an object with a `request` is never one)
+    or an array of either; any of them may stand several times on one line. Envelopes with the parts of a
+    line follow each other, with newlines between. A BOM and blanks are left out. Text that is not JSON is
+    one entry, so that it can be rejected with its bytes; it ends where another line of Core begins. Takes
+    time linear in the size of `raw`. Raises
     Unreadable (`too_many_values`) where there are more than MOST_ENTRIES.
     """
     entries = list(islice(_entries(raw), MOST_ENTRIES + 1))
@@ -50,24 +46,49 @@ def split_entries(raw: bytes) -> list[bytes]:
     return entries
 
 
-def _entries(raw: bytes) -> Iterator[bytes]:
+def _entries(raw: bytes, *, cri: bool = True) -> Iterator[bytes]:
+    """Entries of a piece; without `cri` a prefix of that format is text like other text."""
     piece = _strip(raw)
     if not piece:
         return
     # One that holds too much to be decoded is an entry as it is, to be rejected.
     if _is_one_line(piece) or holds_more_values(piece):
         yield piece
-        return
-    messages = _messages(piece)
-    if messages is not None:
-        for message in messages:
-            yield from _entries(message)
+    elif cri and read_cri(piece) is not None:
+        # Once: a line of prefixes alone must not be copied for each of them.
+        yield from _unwrapped([read_cri(line) or Part(line) for line in piece.split(b"\n")], cri=False)
+    elif (envelopes := read_envelopes(piece)) is not None:
+        yield from _unwrapped(envelopes, cri=cri)
     # Its parts are decoded from anywhere on, be it inside of what looks like a string.
     elif may_hold_more_values(piece):
         yield piece
     else:
-        for part in _parts(piece):
-            yield from _unwrap(part)
+        yield from _unwrapped_in(_parts(piece), cri=cri)
+
+
+def _unwrapped(parts: list[Part], *, cri: bool) -> Iterator[bytes]:
+    lines = list(join(parts))
+    inner = [read_part(line, cri=cri) for line in lines] if len(lines) > 1 else []
+    if any(part is not None and part.goes_on for part in inner):
+        # A shipper has wrapped the parts that a runtime made.
+        yield from _unwrapped([part or Part(line) for part, line in zip(inner, lines, strict=True)], cri=False)
+        return
+    for line in lines:
+        yield from _entries(line, cri=cri)
+
+
+def _unwrapped_in(pieces: list[bytes], *, cri: bool) -> Iterator[bytes]:
+    """Entries of JSON values and the text between them: envelopes that follow each other may hold parts of a line."""
+    envelopes: list[Part] = []
+    for piece in pieces:
+        found = read_envelopes(piece) if piece.startswith(b"{") else None
+        if found is None:
+            yield from _unwrapped(envelopes, cri=cri)
+            envelopes = []
+            yield piece
+        else:
+            envelopes += found
+    yield from _unwrapped(envelopes, cri=cri)
 
 
 def _strip(raw: bytes) -> bytes:
@@ -82,50 +103,10 @@ def _is_one_line(piece: bytes) -> bool:
     return (
         piece.startswith(b"{")
         and piece.endswith(b"}")
-        and b'"message"' not in piece
+        and not has_text_key(piece)
         and piece.find(_MARK, 1) < 0
         and _GLUED.search(piece) is None
     )
-
-
-def _unwrap(part: bytes) -> Iterator[bytes]:
-    messages = _messages(part) if part.startswith(b"{") and b'"message"' in part else None
-    if messages is None:
-        yield part
-        return
-    for message in messages:
-        yield from _entries(message)
-
-
-def _messages(piece: bytes) -> list[bytes] | None:
-    """The messages of an envelope or of an array of envelopes; None for anything else."""
-    try:
-        value = orjson.loads(piece)
-    except orjson.JSONDecodeError:
-        value = _load_tolerantly(piece)
-    items = value if isinstance(value, list) else [value]
-    if not items or not all(map(_is_envelope, items)):
-        return None
-    return [_encode(item["message"]) for item in items]
-
-
-def _is_envelope(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("message"), str) and "request" not in value
-
-
-def _load_tolerantly(piece: bytes) -> Any:
-    try:
-        return json.loads(piece.decode("utf-8", "surrogateescape"), strict=False, parse_int=str, parse_float=str)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _encode(text: str) -> bytes:
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        # A lone surrogate: its bytes are no UTF-8, which the reader of the line repairs and reports.
-        return text.encode("utf-8", "surrogatepass")
 
 
 def _parts(piece: bytes) -> list[bytes]:

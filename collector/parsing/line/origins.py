@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from collector.parsing.line.call import Call
-from lake import ORIGIN_BAGGAGE, Origin
+from lake import ORIGIN_BAGGAGE, ORIGIN_TITLE, Origin
 
 ProjectOrigins = Mapping[str, Origin]
 """Origin of the requests of some projects; a project is the owner of an API key in Core."""
@@ -17,10 +17,11 @@ _EVALUATION_RUN: Final = "eval.run.id"
 
 
 def read_origin(call: Call, projects: ProjectOrigins) -> Origin:
-    """Return the origin of a call: that of its project, else what its baggage says.
+    """Return the origin of a call: that of its project, else what its baggage or its job title says.
 
     DIAL's evaluation framework names its run in the header `baggage`, and dialwatch the origin of what it asks itself;
-    Core logs that header if it is configured to.
+    Core logs that header if it is configured to. So dialwatch names the origin in the job title too, which Core always
+    logs, and passes on to the calls behind.
     """
     if call.project_id is not None and call.project_id in projects:
         return projects[call.project_id]
@@ -29,6 +30,8 @@ def read_origin(call: Call, projects: ProjectOrigins) -> Origin:
         for name, value in headers.items():
             if name.lower() == "baggage" and isinstance(value, str) and (found := _origin_in(value)):
                 return found
+    if call.user_title is not None and call.user_title.startswith(ORIGIN_TITLE):
+        return _origin(call.user_title.removeprefix(ORIGIN_TITLE)) or Origin.PRODUCTION
     return Origin.PRODUCTION
 
 
@@ -37,5 +40,8 @@ def _origin_in(baggage: str) -> Origin | None:
     members = {key.strip(): value for key, _, value in (one.partition("=") for one in baggage.split(","))}
     if _EVALUATION_RUN in members:
         return Origin.EVALUATION
-    named = members.get(ORIGIN_BAGGAGE, "").partition(";")[0].strip()
-    return Origin(named) if named in set(Origin) else None
+    return _origin(members.get(ORIGIN_BAGGAGE, "").partition(";")[0].strip())
+
+
+def _origin(name: str) -> Origin | None:
+    return Origin(name) if name in set(Origin) else None

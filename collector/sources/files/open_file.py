@@ -15,7 +15,7 @@ from collector.pipeline.collector import Collector
 from collector.sources.files.contents import KnownContents
 from collector.sources.files.identity import checksum_after, content_checksum, ends_a_line, file_partition
 from collector.sources.files.listing import LogFile
-from collector.sources.lines import SourceLine, is_packed, read_lines
+from collector.sources.lines import SourceLine, is_packed, join_parts, read_lines
 from lake import Storage
 
 Inode = tuple[int, int]
@@ -128,7 +128,7 @@ class OpenFile:
 
         Raises UnreadableFileError.
         """
-        lines = read_lines(self.stream, self.offset)
+        lines = join_parts(read_lines(self.stream, self.offset))
         while True:
             try:
                 line = next(lines, None)

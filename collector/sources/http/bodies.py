@@ -11,7 +11,8 @@ from isal import igzip_lib
 
 from collector.parsing.json_text.value_limit import hold_more_values
 from collector.parsing.line.entries import BOM
-from collector.sources.lines import GZIP_MAGIC
+from collector.parsing.line.envelopes import read_cri
+from collector.sources.lines import GZIP_MAGIC, SourceLine, join_parts
 
 BYTES_OF_AN_ITEM = 500
 """Memory that a line or an item of a body takes besides its own bytes: many small ones need much memory."""
@@ -47,17 +48,18 @@ async def read_body(request: Request, limit: int, seconds: float) -> AsyncIterat
 def split_lines(body: bytes, limit: int) -> list[bytes]:
     """Cut a body that holds a JSON value a line into its lines; a body that is one value stays whole.
 
-    A line that is no JSON is one all the same, to be rejected with its bytes, as long as another one could be JSON.
+    A line that is no JSON is one all the same, to be rejected with its bytes, as long as another one could be JSON, or
+    be what a container runtime writes. Lines with the parts of one line stay together.
     Raises HTTPException 400 where none could, and 413 where what the body holds takes more than the limit in bytes.
     """
     if is_json(body):
         require_few_values([body], limit)
         return [body] if not _is_empty_array(body) else []
     lines = lines_of(body, limit)
-    if not any(line.lstrip().startswith((b"[", b"{")) for line in lines):
+    if not any(line.lstrip().startswith((b"[", b"{")) or read_cri(line) for line in lines):
         shown = body[:40].decode(errors="replace")
         raise HTTPException(400, f"the body must be JSON, an array of log lines or a line each; it begins {shown!r}")
-    return lines
+    return [line.raw for line in join_parts(SourceLine(line, 0) for line in lines)]
 
 
 def lines_of(body: bytes, limit: int) -> list[bytes]:

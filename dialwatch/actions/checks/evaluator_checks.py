@@ -13,7 +13,7 @@ from evaluator import EvaluatorSettings
 from evaluator.judge_binding import asks_judge
 from evaluator.judges import JudgeSettings
 from evaluator.metrics import Metric, ModelUnavailableError
-from lake import ORIGIN_BAGGAGE, Origin
+from lake import Origin, origin_headers
 
 _SECONDS = 10.0
 
@@ -48,13 +48,13 @@ def check_judges(settings: EvaluatorSettings) -> list[Finding]:
 
 def _judge(name: str, judge: JudgeSettings) -> list[Finding]:
     key = judge.api_key.get_secret_value() if judge.api_key else None
-    address, headers = judge.base_url.rstrip("/"), {"baggage": f"{ORIGIN_BAGGAGE}={Origin.JUDGE}"}
+    address = judge.base_url.rstrip("/")
     if judge.deployment is None:
         address, parameters = f"{address}/models", {}
-        headers |= {"Authorization": f"Bearer {key}"} if key else {}
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
     else:
         address, parameters = f"{address}/openai/deployments/{judge.deployment}", {"api-version": judge.api_version}
-        headers |= {"api-key": key} if key else {}
+        headers = origin_headers(Origin.JUDGE) | ({"api-key": key} if key else {})
     where = f"{name} at {urlsplit(address).hostname}"
     try:
         status = httpx.get(address, params=parameters, headers=headers, timeout=_SECONDS).status_code

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.dataset as ds
 from markupsafe import Markup
 
-from lake import GROUND_TRUTH, AnswerContext, AnswerDetails, Lake, newest_versions, read_answer
+from lake import GROUND_TRUTH, AnswerContext, AnswerDetails, AnswerScore, Lake, read_answer
 from monitor.pages.answers import findings
 from monitor.pages.answers.conversation import Message, messages_before
 from monitor.pages.answers.findings import Case, Claims, Facts, Unsupported
@@ -43,7 +43,7 @@ class AnswerView:
 def read_view(
     lake: Lake, deployment: str | None, day: date, event_id: str, callees: Sequence[str | None], *, with_texts: bool
 ) -> AnswerView | None:
-    """Read an answer, and the case whose facts were looked for; None where there is no such answer."""
+    """Read an answer, and the version of the case whose facts were looked for; None where there is no such answer."""
     details = read_answer(lake, deployment, day, event_id, callees)
     if details is None:
         return None
@@ -88,14 +88,21 @@ def _read_case(lake: Lake, details: AnswerDetails) -> Case | None:
     if score is None or case_id is None:
         return None
     table = lake.table(GROUND_TRUTH, details.row["deployment"])
-    found = table.read(["case_id", "version", "facts", "updated_at"], ds.field("case_id") == case_id)
-    rows = newest_versions(found).to_pylist()
-    if not rows:
+    versions = table.read(["version", "facts", "updated_at"], ds.field("case_id") == case_id).to_pylist()
+    compared = _compared_version(versions, score)
+    if compared is None:
         return None
     # As the metric counts them: one without a letter or digit cannot be looked for.
-    facts = [fact for fact in rows[0]["facts"] or () if any(map(str.isalnum, fact or ""))]
-    changed, scored = rows[0]["updated_at"], score.scored_at
-    return Case(case_id, facts, is_unchanged=changed is None or scored is None or changed <= scored)
+    return Case(case_id, [fact for fact in compared["facts"] or () if any(map(str.isalnum, fact or ""))])
+
+
+def _compared_version(versions: Sequence[Mapping[str, Any]], score: AnswerScore) -> Mapping[str, Any] | None:
+    """Give the version of a case that a score was made by; of a score that names none the newest one of its time."""
+    if score.case_version is not None:
+        return next((one for one in versions if (one["version"] or 1) == score.case_version), None)
+    changed = ((one["updated_at"], one) for one in versions)
+    before = [one for at, one in changed if at is None or score.scored_at is None or at <= score.scored_at]
+    return max(before, key=lambda one: one["version"] or 1, default=None)
 
 
 def as_json_text(members: Mapping[str, Any]) -> str:

@@ -34,7 +34,7 @@ class Unsupported:
 class Fact:
     """A fact of the case; `rank` (from 1) and `place` are of the first context that holds it, None where none does.
 
-    `text` is None where the case has been changed or erased since the score was made.
+    `text` is None where the version of the case that the answer was compared with is not known, or gone.
     """
 
     text: str | None
@@ -79,11 +79,10 @@ class Claims:
 
 @dataclass(frozen=True)
 class Case:
-    """The case as it is now: its id, facts that were looked for, and whether it is as it was when it was compared."""
+    """The version of a case that the answer was compared with: its id, and the facts that were looked for."""
 
     case_id: str
     facts: Sequence[str]
-    is_unchanged: bool
 
 
 def case_id_of(answer: AnswerDetails) -> str | None:
@@ -137,7 +136,7 @@ def facts_in(answer: AnswerDetails, case: Case | None) -> Facts | None:
         return None
     details = score.details or {}
     ranks, places = _list(details.get("facts_ranks")), _list(details.get("facts_places"))
-    is_known = case is not None and case.is_unchanged and len(case.facts) == len(ranks)
+    is_known = case is not None and len(case.facts) == len(ranks)
     facts = []
     for index, rank in enumerate(ranks):
         from_0 = _count(rank)

@@ -62,8 +62,36 @@ def test_the_cited_source_counts_before_the_file_that_holds_the_chunk() -> None:
     for content in ({"stages": [stage("Combined search", attachment)]}, {"attachments": [attachment]}):
         ((context,), _) = read_contexts(content, ())
         assert (context.url, context.page) == (URL, 3)
-    ((context,), _) = read_contexts({"attachments": [attachment | {"reference_url": ""}]}, ())
+    stages = [stage("Combined search", attachment | {"reference_url": ""})]
+    ((context,), _) = read_contexts({"stages": stages}, ())
     assert context.url == "files/b/chunks/17.md"
+
+
+MADE = [
+    {"type": "text/x-python", "title": "result", "data": "print(sum([3, 5]) / 2)"},
+    {"type": "text/csv", "title": "table.csv", "data": "a,b\n1,2"},
+    {"type": "text/markdown", "title": "Revised prompt", "data": "A cat in a hat"},
+    {"title": "result", "data": "4.0"},
+    {"type": "application/json", "title": "rows", "data": "[1]", "url": "files/u/rows.json"},
+    {"type": "application/vnd.plotly.v1+json", "title": "plot", "data": "{}"},
+]
+
+
+@pytest.mark.parametrize("made", MADE, ids=lambda made: str(made["title"]))
+def test_what_an_application_made_is_no_context(made: dict[str, Any]) -> None:
+    """An attachment of the message without a reference is its output; beside cited chunks it takes no rank."""
+    assert read_contexts({"attachments": [made]}, ()) == ((), "none")
+    contexts, origin = read_contexts({"attachments": [made, chunk("a")]}, ())
+    assert ([context.text for context in contexts], origin) == (["a"], "cited")
+    contexts, origin = read_contexts({"stages": [stage("Run", made), stage("Web", made, chunk("a"))]}, ())
+    assert ([context.text for context in contexts], origin) == (["a"], "retrieval_stage")
+
+
+@pytest.mark.parametrize("kind", ["text/markdown", "text/csv", "text/html; charset=utf-8", "Text/Plain", None])
+def test_a_text_with_a_reference_is_a_chunk_of_a_document(kind: str | None) -> None:
+    """Whatever sort of text the document is."""
+    contexts, origin = read_contexts({"attachments": [chunk("a") | {"type": kind}]}, ())
+    assert ([context.text for context in contexts], origin) == (["a"], "cited")
 
 
 @pytest.mark.parametrize(
@@ -200,6 +228,15 @@ def test_the_prompt_of_dial_rag() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["P<Q report.pdf", "a < b > c.pdf", "<draft>.pdf", "x</b>.html", "1 <2> 'three'.txt"])
+def test_a_name_in_a_prompt_may_hold_angle_brackets(name: str) -> None:
+    """A chunk keeps its name, and the next one its own text."""
+    prompt = (
+        f"<context>\n<doc id='1' document='{name}' page_number='1'>\none\n</doc>\n<doc id='2'>\ntwo\n</doc>\n</context>"
+    )
+    assert contexts_of_prompt(prompt) == (Context("one", name, None, 1, "1"), Context("two", None, None, None, "2"))
+
+
 def test_a_prompt_in_one_piece() -> None:
     """Line ends around the marks are not needed."""
     prompt = '<context><doc id="1">one</doc><doc id="2">two</doc></context>'
@@ -239,7 +276,19 @@ def test_any_prompt(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["<doc a='", "![](data:", "![", "[Image]", "<doc id='1'>", " \n", "a='a=\"", "</doc>"]
+    "piece",
+    [
+        "</doc><doc a='",
+        "</doc><doc a='<",
+        "<doc a='",
+        "![](data:",
+        "![",
+        "[Image]",
+        "<doc id='1'>",
+        " \n",
+        "a='a=\"",
+        "</doc>",
+    ],
 )
 def test_long_odd_texts_take_no_long_time(piece: str) -> None:
     """Texts made to let a pattern search again and again are read like others."""

@@ -4,13 +4,14 @@ import gzip
 import io
 import itertools
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.sources import lines as lines_module
-from collector.sources.lines import read_lines
+from collector.sources.lines import join_parts, read_lines
 
 BODIES = st.lists(st.binary(max_size=200).map(lambda raw: raw.replace(b"\x1f", b"")), max_size=20).map(b"\n".join)
 
@@ -107,3 +108,60 @@ def test_a_line_that_is_too_long_costs_only_itself(monkeypatch: pytest.MonkeyPat
     assert long.problem[0] == "too_long"
     assert "5000 bytes" in long.problem[1]
     assert long.raw == b"x" * 1000
+
+
+@pytest.mark.parametrize("nuls", [5_000, (64 << 20) + 77, (200 << 20) + 1])
+def test_a_hole_of_nuls_costs_no_line_and_no_memory(tmp_path: Path, nuls: int) -> None:
+    """NULs before a line, as a truncated file has them, are no part of its length; positions count them."""
+    whole = tmp_path / "sparse.log"
+    with whole.open("wb") as file:
+        file.seek(nuls)
+        file.write(b"one\ntwo\n")
+    with whole.open("rb") as stream:
+        one, two = read_lines(stream)
+    assert one.raw.lstrip(b"\0") == b"one"
+    assert len(one.raw) < 2_000
+    assert one.problem is None
+    assert (one.offset, two.offset, two.raw) == (nuls + 4, nuls + 8, b"two")
+    with whole.open("rb") as stream:
+        assert list(read_lines(stream, one.offset)) == [two]
+
+
+def test_nuls_that_are_stored_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a file system knows no holes the NULs are read, and few of them are kept."""
+    monkeypatch.setattr(lines_module, "MAX_LINE_BYTES", 100_000)
+    one, two = read_lines(io.BytesIO(b"\0" * 3_000_000 + b"one\ntwo"))
+    assert one.raw.lstrip(b"\0") == b"one"
+    assert len(one.raw) < 2_000
+    assert one.problem is None
+    assert (one.offset, two.raw) == (3_000_004, b"two")
+
+
+CRI = b"2026-11-24T09:00:00.1Z stdout %b %b"
+
+
+def test_parts_that_a_container_runtime_made_stay_together() -> None:
+    """The lines with the parts of one line are one, with the position behind the last; others pass as they are."""
+    a, b, c = CRI % (b"P", b"a"), CRI % (b"F", b"b"), CRI % (b"F", b"c")
+    body = b"\n".join([b"plain", a, b, c]) + b"\n"
+    lines = list(join_parts(read_lines(io.BytesIO(body))))
+    assert [line.raw for line in lines] == [b"plain", a + b"\n" + b, c]
+    assert lines[1].offset == len(b"plain\n" + a + b"\n" + b + b"\n")
+    assert all(line.ended for line in lines)
+
+
+def test_parts_whose_last_is_missing_are_unended() -> None:
+    """At the end of a file the rest of the line is still to come; a line of Core behind it ends it."""
+    a = CRI % (b"P", b'{"apiType"')
+    (line,) = join_parts(read_lines(io.BytesIO(a + b"\n")))
+    assert (line.raw, line.ended) == (a, False)
+    assert [line.raw for line in join_parts(read_lines(io.BytesIO(a + b"\n" + a + b"\n")))] == [a, a]
+
+
+def test_parts_without_end_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts that no last one follows are given as soon as they are longer than the longest line."""
+    monkeypatch.setattr(lines_module, "MAX_LINE_BYTES", 1_000)
+    body = b"\n".join([CRI % (b"P", b"x" * 100)] * 50)
+    lines = list(join_parts(read_lines(io.BytesIO(body))))
+    assert max(len(line.raw) for line in lines) < 1_300
+    assert b"\n".join(line.raw for line in lines) == body

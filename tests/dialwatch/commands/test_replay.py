@@ -121,6 +121,7 @@ def test_cases_are_asked_as_dial_is_asked(config: Path, dial: DialServer) -> Non
     assert path.split("?")[0] == "/openai/deployments/rag/chat/completions"
     assert headers["api-key"] == "key-of-rag"
     assert headers["baggage"] == "dialwatch.origin=replay"
+    assert {name.lower(): value for name, value in headers.items()}["x-job-title"] == "dialwatch/replay"
     assert len({headers["traceparent"].split("-")[1] for _, headers, _ in dial.requests}) == CASES
     attached = {"type": "application/pdf", "title": "tea.pdf", "url": "files/tea.pdf"}
     assert body["messages"][0]["custom_content"] == {"attachments": [attached]}

@@ -40,6 +40,7 @@ def test_dial_is_asked_by_deployment_with_its_header(bench: Bench, server: Scrip
     assert request.query == {"api-version": ["2024-06-01"]}
     assert request.headers["api-key"] == "secret"
     assert request.headers["baggage"] == "dialwatch.origin=judge"
+    assert request.headers["x-job-title"] == "dialwatch/judge"
     assert "authorization" not in request.headers
     assert request.body["model"] == "gpt-4o"
 

@@ -60,8 +60,22 @@ def test_a_question_in_other_spelling_is_that_of_the_case(
     assert matches(traffic) == ({"a": kind} if kind else {})
     assert result.matched == ({kind: 1} if kind else {})
     for row in traffic.scores():
-        marks = (row["reference_match"], row["reference_similarity"], row["reference_status"])
-        assert marks in ((kind, 1.0, "accepted"), (None, None, None))
+        marks = (row["reference_match"], row["reference_similarity"], row["reference_status"], row["case_version"])
+        assert marks in ((kind, 1.0, "accepted", 1), (None, None, None, None))
+
+
+def test_a_score_says_which_version_of_the_case_it_was_made_by(evaluator: Evaluator, lake: Lake, traffic: Any) -> None:
+    """The newest at the time: an edit of the case is seen by the answers after it."""
+    add_case(traffic)
+    traffic.log(traffic.answer("a", question=QUESTION))
+    evaluator.run_once()
+    table = lake.table(GROUND_TRUTH, "rag")
+    (case,) = table.read().to_pylist()
+    table.append(GROUND_TRUTH.rows([case | {"version": 2, "facts": ["Delhi is the seat"]}]))
+    traffic.log(traffic.answer("b", question=QUESTION))
+    evaluator.run_once()
+    versions = {row["event_id"]: row["case_version"] for row in traffic.scores() if row["metric"] == RECALL}
+    assert sorted(versions.values()) == [1, 2]
 
 
 @pytest.mark.parametrize(

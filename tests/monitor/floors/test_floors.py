@@ -64,11 +64,20 @@ def test_few_requests_are_waited_for_and_not_taken_for_a_share() -> None:
     assert floors_of(rows, FloorSettings(minimum_requests=200)).look({}, NOW)[0] == []
 
 
-def test_a_deployment_that_never_answered_is_no_catastrophe() -> None:
-    """Anybody can ask for a name that there is not: it fires once it has answered anybody before."""
-    junk = requests(60, 0, 10, status=404)
-    assert floors_of(junk).look({}, NOW)[0] == []
-    assert minutes_ago(floors_of([*requests(62, 61, 1), *junk]).look({}, NOW)[0]) == [("errors", "firing", 59)]
+def test_a_deployment_that_never_answered_is_told() -> None:
+    """A limit needs no good past: where every request fails from the start it fires, and is over once it answers."""
+    begin, end = floors_of([*requests(90, 30, 1, status=500), *requests(30, 0, 1)]).look({}, NOW)[0]
+    assert (begin.floor, begin.change, end.change) == ("errors", "firing", "resolved")
+    assert begin.since == NOW - 90 * MINUTE
+    failing = floors_of(requests(60, 0, 2, error="tool error: no such order")).look({}, NOW)[0]
+    assert [(change.floor, change.change) for change in failing] == [("errors", "firing")]
+
+
+@pytest.mark.parametrize("tries", [1, 2, 3, 4])
+def test_a_few_tries_of_a_new_deployment_are_no_catastrophe(tries: int) -> None:
+    """Somebody who tries it out, minute by minute or again and again within one, is no reason to wake anybody."""
+    assert floors_of(requests(tries, 0, 1, status=500)).look({}, NOW)[0] == []
+    assert floors_of(requests(tries, 0, 4, status=404), FloorSettings()).look({}, NOW)[0] == []
 
 
 def test_whole_answers_without_a_visible_character_are_empty() -> None:
@@ -124,15 +133,12 @@ def test_combinations_that_ask_no_judge_hide_none_that_is_down() -> None:
 @pytest.mark.parametrize(
     ("rows", "share", "why"),
     [
-        (requests(60, 0, 1, status=503), 1.0, "no request has been answered yet"),
         (requests(17, 0, 1), None, "too few for a share: 17 of 20 within a day; many bad ones in a row still fire"),
         (requests(2000, 1500, 1, status=200) + requests(1500, 1450, 1, status=503), 1.0,
          "the newest is older than a day: 2026-11-19 11:49 UTC"),
-        (requests(1, 0, 15, status=503) + requests(1, 0, 5), 0.75,
-         "none since the minute of the first answer, 2026-11-20 11:59 UTC"),
         (requests(60, 0, 1), 0.0, None),
     ],
-    ids=["never answered", "too few", "older than a day", "in the minute of the first answer", "judged"],
+    ids=["too few", "older than a day", "judged"],
 )  # fmt: skip
 def test_a_floor_that_cannot_fire_says_why(rows: list[dict[str, Any]], share: float | None, why: str | None) -> None:
     """A share far above the limit that fires nothing is not said to be kept."""

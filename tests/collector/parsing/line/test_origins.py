@@ -43,6 +43,14 @@ def origin_of(changes: dict[str, Any]) -> str | None:
         ({"headers": {"baggage": "a=b,dialwatch.origin = judge;p=1"}}, "judge"),
         ({"headers": {"baggage": "dialwatch.origin=replay,eval.run.id=1"}}, "evaluation"),
         ({"headers": {"baggage": "dialwatch.origin=nobody"}}, "production"),
+        ({"user.title": "dialwatch/judge"}, "judge"),
+        ({"user.title": "dialwatch%2Freplay"}, "replay"),
+        ({"user.title": "dialwatch/replay", "parent_deployment": "agent"}, "replay"),
+        ({"user.title": "dialwatch/judge", "headers": RUN}, "evaluation"),
+        ({"user.title": "dialwatch/judge", "project.id": "people"}, "production"),
+        ({"user.title": "dialwatch/nobody"}, "production"),
+        ({"user.title": "dialwatch/"}, "production"),
+        ({"user.title": "Head of dialwatch/judge"}, "production"),
         ({"headers": {"baggage": 7}}, "production"),
         ({"headers": {"baggage": ["eval.run.id=1"]}}, "production"),
         ({"headers": [RUN]}, "production"),
@@ -69,6 +77,31 @@ def test_a_project_counts_however_its_line_comes() -> None:
     pieces = [line, envelope(line), line + line, line.replace(b"Analyst", b"\x01")]
     found = [record for piece in pieces for record in parse_piece(piece, False, PROJECTS)]
     assert [record.origin for record in found if isinstance(record, LogRecord)] == ["test"] * 5
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"user.title": "dialwatch/judge"},
+        {"user.title": "dialwatch/replay"},
+        {"headers": {"baggage": "dialwatch.origin=judge"}},
+    ],
+)
+@pytest.mark.parametrize("keep", [False, True])
+def test_what_dialwatch_asks_itself_is_stored_without_its_texts(changes: dict[str, Any], keep: bool) -> None:
+    """A judge's prompt repeats answers that have rows of their own; tokens, price and status of the call stay."""
+    line = core_line(changes | {"request.body": '{"messages":[{"role":"user","content":"secretword"}]}'})
+    record = parse_entry(line, keep)
+    assert isinstance(record, LogRecord)
+    people = parse_entry(core_line(), keep)
+    assert isinstance(people, LogRecord)
+    assert "secretword" not in str(record)
+    assert (record.question, record.answer, record.contexts, record.request_body) == (None, None, None, None)
+    assert (record.assembled_response, record.response_body, record.error) == (None, None, None)
+    assert (record.status, record.total_tokens, record.price, record.event_id) == (
+        people.status, people.total_tokens, people.price, people.event_id
+    )  # fmt: skip
+    assert str(people.answer) not in str(record)
 
 
 def test_a_secured_keys_row_has_its_origin() -> None:

@@ -260,3 +260,48 @@ def test_following_reads_what_comes_until_it_is_asked_to_stop(lake: Lake, logs: 
     thread.join()
     assert collector.totals == Counts(lines=2, stored=2)
     assert answers(lake) == ["Answer 1.", "Answer 2."]
+
+
+def test_a_file_of_a_container_is_read_while_its_lines_are_written_in_parts(lake: Lake, logs: Path) -> None:
+    """A line that containerd writes in parts is one row once its last part is there; other lines do not wait."""
+    log, line = logs / "0.log", chat_line(2)
+    stamp = b"2026-11-24T09:00:00.1Z stdout %b "
+    log.write_bytes(stamp % b"F" + chat_line(1) + b"\n" + stamp % b"P" + line[:200] + b"\n")
+    assert collect(lake, logs) == Counts(lines=1, stored=1)
+    with log.open("ab") as file:
+        file.write(stamp % b"P" + line[200:300] + b"\n")
+    assert collect(lake, logs) == Counts()
+    with log.open("ab") as file:
+        file.write(stamp % b"F" + line[300:] + b"\n" + stamp % b"F" + chat_line(3) + b"\n")
+    assert collect(lake, logs) == Counts(lines=2, stored=2)
+    assert collect(lake, logs) == Counts()
+    assert answers(lake) == ["Answer 1.", "Answer 2.", "Answer 3."]
+
+
+def test_a_rotated_file_of_a_container_is_known_by_its_content(lake: Lake, logs: Path) -> None:
+    """Compressed under another name, a file with lines in parts brings no line again."""
+    log, line = logs / "0.log", chat_line(1)
+    stamp = b"2026-11-24T09:00:00.1Z stdout %b "
+    body = stamp % b"P" + line[:200] + b"\n" + stamp % b"F" + line[200:] + b"\n"
+    log.write_bytes(body)
+    assert collect(lake, logs, later=timedelta(minutes=6)).stored == 1
+    assert collect(lake, logs, later=timedelta(minutes=6)) == Counts()
+    log.unlink()
+    (logs / "0.log.1.gz").write_bytes(gzip.compress(body))
+    assert collect(lake, logs, later=timedelta(minutes=6)) == Counts()
+
+
+def test_a_file_that_was_truncated_under_its_writer_loses_no_line(lake: Lake, logs: Path) -> None:
+    """After copytruncate a writer goes on at its old place, behind a hole that may be larger than the longest line."""
+    log = logs / "a.log"
+    log.write_bytes(body(1))
+    collect(lake, logs)
+    with log.open("r+b") as file:
+        file.truncate(0)
+        file.seek(65 << 20)
+        file.write(body(2, 3))
+    assert collect(lake, logs).stored == 2
+    with log.open("ab") as file:
+        file.write(body(4))
+    assert collect(lake, logs) == Counts(lines=1, stored=1)
+    assert answers(lake) == ["Answer 1.", "Answer 2.", "Answer 3.", "Answer 4."]

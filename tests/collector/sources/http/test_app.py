@@ -62,6 +62,16 @@ def test_rows_are_in_the_lake_when_the_answer_comes(url: str, lake: Lake, body: 
     assert answers(lake) == ["Answer 1.", "Answer 2."]
 
 
+def test_lines_of_a_container_are_taken(url: str, lake: Lake) -> None:
+    """The file of a container is taken as it is: Docker's or containerd's, with lines in parts."""
+    stamp, line = b"2026-11-24T09:00:00.1Z stdout %b ", chat_line(1)
+    assert post(url, stamp % b"P" + line[:99] + b"\n" + stamp % b"F" + line[99:] + b"\n").status_code == 200
+    parts = [chat_line(2).decode()[:99], chat_line(2).decode()[99:] + "\n"]
+    records = [json.dumps({"log": part, "stream": "stdout", "time": "2026-11-24T09:00:00.1Z"}) for part in parts]
+    assert post(url, "\n".join(records).encode()).status_code == 200
+    assert answers(lake) == ["Answer 1.", "Answer 2."]
+
+
 def test_an_indented_envelope_is_one_value(url: str, lake: Lake) -> None:
     """A body that is one JSON value may have newlines in it."""
     assert post(url, json.dumps({"message": chat_line(1).decode()}, indent=2).encode()).status_code == 200

@@ -91,6 +91,42 @@ def test_a_case_that_changed_since_is_not_quoted(rows: ScoreColumns, monitor: Mo
     assert '<mark class="fact" title="fact 1">chunk</mark>' in page.text
 
 
+@pytest.mark.parametrize("noted", [1, None], ids=["noted", "a row of an earlier version"])
+def test_accepting_or_editing_a_case_leaves_the_explanation_of_earlier_scores(
+    rows: ScoreColumns, monitor: Monitor, lake: Lake, noted: int | None
+) -> None:
+    """The page quotes the facts of the version that the answer was compared with, whatever became of the case."""
+    rows.logs("rag", {"event_id": "e1", "contexts": [{"text": "a chunk"}], "contexts_origin": "retrieval_response"})
+    details = {"facts_ranks": [0], "facts_places": [[2, 7]], "case_id": "case-1"}
+    score = {"event_id": "e1", "score_id": "s", "metric": "facts_recall", "details": json.dumps(details)}
+    rows.scores("rag", score | {"case_version": noted, "scored_at": NOW})
+    case = {"case_id": "case-1", "deployment": "rag", "facts": ["chunk"], "updated_at": NOW - timedelta(days=1)}
+    later = {"version": 2, "facts": ["lump"], "status": "accepted", "updated_at": NOW + timedelta(hours=1)}
+    lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows([case, case | later]))
+    monitor.refresh()
+    page = TestClient(create_app(monitor)).get(f"/answer?deployment=rag&date={TODAY}&event_id=e1")
+    words = text_of(page.text)
+    assert "found in context 1: chunk" in words
+    assert "the case has changed or is gone" not in words
+    assert "lump" not in words
+
+
+def test_the_facts_of_a_version_that_is_gone_are_not_those_of_another(
+    rows: ScoreColumns, monitor: Monitor, lake: Lake
+) -> None:
+    """A version that an erasure took is not replaced by what the case says now."""
+    rows.logs("rag", {"event_id": "e1", "contexts": [{"text": "a chunk"}], "contexts_origin": "retrieval_response"})
+    details = {"facts_ranks": [0], "facts_places": [[2, 7]], "case_id": "case-1"}
+    score = {"event_id": "e1", "score_id": "s", "metric": "facts_recall", "details": json.dumps(details)}
+    rows.scores("rag", score | {"case_version": 1, "scored_at": NOW})
+    case = {"case_id": "case-1", "deployment": "rag", "version": 2, "facts": ["lump"], "updated_at": NOW}
+    lake.table(GROUND_TRUTH, "rag").append(GROUND_TRUTH.rows([case]))
+    monitor.refresh()
+    page = TestClient(create_app(monitor)).get(f"/answer?deployment=rag&date={TODAY}&event_id=e1")
+    assert "the case has changed or is gone" in text_of(page.text)
+    assert "lump" not in page.text
+
+
 def test_the_same_is_given_as_json(one_answer: str, client: TestClient) -> None:
     """All columns, contexts, scores with details, signals and calls, for scripts."""
     body = client.get(one_answer.replace("/answer?", "/answer.json?")).json()
