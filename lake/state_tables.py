@@ -8,7 +8,7 @@ from lake.table_spec import TIMESTAMP, TableSpec, described
 
 _COLUMNS = described(
     ("saved_at", TIMESTAMP, "When the row was written."),
-    ("format", pa.int32(), "Version of the format of `state`."),
+    ("format", pa.int32(), "Hash of the names and types in `state`; one of another format is learned anew."),
     ("settings", pa.string(), "Hash of the settings that the detectors ran with."),
     ("positions", pa.string(), "JSON object: up to which version of each table its rows are part of the state."),
     ("texts", pa.string(), "JSON array: all texts of the state, such as names of metrics and ids of answers, "

@@ -51,14 +51,21 @@ class Usual:
     bad: int = 0
 
 
+@dataclass(slots=True, init=False, eq=False)
 class MinuteCounts:
     """Counts by minute of one deployment and floor; they do not depend on the order of the rows."""
+
+    _minutes: Numbers
+    _totals: Numbers
+    _bad: Numbers
+    _why: dict[int, Counter[str]]
+    usual: Usual
 
     def __init__(self) -> None:
         self._minutes = np.empty(0, np.int64)
         self._totals = np.empty(0, np.int64)
         self._bad = np.empty(0, np.int64)
-        self._why: dict[int, Counter[str]] = {}
+        self._why = {}
         self.usual = Usual()
 
     def add(self, at: pa.ChunkedArray, bad: NDArray[np.bool_], why: pa.ChunkedArray, now: datetime) -> None:

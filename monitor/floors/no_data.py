@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -24,11 +25,14 @@ _SLOT = timedelta(minutes=5)
 _DAY = timedelta(days=1) // _SLOT
 
 
+@dataclass(slots=True, init=False, eq=False)
 class RequestTimes:
     """The slots of five minutes in which a deployment had requests, of the four weeks before the last one."""
 
+    _slots: Numbers
+
     def __init__(self) -> None:
-        self._slots: Numbers = np.empty(0, np.int64)
+        self._slots = np.empty(0, np.int64)
 
     def add(self, at: pa.ChunkedArray, now: datetime) -> None:
         """Take in the times of requests (none null), without those that are in the future."""

@@ -8,11 +8,12 @@ again. Nothing but the classes that are given is ever made, and no code of a sta
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import numpy as np
@@ -28,23 +29,45 @@ class StateError(ValueError):
 
 
 class Classes:
-    """The classes whose objects a state may hold, by their names.
+    """The classes whose objects a state may hold, by their names: enums, dataclasses, and containers of the library.
 
     `shared` are objects that a state refers to and does not hold, such as settings, by their classes.
     """
 
     def __init__(self, classes: Sequence[type], shared: Mapping[type, Any]) -> None:
+        """Raises ValueError for two classes of one name, and TypeError for one whose fields are not declared."""
         self.by_name = {one.__name__: one for one in classes}
         self.shared = {one.__name__: value for one, value in shared.items()}
         self._names = {one: name for name, one in self.by_name.items()}
         if len(self._names) != len(self.by_name):
             raise ValueError("two classes of the state have one name")
+        self.fields = {one: _declared(one) for one in classes if not issubclass(one, Enum | dict)}
+        """By class the classes that the value of each of its fields may have."""
 
     def name_of(self, kind: type) -> str:
         """Give the name of a class; raises TypeError for one that is not among them."""
         if kind not in self._names:
             raise TypeError(f"the monitor's state cannot hold a {kind.__module__}.{kind.__qualname__}")
         return self._names[kind]
+
+
+def _declared(kind: type) -> dict[str, tuple[type, ...]]:
+    if not is_dataclass(kind):
+        raise TypeError(f"{kind.__name__} is a class of the monitor's state: make it a dataclass, with its fields")
+    hints = get_type_hints(kind)
+    return {field.name: tuple(_accepted(hints[field.name])) for field in fields(kind)}
+
+
+def _accepted(hint: Any) -> Iterator[type]:
+    """Give the classes of what a type hint allows, whatever these hold."""
+    origin = get_origin(hint) or hint
+    if origin in (Union, UnionType):
+        for one in get_args(hint):
+            yield from _accepted(one)
+    elif origin is float:
+        yield from (float, int)
+    else:
+        yield origin if isinstance(origin, type) else object
 
 
 def encode(state: object, classes: Classes) -> tuple[bytes, list[str]]:
@@ -59,12 +82,6 @@ def decode(state: bytes, texts: Sequence[str], classes: Classes) -> Any:
         return _Decoder(texts, classes).value(msgspec.msgpack.decode(state))
     except Exception as error:  # whatever a damaged state may lead to
         raise StateError(f"the state cannot be read: {error!r}") from error
-
-
-def _fields_of(value: object) -> dict[str, Any]:
-    if is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
-    return vars(value)
 
 
 class _Encoder:
@@ -103,7 +120,7 @@ class _Encoder:
         if container is not None:
             return container(self, value)
         name = self._classes.name_of(kind)
-        return ["object", name, {member: self.value(held) for member, held in _fields_of(value).items()}]
+        return ["object", name, {member: self.value(getattr(value, member)) for member in self._classes.fields[kind]}]
 
     def _text(self, text: str) -> int:
         return self.texts.setdefault(text, len(self.texts))
@@ -199,11 +216,15 @@ class _Decoder:
 
     def object_(self, name: str, members: Mapping[str, Any]) -> Any:
         kind = self._classes.by_name[name]
+        declared = self._classes.fields[kind]
         made = self._meet(object.__new__(kind))
-        if is_dataclass(kind) and {field.name for field in fields(kind)} != members.keys():
+        if declared.keys() != members.keys():
             raise StateError(f"{name} has other fields than {sorted(members)}")
         for member, one in members.items():
-            object.__setattr__(made, member, self.value(one))
+            value = self.value(one)
+            if not isinstance(value, declared[member]):
+                raise StateError(f"{name}.{member} cannot be a {type(value).__name__}")
+            object.__setattr__(made, member, value)
         return made
 
     def default_dict(self, name: str, coded: Sequence[Any]) -> dict[Any, Any]:

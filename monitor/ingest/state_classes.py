@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
+from dataclasses import fields
+from enum import Enum
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
 from lake.case_vocabulary import ReplayVerdict
 from lake.vocabulary import Floor, OnsetKind, Tier
 from monitor.alerts.alert_stats import AlertStats
@@ -44,8 +53,8 @@ from monitor.stats.replays import ReplayStats
 from monitor.stats.requests import RequestStats
 from monitor.stats.scores import ExemplarAnswer, Histogram, MetricStats, ScoreStats
 
-FORMAT = 4
-"""Version of the state's format: to be raised with every change of what a class here holds or means."""
+MEANING = 1
+"""To be raised where a field keeps its name and its type, and means something else. All else the format tells."""
 
 _CLASSES = (
     Alarm,
@@ -109,3 +118,32 @@ _CLASSES = (
 def state_classes(settings: RegressionSettings) -> Classes:
     """Give the classes; the settings of the detectors are those of now, not part of the state."""
     return Classes(_CLASSES, {RegressionSettings: settings})
+
+
+def format_of(classes: Sequence[type], meaning: int) -> int:
+    """Give the number, in 31 bits, of a state's format: a hash of all names, fields, types and members of enums."""
+    shapes = sorted(_shape(one) for one in classes)
+    return int.from_bytes(hashlib.sha256(repr((meaning, shapes)).encode()).digest()[:4], "big") >> 1
+
+
+def _shape(kind: Any) -> tuple[str, tuple[tuple[str, str], ...]]:
+    if issubclass(kind, Enum):
+        return kind.__name__, tuple((one.name, repr(one.value)) for one in kind)
+    hints = get_type_hints(kind)
+    return kind.__name__, tuple((field.name, _words(hints[field.name])) for field in fields(kind))
+
+
+def _words(hint: Any) -> str:
+    """Give a type in words that are the same in all versions of Python and NumPy, wherever its classes are defined."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is np.ndarray:
+        return f"array[{_words(get_args(arguments[1])[0])}]"
+    if origin in (Union, UnionType):
+        return " | ".join(sorted(map(_words, arguments)))
+    if origin is not None:
+        return f"{_words(origin)}[{', '.join(map(_words, arguments))}]"
+    return getattr(hint, "__name__", repr(hint))
+
+
+FORMAT = format_of(_CLASSES, MEANING)
+"""The format of a state of this version. One of another format is learned anew from the rows."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from monitor.regression.arrays import Floats, Integers
 from monitor.regression.day_spread import DaySpread
+from monitor.regression.e_detector.bets import Bets, slack_of
 from monitor.regression.e_detector.betting import Interval
 from monitor.regression.new_classes import KNOWN, MOST_NEW, NewValues
 from monitor.regression.observations import Observations
@@ -28,6 +30,7 @@ UNKNOWN_SPREAD = 0.025
 _NO_NEW = (0.0,) * MOST_NEW
 
 
+@dataclass(slots=True, init=False, eq=False)
 class Baselines:
     """The reference of a stream, and of its segments once it is large enough to divide.
 
@@ -47,31 +50,49 @@ class Baselines:
     have a baseline once there are as many of them as are needed for a stream; until then nothing is bet on them.
     """
 
+    _settings: RegressionSettings
+    _first: int | None
+    _seen: tuple[Integers, Floats, Floats] | None
+    _tries: int
+    _next_try: int
+    _before: float | None
+    _parts: tuple[Reference, ...]
+    _new_values: NewValues
+    _new: tuple[Reference, ...]
+    _told: tuple[int, ...]
+    _days: DaySpread
+    _spread: float | None
+    whole: Reference
+    partition: SegmentPartition
+    shares: Floats
+    whole_shares: Floats
+    _weights: Floats
+
     def __init__(self, settings: RegressionSettings) -> None:
         self._settings = settings
-        self._first: int | None = None
-        self._seen: tuple[Integers, Floats, Floats] | None = (np.empty(0, dtype=np.intp), np.empty(0), np.empty(0))
+        self._first = None
+        self._seen = (np.empty(0, dtype=np.intp), np.empty(0), np.empty(0))
         self._tries = _TRIES
         self._next_try = _LARGE * settings.reference_observations
-        self._before: float | None = None
+        self._before = None
         """Lower end of the interval of the whole at its first look, or at the last try."""
-        self._parts: tuple[Reference, ...] = ()
+        self._parts = ()
         self._new_values = NewValues()
         confidence = 1.0 - (1.0 - CONFIDENCE) / MOST_NEW
         self._new = tuple(Reference(settings, confidence) for _ in range(MOST_NEW))
-        self._told: tuple[int, ...] = ()
+        self._told = ()
         """Places of the new classes that were given by `new_and_worse`."""
         self._days = DaySpread()
-        self._spread: float | None = None
+        self._spread = None
         self.whole = Reference(settings)
         for one in (self.whole, *self._new):
             one.spread = UNKNOWN_SPREAD
         self.partition = SegmentPartition()
-        self.shares: Floats = np.array([1.0, *_NO_NEW])
+        self.shares = np.array([1.0, *_NO_NEW])
         """Share of each segment in the reference that they were chosen from, by weight."""
-        self.whole_shares: Floats = self.shares
+        self.whole_shares = self.shares
         """Share of each segment in the reference of the whole when its interval was found."""
-        self._weights: Floats = np.zeros(1 + MOST_NEW)
+        self._weights = np.zeros(1 + MOST_NEW)
 
     @property
     def tolerance(self) -> float:
@@ -279,3 +300,10 @@ class Baselines:
 
     def _over_segments(self, values: Sequence[float | None]) -> float:
         return float(sum(share * value for share, value in zip(self.shares, values, strict=False) if value is not None))
+
+
+def bets_of(run: Observations, values: Floats, numbers: Integers, levels: Floats, shares: Floats, level: float) -> Bets:
+    """Give the bets that the mean of a segment is above its level, on those where it can be."""
+    of_each = levels[numbers]
+    bets = Bets(values, run.weights, of_each, numbers, run.numbers, run.batches).where(of_each < 1.0)
+    return replace(bets, slack=slack_of(bets, levels, shares, level)) if (shares > 0.0).sum() > 1 else bets

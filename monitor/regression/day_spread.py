@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,11 +18,15 @@ _ERRORS = 2.0
 """By how many standard errors the spread is taken smaller than it was seen."""
 
 
+@dataclass(slots=True, init=False, eq=False)
 class DaySpread:
     """Sums of each day of a reference, from which the spread of daily means follows.
 
     It is that of the differences between a day and the next one there is, so that a slow fall has none; see `spread`.
     """
+
+    _days: Times
+    _sums: Floats
 
     def __init__(self) -> None:
         self._days = np.empty(0, dtype=np.int64)

@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 
 from lake.vocabulary import Tier
-from monitor.regression.arrays import Floats, Integers, moment
-from monitor.regression.baselines import Baselines
+from monitor.regression.arrays import Floats, Integers, Times, moment
+from monitor.regression.baselines import Baselines, bets_of
 from monitor.regression.e_detector.alarm import Alarm
-from monitor.regression.e_detector.bets import ALL, Bets, slack_of
+from monitor.regression.e_detector.bets import ALL
 from monitor.regression.e_detector.betting import Interval, mean_interval, weighted_mean
 from monitor.regression.e_detector.change_point import BatchHistory, ChangePoint
 from monitor.regression.e_detector.power import DetectionPower
@@ -41,6 +41,7 @@ _LATEST = 200
 """Conversations that say how a stream does now."""
 
 
+@dataclass(slots=True, init=False, eq=False)
 class Detector:
     """Finds a lasting fall of a stream's mean below its reference, with a stated rate of false alarms.
 
@@ -55,6 +56,24 @@ class Detector:
     the segments change, nothing fires as long as none of them is worse.
     """
 
+    _settings: RegressionSettings
+    _may_page: bool
+    _baselines: Baselines
+    _classes: TrafficClasses
+    _window: Observations
+    _batch_starts: Times
+    _batch_sizes: Integers
+    _worse: Alarm
+    _better: Alarm
+    _log_page_threshold: float
+    _history: BatchHistory
+    _tier: Tier | None
+    _fallen: int
+    _change: ChangePoint | None
+    _new_class: NewClassWarning | None
+    _recovery: Recovery | None
+    _reading: Reading | None
+
     def __init__(self, settings: RegressionSettings, *, may_page: bool = True) -> None:
         """Without `may_page` no evidence makes a regression a page."""
         self._settings = settings
@@ -66,12 +85,12 @@ class Detector:
         self._worse, self._better = Alarm(settings.log_threshold), Alarm(settings.log_threshold)
         self._log_page_threshold = settings.log_page_threshold
         self._history = BatchHistory()
-        self._tier: Tier | None = None
+        self._tier = None
         self._fallen = ALL
-        self._change: ChangePoint | None = None
-        self._new_class: NewClassWarning | None = None
-        self._recovery: Recovery | None = None
-        self._reading: Reading | None = None
+        self._change = None
+        self._new_class = None
+        self._recovery = None
+        self._reading = None
 
     @property
     def status(self) -> Status:
@@ -154,7 +173,7 @@ class Detector:
         level, ceiling, ceilings = baselines.level, baselines.ceiling, baselines.ceilings
         taken, changed = run.batches, None
         if level is not None:
-            falls = _bets(run, 1.0 - run.values, numbers, 1.0 - levels, shares, 1.0 - level)
+            falls = bets_of(run, 1.0 - run.values, numbers, 1.0 - levels, shares, 1.0 - level)
             looks = log_page_thresholds if self._may_page and self._tier != Tier.PAGE else None
             taken, changed = self._worse.take(falls, baselines.segments, looks)
             run = run.between(0, taken)
@@ -169,7 +188,7 @@ class Detector:
             baselines.add(run)
         if ceiling is not None:
             # No score is beyond the end of the range, but batches without a loss would still add up to an alarm.
-            rises = _bets(run, run.values, numbers, ceilings, shares, ceiling)
+            rises = bets_of(run, run.values, numbers, ceilings, shares, ceiling)
             done = 0
             while done < taken:
                 done += self._better.take(rises.between(done, taken), baselines.segments)[0]
@@ -247,9 +266,10 @@ class Detector:
         return NewClass(baselines.names[number], float(mine.mean()), mean, baselines.mean)
 
     def _read(self, log_evidence: float, began: ChangePoint | None, mean_from: ChangePoint | None) -> Reading:
-        baselines, window = self._baselines, _interval(self._window)
+        baselines = self._baselines
+        window = mean_interval(self._window.values, self._window.weights) if self._window else None
         since = None if mean_from is None else self._window.since(mean_from.level_from)
-        changed = _interval(since) if since else None
+        changed = mean_interval(since.values, since.weights) if since else None
         known = baselines.interval if changed else None
         sight = self._sight()
         parts = self._split(since or self._window)
@@ -374,17 +394,6 @@ class _Sight:
     small_conversations: float | None = None
 
 
-def _bets(run: Observations, values: Floats, numbers: Integers, levels: Floats, shares: Floats, level: float) -> Bets:
-    """Give the bets that the mean of a segment is above its level, on those where it can be."""
-    of_each = levels[numbers]
-    bets = Bets(values, run.weights, of_each, numbers, run.numbers, run.batches).where(of_each < 1.0)
-    return replace(bets, slack=slack_of(bets, levels, shares, level)) if (shares > 0.0).sum() > 1 else bets
-
-
 def _repeated(span: timedelta, times: float) -> timedelta:
     """Give it so many times, a century at most: after a first score of the year 1 batches seem centuries apart."""
     return span * min(times, _LONGEST / span)
-
-
-def _interval(observations: Observations) -> Interval | None:
-    return mean_interval(observations.values, observations.weights) if observations else None

@@ -20,15 +20,19 @@ _MOST_KNOWN = 20
 """Values of an attribute: of one with more, such as a person, new values are nothing new."""
 
 
+@dataclass(slots=True, init=False, eq=False)
 class NewValues:
     """The values of attributes that a stream's first reference has not seen, in the order in which they came.
 
     Those of the calendar are never new, nor are values that are beyond those that are kept apart.
     """
 
+    _known: dict[str, tuple[str, ...]] | None
+    _pairs: tuple[tuple[str, str], ...]
+
     def __init__(self) -> None:
-        self._known: dict[str, tuple[str, ...]] | None = None
-        self._pairs: tuple[tuple[str, str], ...] = ()
+        self._known = None
+        self._pairs = ()
 
     def learn(self, kinds: Iterable[Segment]) -> None:
         """Take the values of these classes for known, and all others from now on for new."""

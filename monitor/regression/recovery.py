@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
@@ -13,6 +14,7 @@ from monitor.regression.e_detector.evidence import Evidence, Trajectory
 _LOG_THRESHOLD = math.log(100.0)
 
 
+@dataclass(slots=True, init=False, eq=False)
 class Recovery:
     """Looks, from the alarm on, whether the mean has passed a level between the fallen mean and the reference.
 
@@ -22,11 +24,15 @@ class Recovery:
     tolerance.
     """
 
+    _level: float
+    _evidence: Evidence
+    since: datetime | None
+
     def __init__(self, level: float) -> None:
         """`level` is in (0, 1)."""
         self._level = level
         self._evidence = Evidence()
-        self.since: datetime | None = None
+        self.since = None
         """Start of the batch that showed it; None while the mean is not taken to be back there."""
 
     def add(self, values: Floats, weights: Floats, numbers: Integers, starts: Times) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from datetime import timedelta
 
 import numpy as np
+from numpy.typing import NDArray
 
 from monitor.regression.arrays import Floats, Integers, Times, begins_of
 from monitor.regression.e_detector.betting import Interval, mean_interval
@@ -23,6 +25,7 @@ _NO_PAIRS = np.empty(0, dtype=np.complex128)
 """Of a value, the real part, and a weight."""
 
 
+@dataclass(slots=True, init=False, eq=False)
 class Reference:
     """The first conversations of a stream, or of one of its segments, and the baseline `m0` of their mean.
 
@@ -35,6 +38,20 @@ class Reference:
 
     Values are kept to a 1024th, rounded down, so that the lower end is never too high.
     """
+
+    _settings: RegressionSettings
+    _time: int
+    _largest: int
+    _confidence: float
+    _pairs: NDArray[np.complex128]
+    _counts: Floats
+    _first: int | None
+    _next_look: int
+    _weight: float
+    _total: float
+    _found: tuple[tuple[Interval, float], ...]
+    observations: int
+    spread: float
 
     def __init__(
         self,
@@ -51,7 +68,7 @@ class Reference:
         self._first = since
         self._next_look = settings.reference_observations if needed is None else needed
         self._weight = self._total = 0.0
-        self._found: tuple[tuple[Interval, float], ...] = ()
+        self._found = ()
         """What each look has found, and how many days the reference was long."""
         self.observations = 0
         self.spread = 0.0

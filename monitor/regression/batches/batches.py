@@ -82,6 +82,7 @@ class ClosedBatches:
     worst: WorstByBatch
 
 
+@dataclass(slots=True, init=False, eq=False)
 class Batches:
     """Puts one stream's scores into batches of event time and closes each once the stream has passed it.
 
@@ -99,14 +100,21 @@ class Batches:
     are bet on. Only the first batch, which is always part of the reference, is its own cap.
     """
 
+    _length: int
+    _grace: int
+    _open: list[ScoreColumns]
+    _oldest: int | None
+    _first_open: int | None
+    _cap: float | None
+
     def __init__(self, length: timedelta, grace: timedelta) -> None:
         self._length = length // _MICROSECOND
         self._grace = grace // _MICROSECOND
-        self._open: list[ScoreColumns] = []
-        self._oldest: int | None = None
-        self._first_open: int | None = None
+        self._open = []
+        self._oldest = None
+        self._first_open = None
         """Number of the first batch, counted from 1970, that is not closed."""
-        self._cap: float | None = None
+        self._cap = None
 
     def add(self, rows: ScoreColumns) -> None:
         """Put scores into their batches, or into the oldest open one if theirs is closed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from monitor.regression.e_detector.bets import ALL, Bets
 from monitor.regression.e_detector.evidence import Evidence, Trajectory
 
 
+@dataclass(slots=True, init=False, eq=False)
 class Mixture:
     """Evidence that the mean of some segment is above its level: `R_all / 2 + sum_s R_s / (2 * segments)`.
 
@@ -21,8 +23,11 @@ class Mixture:
     they may have.
     """
 
+    _parts: dict[int, Evidence]
+    _segments: int
+
     def __init__(self) -> None:
-        self._parts: dict[int, Evidence] = {}
+        self._parts = {}
         self._segments = 1
 
     def trajectories(self, bets: Bets, segments: int) -> dict[int, Trajectory]:
@@ -54,6 +59,7 @@ class Mixture:
         return 0.5 if part == ALL else 0.5 / self._segments
 
 
+@dataclass(slots=True, init=False, eq=False)
 class Alarm:
     """Goes on when the evidence of a mean above its level reaches a threshold, and off on as much against it.
 
@@ -63,10 +69,15 @@ class Alarm:
     first have to outweigh all that came before the recovery: a bad week would take weeks to end.
     """
 
+    _log_threshold: float
+    _for: Mixture
+    _against: dict[int, Evidence]
+    is_on: bool
+
     def __init__(self, log_threshold: float) -> None:
         self._log_threshold = log_threshold
         self._for = Mixture()
-        self._against: dict[int, Evidence] = {}
+        self._against = {}
         self.is_on = False
 
     @property

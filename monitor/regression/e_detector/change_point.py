@@ -34,11 +34,20 @@ class ChangePoint:
         return cls(at, at, at, at)
 
 
+@dataclass(slots=True, init=False, eq=False)
 class BatchHistory:
     """Sums of the last 500 batches, from which the change point of their mean is found.
 
     After `begin_again` only later batches count, but for what recurs each day: that may have raised alarms before.
     """
+
+    _may_recur: bool
+    _added: int
+    _begin: int
+    _numbers: Integers
+    _parts: Integers
+    _starts: Times
+    _sums: Floats
 
     def __init__(self, *, may_recur: bool = True) -> None:
         """Without `may_recur` no change is taken for one that recurs; then batches may come in any order of time."""

@@ -45,6 +45,7 @@ class Trajectory:
         return np.asarray(np.logaddexp.reduce(of_bets, axis=0) - np.log(len(BETS)) + self.log_share)
 
 
+@dataclass(slots=True, init=False, eq=False)
 class Evidence:
     """Shiryaev-Roberts e-detector for "since some batch the mean of the values is above its level".
 
@@ -59,6 +60,10 @@ class Evidence:
     With `S_b`, the sum of the logarithms of the products up to batch b, `R_b = e^(S_b) * sum_(j <= b) e^(-S_(j-1))`:
     so the batches of a year are two running sums, and in any portions they give the same to the last bit.
     """
+
+    _sums: Floats
+    _logs: Floats
+    _steps: int
 
     def __init__(self) -> None:
         self._sums, self._logs = np.zeros(len(BETS)), np.full(len(BETS), -np.inf)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
@@ -26,6 +27,7 @@ _REMEMBERED = 90
 _RECENT = 21
 
 
+@dataclass(slots=True, init=False, eq=False)
 class JudgeDriftDetector:
     """Compares what a judge says of its anchors now with what it said of them at first.
 
@@ -47,18 +49,32 @@ class JudgeDriftDetector:
     that is gone, is compared with its own first values, and so knows nothing of a change before them.
     """
 
+    _tolerance: float
+    _numbers: dict[str, int]
+    _first: Floats
+    _second: Floats
+    _round: Floats
+    _round_before: Floats
+    _gathered_at: datetime | None
+    _scorings: deque[tuple[datetime, Floats]]
+    _stricter: Alarm
+    _milder: Alarm
+    _history: BatchHistory
+    _level: tuple[bytes, float]
+    since: datetime | None
+
     def __init__(self, tolerance: float) -> None:
         self._tolerance = tolerance
-        self._numbers: dict[str, int] = {}
+        self._numbers = {}
         self._first = self._second = np.empty(0)
         self._round = self._round_before = np.empty(0)
-        self._gathered_at: datetime | None = None
-        self._scorings: deque[tuple[datetime, Floats]] = deque(maxlen=_REMEMBERED)
+        self._gathered_at = None
+        self._scorings = deque(maxlen=_REMEMBERED)
         log_threshold = math.log(2 * _ROUNDS_PER_FALSE_ALARM)
         self._stricter, self._milder = Alarm(log_threshold), Alarm(log_threshold)
         self._history = BatchHistory(may_recur=False)
-        self._level: tuple[bytes, float] = (b"", 0.5)
-        self.since: datetime | None = None
+        self._level = (b"", 0.5)
+        self.since = None
         """Since when the judge is another one, most likely; None while it is not known to be."""
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ MOST_VALUES = 500
 _MOST_CLASSES = 10_000
 
 
+@dataclass(slots=True, init=False, eq=False)
 class TrafficClasses:
     """Numbers the classes of one stream's conversations, and keeps no more of them than can matter.
 
@@ -22,11 +23,16 @@ class TrafficClasses:
     among the first 500 unless the attribute is a person or a text, by which nothing can be divided.
     """
 
+    _kinds: list[Segment]
+    _places: dict[Segment, int]
+    _pairs: dict[str, dict[str, tuple[str, str]]]
+    beyond: Counter[str]
+
     def __init__(self) -> None:
-        self._kinds: list[Segment] = []
-        self._places: dict[Segment, int] = {}
-        self._pairs: dict[str, dict[str, tuple[str, str]]] = {}
-        self.beyond: Counter[str] = Counter()
+        self._kinds = []
+        self._places = {}
+        self._pairs = {}
+        self.beyond = Counter()
         """Conversations that are beyond, by the attribute with too many values."""
 
     def numbered(self, found: Observations) -> Observations:

@@ -153,9 +153,17 @@ def test_a_changed_byte_is_told_or_harmless(place: int, byte: int) -> None:
         ["no such kind", 1],
         ["shared", "Other"],
         ["defaultdict", "list", []],
+        ["object", "Place", {"name": 7, "at": ["time", 0]}],
+        ["object", "Place", {"name": ["text", 0], "at": None}],
     ],
 )
 def test_what_no_encoder_gives_is_refused(coded: Any) -> None:
-    """Unknown classes, absent fields, texts that are not there."""
+    """Unknown classes, absent fields, fields of other types, texts that are not there."""
     with pytest.raises(StateError):
         decode(msgspec.msgpack.encode(coded), ["a"], CLASSES)
+
+
+def test_a_class_whose_fields_are_not_declared_is_refused() -> None:
+    """Nothing would tell that it has changed; so every class of the state is an enum or a dataclass."""
+    with pytest.raises(TypeError, match="Settings is a class of the monitor's state: make it a dataclass"):
+        Classes([Settings], {})
