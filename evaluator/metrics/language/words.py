@@ -10,7 +10,6 @@ from evaluator.metrics.language.scripts import has_unspaced, split_unspaced
 _BREAK = re.compile(r"[\s|/\\()\[\]{}<>\"\u201c-\u201f«»:;!?\u2013\u2014\u2026]+")
 _OUTER_MARKS = re.compile(r"^[\W_]+|[\W_]+$")
 _CITATION_MARK = re.compile(r"\[\d+\]")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def words(text: str) -> list[str]:
@@ -30,8 +29,3 @@ def without_outer_marks(text: str) -> str:
 def without_citation_marks(text: str) -> str:
     """Put a blank in place of each citation mark such as [1]."""
     return _CITATION_MARK.sub(" ", text)
-
-
-def numbers_in(text: str) -> list[str]:
-    """Give the numbers of a text as they are written, such as 1,000.50."""
-    return _NUMBER.findall(text)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.metrics import (
-    CITATION,
+    AIDIAL_RAG_EVAL,
     EXACT,
     CommonRun,
     FactsFound,
@@ -240,7 +240,7 @@ def test_exponential_gain_is_reached_by_an_option() -> None:
 @pytest.mark.parametrize("record", json.loads(PEERS.read_text(encoding="utf-8"))["facts"])
 def test_columns_are_those_of_the_package_to_the_last_bit(record: dict[str, Any]) -> None:
     """aidial-rag-eval's numbers and highlights on odd characters, with many facts, overlaps and empty sides."""
-    matcher = EXACT if record["matcher"] == "exact" else CITATION
+    matcher = EXACT if record["matcher"] == "exact" else AIDIAL_RAG_EVAL
     columns = vars(retrieval_columns(record["facts"], record["contexts"], matcher))
     numbers = {name: None if number != number else number for name, number in columns.items()}
     assert numbers == record["expected"]
