@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evaluator.metrics.cells import ids, text, texts
+from evaluator.metrics.cells import context_texts, ids, text, texts
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.form.refusal import refusal_in
 from evaluator.metrics.language.numbers import Number, missing_numbers, numbers_in
@@ -122,7 +122,7 @@ class CasePassed:
         facts = [fact for fact in texts(facts_cell, "facts") or [] if CITATION.is_usable(fact)]
         if not facts:
             return Score(None, UnscoredReason.NO_FACTS)
-        contexts = texts(contexts_cell, "contexts")
+        contexts = context_texts(contexts_cell)
         if contexts is None:
             return Score(None, UnscoredReason.NO_CONTEXTS)
         if not refuses and any(agrees(answer, one) for one in references if refusal_in(one) is None):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from evaluator.metrics.cells import checked_size, texts
+from evaluator.metrics.cells import checked_size, context_texts, texts
 from evaluator.metrics.description import Description
 from evaluator.metrics.language.scripts import with_spaces
 from evaluator.metrics.language.unicode_forms import in_one_form
@@ -113,7 +113,7 @@ class FactsLongestRun:
     def _score_row(
         self, facts_cell: object, contexts_cell: object, find: FindFacts, words: Callable[[str], str]
     ) -> Score:
-        given, contexts = texts(facts_cell, "facts") or [], texts(contexts_cell, "contexts")
+        given, contexts = texts(facts_cell, "facts") or [], context_texts(contexts_cell)
         facts = [fact for fact in given if is_usable(fact)]
         if not facts:
             return Score(None, UnscoredReason.NO_FACTS)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from evaluator.metrics.cells import texts
+from evaluator.metrics.cells import context_texts, texts
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.matchers.citation import AIDIAL_RAG_EVAL, CITATION, TRIMMED
 from evaluator.metrics.matchers.embedding import EMBEDDING
@@ -103,7 +103,10 @@ class FactsMetric(ABC):
         return score_rows(self, frame, lambda facts, contexts: self._score_row(facts, contexts, find))
 
     def _score_row(self, facts_cell: object, contexts_cell: object, find: FindFacts) -> Score:
-        given, contexts = texts(facts_cell, "facts") or [], texts(contexts_cell, "contexts")
+        given = texts(facts_cell, "facts") or []
+        # In the package's form contexts without text are searched, as there.
+        is_package = self.matcher == AIDIAL_RAG_EVAL
+        contexts = texts(contexts_cell, "contexts") if is_package else context_texts(contexts_cell)
         facts = [fact for fact in given if self.matcher.is_usable(fact)]
         if not facts:
             return Score(None, UnscoredReason.NO_FACTS)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from evaluator.metrics.cells import text, texts
+from evaluator.metrics.cells import context_texts, text, texts
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.absent_words import absent_numbers, absent_words, joined_places
 from evaluator.metrics.language.token_overlap import Compared, Overlap, overlaps
@@ -83,7 +83,8 @@ class FaithfulnessKPrecision:
         return score_together(self, frame, self._read_row, self._score_all)
 
     def _read_row(self, answer_cell: object, contexts_cell: object) -> Score | _Row:
-        answer, contexts = text(answer_cell, "answer"), texts(contexts_cell, "contexts")
+        answer = text(answer_cell, "answer")
+        contexts = texts(contexts_cell, "contexts") if self.aggregation == "max" else context_texts(contexts_cell)
         if answer is None:
             return Score(None, UnscoredReason.NO_ANSWER)
         if contexts is None:
