@@ -56,7 +56,16 @@ def numbers_in(text: str) -> list[Number]:
         return []
     form = UnicodeForm.of(text)
     found = _numbers(form.text.translate(_ARABIC_MARKS))
-    return [Number(one.values, one.unit, *form.span(one.start, one.end)) for one in found]
+    if not form.changed:
+        return list(found)
+    numbers, done = list[Number](), 0
+    for one in found:
+        start, end = form.span(one.start, one.end)
+        # Two numbers may come from one character, as in 0^½.
+        if end > done:
+            numbers.append(Number(one.values, one.unit, max(start, done), end))
+            done = end
+    return numbers
 
 
 def missing_numbers(expected: Iterable[Number], said: Sequence[Number]) -> list[Number]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from evaluator.metrics.language.numbers import Number, numbers_in
@@ -21,6 +21,8 @@ _WRITTEN_NUMBER = re.compile(r"\d+(?: \d+)*")
 _ANY_NUMBER = r"(?<!\d)\d{1,40}(?: \d{1,9}){0,6}"
 _NEAR = 40
 """Characters around a fact that decide what its first and last numbers are."""
+_EDGE = 12
+"""Characters at the ends of a fact in which a number may depend on what stands beside the fact."""
 _MOST = 1_000_000_000  # Steps; some seconds, and a thousand times what the largest rows of a deployment take.
 
 
@@ -115,17 +117,44 @@ def fact_ranks(facts: Sequence[str], contexts: Sequence[str]) -> Sequence[int]:
 
 def _places_with_numbers(fact: str, form: str, lines: CanonicalLines) -> Iterator[tuple[int, int, int]]:
     """Give each line that holds a fact with the same numbers, where it begins first and its length."""
-    wanted, done = numbers_in(fact), set[int]()
-    in_other_writing = _ANY_NUMBER.join(map(re.escape, _WRITTEN_NUMBER.split(form)))
-    for pattern in (re.escape(form), in_other_writing):
-        line = counted = 0
-        for found in re.finditer(pattern, lines.text):
-            line += lines.text.count("\n", counted, found.start())
-            counted = found.start()
-            length = found.end() - counted
-            if line not in done and _has_numbers(lines.contexts[line], lines.span(line, counted, length), wanted):
-                done.add(line)
-                yield line, counted, length
+    done = set[int]()
+    wanted: list[Number] | None = None
+    has_numbers_within = _DIGIT.search(fact[:_EDGE] + fact[-_EDGE:]) is None
+    for line, at, length in _candidates(form, lines, done):
+        if line in done:
+            continue
+        start, end = lines.span(line, at, length)
+        context = lines.contexts[line]
+        if not (has_numbers_within and context[start:end] == fact):
+            wanted = numbers_in(fact) if wanted is None else wanted
+            if not _has_numbers(context, (start, end), wanted):
+                continue
+        done.add(line)
+        yield line, at, length
+
+
+def _candidates(form: str, lines: CanonicalLines, done: Collection[int]) -> Iterator[tuple[int, int, int]]:
+    """Give the line, beginning and length of all that says a fact, with its numbers or any others.
+
+    `done` are lines whose places need not be given.
+    """
+    text = lines.text
+    line = counted = 0
+    at = text.find(form)
+    while at >= 0:
+        line += text.count("\n", counted, at)
+        counted = at
+        yield line, at, len(form)
+        at = text.find(form, at + 1)
+    words = _WRITTEN_NUMBER.split(form)
+    # Most facts stand nowhere but where they are as written, and a pattern takes long to make.
+    if all(line in done for line, _ in lines.places(max(words, key=len))):
+        return
+    line = counted = 0
+    for found in re.finditer(_ANY_NUMBER.join(map(re.escape, words)), text):
+        line += text.count("\n", counted, found.start())
+        counted = found.start()
+        yield line, counted, found.end() - counted
 
 
 def _has_numbers(context: str, span: Span, wanted: Sequence[Number]) -> bool:
