@@ -128,6 +128,10 @@ def _spaced(phrase: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """Lower case, without accents, with one kind of apostrophe."""
+    """Lower case, without accents and invisible characters, with one kind of apostrophe."""
     decomposed = unicodedata.normalize("NFKD", text.translate(_APOSTROPHES).casefold())
-    return "".join(character for character in decomposed if not unicodedata.combining(character))
+    return "".join(character for character in decomposed if not _is_left_out(character))
+
+
+def _is_left_out(character: str) -> bool:
+    return bool(unicodedata.combining(character)) or unicodedata.category(character) == "Cf"

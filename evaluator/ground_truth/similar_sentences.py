@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from evaluator.metrics import ABSENT, fact_ranks, sentences
-from evaluator.metrics.language.words import numbers_in, without_citation_marks, without_outer_marks
+from evaluator.metrics.language.numbers import missing_numbers, numbers_in
+from evaluator.metrics.language.words import without_citation_marks, without_outer_marks
 from evaluator.models import Models, ModelUnavailableError, sentence_encoder, unit_vectors
 
 logger = logging.getLogger(__name__)
 
-EXTRACTOR = "sentence_similarity/1"
+EXTRACTOR = "sentence_similarity/2"
 """Name and version of facts that `SimilarSentences` found."""
 
 
@@ -46,13 +47,10 @@ class SimilarSentences:
         cosines = unit_vectors(encoder.vectors(said)) @ unit_vectors(encoder.vectors(there)).T
         found: set[int] = set()
         for sentence, row in zip(said, cosines, strict=True):
-            numbers = _numbers(sentence)
-            near = [place for place, one in enumerate(there) if row[place] >= self.least and numbers <= _numbers(one)]
+            numbers = numbers_in(sentence)
+            near = [place for place in range(len(there)) if row[place] >= self.least]
+            near = [place for place in near if not missing_numbers(numbers, numbers_in(there[place]))]
             found |= {max(near, key=lambda place: row[place])} if near else set()
         facts = [there[place] for place in sorted(found)]
         ranks = fact_ranks(facts, contexts)
         return [fact for fact, rank in zip(facts, ranks, strict=True) if rank != ABSENT]
-
-
-def _numbers(text: str) -> frozenset[str]:
-    return frozenset(numbers_in(text))

@@ -12,7 +12,7 @@ from evaluator.answers import DeploymentTables
 from evaluator.judges.exchange import JudgeError, Spend
 from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import TEXT, Prompt, object_of
-from evaluator.metrics.language.words import numbers_in
+from evaluator.metrics.language.numbers import missing_numbers, numbers_in
 from lake import IS_ANSWER
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def standalone_questions(
     for (case, earlier), reply in zip(asked, judge.ask_all(requests) if asked else (), strict=True):
         spend += reply.spend
         question = "" if isinstance(reply, JudgeError) else " ".join(reply.parsed["question"].split())
-        said = {number for text in (*earlier, case["question"]) for number in numbers_in(text)}
-        if question and len(question) <= _LONGEST and said.issuperset(numbers_in(question)):
+        said = [number for text in (*earlier, case["question"]) for number in numbers_in(text)]
+        if question and len(question) <= _LONGEST and not missing_numbers(numbers_in(question), said):
             found[case["case_id"]] = question
     return found, spend
 

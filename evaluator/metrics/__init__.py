@@ -19,7 +19,7 @@ from evaluator.metrics.language.detection import Language, language_of
 from evaluator.metrics.language.sentences import sentences
 from evaluator.metrics.language.tokens import tokens, tokens_of_any_script
 from evaluator.metrics.llm.llm_metric import JudgeUnavailableError, LlmMetric
-from evaluator.metrics.matchers.citation import CITATION, TRIMMED, CitationMatcher, fact_ranks
+from evaluator.metrics.matchers.citation import AIDIAL_RAG_EVAL, CITATION, TRIMMED, CitationMatcher, fact_ranks
 from evaluator.metrics.matchers.embedding import EMBEDDING, EmbeddingMatcher
 from evaluator.metrics.matchers.exact import EXACT, ExactMatcher
 from evaluator.metrics.matchers.matcher import ABSENT, FactMatcher, FactsFound
@@ -35,6 +35,7 @@ from evaluator.models import Models, ModelUnavailableError
 
 __all__ = [
     "ABSENT",
+    "AIDIAL_RAG_EVAL",
     "ALIASES",
     "CITATION",
     "EMBEDDING",

@@ -58,6 +58,18 @@ def texts(cell: object, column: str) -> list[str] | None:
     raise UnreadableCellError(f"unreadable_{column}")
 
 
+def context_texts(cell: object) -> list[str] | None:
+    """Give the texts of the contexts, as `texts` does; those of images are empty.
+
+    Raises UnreadableCellError, and UnscorableRowError with `no_text_contexts` where there are contexts and none has a
+    letter or digit: what they say is not known.
+    """
+    found = texts(cell, "contexts")
+    if found and not any(character.isalnum() for one in found for character in one):
+        raise UnscorableRowError(UnscoredReason.NO_TEXT_CONTEXTS)
+    return found
+
+
 def ids(cell: object, column: str) -> list[str] | None:
     """Give the ids of a list, tuple or one-dimensional array as strings; None where the cell is missing.
 

@@ -6,15 +6,18 @@ needed fact was not retrieved, no generator could have answered rightly.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evaluator.metrics.cells import ids, text, texts
+from evaluator.metrics.cells import context_texts, ids, text, texts
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.form.refusal import refusal_in
+from evaluator.metrics.language.numbers import Number, missing_numbers, numbers_in
 from evaluator.metrics.language.tokens import shared_tokens, token_counter
-from evaluator.metrics.language.words import numbers_in, without_citation_marks
+from evaluator.metrics.language.unicode_forms import in_one_form
+from evaluator.metrics.language.words import without_citation_marks
 from evaluator.metrics.matchers.citation import CITATION
 from evaluator.metrics.matchers.matcher import ABSENT, FindFacts, finders_of
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
@@ -30,6 +33,9 @@ FIRST_CHUNKS = 3
 
 _LEAST_RECALL = 0.5
 _LEAST_NUMBERS = 0.5
+_NEAR = 40
+"""Characters before and after a number in which its neighbours are looked for."""
+_WORD = re.compile(r"[^\W\d_]+")
 _COUNT = token_counter("any_script")
 
 
@@ -37,9 +43,11 @@ _COUNT = token_counter("any_script")
 class CasePassed:
     """1.0 if the answer agrees with a reference answer, else 0.0 with the part that failed; higher is better.
 
-    An answer agrees with a reference if it has half of its tokens (as `answer_correctness_token_recall`, without
-    citation marks) and half of its numbers, and does not refuse. Where every reference refuses, a refusal passes. This
-    is coarse: an answer in other words may fail, and one with a wrong name may pass.
+    An answer agrees with a reference if it has half of its tokens (as `answer_correctness_token_recall`, in one Unicode
+    form and without citation marks) and half of its numbers, has no other number in the place of one, and does not
+    refuse. Numbers are compared by value and unit; in the place of another stands a number with the same unit, or with
+    the same word before or after it. Where every reference refuses, a refusal passes. This is coarse: an answer in
+    other words may fail, and one with a wrong name may pass.
 
     The details have `failed_part` (`lake.FailedPart`) where it is 0.0. With the columns `context_ids` and
     `reference_context_ids` a retrieved chunk of the case that no longer holds the fact makes it `reference`.
@@ -52,15 +60,16 @@ class CasePassed:
         default=None, metadata=option(f"facts must stand in the first k contexts; None for {FIRST_CHUNKS}")
     )
 
-    version = "1"
+    version = "2"
     needs = ("answer", "reference_answers", "facts", "contexts")
     judge = ScoredBy.LEXICAL
     about = Description(
         asks="Does the answer agree with its case, and if not, which part of the application failed?",
-        formula="1 if the answer has half of the tokens and half of the numbers of a reference answer and does not "
-        "refuse, or refuses where every reference does; else 0. The failed part is the first of: unanswerable (every "
-        "reference refuses), reference (a retrieved chunk with an id of the case lost the fact), retrieval (a fact is "
-        f"in no context), ranking (in none of the first {FIRST_CHUNKS}), refusal, generation",
+        formula="1 if the answer has half of the tokens and half of the numbers of a reference answer, has no other "
+        "number in the place of one, and does not refuse, or refuses where every reference does; else 0. The failed "
+        "part is the first of: unanswerable (every reference refuses), reference (a retrieved chunk with an id of the "
+        f"case lost the fact), retrieval (a fact is in no context), ranking (in none of the first {FIRST_CHUNKS}), "
+        "refusal, generation",
         source="dialwatch",
         odd_cases=OddCases(
             empty_answer="0.0, null with `no_answer` for a missing cell",
@@ -113,7 +122,7 @@ class CasePassed:
         facts = [fact for fact in texts(facts_cell, "facts") or [] if CITATION.is_usable(fact)]
         if not facts:
             return Score(None, UnscoredReason.NO_FACTS)
-        contexts = texts(contexts_cell, "contexts")
+        contexts = context_texts(contexts_cell)
         if contexts is None:
             return Score(None, UnscoredReason.NO_CONTEXTS)
         if not refuses and any(agrees(answer, one) for one in references if refusal_in(one) is None):
@@ -134,18 +143,34 @@ _ID_COLUMNS = ("context_ids", "reference_context_ids")
 
 
 def agrees(answer: str, reference: str) -> bool:
-    """Say whether an answer has half of the tokens and half of the numbers of a reference answer."""
-    said, expected = (without_citation_marks(one) for one in (answer, reference))
+    """Say whether an answer has half of the tokens and half of the numbers of a reference answer, and none instead."""
+    said, expected = (in_one_form(without_citation_marks(one)) for one in (answer, reference))
     wanted = _COUNT(expected)
     if not wanted:
         return False
     recall = shared_tokens(wanted, _COUNT(said)) / sum(wanted.values())
-    numbers = _numbers(expected)
-    return recall >= _LEAST_RECALL and len(numbers & _numbers(said)) >= _LEAST_NUMBERS * len(numbers)
+    return recall >= _LEAST_RECALL and _has_the_numbers(said, expected)
 
 
-def _numbers(said: str) -> set[str]:
-    return {found.replace(",", "") for found in numbers_in(said)}
+def _has_the_numbers(said: str, expected: str) -> bool:
+    wanted, there = numbers_in(expected), numbers_in(said)
+    missing, others = missing_numbers(wanted, there), missing_numbers(there, wanted)
+    if len(wanted) - len(missing) < _LEAST_NUMBERS * len(wanted):
+        return False
+    return not any(_is_in_its_place(one, expected, other, said) for one in missing for other in others)
+
+
+def _is_in_its_place(one: Number, text: str, other: Number, other_text: str) -> bool:
+    if one.unit is not None and one.unit == other.unit:
+        return True
+    pairs = zip(_words_around(one, text), _words_around(other, other_text), strict=True)
+    return any(word and word == other_word for word, other_word in pairs)
+
+
+def _words_around(number: Number, text: str) -> tuple[str, str]:
+    before = _WORD.findall(text[max(0, number.start - _NEAR) : number.start])
+    after = _WORD.search(text, number.end, number.end + _NEAR)
+    return before[-1].lower() if before else "", after[0].lower() if after else ""
 
 
 def _failed(part: FailedPart, ranks: Sequence[int] = ()) -> Score:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from evaluator.metrics.cells import text
 from evaluator.metrics.description import Description, OddCases
+from evaluator.metrics.language.unicode_forms import in_one_form
 from evaluator.metrics.metric import Metric, Score, ScoredBy, Scores, score_rows
 from lake.vocabulary import UnscoredReason
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Phrases = Mapping[str, Mapping[str, Sequence[str]]]
+Phrases = Mapping[str, Mapping[str, Any]]
 
 _SENTENCES = 3
 _MOST_CHARACTERS = 2_000
@@ -47,14 +48,15 @@ class Refusal:
     """1.0 if one of the first three sentences refuses or says that information is missing, else 0.0; no end is better.
 
     Found by the phrases in `refusals.yaml`, which stand at the beginning of a sentence, after words such as
-    "unfortunately"; a question is none. Precise rather than broad: a refusal in other words is not found. To refuse is
+    "unfortunately"; a question is none, nor are "There is no information you need to enter." and "I can't find my
+    order: open the menu". Precise rather than broad: a refusal in other words is not found. To refuse is
     right where there is no answer, so the value has no direction of its own.
 
     The details name the language of the phrase and what was found: `{"language": "en", "found": "i don't know"}`.
     """
 
     name = "refusal"
-    version = "1"
+    version = "2"
     needs = ("answer",)
     judge = ScoredBy.LEXICAL
     about = Description(
@@ -87,7 +89,8 @@ def refusal_in(answer: str) -> dict[str, str] | None:
     """Give the phrase by which an answer refuses, and its language, as in the details of `Refusal`; None for none."""
     for sentence in _first_sentences(answer):
         for language, pattern in _patterns().items():
-            if found := pattern.search(sentence):
+            found = pattern.phrase.search(sentence)
+            if found and not pattern.unless.search(sentence):
                 return {"language": language, "found": found["phrase"].strip(" ,;:")}
     return None
 
@@ -100,18 +103,40 @@ def _first_sentences(answer: str) -> Iterator[str]:
             yield " " + _folded(sentence).lstrip(" \t*_>#-\"'([")
 
 
+@dataclass(frozen=True)
+class _Patterns:
+    """What refuses in a language, and what makes it no refusal."""
+
+    phrase: re.Pattern[str]
+    unless: re.Pattern[str]
+
+
 @cache
-def _patterns() -> Mapping[str, re.Pattern[str]]:
+def _patterns() -> Mapping[str, _Patterns]:
     content: Phrases = yaml.safe_load(files(__package__).joinpath("refusals.yaml").read_text("utf-8"))
-    return {language: _pattern(language, known) for language, known in content.items()}
+    return {
+        language: (_anywhere if language in _ANYWHERE else _at_the_beginning)(known)
+        for language, known in content.items()
+    }
 
 
-def _pattern(language: str, known: Mapping[str, Sequence[str]]) -> re.Pattern[str]:
-    if language in _ANYWHERE:
-        return re.compile("(?P<phrase>" + "|".join(re.escape(_folded(phrase)) for phrase in known["phrases"]) + ")")
-    openers = "|".join(_phrase(opener) for opener in known["openers"])
-    phrases = "|".join(_phrase(phrase) for phrase in known["phrases"])
-    return re.compile(rf"^(?:{openers}){{0,4}}(?P<phrase>{phrases})(?![\w'])")
+def _anywhere(known: Mapping[str, Any]) -> _Patterns:
+    phrases, unless = ("|".join(re.escape(_folded(one)) for one in known[key]) for key in ("phrases", "unless"))
+    return _Patterns(re.compile(f"(?P<phrase>{phrases})"), re.compile(unless))
+
+
+def _at_the_beginning(known: Mapping[str, Any]) -> _Patterns:
+    openers, phrases, unless = ("|".join(map(_phrase, known[key])) for key in ("openers", "phrases", "unless"))
+    possessives, possessions, steps = (
+        "|".join(re.escape(_folded(word)) for word in known[key].split())
+        for key in ("possessives", "possessions", "steps")
+    )
+    phrase = rf"^(?:{openers}){{0,4}}(?P<phrase>{phrases})(?![\w'])"
+    owned = rf"(?:[^:]*[^:\w])?(?:{possessives})\s+(?!(?:\w+\s+)?(?:{possessions}))\w"
+    return _Patterns(
+        re.compile(phrase),
+        re.compile(rf"^(?:{openers}){{0,4}}(?:(?:{phrases})(?:{unless})(?![\w'])|{owned}|[^:]*:\W*(?:{steps})\b)"),
+    )
 
 
 def _phrase(phrase: str) -> str:
@@ -128,7 +153,7 @@ def _word(word: str) -> str:
 
 def _folded(text: str) -> str:
     """Lower case, without accents, with one kind of apostrophe, and English contractions written out."""
-    decomposed = unicodedata.normalize("NFKD", text.translate(_APOSTROPHES).casefold())
+    decomposed = unicodedata.normalize("NFKD", in_one_form(text).translate(_APOSTROPHES).casefold())
     plain = "".join(character for character in decomposed if not unicodedata.combining(character))
     for contraction, words in _CONTRACTIONS:
         plain = contraction.sub(words, plain)

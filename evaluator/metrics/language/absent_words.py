@@ -1,15 +1,14 @@
-"""Words of a text that stand in none of some other texts, as character positions."""
+"""Words and numbers of a text that stand in none of some other texts, as character positions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
+from evaluator.metrics.language.numbers import missing_numbers, numbers_in
 from evaluator.metrics.language.scripts import words_of
 from evaluator.metrics.language.tokens import Tokenisation, tokeniser
-
-Span = tuple[int, int]
-"""Characters of a text: start and end."""
+from evaluator.metrics.language.unicode_forms import Span
 
 _BETWEEN_WORDS = re.compile(r"\s*")
 
@@ -27,8 +26,23 @@ def absent_words(text: str, others: Sequence[str], tokenisation: Tokenisation = 
         # Most words are tokens but for their case, and to split each takes as long as all else.
         if word.lower() in known or known.issuperset(split(word)):
             continue
-        if places and _BETWEEN_WORDS.fullmatch(text, places[-1][1], start):
-            places[-1] = (places[-1][0], end)
+        places.append((start, end))
+    return joined_places(text, places)
+
+
+def absent_numbers(text: str, others: Sequence[str]) -> list[Span]:
+    """Give the places of the numbers of `text` that are equal to no number in `others`, in order."""
+    found = numbers_in(text)
+    known = [number for other in others for number in numbers_in(other)] if found else []
+    return [(number.start, number.end) for number in missing_numbers(found, known)]
+
+
+def joined_places(text: str, places: Sequence[Span]) -> list[Span]:
+    """Give places in order, those that overlap or have only white space between them as one."""
+    joined: list[Span] = []
+    for start, end in sorted(places):
+        if joined and (start <= joined[-1][1] or _BETWEEN_WORDS.fullmatch(text, joined[-1][1], start)):
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         else:
-            places.append((start, end))
-    return places
+            joined.append((start, end))
+    return joined

@@ -9,8 +9,12 @@ from evaluator.metrics.language.scripts import has_unspaced, split_unspaced
 # Not "all but \w": vowel signs of Indian scripts are no \w, and words would fall apart.
 _BREAK = re.compile(r"[\s|/\\()\[\]{}<>\"\u201c-\u201f«»:;!?\u2013\u2014\u2026]+")
 _OUTER_MARKS = re.compile(r"^[\W_]+|[\W_]+$")
+# A sign, a currency before a number and what follows one say something: -3.2%, <50, $5.
+_BEFORE_FACT = re.compile(
+    r"^(?:(?!(?:[-+\u2212\u2013\u00b1~]|[<>\u2264\u2265]\s?)?(?:[$\u20ac\u00a3\u00a5]\s?)?\d)[\W_])+"
+)
+_AFTER_FACT = re.compile(r"(?<=\d)(\s?[%\u2030\u20ac$\u00a3\u00a5\u00b0])[\W_]*$|[\W_]+$")
 _CITATION_MARK = re.compile(r"\[\d+\]")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def words(text: str) -> list[str]:
@@ -18,20 +22,15 @@ def words(text: str) -> list[str]:
 
     Runs of Chinese, Japanese, Thai, Lao, Khmer and Burmese are cut as `split_unspaced` does.
     """
-    found = [word for piece in _BREAK.split(text.lower()) if (word := without_outer_marks(piece))]
+    found = [word for piece in _BREAK.split(text.lower()) if (word := _OUTER_MARKS.sub("", piece))]
     return [piece for word in found for piece in split_unspaced(word)] if has_unspaced(text) else found
 
 
 def without_outer_marks(text: str) -> str:
-    """Cut off what stands before the first letter or digit of a text, and after the last."""
-    return _OUTER_MARKS.sub("", text)
+    """Cut off the marks before and after what a text says; the sign, currency and percent of a number stay."""
+    return _AFTER_FACT.sub(lambda found: found[1] or "", _BEFORE_FACT.sub("", text))
 
 
 def without_citation_marks(text: str) -> str:
     """Put a blank in place of each citation mark such as [1]."""
     return _CITATION_MARK.sub(" ", text)
-
-
-def numbers_in(text: str) -> list[str]:
-    """Give the numbers of a text as they are written, such as 1,000.50."""
-    return _NUMBER.findall(text)

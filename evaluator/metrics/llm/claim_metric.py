@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from evaluator.metrics.cells import text, texts
+from evaluator.metrics.cells import context_texts, text, texts
 from evaluator.metrics.description import NOT_READ, Description, Direction, OddCases
 from evaluator.metrics.form.refusal import refusal_in
 from evaluator.metrics.llm.claims import (
@@ -141,7 +141,7 @@ class ClaimMetric(LlmMetric[RowTexts]):
         reference = next((one for one in references if one.strip()), "")
         if self._reads("reference") and not reference:
             return Score(None, UnscoredReason.NO_GROUND_TRUTH)
-        if self._reads("contexts") and not any(context.strip() for context in contexts):
+        if self._reads("contexts") and not context_texts(contexts):
             return Score(None, UnscoredReason.NO_CONTEXTS)
         reason = unanswered_reason(answer)
         if self._reads("answer") and reason:

@@ -11,7 +11,7 @@ from evaluator.judges.exchange import JudgeRequest
 from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import NUMBER, TEXT, Prompt, list_of, object_of
 from evaluator.judges.schema import MisfitError
-from evaluator.metrics.cells import texts
+from evaluator.metrics.cells import context_texts, texts
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.llm.claims import RowTexts
 from evaluator.metrics.llm.claims.answer_claims import contexts_of
@@ -56,11 +56,11 @@ class ContextEntityRecall(PromptMetric[RowTexts]):
 
     def read_row(self, *cells: object) -> RowTexts | Score:
         """Take the contexts and the first reference answer."""
-        contexts, references = texts(cells[0], "contexts") or [], texts(cells[1], "reference_answers") or []
+        contexts, references = context_texts(cells[0]) or [], texts(cells[1], "reference_answers") or []
         reference = next((one for one in references if one.strip()), None)
         if reference is None:
             return Score(None, UnscoredReason.NO_GROUND_TRUTH)
-        if not any(context.strip() for context in contexts):
+        if not contexts:
             return Score(None, UnscoredReason.NO_CONTEXTS)
         return RowTexts.of("", contexts, "", reference)
 

@@ -11,7 +11,7 @@ from evaluator.judges.exchange import JudgeRequest
 from evaluator.judges.fence import fenced
 from evaluator.judges.prompts import NUMBER, Prompt, list_of, object_of
 from evaluator.judges.schema import MisfitError
-from evaluator.metrics.cells import text, texts
+from evaluator.metrics.cells import context_texts, text
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.prose_sentences import prose_sentences
 from evaluator.metrics.llm.prompt_metric import PromptMetric
@@ -31,6 +31,7 @@ class ContextRelevanceSentences(PromptMetric[tuple[str, list[str]]]):
     many sentences there are.
     """
 
+    base_version = "2"
     name = "context_relevance_sentences"
     needs = ("question", "contexts")
     about = Description(
@@ -52,7 +53,7 @@ class ContextRelevanceSentences(PromptMetric[tuple[str, list[str]]]):
 
     def read_row(self, *cells: object) -> tuple[str, list[str]] | Score:
         """Cut the contexts into sentences."""
-        question, contexts = text(cells[0], "question"), texts(cells[1], "contexts")
+        question, contexts = text(cells[0], "question"), context_texts(cells[1])
         if contexts is None:
             return Score(None, UnscoredReason.NO_CONTEXTS)
         numbered = [sentence for context in contexts for sentence in prose_sentences(context)]

@@ -23,7 +23,7 @@ class ExactMatcher:
     @property
     def version(self) -> str:
         """Version of the rule."""
-        return "1"
+        return "2"
 
     def finder(self) -> FindFacts:
         """Give a function that compares strings."""

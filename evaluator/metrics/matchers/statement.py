@@ -8,6 +8,7 @@ from functools import cache
 
 from rapidfuzz import fuzz
 
+from evaluator.metrics.language.unicode_forms import UnicodeForm, in_one_form
 from evaluator.metrics.matchers.canonical import canonical, canonical_origins, is_usable
 from evaluator.metrics.matchers.matcher import FactsFound, FindFacts, Span, Spans, checked_work
 from evaluator.metrics.metric import ScoredBy
@@ -46,7 +47,7 @@ class StatementMatcher:
     @property
     def version(self) -> str:
         """Version of the rule, with the threshold if another was chosen."""
-        return "1" if self.threshold == DEFAULT_THRESHOLD else f"1-threshold={self.threshold:g}"
+        return "2" if self.threshold == DEFAULT_THRESHOLD else f"2-threshold={self.threshold:g}"
 
     def finder(self) -> FindFacts:
         """Give a function that brings each distinct text to its canonical form once."""
@@ -67,12 +68,13 @@ class StatementMatcher:
         return [[(index, span) for index, span in of_context if span is not None] for of_context in found]
 
     def _span(self, fact: str, context: str) -> Span | None:
-        spaced = canonical(context)
+        form = UnicodeForm.of(context)
+        spaced = canonical(form.text)
         stretch = self._stretch(_stripped(fact), spaced.strip())
         if stretch is None:
             return None
-        origins, shift = canonical_origins(context), len(spaced) - len(spaced.lstrip())
-        return origins[stretch[0] + shift], origins[stretch[1] + shift]
+        origins, shift = canonical_origins(form.text), len(spaced) - len(spaced.lstrip())
+        return form.span(origins[stretch[0] + shift], origins[stretch[1] + shift])
 
     def is_usable(self, fact: str) -> bool:
         """Whether it has a letter or digit."""
@@ -92,7 +94,7 @@ class StatementMatcher:
 
 
 def _stripped(text: str) -> str:
-    return canonical(text).strip()
+    return canonical(in_one_form(text)).strip()
 
 
 STATEMENT = StatementMatcher()

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ContextPresent:
-    """1.0 if at least one context holds a letter or digit, else 0.0, also where the cell is missing."""
+    """1.0 if at least one context came back, of text or an image, else 0.0, also where the cell is missing."""
 
     name = "context_present"
-    version = "1"
+    version = "2"
     needs = ("contexts",)
     judge = ScoredBy.LEXICAL
     about = Description(
         asks="Did anything come back that an answer can stand on?",
-        formula="1 if some context holds a letter or digit, else 0",
+        formula="1 if there is a context, also one without text, else 0",
         source="dialwatch",
         odd_cases=OddCases(no_contexts="0.0, for a missing cell too", duplicate_contexts="no difference"),
         binary=True,
@@ -35,8 +35,7 @@ class ContextPresent:
 
 
 def _score_row(cell: object) -> Score:
-    contexts = texts(cell, "contexts") or []
-    return Score(float(any(character.isalnum() for context in contexts for character in context)))
+    return Score(float(bool(texts(cell, "contexts"))))
 
 
 METRICS: tuple[Metric, ...] = (ContextPresent(),)

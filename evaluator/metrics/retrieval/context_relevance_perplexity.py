@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Literal
 
-from evaluator.metrics.cells import checked_size, text, texts
+from evaluator.metrics.cells import checked_size, context_texts, text
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.metric import Metric, Score
 from evaluator.metrics.model_metric import ModelMetric
@@ -52,6 +52,7 @@ class ContextRelevancePerplexity(ModelMetric[tuple[str, str], tuple[float, bool]
         metadata=option("`max`: the best context; `mean`: the mean over the contexts (`..._mean`)"),
     )
 
+    base_version = "2"
     role = "question_likelihood"
     needs = ("question", "contexts")
     about = Description(
@@ -78,7 +79,7 @@ class ContextRelevancePerplexity(ModelMetric[tuple[str, str], tuple[float, bool]
 
     def inputs(self, *cells: object) -> Sequence[tuple[str, str]] | Score:
         """Pair each of the first k contexts with the question."""
-        question, contexts = text(cells[0], "question"), texts(cells[1], "contexts")
+        question, contexts = text(cells[0], "question"), context_texts(cells[1])
         if question is None or not question.strip():
             return Score(None, UnscoredReason.NO_QUESTION)
         if contexts is None:

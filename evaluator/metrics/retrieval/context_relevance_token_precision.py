@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evaluator.metrics.cells import text, texts
+from evaluator.metrics.cells import context_texts, text
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.token_overlap import Compared, overlaps
 from evaluator.metrics.language.tokens import Tokenisation
@@ -30,7 +30,7 @@ class ContextRelevanceTokenPrecision:
     k: int | None = field(default=None, metadata=CUT)
     tokenisation: Tokenisation = field(default="squad", kw_only=True, metadata=TOKENISATION)
 
-    version = "1"
+    version = "2"
     needs = ("question", "contexts")
     judge = ScoredBy.LEXICAL
     about = Description(
@@ -57,7 +57,7 @@ class ContextRelevanceTokenPrecision:
         return score_together(self, frame, self._read_row, self._score_all)
 
     def _read_row(self, question_cell: object, contexts_cell: object) -> Score | Compared:
-        question, contexts = text(question_cell, "question"), texts(contexts_cell, "contexts")
+        question, contexts = text(question_cell, "question"), context_texts(contexts_cell)
         if question is None:
             return Score(None, UnscoredReason.NO_QUESTION)
         if contexts is None:

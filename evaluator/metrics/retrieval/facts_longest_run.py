@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from evaluator.metrics.cells import checked_size, texts
+from evaluator.metrics.cells import checked_size, context_texts, texts
 from evaluator.metrics.description import Description
 from evaluator.metrics.language.scripts import with_spaces
+from evaluator.metrics.language.unicode_forms import in_one_form
 from evaluator.metrics.matchers.canonical import canonical, is_usable
 from evaluator.metrics.matchers.citation import CITATION
 from evaluator.metrics.matchers.matcher import ABSENT, FindFacts, finders_of
@@ -63,7 +64,7 @@ def longest_common_run(fact: str, contexts: Sequence[str], words: Callable[[str]
 
 def spaced_words(text: str) -> str:
     """Give a text's words, lower case, with one space between them."""
-    return with_spaces(canonical(text).strip())
+    return with_spaces(canonical(in_one_form(text)).strip())
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class FactsLongestRun:
         default=3, kw_only=True, metadata=option("number of words that makes a run a near miss; details only")
     )
 
-    version = "1"
+    version = "2"
     needs = ("facts", "contexts")
     judge = ScoredBy.LEXICAL
     about = Description(
@@ -112,7 +113,7 @@ class FactsLongestRun:
     def _score_row(
         self, facts_cell: object, contexts_cell: object, find: FindFacts, words: Callable[[str], str]
     ) -> Score:
-        given, contexts = texts(facts_cell, "facts") or [], texts(contexts_cell, "contexts")
+        given, contexts = texts(facts_cell, "facts") or [], context_texts(contexts_cell)
         facts = [fact for fact in given if is_usable(fact)]
         if not facts:
             return Score(None, UnscoredReason.NO_FACTS)

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from evaluator.metrics.cells import texts
+from evaluator.metrics.cells import context_texts, texts
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.matchers.citation import CITATION, TRIMMED
+from evaluator.metrics.matchers.citation import AIDIAL_RAG_EVAL, CITATION, TRIMMED
 from evaluator.metrics.matchers.embedding import EMBEDDING
 from evaluator.metrics.matchers.exact import EXACT
 from evaluator.metrics.matchers.matcher import FactMatcher, FactsFound, FindFacts, finders_of
@@ -23,11 +23,16 @@ if TYPE_CHECKING:
 
 MATCHER_MEANING = (
     "who decides whether a context holds a fact: `CitationMatcher()`; `CitationMatcher(trimmed=True)` (metric name "
-    "`..._trimmed`); `ExactMatcher()` (`..._exact`); `StatementMatcher(threshold=85)` (`..._statement`); "
-    "`EmbeddingMatcher(threshold=0.75)` (`..._embedding`)"
+    "`..._trimmed`); `CitationMatcher(as_written=True)` (`..._aidial_rag_eval`); `ExactMatcher()` (`..._exact`); "
+    "`StatementMatcher(threshold=85)` (`..._statement`); `EmbeddingMatcher(threshold=0.75)` (`..._embedding`)"
 )
 _MATCHERS = (
     Form("trimmed", TRIMMED, "facts are found without their outer spaces and marks"),
+    Form(
+        "aidial_rag_eval",
+        AIDIAL_RAG_EVAL,
+        "facts are found as aidial-rag-eval 0.7.0 finds them: character by character, numbers too",
+    ),
     Form("exact", EXACT, "a fact is found where it is the whole context"),
     Form("statement", STATEMENT, "a fact is found in nearly the same words (rapidfuzz, 85 percent alike)"),
     Form("embedding", EMBEDDING, "a fact is found in other words (cosine of 0.75 with a sentence)"),
@@ -98,7 +103,10 @@ class FactsMetric(ABC):
         return score_rows(self, frame, lambda facts, contexts: self._score_row(facts, contexts, find))
 
     def _score_row(self, facts_cell: object, contexts_cell: object, find: FindFacts) -> Score:
-        given, contexts = texts(facts_cell, "facts") or [], texts(contexts_cell, "contexts")
+        given = texts(facts_cell, "facts") or []
+        # In the package's form contexts without text are searched, as there.
+        is_package = self.matcher == AIDIAL_RAG_EVAL
+        contexts = texts(contexts_cell, "contexts") if is_package else context_texts(contexts_cell)
         facts = [fact for fact in given if self.matcher.is_usable(fact)]
         if not facts:
             return Score(None, UnscoredReason.NO_FACTS)

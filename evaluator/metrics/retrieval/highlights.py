@@ -7,7 +7,7 @@ from json.encoder import encode_basestring_ascii as quoted
 
 import orjson
 
-from evaluator.metrics.matchers.citation import CITATION
+from evaluator.metrics.matchers.citation import AIDIAL_RAG_EVAL
 from evaluator.metrics.matchers.matcher import FactMatcher, Span, Spans
 
 
@@ -43,7 +43,7 @@ def _quoted(text: str) -> str:
     return orjson.dumps(text).decode() if text.isascii() and "\x7f" not in text else quoted(text)
 
 
-def highlights(facts: Sequence[str], contexts: Sequence[str], matcher: FactMatcher = CITATION) -> list[str]:
+def highlights(facts: Sequence[str], contexts: Sequence[str], matcher: FactMatcher = AIDIAL_RAG_EVAL) -> list[str]:
     """Give the highlight of each context: the first place of each fact that the matcher finds in it."""
     return highlights_of(matcher.spans(facts, contexts), contexts)
 

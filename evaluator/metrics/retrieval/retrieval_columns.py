@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluator.metrics.matchers.citation import CITATION
+from evaluator.metrics.matchers.citation import AIDIAL_RAG_EVAL
 from evaluator.metrics.matchers.matcher import FactMatcher, FactsFound
 from evaluator.metrics.retrieval import facts_mrr, facts_precision_recall
 from evaluator.metrics.retrieval.highlights import highlights_of
@@ -29,7 +29,7 @@ class RetrievalColumns:
 
 
 def retrieval_columns(
-    facts: Sequence[str], contexts: Sequence[str], matcher: FactMatcher = CITATION
+    facts: Sequence[str], contexts: Sequence[str], matcher: FactMatcher = AIDIAL_RAG_EVAL
 ) -> RetrievalColumns:
     """Give the package's columns for one row; for its numbers at k, hand over `contexts[:k]`.
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from evaluator.metrics.cells import text, texts
+from evaluator.metrics.cells import context_texts, text, texts
 from evaluator.metrics.description import Description, OddCases
-from evaluator.metrics.language.absent_words import absent_words
+from evaluator.metrics.language.absent_words import absent_numbers, absent_words, joined_places
 from evaluator.metrics.language.token_overlap import Compared, Overlap, overlaps
 from evaluator.metrics.language.tokens import Tokenisation
+from evaluator.metrics.language.unicode_forms import UnicodeForm, in_one_form
 from evaluator.metrics.metric import LateDetails, Metric, Score, ScoredBy, Scores, score_together
 from evaluator.metrics.options import TOKENISATION, option, tokenised_name
 from lake.vocabulary import UnscoredReason
@@ -37,8 +38,10 @@ class FaithfulnessKPrecision:
     retriever would lift the mean; with "max" there is no best context, and it is null. Contexts that are not known
     (a missing cell) are null with `no_contexts`, a missing answer is null with `no_answer`.
 
-    `unsupported` in the details has the words of the answer that stand in no context, as start and end in its
-    characters: the first 200 places, and in `more_unsupported` how many follow.
+    But for "max", texts are compared in one Unicode form.
+
+    `unsupported` in the details has the words of the answer that stand in no context, and the numbers that are equal to
+    none there, as start and end in its characters: the first 200 places, and in `more_unsupported` how many follow.
     """
 
     aggregation: Literal["join", "max"] = field(
@@ -73,38 +76,51 @@ class FaithfulnessKPrecision:
     @property
     def version(self) -> str:
         """Version of the arithmetic; the two aggregations are not comparable."""
-        return "1" if self.aggregation == "join" else "1-max"
+        return "2" if self.aggregation == "join" else "1-max"
 
     def score(self, frame: pd.DataFrame) -> Scores:
         """Score every row of `answer` and `contexts`."""
         return score_together(self, frame, self._read_row, self._score_all)
 
-    def _read_row(self, answer_cell: object, contexts_cell: object) -> Score | Compared:
-        answer, contexts = text(answer_cell, "answer"), texts(contexts_cell, "contexts")
+    def _read_row(self, answer_cell: object, contexts_cell: object) -> Score | _Row:
+        answer = text(answer_cell, "answer")
+        contexts = texts(contexts_cell, "contexts") if self.aggregation == "max" else context_texts(contexts_cell)
         if answer is None:
             return Score(None, UnscoredReason.NO_ANSWER)
         if contexts is None:
             return Score(None, UnscoredReason.NO_CONTEXTS)
         if not contexts:
             return Score(0.0 if self.aggregation == "join" else None, UnscoredReason.NO_CONTEXTS)
-        return Compared(answer, contexts if self.aggregation == "max" else [" ".join(contexts)])
+        if self.aggregation == "max":
+            return _Row(UnicodeForm(answer, answer), contexts)
+        return _Row(UnicodeForm.of(answer), [in_one_form(" ".join(contexts))])
 
-    def _score_all(self, rows: Sequence[Compared]) -> Iterator[Score]:
-        for row, overlap in zip(rows, overlaps(rows, self.tokenisation), strict=True):
+    def _score_all(self, rows: Sequence[_Row]) -> Iterator[Score]:
+        compared = [Compared(row.answer.text, row.contexts) for row in rows]
+        for row, overlap in zip(rows, overlaps(compared, self.tokenisation), strict=True):
             if overlap.total:
                 details = LateDetails(partial(self._details, row, overlap))
                 yield Score(max(overlap.shared) / overlap.total, None, details)
             else:
-                yield Score(0.0, None if row.text.strip() else UnscoredReason.NO_ANSWER)
+                yield Score(0.0, None if row.answer.text.strip() else UnscoredReason.NO_ANSWER)
 
-    def _details(self, row: Compared, overlap: Overlap) -> dict[str, Any]:
-        is_covered = max(overlap.shared) == overlap.total
-        if is_covered or len(row.text) + sum(map(len, row.others)) > _MOST_CHARACTERS:
+    def _details(self, row: _Row, overlap: Overlap) -> dict[str, Any]:
+        answer = row.answer.text
+        if len(answer) + sum(map(len, row.contexts)) > _MOST_CHARACTERS:
             return {}
-        places = absent_words(row.text, row.others, self.tokenisation)
+        is_covered = max(overlap.shared) == overlap.total
+        words = [] if is_covered else absent_words(answer, row.contexts, self.tokenisation)
+        numbers = absent_numbers(answer, row.contexts)
+        places = [row.answer.span(*place) for place in joined_places(answer, [*words, *numbers])]
         left = len(places) - _MOST_PLACES
         found = {"unsupported": places[:_MOST_PLACES]} if places else {}
         return found | ({"more_unsupported": left} if left > 0 else {})
+
+
+@dataclass(frozen=True)
+class _Row:
+    answer: UnicodeForm
+    contexts: Sequence[str]
 
 
 METRICS: tuple[Metric, ...] = (FaithfulnessKPrecision(),)

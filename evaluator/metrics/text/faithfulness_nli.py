@@ -9,7 +9,7 @@ from statistics import fmean
 
 import numpy as np
 
-from evaluator.metrics.cells import checked_size, text, texts
+from evaluator.metrics.cells import checked_size, context_texts, text
 from evaluator.metrics.description import Description, OddCases
 from evaluator.metrics.language.sentences import sentences
 from evaluator.metrics.metric import Metric, Score
@@ -37,6 +37,7 @@ class FaithfulnessNli(ModelMetric[tuple[str, str], float]):
     sentences are more than 1,000,000 (a context counting as 500 at least) is null with `too_long`.
     """
 
+    base_version = "2"
     role = "entailment"
     name = "faithfulness_nli"
     needs = ("answer", "contexts")
@@ -54,7 +55,7 @@ class FaithfulnessNli(ModelMetric[tuple[str, str], float]):
 
     def inputs(self, *cells: object) -> Sequence[tuple[str, str]] | Score:
         """Pair each context with each sentence, sentence by sentence."""
-        answer, contexts = text(cells[0], "answer"), texts(cells[1], "contexts")
+        answer, contexts = text(cells[0], "answer"), context_texts(cells[1])
         if answer is None or not answer.strip():
             return Score(None, UnscoredReason.NO_ANSWER)
         if not contexts:

@@ -11,13 +11,14 @@ from typing import Literal
 
 from rapidfuzz.distance import LCSseq
 
-from evaluator.metrics.cells import checked_size
+from evaluator.metrics.cells import UnscorableRowError, checked_size
 from evaluator.metrics.description import Description
 from evaluator.metrics.language.porter_stemmer import stem
 from evaluator.metrics.language.tokens import shared_tokens, tokens_of_any_script
 from evaluator.metrics.metric import Metric
 from evaluator.metrics.options import ANY_SCRIPT, option, tokenised_name
 from evaluator.metrics.text.reference_metric import Compare, ReferenceMetric, odd_cases
+from lake.vocabulary import UnscoredReason
 
 Measure = Literal["precision", "recall", "fmeasure"]
 Variant = Literal["rouge1", "rougeL"]
@@ -26,6 +27,7 @@ _MOST = 4_000_000_000
 """Words of the answer times words of the reference: about a second's work for ROUGE-L."""
 
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
+_OTHER_LETTER = re.compile(r"(?![\u00aa\u00ba\u00c0-\u024f\u1e00-\u1eff\ufb00-\ufb06\uff21-\uff5a])[^\W\d_a-zA-Z]")
 _SHARED = {
     "rouge1": "words that both have, each as often as in both",
     "rougeL": "longest common subsequence of their words",
@@ -41,9 +43,10 @@ _OVER = {
 class Rouge(ReferenceMetric):
     """ROUGE-1 or ROUGE-L against the reference with the best F-measure; 0 to 1, higher is better.
 
-    The numbers are those of rouge_score with stemming: only ASCII letters and digits are words (`café` is `caf`,
-    Chinese is nothing), and words of more than three letters are stemmed. A side without a word is 0.0, even if
-    both are.
+    The numbers are those of rouge_score with stemming: only ASCII letters and digits are words (`café` is `caf`), and
+    words of more than three letters are stemmed. A side without a word is 0.0, even if both are. Where most letters of
+    the answer, or of every reference, are of another script than Latin, it is null with `not_latin`: the form
+    `..._any_script` compares such texts.
     """
 
     variant: Variant = "rougeL"
@@ -57,7 +60,7 @@ class Rouge(ReferenceMetric):
         ),
     )
 
-    version = "1"
+    version = "2"
 
     @property
     def name(self) -> str:
@@ -86,7 +89,15 @@ class Rouge(ReferenceMetric):
     def comparer(self) -> Compare:
         """Give the measure against the best reference."""
         split = cache(rouge_words if self.tokenisation == "porter" else tokens_of_any_script)
-        return lambda answer, references: self._best(split(answer), [split(reference) for reference in references])
+
+        def compare(answer: str, references: Sequence[str]) -> float:
+            if self.tokenisation == "porter" and answer.strip():
+                references = [reference for reference in references if _is_latin(reference)]
+                if not references or not _is_latin(answer):
+                    raise UnscorableRowError(UnscoredReason.NOT_LATIN)
+            return self._best(split(answer), [split(reference) for reference in references])
+
+        return compare
 
     def _best(self, answer: Sequence[str], references: Sequence[Sequence[str]]) -> float:
         shared: Callable[[Sequence[str], Sequence[str]], int] = _common if self.variant == "rouge1" else _in_order
@@ -97,6 +108,12 @@ class Rouge(ReferenceMetric):
 def rouge_words(text: str) -> list[str]:
     """Give the ASCII words of a text in lower case, those of more than three letters as their stems."""
     return [stem(word) if len(word) > 3 else word for word in _ASCII_WORD.findall(text.lower())]
+
+
+def _is_latin(text: str) -> bool:
+    """Whether no more than half of the letters are of another script."""
+    others = 0 if text.isascii() else len(_OTHER_LETTER.findall(text))
+    return not others or 2 * others <= sum(map(str.isalpha, text))
 
 
 def _scores(shared: int, answer: int, reference: int) -> dict[Measure, float]:

@@ -60,6 +60,18 @@ OTHER_MESSAGES = [
     "wrong turn signs in Germany",
     "Wrong answers in the exam: how many points do they cost?",
     "Not bad! And for Austria?",
+    "Das stimmt nicht überein mit der Rechnung.",
+    "Das stimmt so nicht überein, was tun.",
+    "Das ist falsch eingestellt, ich möchte es ändern.",
+    "Das ist nicht richtig angeschlossen.",
+    "C'est faux cils ou mascara",
+    "Eso está mal configurado en mi equipo.",
+    "To jest błędne hasło według systemu.",
+    "Це неправильно налаштовано в мене.",
+    "Это неправильно настроено у меня.",
+    "这是错误的日志，请分析。",
+    "答案不对称的矩阵",
+    "それは間違って送ったメールです。",
     "That is not right-aligned in my table, how do I change it?",
     "It is wrong to steal, says Kant. Explain.",
     'Translate "that is wrong" into French',
@@ -106,6 +118,15 @@ def test_a_message_that_begins_with_a_rejection_is_one(language: str, message: s
 def test_thanks_questions_and_quotations_are_no_rejection(message: str) -> None:
     """The lexicon is precise rather than broad."""
     assert LEXICON.find_rejection(message) is None
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["C\u2019est\u00a0une\u202ferreur.", "Eso no es ver\u00addad", "\ufeffWrong an\u200bswer.", "E\u0300 errato."],
+)
+def test_the_unicode_form_of_a_rejection_makes_no_difference(message: str) -> None:
+    """Combining accents, no-break spaces and invisible characters are what keyboards and copies bring."""
+    assert LEXICON.find_rejection(message) is not None
 
 
 def test_a_missing_message_is_no_rejection() -> None:

@@ -25,6 +25,20 @@ def test_a_text_is_cut_into_sentences(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("context", "fact"),
+    [
+        ("-20 °C is the lowest temperature.", "-20 °C is the lowest temperature"),
+        ("- 20 degrees is the lowest temperature.", "20 degrees is the lowest temperature"),
+        ("The lowest margin is -3.2%.", "The lowest margin is -3.2%"),
+        ("“$5 is the lowest price!”", "$5 is the lowest price"),
+    ],
+)
+def test_a_fact_keeps_the_sign_of_its_number(context: str, fact: str) -> None:
+    """Marks around a sentence go, but for those that are part of its first or last number."""
+    assert supporting_sentences(context, [context]) == [fact]
+
+
 def test_sentences_with_half_of_an_answers_words_are_facts() -> None:
     """In the order of the chunks, each once, without outer punctuation; function words and [1] do not count."""
     contexts = [

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from evaluator.metrics import (
-    CITATION,
+    AIDIAL_RAG_EVAL,
     EXACT,
     AnswerCorrectnessTokenF1,
     AnswerCorrectnessTokenPrecision,
@@ -203,8 +203,8 @@ TABLE: Mapping[str, Callable[[Record], Given]] = {
     "ndcg_at_k": lambda record: {"value": on_ids(Ndcg(record["inputs"]["k"]), record)},
     "r_precision": by_ids(RPrecision()),
     "retrieval_at_k": retrieval_at_k,
-    "facts_match_citation": facts(CITATION),
-    "facts_match_citation_at_k": facts(CITATION),
+    "facts_match_citation": facts(AIDIAL_RAG_EVAL),
+    "facts_match_citation_at_k": facts(AIDIAL_RAG_EVAL),
     "facts_match_exact": facts(EXACT),
     "facts_metrics_from_ranks": facts_from_ranks,
     "ndcg_facts": ndcg_of_facts,

@@ -78,8 +78,8 @@ def test_no_alias_hides_a_metric_or_means_two() -> None:
         (IdPrecision(repeats="distinct", nothing_retrieved="null"), "1-nothing_retrieved=null-repeats=distinct"),
         (FaithfulnessKPrecision(aggregation="max"), "1-max"),
         (Bleu(effective_order=False), "1-effective_order=False"),
-        (FactsRecall(matcher=StatementMatcher(threshold=90)), "1-threshold=90"),
-        (FactsNdcg(gain="exponential"), "1-gain=exponential"),
+        (FactsRecall(matcher=StatementMatcher(threshold=90)), "2-threshold=90"),
+        (FactsNdcg(gain="exponential"), "2-gain=exponential"),
     ],
 )
 def test_an_option_that_changes_values_changes_the_version(metric: Metric, version: str) -> None:

@@ -228,7 +228,7 @@ REFUSAL = "I don't know. There is nothing about it in the documents."
         ({"answer": REFUSAL}, {"refusal"}, 2),
         ({"contexts": []}, {"no_contexts"}, 2),
         ({"contexts": None}, {"no_contexts"}, 2),
-        ({"contexts": ["", " "]}, {"no_contexts"}, 2),
+        ({"contexts": ["", " "]}, {"no_text_contexts"}, 2),
         ({"reference_answers": []}, {"no_ground_truth"}, 1),
         ({"reference_answers": [" "]}, {"no_ground_truth"}, 1),
         ({"question": ""}, {"no_question"}, 0),
