@@ -65,7 +65,7 @@ def test_a_row_alone_has_the_value_that_it_has_among_others(models: Models, rows
     frame = pd.DataFrame({"question": [q for q, _ in rows], "contexts": [c for _, c in rows]})
     together = ContextRelevancePerplexity(models=models).score(frame).values
     alone = [value(models.model_copy(update={"batch_tokens": 1}), *row) for row in rows]
-    assert together.tolist() == pytest.approx(alone, rel=1e-5, abs=1e-12)
+    assert together.tolist() == pytest.approx(alone, rel=1e-5, abs=1e-12, nan_ok=True)
 
 
 def test_an_encoding_that_is_kept_gives_the_same_value(models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,6 +114,6 @@ def test_reduced_precision_is_another_version_with_nearly_the_same_values(models
     """Values of bfloat16 are never compared with values of float32."""
     reduced = models.model_copy(update={"dtype": "bfloat16"})
     exact, rough = ContextRelevancePerplexity(models=models), ContextRelevancePerplexity(models=reduced)
-    assert (exact.version, rough.version) == ("1-small-t5", "1-small-t5-bfloat16")
+    assert (exact.version, rough.version) == ("2-small-t5", "2-small-t5-bfloat16")
     assert value(reduced, QUESTION, CONTEXTS) == pytest.approx(value(models, QUESTION, CONTEXTS), rel=0.1)
     assert value(reduced, QUESTION, CONTEXTS) != value(models, QUESTION, CONTEXTS)
