@@ -1,3 +1,4 @@
+from .answer_kinds import answer_kind, answer_kind_of, finish_kind, is_whole
 from .answers.alike_cases import AlikeCases, alike_cases
 from .answers.answer_calls import AnswerCall
 from .answers.answer_details import (
@@ -19,7 +20,6 @@ from .answers.answer_rows import (
     case_question,
     context_ids,
     context_texts,
-    is_whole,
     usable_texts,
 )
 from .answers.answer_search import AnswerFilter, AnswerPage, AnswerRow, find_answers
@@ -123,12 +123,14 @@ from .vocabulary import (
     FLOOR_VERSION,
     JUDGE_KINDS,
     NO_ERROR,
+    NO_ID,
     ORIGIN_BAGGAGE,
     OUTRANKED_BY_CHILD,
     REFUSAL,
-    TOOL_CALL_FINISH_REASONS,
+    TOOL_ERROR,
     AlertEvent,
     AlertVerdict,
+    AnswerKind,
     ContextsOrigin,
     Direction,
     Draw,
@@ -188,6 +190,7 @@ __all__ = [
     "MONITOR_STATE",
     "NO_DAY",
     "NO_ERROR",
+    "NO_ID",
     "ORIGIN_BAGGAGE",
     "OTHER_CASES",
     "OUTCOMES",
@@ -207,7 +210,7 @@ __all__ = [
     "SKEW",
     "TABLES",
     "TARGET_BYTES",
-    "TOOL_CALL_FINISH_REASONS",
+    "TOOL_ERROR",
     "UNASSIGNED",
     "USABLE_STATUS",
     "USER_SIGNALS",
@@ -220,6 +223,7 @@ __all__ = [
     "AnswerContext",
     "AnswerDetails",
     "AnswerFilter",
+    "AnswerKind",
     "AnswerLabel",
     "AnswerPage",
     "AnswerRating",
@@ -303,6 +307,8 @@ __all__ = [
     "age_of",
     "alike_cases",
     "all_tables",
+    "answer_kind",
+    "answer_kind_of",
     "answer_text",
     "answers_frame",
     "asks_llm",
@@ -326,6 +332,7 @@ __all__ = [
     "drop_before",
     "erase",
     "find_answers",
+    "finish_kind",
     "fold_signals",
     "folder_name",
     "ground_truth_frame",

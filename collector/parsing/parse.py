@@ -102,7 +102,7 @@ def _log_record(call: Call, origin: Origin, keep_raw_response: bool) -> LogRecor
         kind=kind,
         status=call.status,
         error="; ".join(_errors(call, answer)) or None,
-        repairs=[*call.repairs, *filter(None, [request.error])] or None,
+        repairs=[*call.repairs, *said.repairs, *filter(None, [request.error])] or None,
         origin=origin,
         user_id=call.user_id,
         user_title=call.user_title,

@@ -13,7 +13,7 @@ from collector.parsing.answer.streams import assemble
 from collector.parsing.json_text.bodies import CUT_MARK, read_cut_object, read_object, text_or_none, write_json
 from collector.parsing.json_text.value_limit import MOST_VALUES, may_hold_more_values
 from collector.parsing.line.call import Call
-from lake import FinishReason
+from lake import NO_ID, FinishReason, finish_kind
 
 _OK: Final = 200
 _LONGEST_MESSAGE: Final = 500
@@ -25,11 +25,12 @@ _CUT: Final = "response.body was cut by DIAL Core: the answer is incomplete"
 class Answer(msgspec.Struct, frozen=True, gc=False):
     """Answer of a deployment.
 
-    `text` is the text of choice 0, None if there is none (a tool call, an error). `response_ids` are the
-    distinct ids of all chunks in order of appearance. `custom_content` is that of choice 0's message.
-    `assembled` is the answer's JSON text: Core's where it is used, else the one merged here. `error` is
-    None if that is a whole answer, else it says what is missing or went wrong. `extra` has what
-    `assembled` has not: the upstream's `error`; all other choices, usage and statistics are in `assembled`.
+    `text` is the text of choice 0, None if there is none (a tool call, an error). `response_ids` are the distinct
+    ids of all chunks in order of appearance. `custom_content` is that of choice 0's message. `assembled` is the
+    answer's JSON text: Core's where it is used, else the one merged here. `error` is None if that is a whole
+    answer, else it says what is missing or went wrong. `repairs` names what is missing beside a whole answer.
+    `extra` has what `assembled` has not: the upstream's `error`; all other choices, usage and statistics are in
+    `assembled`.
     """
 
     text: str | None
@@ -41,6 +42,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     assembled: str | None
     error: str | None
     extra: Mapping[str, Any]
+    repairs: tuple[str, ...] = ()
 
 
 class _Reading(msgspec.Struct, gc=False):
@@ -176,8 +178,8 @@ def _read_plain(body: str) -> _Reading:
 
 def _answer(reading: _Reading, status: int | None) -> Answer:
     body = reading.body or Body(None, None, None, None)
-    notes = reading.notes
-    if body.finish_reason == FinishReason.CONTENT_FILTER:
+    notes = [note for note in reading.notes if note != NO_ID]
+    if finish_kind(body.finish_reason) == FinishReason.CONTENT_FILTER:
         notes.append("the answer was stopped by a content filter")
     if reading.upstream_error:
         notes.insert(0, f"upstream error: {_describe(reading.upstream_error)}")
@@ -193,6 +195,7 @@ def _answer(reading: _Reading, status: int | None) -> Answer:
         assembled=reading.stored,
         error="; ".join(notes) or None,
         extra={"error": reading.upstream_error} if reading.upstream_error else {},
+        repairs=(NO_ID,) if NO_ID in reading.notes else (),
     )
 
 

@@ -11,6 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from collector.parsing.json_text.bodies import objects, text_of, text_or_none
 from collector.parsing.json_text.value_limit import holds_more_values
+from lake import NO_ID
 
 
 class Body(Struct, frozen=True, gc=False):
@@ -109,7 +110,7 @@ def _completion(value: Mapping[str, Any], choices: list[Any]) -> Body:
     finish_reason = choice.get("finish_reason", "")
     missing = []
     if not text_or_none(value.get("id")):
-        missing.append("the answer has no id")
+        missing.append(NO_ID)
     if not choice or choice.keys() == {"index"}:
         missing.append("choice 0 is missing")
     elif finish_reason is not None and not text_or_none(finish_reason):
@@ -165,7 +166,7 @@ def _of_blocks(value: Mapping[str, Any], texts: list[str], finish_reason: object
         response_id=response_id,
         finish_reason=text_or_none(finish_reason),
         model=text_or_none(value.get("model")),
-        missing=() if response_id else ("the answer has no id",),
+        missing=() if response_id else (NO_ID,),
     )
 
 

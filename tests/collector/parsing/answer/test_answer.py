@@ -246,7 +246,7 @@ def test_without_a_body_core_s_answer_is_better_than_none(body: str | None) -> N
     answer = read(assembled(id=None), body)
     assert answer.text == "Hello"
     assert answer.error is not None
-    assert answer.error.startswith("the answer has no id")
+    assert answer.repairs == ("the answer has no id",)
 
 
 VALUES = st.recursive(
