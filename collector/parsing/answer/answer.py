@@ -13,7 +13,8 @@ from collector.parsing.answer.streams import assemble
 from collector.parsing.json_text.bodies import CUT_MARK, read_cut_object, read_object, text_or_none, write_json
 from collector.parsing.json_text.value_limit import MOST_VALUES, may_hold_more_values
 from collector.parsing.line.call import Call
-from lake import NO_ID, FinishReason, finish_kind
+from lake import NO_ID, FinishReason, answer_kind, finish_kind
+from lake.thoughts import split_thoughts
 
 _OK: Final = 200
 _LONGEST_MESSAGE: Final = 500
@@ -43,6 +44,8 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     error: str | None
     extra: Mapping[str, Any]
     repairs: tuple[str, ...] = ()
+    kind: str | None = None
+    reasoning: str | None = None
 
 
 class _Reading(msgspec.Struct, gc=False):
@@ -185,8 +188,18 @@ def _answer(reading: _Reading, status: int | None) -> Answer:
         notes.insert(0, f"upstream error: {_describe(reading.upstream_error)}")
     if status is not None and status != _OK:
         notes.insert(0, f"status {status}")
+    thoughts, said = split_thoughts(body.text or "")
+    text = said or body.refusal
+    kind = answer_kind(
+        body.finish_reason,
+        is_failed=bool(notes),
+        has_text=bool(said.strip()),
+        calls_tool=body.calls_tool,
+        has_attachment=body.has_attachment,
+        refuses=body.refusal is not None,
+    )
     return Answer(
-        text=body.text,
+        text=text or None,
         response_id=body.response_id,
         response_ids=reading.ids,
         finish_reason=body.finish_reason,
@@ -195,6 +208,8 @@ def _answer(reading: _Reading, status: int | None) -> Answer:
         assembled=reading.stored,
         error="; ".join(notes) or None,
         extra={"error": reading.upstream_error} if reading.upstream_error else {},
+        kind=kind,
+        reasoning=body.reasoning or thoughts,
         repairs=(NO_ID,) if NO_ID in reading.notes else (),
     )
 
