@@ -144,12 +144,12 @@ def test_thoughts_go_with_their_answer_and_a_call_that_repeats_them_too(lake: La
     mine = {"user_id": "thinker", "chat_id": "thinker-chat"}
     put(lake, PARSED_LOGS, call("ee", trace_id="t8", reasoning=thoughts, **mine),
         call("ff", trace_id="t9", user_id="stranger", chat_id="thinker-chat", reasoning=f"As said: {thoughts}"),
-        call("gg", trace_id="t9", user_id="stranger", chat_id="thinker-chat", reasoning="Of somebody else."))  # fmt: skip
+        call("gg", trace_id="t9", user_id="stranger", chat_id="thinker-chat", reasoning="Of another."))  # fmt: skip
     assert b"PLANTEDTHOUGHT" in everywhere(lake.root)
     erase(lake, Subject(user="thinker"), NOW)
     left = everywhere(lake.root)
     assert b"PLANTEDTHOUGHT" not in left
-    assert b"Of somebody else." in left
+    assert b"Of another." in left
 
 
 def test_a_comment_that_names_the_subject_goes_and_the_silence_stays(lake: Lake) -> None:
