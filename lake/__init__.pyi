@@ -1,4 +1,4 @@
-from .answer_kinds import answer_kind, answer_kind_of, finish_kind, is_whole
+from .answer_kinds import answer_kind, answer_kind_of, finish_kind, is_visible, is_whole
 from .answers.alike_cases import AlikeCases, alike_cases
 from .answers.answer_calls import AnswerCall
 from .answers.answer_details import (
@@ -341,6 +341,7 @@ __all__ = [
     "in_one_line",
     "is_remote",
     "is_store_error",
+    "is_visible",
     "is_whole",
     "json_values",
     "known_formats",

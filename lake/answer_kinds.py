@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
+from unicodedata import category
 
 from lake.vocabulary import CUT_FINISH_REASONS, NO_ERROR, AnswerKind, FinishReason
 
@@ -25,13 +26,14 @@ _WORDS: Mapping[FinishReason, str] = {
     "malformedmodeloutput malformedtooluse unexpectedtoolcall toomanytoolcalls networkerror incomplete "
     "insufficientsystemresource errorfinish timeout",
 }
+_USUAL = {str(reason): reason for reason in _WORDS}
 _REASONS = {word: reason for reason, words in _WORDS.items() for word in words.split()}
 _BEFORE_WORD = re.compile(r"(?:.*\.|finish_?reason_)", re.IGNORECASE | re.DOTALL)
 _NO_LETTER = re.compile(r"[^a-z]")
 _LONGEST_WORD = 100
+_UNSEEN = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
 
 
-@lru_cache(1_000)
 def finish_kind(word: str | None) -> FinishReason | None:
     """Give the kind of a sender's finish reason; None where there is none.
 
@@ -40,8 +42,13 @@ def finish_kind(word: str | None) -> FinishReason | None:
     """
     if not word:
         return None
-    if len(word) > _LONGEST_WORD:
-        return FinishReason.OTHER
+    if usual := _USUAL.get(word):
+        return usual
+    return _kind_of_word(word) if len(word) <= _LONGEST_WORD else FinishReason.OTHER
+
+
+@lru_cache(1_000)
+def _kind_of_word(word: str) -> FinishReason:
     found = _NO_LETTER.sub("", _BEFORE_WORD.sub("", word, count=1).lower())
     return _REASONS.get(found, FinishReason.OTHER)
 
@@ -60,6 +67,8 @@ def answer_kind(
     The word of the sender decides only what the content cannot tell: that the answer was cut, that the model refused,
     and that a tool is called where the call itself was not logged.
     """
+    if has_text and finish_reason == "stop" and not (is_failed or calls_tool or refuses):
+        return AnswerKind.TEXT  # most answers: no more is asked of them
     reason = finish_kind(finish_reason)
     refuses = refuses or reason == FinishReason.REFUSAL
     calls_tool = calls_tool or (reason == FinishReason.TOOL_CALLS and not has_text)
@@ -74,6 +83,11 @@ def answer_kind(
     if refuses:
         return AnswerKind.REFUSAL
     return AnswerKind.TEXT if has_text else AnswerKind.ATTACHMENT
+
+
+def is_visible(text: str) -> bool:
+    """Say whether a text has a character that one sees, as `lake.vocabulary.VISIBLE` matches it."""
+    return text[:1].isalnum() or any(category(one) not in _UNSEEN for one in text)
 
 
 def answer_kind_of(row: Mapping[str, Any], *, has_text: bool) -> AnswerKind | None:

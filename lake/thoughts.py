@@ -16,8 +16,7 @@ _MARKS = (
     (re.compile(r"<\|START_THINKING\|>"), re.compile(r"<\|END_THINKING\|>")),
     (re.compile(r"<\|channel>thought\n?"), re.compile(r"<channel\|>")),
 )
-_BEGINNINGS = ("<", "[THINK]", "◁", "analysis")
-_ENDS = ("</think", "[/THINK]", "◁/think▷", "<|END_THINKING|>")
+_BEGINNING = re.compile(r"\s*(?:<|\[THINK\]|◁|analysis)")
 _LONE_END = re.compile(
     r"(?:</think(?:ing)?>|\[/THINK\]|◁/think▷|<\|END_THINKING\|>)(?=\s*\n|\s*\Z)|"
     r"(?<=\n)(?:</think(?:ing)?>|\[/THINK\]|◁/think▷|<\|END_THINKING\|>)"
@@ -70,7 +69,9 @@ def split_thoughts(text: str) -> Said:
 
 def may_have_thoughts(text: str) -> bool:
     """Say quickly whether `split_thoughts` may find any."""
-    return text.lstrip().startswith(_BEGINNINGS) or any(end in text for end in _ENDS)
+    if _BEGINNING.match(text):
+        return True
+    return "</think" in text or "[/THINK]" in text or "◁/think▷" in text or "<|END_THINKING|>" in text
 
 
 def without_thoughts(text: str) -> str:

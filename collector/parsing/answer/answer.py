@@ -13,8 +13,8 @@ from collector.parsing.answer.streams import assemble
 from collector.parsing.json_text.bodies import CUT_MARK, read_cut_object, read_object, text_or_none, write_json
 from collector.parsing.json_text.value_limit import MOST_VALUES, may_hold_more_values
 from collector.parsing.line.call import Call
-from lake import NO_ID, FinishReason, answer_kind, finish_kind
-from lake.thoughts import split_thoughts
+from lake import NO_ID, FinishReason, answer_kind, finish_kind, is_visible
+from lake.thoughts import may_have_thoughts, split_thoughts
 
 _OK: Final = 200
 _LONGEST_MESSAGE: Final = 500
@@ -181,19 +181,22 @@ def _read_plain(body: str) -> _Reading:
 
 def _answer(reading: _Reading, status: int | None) -> Answer:
     body = reading.body or Body(None, None, None, None)
-    notes = [note for note in reading.notes if note != NO_ID]
+    lacks_id = NO_ID in reading.notes
+    notes = [note for note in reading.notes if note != NO_ID] if lacks_id else reading.notes
     if finish_kind(body.finish_reason) == FinishReason.CONTENT_FILTER:
         notes.append("the answer was stopped by a content filter")
     if reading.upstream_error:
         notes.insert(0, f"upstream error: {_describe(reading.upstream_error)}")
     if status is not None and status != _OK:
         notes.insert(0, f"status {status}")
-    thoughts, said = split_thoughts(body.text or "")
+    thoughts, said = None, body.text or ""
+    if may_have_thoughts(said):
+        thoughts, said = split_thoughts(said)
     text = said or body.refusal
     kind = answer_kind(
         body.finish_reason,
         is_failed=bool(notes),
-        has_text=bool(said.strip()),
+        has_text=is_visible(said),
         calls_tool=body.calls_tool,
         has_attachment=body.has_attachment,
         refuses=body.refusal is not None,
@@ -210,7 +213,7 @@ def _answer(reading: _Reading, status: int | None) -> Answer:
         extra={"error": reading.upstream_error} if reading.upstream_error else {},
         kind=kind,
         reasoning=body.reasoning or thoughts,
-        repairs=(NO_ID,) if NO_ID in reading.notes else (),
+        repairs=(NO_ID,) if lacks_id else (),
     )
 
 

@@ -100,12 +100,20 @@ def read_whole_completion(text: str) -> Body | None:
 
 def _is_special(said: _Said) -> bool:
     """Whether a message has more than a text and what DIAL adds to it."""
-    raw = (said.function_call, said.reasoning, said.audio, said.images)
-    return bool(said.tool_calls or said.refusal or said.reasoning_content) or any(one is not UNSET for one in raw)
+    return bool(
+        said.tool_calls
+        or said.refusal
+        or said.reasoning_content
+        or said.function_call is not UNSET
+        or said.reasoning is not UNSET
+        or said.audio is not UNSET
+        or said.images is not UNSET
+    )
 
 
 def _has_attachment(custom_content: object) -> bool:
-    return isinstance(custom_content, dict) and bool(objects(custom_content.get("attachments")))
+    attachments = custom_content.get("attachments") if isinstance(custom_content, dict) else None
+    return bool(attachments and objects(attachments))
 
 
 def read_body(value: Mapping[str, Any]) -> Body | None:

@@ -15,6 +15,7 @@ from collector.parsing.answer.answer import read_answer
         ({"content": "", "custom_content": {"attachments": [{"type": "image/png", "url": "a"}]}}, "stop", "attachment"),
         ({"content": None, "refusal": "I cannot help."}, "stop", "refusal"),
         ({"content": ""}, "stop", "empty"),
+        ({"content": " \n\u200b"}, "stop", "empty"),
         ({"content": "Half"}, "MAX_TOKENS", "cut"),
         ({"content": "Half"}, "SAFETY", "failed"),
     ],
