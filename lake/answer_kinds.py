@@ -11,6 +11,8 @@ from unicodedata import category
 from lake.vocabulary import CUT_FINISH_REASONS, NO_ERROR, AnswerKind, FinishReason
 
 _OK = 200
+_TEXT = AnswerKind.TEXT
+"""Looked up once: a member of an enumeration takes long to look up, and this is done for each line."""
 _WORDS: Mapping[FinishReason, str] = {
     FinishReason.STOP: "stop stopped stopsequence endturn eos eostoken eosfound endoftext endofsequence complete "
     "completed finish finished end done unknownstop",
@@ -68,7 +70,7 @@ def answer_kind(
     and that a tool is called where the call itself was not logged.
     """
     if has_text and finish_reason == "stop" and not (is_failed or calls_tool or refuses):
-        return AnswerKind.TEXT  # most answers: no more is asked of them
+        return _TEXT  # most answers: no more is asked of them
     reason = finish_kind(finish_reason)
     refuses = refuses or reason == FinishReason.REFUSAL
     calls_tool = calls_tool or (reason == FinishReason.TOOL_CALLS and not has_text)
@@ -82,7 +84,7 @@ def answer_kind(
         return AnswerKind.TOOL_CALL
     if refuses:
         return AnswerKind.REFUSAL
-    return AnswerKind.TEXT if has_text else AnswerKind.ATTACHMENT
+    return _TEXT if has_text else AnswerKind.ATTACHMENT
 
 
 def is_visible(text: str) -> bool:

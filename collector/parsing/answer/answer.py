@@ -17,6 +17,7 @@ from lake import NO_ID, FinishReason, answer_kind, finish_kind, is_visible
 from lake.thoughts import may_have_thoughts, split_thoughts
 
 _OK: Final = 200
+_FILTERED: Final = FinishReason.CONTENT_FILTER
 _LONGEST_MESSAGE: Final = 500
 _UNENDED: Final = "the stream ended without finish_reason and [DONE]: the answer may be incomplete"
 _TOO_MUCH: Final = f"response.body holds more than {MOST_VALUES} JSON values: it was not read"
@@ -183,7 +184,7 @@ def _answer(reading: _Reading, status: int | None) -> Answer:
     body = reading.body or Body(None, None, None, None)
     lacks_id = NO_ID in reading.notes
     notes = [note for note in reading.notes if note != NO_ID] if lacks_id else reading.notes
-    if finish_kind(body.finish_reason) == FinishReason.CONTENT_FILTER:
+    if finish_kind(body.finish_reason) is _FILTERED:
         notes.append("the answer was stopped by a content filter")
     if reading.upstream_error:
         notes.insert(0, f"upstream error: {_describe(reading.upstream_error)}")

@@ -94,21 +94,14 @@ def read_whole_completion(text: str) -> Body | None:
         model=value.model,
         custom_content=custom_content if isinstance(custom_content, dict) else {},
         empty_text=said.content == "" and not choice.text,
-        has_attachment=_has_attachment(custom_content),
+        has_attachment=custom_content is not None and _has_attachment(custom_content),
     )
 
 
 def _is_special(said: _Said) -> bool:
     """Whether a message has more than a text and what DIAL adds to it."""
-    return bool(
-        said.tool_calls
-        or said.refusal
-        or said.reasoning_content
-        or said.function_call is not UNSET
-        or said.reasoning is not UNSET
-        or said.audio is not UNSET
-        or said.images is not UNSET
-    )
+    texts = said.tool_calls or said.refusal or said.reasoning_content
+    return bool(texts) or not (said.function_call is said.reasoning is said.audio is said.images is UNSET)
 
 
 def _has_attachment(custom_content: object) -> bool:
