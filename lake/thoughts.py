@@ -16,7 +16,7 @@ _MARKS = (
     (re.compile(r"<\|START_THINKING\|>"), re.compile(r"<\|END_THINKING\|>")),
     (re.compile(r"<\|channel>thought\n?"), re.compile(r"<channel\|>")),
 )
-_BEGINNING = re.compile(r"\s*(?:<|\[THINK\]|◁|analysis)")
+_BEGINNING = re.compile(r"\s*(?:<|analysis)")
 _LONE_END = re.compile(
     r"(?:</think(?:ing)?>|\[/THINK\]|◁/think▷|<\|END_THINKING\|>)(?=\s*\n|\s*\Z)|"
     r"(?<=\n)(?:</think(?:ing)?>|\[/THINK\]|◁/think▷|<\|END_THINKING\|>)"
@@ -69,9 +69,10 @@ def split_thoughts(text: str) -> Said:
 
 def may_have_thoughts(text: str) -> bool:
     """Say quickly whether `split_thoughts` may find any."""
-    if _BEGINNING.match(text):
+    if "think" in text or "THINK" in text:
         return True
-    return "</think" in text or "[/THINK]" in text or "◁/think▷" in text or "<|END_THINKING|>" in text
+    first = text[:1]
+    return (first == "a" or not first.isalnum()) and _BEGINNING.match(text) is not None
 
 
 def without_thoughts(text: str) -> str:

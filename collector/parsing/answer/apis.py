@@ -100,8 +100,9 @@ def read_whole_completion(text: str) -> Body | None:
 
 def _is_special(said: _Said) -> bool:
     """Whether a message has more than a text and what DIAL adds to it."""
-    texts = said.tool_calls or said.refusal or said.reasoning_content
-    return bool(texts) or not (said.function_call is said.reasoning is said.audio is said.images is UNSET)
+    if said.tool_calls or said.refusal or said.reasoning_content:
+        return True
+    return not (said.function_call is said.reasoning is said.audio is said.images is UNSET)
 
 
 def _has_attachment(custom_content: object) -> bool:
