@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from deltalake import write_deltalake
 
-from lake import PARSED_LOGS, AnswerKind, Lake, answer_kind_of, finish_kind
+from lake import PARSED_LOGS, AnswerKind, Lake, answer_kind_of, finish_kind, is_visible
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
 WORDS = {
@@ -43,6 +43,7 @@ def test_no_word_has_no_kind() -> None:
         ({"answer": "", "finish_reason": "STOP"}, AnswerKind.EMPTY),
         ({"answer": "Half", "finish_reason": "MAX_TOKENS"}, AnswerKind.CUT),
         ({"answer": "Yes.", "finish_reason": "stop", "error": "status 500", "status": 500}, AnswerKind.FAILED),
+        ({"answer": " \n", "finish_reason": None}, AnswerKind.EMPTY),
         ({"answer": None, "finish_reason": None}, None),
     ],
 )
@@ -59,4 +60,4 @@ def test_rows_of_a_table_without_the_columns_have_a_kind(
     )
     (read,) = rows.to_pylist()
     assert [read[name] for name in added] == [None, None, None]
-    assert answer_kind_of(read, has_text=bool(read["answer"])) == kind
+    assert answer_kind_of(read, has_text=is_visible(read["answer"] or "")) == kind
