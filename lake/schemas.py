@@ -14,6 +14,7 @@ from lake.vocabulary import (
     FLOOR_VERSION,
     AlertEvent,
     AlertVerdict,
+    AnswerKind,
     ContextsOrigin,
     Direction,
     Draw,
@@ -76,8 +77,8 @@ PARSED_LOGS = TableSpec(
         ("documents", STRINGS, "Documents in scope: url, else title, else `inline:` and a hash. First seen first."),
         ("contexts", pa.list_(CONTEXT), "Retrieved chunks in rank order."),
         ("contexts_origin", pa.string(), f"{one_of(ContextsOrigin)}."),
-        ("finish_reason", pa.string(), f"Why the first choice ended: {FinishReason.STOP}, {FinishReason.LENGTH}, "
-         f"{FinishReason.CONTENT_FILTER}, {FinishReason.TOOL_CALLS} ..."),
+        ("finish_reason", pa.string(), f"Why the first choice ended, in the sender's own word: {FinishReason.STOP}, "
+         f"{FinishReason.LENGTH}, end_turn, MAX_TOKENS ..."),
         ("message_count", pa.int32(), "Messages in the request."),
         ("history_hash", pa.string(), "Hash of the request's messages; equal where the same was asked again."),
         ("prefix_hash", pa.string(), "The same of the messages before the last user message; equal where that "
@@ -93,9 +94,15 @@ PARSED_LOGS = TableSpec(
         ("source", SOURCE, f"Where the line came from: kind ({SourceKind.FILE}, {SourceKind.HTTP}, "
          f"{SourceKind.KAFKA}), name, partition, and the offset: of a Kafka message, else after the line."),
         ("ingested_at", TIMESTAMP, "When the row was written."),
+        ("answer_kind", pa.string(), f"What the answer is, by its content: {one_of(AnswerKind)}. Null where there is "
+         "none, its key is secured, and in rows of earlier versions."),
+        ("finish_kind", pa.string(), f"finish_reason in words of dialwatch: {one_of(FinishReason)}. Null where the "
+         "answer names none, and in rows of earlier versions."),
+        ("reasoning", pa.string(), "Thoughts of the model before its answer, apart from it. Null where there are none, "
+         "and in rows of earlier versions."),
     ),
     long_text=("question", "standalone_question", "answer", "contexts", "request_body",
-               "assembled_response", "response_body", "extra"),
+               "assembled_response", "response_body", "extra", "reasoning"),
 )  # fmt: skip
 
 USER_SIGNALS = TableSpec(

@@ -84,21 +84,46 @@ def has_known_contexts(origin: str | None) -> bool:
 
 
 class FinishReason(StrEnum):
-    """`parsed_logs.finish_reason`, values of OpenAI and Anthropic that dialwatch reads; others may occur."""
+    """`parsed_logs.finish_kind`: why an answer ended, whatever word its sender has for it.
+
+    `error`: the sender says that it failed. `other`: a word that is not known.
+    """
 
     STOP = "stop"
     LENGTH = "length"
     CONTENT_FILTER = "content_filter"
     TOOL_CALLS = "tool_calls"
-    FUNCTION_CALL = "function_call"
-    TOOL_USE = "tool_use"
+    REFUSAL = "refusal"
+    ERROR = "error"
+    OTHER = "other"
 
-
-TOOL_CALL_FINISH_REASONS = frozenset({FinishReason.TOOL_CALLS, FinishReason.FUNCTION_CALL, FinishReason.TOOL_USE})
-"""Finish reasons of an answer that calls a tool, and so may have no text."""
 
 CUT_FINISH_REASONS = frozenset({FinishReason.LENGTH, FinishReason.CONTENT_FILTER})
 """Finish reasons of an answer that was cut off."""
+
+
+class AnswerKind(StrEnum):
+    """`parsed_logs.answer_kind`: what an answer is, by its content.
+
+    `tool_call`: it asks the client to call a tool. `attachment`: it has an image, a sound or a file, and no text.
+    `refusal`: the model says in a member of its own that it refuses. `empty`: there is nothing to see. `cut`: it ended
+    at the most tokens. `failed`: DIAL Core or the deployment did not give a whole answer.
+    """
+
+    TEXT = "text"
+    TOOL_CALL = "tool_call"
+    ATTACHMENT = "attachment"
+    REFUSAL = "refusal"
+    EMPTY = "empty"
+    CUT = "cut"
+    FAILED = "failed"
+
+
+NO_ID = "the answer has no id"
+"""In `parsed_logs.repairs`: a whole answer without an id. Ratings cannot name it."""
+
+TOOL_ERROR = "tool error"
+"""Beginning of `parsed_logs.error` of a call of a tool (MCP) that answered with an error and status 200."""
 
 VISIBLE = r"[^\s\p{Cc}\p{Cf}\p{Z}]"
 """Pattern of a character that one sees; an answer without one is empty. For RE2 (Arrow)."""
@@ -108,6 +133,7 @@ _NOTES = (
     r"\d+ raw control character(?: was|s were) replaced",
     r"lone surrogates were replaced",
     r"the line is cut after \d+ bytes",
+    NO_ID,
     r"no request\.body was logged",
     r"request\.body (?:was cut by DIAL Core|is no JSON object|is nested too deep): the question is unknown",
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from collector.parsing.answer.answer import Answer, read_answer, read_answer_of
+from collector.parsing.answer.sse import chunks, is_stream
 from collector.parsing.contexts import Context, read_contexts, standalone_question
+from collector.parsing.json_text.bodies import read_object, text_of
 from collector.parsing.line.call import Call, read_call
 from collector.parsing.line.entries import split_entries
 from collector.parsing.line.fast_path import read_usual_call
@@ -16,7 +18,7 @@ from collector.parsing.line.origins import NO_PROJECTS, ProjectOrigins, read_ori
 from collector.parsing.rating import read_rating
 from collector.parsing.records import Filtered, LogRecord, Rejection, SignalRecord
 from collector.parsing.request.request import Request, read_model, read_request
-from lake import ANSWERING_KINDS, OWN_ORIGINS, Kind, Origin, RejectionReason
+from lake import ANSWERING_KINDS, OWN_ORIGINS, TOOL_ERROR, Kind, Origin, RejectionReason, finish_kind
 
 _USUAL_API = "DialOpenAI"
 _FIRST_FAILURE = 400
@@ -108,7 +110,7 @@ def _log_record(call: Call, origin: Origin, keep_raw_response: bool) -> LogRecor
         kind=kind,
         status=call.status,
         error="; ".join(_errors(call, answer)) or None,
-        repairs=[*call.repairs, *filter(None, [request.error])] or None,
+        repairs=[*call.repairs, *said.repairs, *filter(None, [request.error])] or None,
         origin=origin,
         user_id=call.user_id,
         user_title=call.user_title,
@@ -141,6 +143,9 @@ def _log_record(call: Call, origin: Origin, keep_raw_response: bool) -> LogRecor
         request_body=call.request_body,
         assembled_response=assembled_response,
         response_body=call.response_body if keep_raw_response else None,
+        answer_kind=said.kind,
+        finish_kind=finish_kind(said.finish_reason),
+        reasoning=said.reasoning,
         extra=_extra(call, answer, assembled_response, keep_raw_response),
     )
 
@@ -166,11 +171,25 @@ def _errors(call: Call, answer: Answer | None) -> list[str]:
 def _failure(call: Call) -> list[str]:
     """Failure of a call that does not answer a question."""
     if call.status is None or call.status < _FIRST_FAILURE:
-        return []
+        return _tool_error(call) if call.kind == Kind.MCP else []
     if call.secured:
         return [f"status {call.status}"]
     failed = read_answer(call.assembled_response, call.response_body, status=call.status)
     return [failed.error] if failed.error else []
+
+
+def _tool_error(call: Call) -> list[str]:
+    """The error of an MCP call that answered with status 200: JSON-RPC's, or a result with `isError`."""
+    body = call.response_body or call.assembled_response or ""
+    if "rror" not in body:
+        return []
+    for answer in chunks(body) if is_stream(body) else [read_object(body)]:
+        error, result = (answer or {}).get("error"), (answer or {}).get("result")
+        if isinstance(error, dict):
+            return [f"{TOOL_ERROR}: {str(error.get('message') or 'no message')[:500]}"]
+        if isinstance(result, dict) and result.get("isError") is True:
+            return [f"{TOOL_ERROR}: {(text_of(result.get('content')) or 'no message')[:500]}"]
+    return []
 
 
 def _extra(call: Call, answer: Answer | None, assembled_response: str | None, keep_raw_response: bool) -> str | None:

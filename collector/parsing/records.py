@@ -80,6 +80,9 @@ class LogRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     assembled_response: str | None
     response_body: str | None = None
     extra: str | None
+    answer_kind: str | None = None
+    finish_kind: str | None = None
+    reasoning: str | None = None
 
 
 class SignalRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -25,6 +25,8 @@ _KEPT = frozenset(
         "deployment",
         "parent_deployment",
         "kind",
+        "answer_kind",
+        "finish_kind",
         "trace_id",
         "span_id",
         "parent_span_id",

@@ -20,12 +20,14 @@ from lake import (
     case_question,
     context_ids,
     context_texts,
+    finish_kind,
     is_whole,
 )
 
 ANSWER_COLUMNS = (
     "event_id", "response_id", "response_ids", "deployment", "date", "requested_at", "chat_id", "kind", "status",
     "error", "is_entry", *CASE_QUESTION_COLUMNS, "answer", "documents", "contexts", "contexts_origin", "finish_reason",
+    "answer_kind",
     "trace_id", "span_id", "ingested_at", "duration_ms", "price", "model", "origin",
 )  # fmt: skip
 """All that `answers` reads; the bodies stay where they are."""
@@ -98,7 +100,7 @@ def _answer(row: Mapping[str, Any]) -> LoggedAnswer:
         duration_ms=row["duration_ms"],
         price=row["price"],
         model=row["model"],
-        is_cut=not is_whole(row) or row["finish_reason"] in CUT_FINISH_REASONS,
+        is_cut=not is_whole(row) or finish_kind(row["finish_reason"]) in CUT_FINISH_REASONS,
     )
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake import ContextsOrigin
+from lake.thoughts import without_thoughts
 
 ANSWERS, GROUND_TRUTH = "answers", "ground truth"
 
@@ -70,7 +71,9 @@ def _without_nulls(lists: pa.ListArray) -> pa.ListArray:
 
 
 def as_metrics_read(name: str, cells: Sequence[object]) -> Sequence[object]:
-    """Give cells as a metric's column has them: the one reference answer as a list of one."""
+    """Give cells as a metric's column has them: answers without thoughts, the one reference answer as a list of one."""
+    if name == "answer":
+        return [without_thoughts(cell) if isinstance(cell, str) else cell for cell in cells]
     if name != "reference_answers":
         return cells
     return [[cell] if isinstance(cell, str) else cell for cell in cells]

@@ -25,6 +25,8 @@ from evaluator.judges.schema import MisfitError, Schema, check_schema, read
 from evaluator.judges.settings import JudgeSettings
 from evaluator.judges.shared_replies import SharedReplies
 from evaluator.judges.throttle import Clock, Sleep, Throttle
+from lake.answer_kinds import finish_kind
+from lake.vocabulary import FinishReason
 
 logger = logging.getLogger(__name__)
 
@@ -282,11 +284,12 @@ class Judge:
         self._circuit_was_open = self.throttle.is_open
 
     def _raise_if_no_reply(self, completion: ChatCompletion, spend: Spend) -> None:
-        if completion.finish_reason == "content_filter":
+        ended = finish_kind(completion.finish_reason)
+        if ended == FinishReason.CONTENT_FILTER:
             raise JudgeError(Reason.CONTENT_FILTER, "the endpoint's filter stopped the reply", spend)
         if completion.refusal:
             raise JudgeError(Reason.REFUSED, "the model refused to answer", spend)
-        if completion.finish_reason == "length":
+        if ended == FinishReason.LENGTH:
             message = f"the reply was cut at {self._settings.max_tokens} tokens; a higher max_tokens may help"
             self._warn_no_reply(message)
             raise JudgeError(Reason.CUT, message, spend)

@@ -8,6 +8,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
+from lake.thoughts import without_thoughts
+
 _MOST_OBJECTS = 1_000
 """Places at which an object is looked for in a reply, so that no reply keeps a judge busy."""
 
@@ -29,7 +31,7 @@ _decoder = json.JSONDecoder(strict=False, parse_constant=lambda name: _no_number
 def values_in(text: str) -> list[Any]:
     """Give what a reply may say: the whole text as JSON, else each JSON object in it, wherever it begins.
 
-    What stands before the end of a block of thoughts (`</think>`), or in one without an end, is not said. An object
+    Thoughts before it, and what stands before the end of a block of thoughts (`</think>`), are not said. An object
     within another is none of its own.
     """
     try:
@@ -38,6 +40,7 @@ def values_in(text: str) -> list[Any]:
         whole = None
     if isinstance(whole, dict):
         return [whole]
+    text = without_thoughts(text)
     found = list(_objects(text))
     ends = [one.end() for one in _END_OF_THOUGHT.finditer(text)]
     ended = next((end for end in reversed(ends) if not _is_inside(end, found)), None)

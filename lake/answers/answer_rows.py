@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow.dataset as ds
 
-from lake.vocabulary import ANSWERING_KINDS, NO_ERROR, TOOL_CALL_FINISH_REASONS, Origin, has_known_contexts
+from lake.answer_kinds import answer_kind_of
+from lake.thoughts import without_thoughts
+from lake.vocabulary import ANSWERING_KINDS, AnswerKind, Origin, has_known_contexts
 
 IS_PRODUCTION = ds.field("origin").is_null() | (ds.field("origin") == Origin.PRODUCTION)
 """Rows of parsed_logs that people's own use made; rows of older versions have no origin and count as such."""
@@ -66,17 +67,16 @@ def _is_first(row: Mapping[str, Any]) -> bool:
 
 
 def answer_text(row: Mapping[str, Any]) -> str | None:
-    """Give the answer's text: empty where it ended without a word, None where the log does not hold it."""
-    if row["answer"] is not None:
-        return str(row["answer"])
-    reason = row["finish_reason"]
-    ended = is_whole(row) and reason is not None and reason not in TOOL_CALL_FINISH_REASONS
-    return "" if ended else None
+    """Give the answer's text (answer, answer_kind, status, error, finish_reason), without thoughts before it.
 
-
-def is_whole(row: Mapping[str, Any]) -> bool:
-    """Say whether the line gave a whole answer."""
-    return row["error"] is None or re.fullmatch(NO_ERROR, row["error"]) is not None
+    It is empty where the answer ended without a word, None where the log does not hold it, and where it is a call of a
+    tool or an attachment alone.
+    """
+    text = None if row["answer"] is None else without_thoughts(str(row["answer"]))
+    kind = answer_kind_of(row, has_text=bool(text and text.strip()))
+    if kind == AnswerKind.TOOL_CALL or (kind == AnswerKind.ATTACHMENT and not text):
+        return None
+    return "" if text is None and kind in (AnswerKind.EMPTY, AnswerKind.REFUSAL, AnswerKind.CUT) else text
 
 
 def context_texts(row: Mapping[str, Any]) -> list[str] | None:

@@ -30,7 +30,7 @@ EXCERPT_CHARACTERS = 200
 _SEARCHED = ("event_id", "response_id", "response_ids", "requested_at", "ingested_at", "status", "error")
 _SHOWN = (
     "event_id", "date", "response_id", "response_ids", "requested_at", "ingested_at", "status", "error", "question",
-    "answer", "finish_reason", "model", "chat_id", "duration_ms", "price",
+    "answer", "finish_reason", "answer_kind", "model", "chat_id", "duration_ms", "price",
 )  # fmt: skip
 _SAME = ("event_id", "date", "response_id", "requested_at", "error", "model", "chat_id", "duration_ms", "price")
 _VALUE_COLUMNS = ("event_id", "metric", "value")

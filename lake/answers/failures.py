@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake.answers.answer_rows import is_whole
-from lake.vocabulary import CUT_FINISH_REASONS, TOOL_CALL_FINISH_REASONS, VISIBLE, FailureKind
+from lake.answer_kinds import answer_kind_of, finish_kind, is_whole
+from lake.vocabulary import CUT_FINISH_REASONS, VISIBLE, AnswerKind, FailureKind
 
 STATUS_COLUMNS = ("status", "error")
-FAILURE_COLUMNS = ("event_id", *STATUS_COLUMNS, "finish_reason", "answer")
+FAILURE_COLUMNS = ("event_id", *STATUS_COLUMNS, "finish_reason", "answer_kind", "answer")
 
 
 class AnswerStatus(StrEnum):
@@ -40,11 +40,11 @@ def failures_of(answers: pa.Table, refusing: Container[str]) -> list[tuple[Failu
 
 def _failures(row: Mapping[str, Any], has_text: bool, refuses: bool) -> tuple[FailureKind, ...]:
     is_error = status_of(row) == AnswerStatus.FAILED
-    reason = row["finish_reason"]
+    kind = None if is_error else answer_kind_of(row, has_text=has_text)
     tells: Sequence[tuple[FailureKind, bool]] = (
         (FailureKind.ERROR, is_error),
-        (FailureKind.EMPTY, not (is_error or has_text or reason in TOOL_CALL_FINISH_REASONS)),
-        (FailureKind.REFUSAL, refuses),
-        (FailureKind.CUT, reason in CUT_FINISH_REASONS),
+        (FailureKind.EMPTY, kind == AnswerKind.EMPTY),
+        (FailureKind.REFUSAL, refuses or kind == AnswerKind.REFUSAL),
+        (FailureKind.CUT, finish_kind(row["finish_reason"]) in CUT_FINISH_REASONS),
     )
     return tuple(kind for kind, is_so in tells if is_so)

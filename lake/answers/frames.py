@@ -32,7 +32,8 @@ OTHER_CASES = "other_cases"
 """Column of `ground_truth_frame`: the cases with the same question and documents whose confidence is lower."""
 
 _READ = (
-    "event_id", "kind", "is_entry", "status", "error", "finish_reason", "response_id", "response_ids", "requested_at",
+    "event_id", "kind", "is_entry", "status", "error", "finish_reason", "answer_kind", "response_id",
+    "response_ids", "requested_at",
     "documents", "contexts", "contexts_origin", "answer", "trace_id", "span_id", "duration_ms", "price",
     *CASE_QUESTION_COLUMNS,
 )  # fmt: skip

@@ -21,7 +21,7 @@ _ID_COLUMNS = (
     "event_id", "response_id", "response_ids", "user_id", "chat_id", "trace_id", "requested_at",
     "history_hash", "parent_history_hash", "is_entry",
 )  # fmt: skip
-_TEXT_COLUMNS = ("question", "standalone_question", "answer")
+_TEXT_COLUMNS = ("question", "standalone_question", "answer", "reasoning")
 _BODIES = (*_TEXT_COLUMNS, "request_body", "assembled_response", "response_body", "extra")
 _AT_ONCE = 4096
 

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake.vocabulary import REFUSAL, TOOL_CALL_FINISH_REASONS, VISIBLE, AlertEvent, Floor, UnscoredReason, asks_llm
+from lake.answer_kinds import answer_kind_of
+from lake.vocabulary import REFUSAL, VISIBLE, AlertEvent, AnswerKind, Floor, UnscoredReason, asks_llm
 from monitor.floors.callers import RECENT, Callers
 from monitor.floors.judge_drift import changes_of_judges
 from monitor.floors.minute_counts import KEPT, MinuteCounts
@@ -25,12 +26,16 @@ from monitor.stats.replays import ReplayStats
 from monitor.stats.requests import failed, failure_reasons, production
 from monitor.stats.sums import floats
 
-_ANSWER_COLUMNS = ("requested_at", "status", "error", "is_entry", "finish_reason", "origin", "parent_deployment")
+_ANSWER_COLUMNS = (
+    "requested_at", "status", "error", "is_entry", "finish_reason", "answer_kind", "origin", "parent_deployment",
+)  # fmt: skip
 ANSWER_COLUMNS = {name: pc.field(name) for name in _ANSWER_COLUMNS} | {
     "has_text": pc.match_substring_regex(pc.field("answer"), VISIBLE)
 }
 """Of `parsed_logs`; whether an answer has a visible character is asked, never its text."""
 _SHARES = tuple(floor for floor in Floor if floor not in (Floor.NO_DATA, Floor.REPLAY, Floor.JUDGE_DRIFT))
+_NO_ANSWER = (None, AnswerKind.TOOL_CALL)
+"""Kinds of answers that nobody reads, or that were not logged."""
 _BUDGET = UnscoredReason.JUDGE_BUDGET
 """The reason of an evaluation that was not made because the money for it is spent, as configured."""
 LastChanges = Mapping[tuple[str, Floor], tuple[bool, datetime]]
@@ -92,11 +97,13 @@ class Floors:
         rows = production(rows)
         if rows.num_rows:
             self._counts[deployment].callers.add(rows)
-        is_call = pc.is_in(rows["finish_reason"], pa.array(sorted(TOOL_CALL_FINISH_REASONS)))
-        whole = pc.and_(pc.fill_null(rows["is_entry"], False), pc.invert(is_call))
-        rows = rows.filter(pc.and_(pc.and_(whole, pc.is_valid(rows["requested_at"])), pa.array(~failed(rows))))
+        is_asked = pc.and_(pc.fill_null(rows["is_entry"], False), pc.is_valid(rows["requested_at"]))
+        rows = rows.filter(pc.and_(is_asked, pa.array(~failed(rows))))
+        kinds = _answer_kinds(rows)
+        seen = np.array([kind not in _NO_ANSWER for kind in kinds], np.bool_)
+        is_empty = np.array([kind == AnswerKind.EMPTY for kind in kinds], np.bool_)[seen]
+        rows = rows.filter(pa.array(seen))
         why = pc.binary_join_element_wise("finish_reason", rows["finish_reason"], " ")
-        is_empty = ~np.asarray(pc.fill_null(rows["has_text"], False))
         self._counts[deployment].minutes[Floor.EMPTY_ANSWERS].add(rows["requested_at"], is_empty, why, now)
 
     def add_scores(self, deployment: str, rows: pa.Table, now: datetime) -> None:
@@ -168,6 +175,12 @@ class Floors:
             for name, counts in self._counts.items()
             if self._settings.of(name).no_data is not None
         }
+
+
+def _answer_kinds(rows: pa.Table) -> list[AnswerKind | None]:
+    """Give the kind of each answer of rows with ANSWER_COLUMNS."""
+    columns = rows.select(["answer_kind", "status", "error", "finish_reason", "has_text"]).to_pylist()
+    return [answer_kind_of(row, has_text=bool(row["has_text"])) for row in columns]
 
 
 def _look_at_share(

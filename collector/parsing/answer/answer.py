@@ -13,9 +13,11 @@ from collector.parsing.answer.streams import assemble
 from collector.parsing.json_text.bodies import CUT_MARK, read_cut_object, read_object, text_or_none, write_json
 from collector.parsing.json_text.value_limit import MOST_VALUES, may_hold_more_values
 from collector.parsing.line.call import Call
-from lake import FinishReason
+from lake import NO_ID, FinishReason, answer_kind, finish_kind, is_visible
+from lake.thoughts import may_have_thoughts, split_thoughts
 
 _OK: Final = 200
+_FILTERED: Final = FinishReason.CONTENT_FILTER
 _LONGEST_MESSAGE: Final = 500
 _UNENDED: Final = "the stream ended without finish_reason and [DONE]: the answer may be incomplete"
 _TOO_MUCH: Final = f"response.body holds more than {MOST_VALUES} JSON values: it was not read"
@@ -25,11 +27,12 @@ _CUT: Final = "response.body was cut by DIAL Core: the answer is incomplete"
 class Answer(msgspec.Struct, frozen=True, gc=False):
     """Answer of a deployment.
 
-    `text` is the text of choice 0, None if there is none (a tool call, an error). `response_ids` are the
-    distinct ids of all chunks in order of appearance. `custom_content` is that of choice 0's message.
-    `assembled` is the answer's JSON text: Core's where it is used, else the one merged here. `error` is
-    None if that is a whole answer, else it says what is missing or went wrong. `extra` has what
-    `assembled` has not: the upstream's `error`; all other choices, usage and statistics are in `assembled`.
+    `text` is the text of choice 0, None if there is none (a tool call, an error). `response_ids` are the distinct
+    ids of all chunks in order of appearance. `custom_content` is that of choice 0's message. `assembled` is the
+    answer's JSON text: Core's where it is used, else the one merged here. `error` is None if that is a whole
+    answer, else it says what is missing or went wrong. `repairs` names what is missing beside a whole answer.
+    `extra` has what `assembled` has not: the upstream's `error`; all other choices, usage and statistics are in
+    `assembled`.
     """
 
     text: str | None
@@ -41,6 +44,9 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     assembled: str | None
     error: str | None
     extra: Mapping[str, Any]
+    repairs: tuple[str, ...] = ()
+    kind: str | None = None
+    reasoning: str | None = None
 
 
 class _Reading(msgspec.Struct, gc=False):
@@ -176,15 +182,28 @@ def _read_plain(body: str) -> _Reading:
 
 def _answer(reading: _Reading, status: int | None) -> Answer:
     body = reading.body or Body(None, None, None, None)
-    notes = reading.notes
-    if body.finish_reason == FinishReason.CONTENT_FILTER:
+    lacks_id = NO_ID in reading.notes
+    notes = [note for note in reading.notes if note != NO_ID] if lacks_id else reading.notes
+    if finish_kind(body.finish_reason) is _FILTERED:
         notes.append("the answer was stopped by a content filter")
     if reading.upstream_error:
         notes.insert(0, f"upstream error: {_describe(reading.upstream_error)}")
     if status is not None and status != _OK:
         notes.insert(0, f"status {status}")
+    thoughts, said = None, body.text or ""
+    if may_have_thoughts(said):
+        thoughts, said = split_thoughts(said)
+    text = said or body.refusal
+    kind = answer_kind(
+        body.finish_reason,
+        is_failed=bool(notes),
+        has_text=is_visible(said),
+        calls_tool=body.calls_tool,
+        has_attachment=body.has_attachment,
+        refuses=body.refusal is not None,
+    )
     return Answer(
-        text=body.text,
+        text=text or None,
         response_id=body.response_id,
         response_ids=reading.ids,
         finish_reason=body.finish_reason,
@@ -193,6 +212,9 @@ def _answer(reading: _Reading, status: int | None) -> Answer:
         assembled=reading.stored,
         error="; ".join(notes) or None,
         extra={"error": reading.upstream_error} if reading.upstream_error else {},
+        kind=kind,
+        reasoning=body.reasoning or thoughts,
+        repairs=(NO_ID,) if lacks_id else (),
     )
 
 

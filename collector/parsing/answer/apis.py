@@ -11,6 +11,9 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from collector.parsing.json_text.bodies import objects, text_of, text_or_none
 from collector.parsing.json_text.value_limit import holds_more_values
+from lake import NO_ID
+
+_CALLS = ("function_call", "custom_tool_call", "tool_use")
 
 
 class Body(Struct, frozen=True, gc=False):
@@ -27,11 +30,22 @@ class Body(Struct, frozen=True, gc=False):
     custom_content: dict[str, Any] = msgspec.field(default_factory=dict)
     missing: tuple[str, ...] = ()
     empty_text: bool = False
+    calls_tool: bool = False
+    has_attachment: bool = False
+    refusal: str | None = None
+    reasoning: str | None = None
 
 
 class _Said(Struct, gc=False):
     content: str | None = None
     custom_content: Raw | UnsetType = UNSET
+    tool_calls: list[Raw] | None = None
+    function_call: Raw | UnsetType = UNSET
+    refusal: str | None = None
+    reasoning_content: str | None = None
+    reasoning: Raw | UnsetType = UNSET
+    audio: Raw | UnsetType = UNSET
+    images: Raw | UnsetType = UNSET
 
 
 class _Choice(Struct, gc=False):
@@ -65,7 +79,7 @@ def read_whole_completion(text: str) -> Body | None:
         said = choice.message or choice.delta
         # Without an index the position counts (Core before 0.22.1 takes the index away).
         is_first = choice.index == 0 or (choice.index is UNSET and len(value.choices) == 1)
-        if not value.id or value.error is not UNSET or said is None or not is_first:
+        if not value.id or value.error is not UNSET or said is None or not is_first or _is_special(said):
             return None
         custom_content = None if said.custom_content is UNSET else orjson.loads(memoryview(said.custom_content))
     except (msgspec.DecodeError, ValueError, RecursionError):
@@ -80,7 +94,20 @@ def read_whole_completion(text: str) -> Body | None:
         model=value.model,
         custom_content=custom_content if isinstance(custom_content, dict) else {},
         empty_text=said.content == "" and not choice.text,
+        has_attachment=custom_content is not None and _has_attachment(custom_content),
     )
+
+
+def _is_special(said: _Said) -> bool:
+    """Whether a message has more than a text and what DIAL adds to it."""
+    if said.tool_calls or said.refusal or said.reasoning_content:
+        return True
+    return not (said.function_call is said.reasoning is said.audio is said.images is UNSET)
+
+
+def _has_attachment(custom_content: object) -> bool:
+    attachments = custom_content.get("attachments") if isinstance(custom_content, dict) else None
+    return bool(attachments and objects(attachments))
 
 
 def read_body(value: Mapping[str, Any]) -> Body | None:
@@ -109,7 +136,7 @@ def _completion(value: Mapping[str, Any], choices: list[Any]) -> Body:
     finish_reason = choice.get("finish_reason", "")
     missing = []
     if not text_or_none(value.get("id")):
-        missing.append("the answer has no id")
+        missing.append(NO_ID)
     if not choice or choice.keys() == {"index"}:
         missing.append("choice 0 is missing")
     elif finish_reason is not None and not text_or_none(finish_reason):
@@ -124,6 +151,10 @@ def _completion(value: Mapping[str, Any], choices: list[Any]) -> Body:
         custom_content=custom_content if isinstance(custom_content, dict) else {},
         missing=tuple(missing),
         empty_text=text is None and message.get("content") == "",
+        calls_tool=bool(message.get("tool_calls") or message.get("function_call")),
+        has_attachment=_has_attachment(custom_content) or bool(message.get("audio") or message.get("images")),
+        refusal=text_or_none(message.get("refusal")),
+        reasoning=text_or_none(message.get("reasoning_content")) or text_or_none(message.get("reasoning")),
     )
 
 
@@ -160,12 +191,15 @@ def _message(value: Mapping[str, Any]) -> Body:
 
 def _of_blocks(value: Mapping[str, Any], texts: list[str], finish_reason: object) -> Body:
     response_id = text_or_none(value.get("id"))
+    kinds = [item.get("type") for item in objects(value.get("output") or value.get("content"))]
     return Body(
         text="".join(texts) or None,
         response_id=response_id,
         finish_reason=text_or_none(finish_reason),
         model=text_or_none(value.get("model")),
-        missing=() if response_id else ("the answer has no id",),
+        missing=() if response_id else (NO_ID,),
+        calls_tool=any(kind in _CALLS for kind in kinds),
+        has_attachment="image_generation_call" in kinds,
     )
 
 

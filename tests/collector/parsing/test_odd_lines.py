@@ -128,8 +128,8 @@ ODD_LINES = {
         answered(choice({"delta": {"content": "30 days [1]."}, "finish_reason": "stop"})),
         [whole()],
     ),
-    "the answer's id null": (answered(ANSWER | {"id": None}), [whole("no id", response_id=None)]),
-    "the answer's id a number": (answered(ANSWER | {"id": 7}), [whole("no id", response_id=None)]),
+    "the answer's id null": (answered(ANSWER | {"id": None}), [mended("no id", response_id=None)]),
+    "the answer's id a number": (answered(ANSWER | {"id": 7}), [mended("no id", response_id=None)]),
     "a lone surrogate in the answer": (
         answered(json.dumps(ANSWER).replace("30 days", "\\ud83d days")),
         [whole(answer="\ufffd days [1].")],

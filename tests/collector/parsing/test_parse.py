@@ -356,3 +356,32 @@ def test_a_row_without_a_deployment_is_kept() -> None:
     """A global route has no deployment; its row has none either."""
     row = row_of({"deployment": REMOVED, "request.uri": "/hooks/x"})
     assert (row.deployment, row.kind, row.is_entry) == (None, "route", False)
+
+
+MCP_ERROR = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "Unknown tool: serch"}}
+MCP_FAILED = {"jsonrpc": "2.0", "id": 1, "result": {"isError": True, "content": [{"type": "text", "text": "no index"}]}}
+MCP_RESULT = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "result": {"isError": False, "content": [{"type": "text", "text": "error: 0"}]},
+}
+MCP_NOTICE = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"message": "error rate"}}
+
+
+@pytest.mark.parametrize("is_stream", [False, True], ids=["json", "sse"])
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (MCP_ERROR, "tool error: Unknown tool: serch"),
+        (MCP_FAILED, "tool error: no index"),
+        (MCP_FAILED | {"result": {"isError": True}}, "tool error: no message"),
+        (MCP_RESULT, None),
+    ],
+)
+def test_a_call_of_a_tool_that_failed_has_an_error(answer: dict[str, Any], error: str | None, is_stream: bool) -> None:
+    """With status 200 too: JSON-RPC's error, or a result that says it is one, alone or behind notices in a stream."""
+    events = "".join(f"event: message\ndata: {json.dumps(one)}\n\n" for one in (MCP_NOTICE, answer))
+    body = events if is_stream else json.dumps(answer)
+    changes = {"request.uri": "/v1/toolset/search/mcp", "response.body": body, "assembled_response": ""}
+    row = row_of(changes)
+    assert (row.kind, row.error, row.answer, row.answer_kind) == ("mcp", error, None, None)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from collector.parsing import LogRecord, Rejection, SignalRecord, parse_entry
@@ -107,6 +108,21 @@ def test_a_number_that_is_a_card_becomes_null(redactor: Redactor) -> None:
     record = log_record(redactor, token_usage={"prompt_tokens": 4111111111111111, "total_tokens": 4111})
     assert record.prompt_tokens is None
     assert record.total_tokens == 4111
+
+
+def test_thoughts_are_redacted_and_the_words_for_an_answer_stay() -> None:
+    """`reasoning` is text like the answer, whether it was logged in a member of its own or before the answer."""
+    redactor = Redactor(RedactionSettings(patterns=["email"], own={"word": "text|stop"}, key=KEY))
+    answer = json.loads(json.loads(chat_line(1))["assembled_response"])
+    for message in (
+        {"content": "Yes.", "reasoning_content": "ann@example.org asks"},
+        {"content": "<think>ann@example.org asks</think>Yes."},
+    ):
+        answer["choices"][0]["message"] = message
+        record = log_record(redactor, assembled_response=json.dumps(answer))
+        assert (record.answer, record.reasoning) == ("Yes.", "[EMAIL] asks")
+        assert (record.answer_kind, record.finish_kind) == ("text", "stop")
+        assert b"ann@example" not in msgspec.json.encode(record)
 
 
 def stream_in_extra(record: LogRecord) -> Any:

@@ -83,6 +83,16 @@ def test_what_stands_beside_is_kept(tmp_path: Path) -> None:
     assert (row["facts_recall"], row["recall"]) == (1.0, 1.0)
 
 
+def test_thoughts_before_an_answer_are_not_scored(tmp_path: Path) -> None:
+    """A block of thoughts at the beginning is no part of the answer; the table that is written keeps it."""
+    thinking = "<think>\nI don't know it yet. Let me read.\n</think>\n\n"
+    answers = table(tmp_path, "answers", ANSWER, ANSWER | {"answer": thinking + ANSWER["answer"]})
+    plain, thought = scored(tmp_path, answers, table(tmp_path, "truth", TRUTH), ["rouge1_fmeasure", "refusal"])
+    assert thought["rouge1_fmeasure"] == plain["rouge1_fmeasure"]
+    assert thought["refusal"] == plain["refusal"] == 0
+    assert thought["answer"].startswith("<think>")
+
+
 def test_all_stands_for_what_the_columns_allow(tmp_path: Path, models: Models) -> None:
     """Metrics whose columns are not there are left out by name; with every column all that ask no judge are scored."""
     unpaid = [name for name, metric in REGISTRY.items() if metric.judge != "llm"]

@@ -23,6 +23,9 @@ from tests.evaluator.judges.scripted_server import (
 
 PAID = Spend(calls=1, prompt_tokens=100, cached_prompt_tokens=40, completion_tokens=10, cost=0.0002)
 
+CUT = ("length", "max_tokens", "MAX_TOKENS", "model_length", "FinishReason.MAX_TOKENS")
+"""Words of the field for a reply that ended at the most tokens."""
+
 
 def test_an_answer_is_its_value_and_what_it_took(bench: Bench) -> None:
     """100 tokens at 1 a million and 10 at 10: 0.0002, which is what the ledger has too."""
@@ -173,7 +176,7 @@ def test_the_error_of_a_misfit_has_no_text_of_the_reply(
         (fails(400, "content_filter"), "judge_content_filter", 0),
         (says("", finish_reason="content_filter"), "judge_content_filter", 1),
         (says(None, message={"refusal": "I cannot."}), "judge_refused", 1),
-        (says('{"verdict": ', finish_reason="length"), "judge_cut", 1),
+        *((says('{"verdict": ', finish_reason=word), "judge_cut", 1) for word in CUT),
         (fails(400, "context_length_exceeded"), "judge_failed", 0),
         (fails(401), "judge_unavailable", 0),
         (fails(404, "DeploymentNotFound"), "judge_unavailable", 0),

@@ -48,6 +48,8 @@ def test_a_reply_that_fits_is_its_value() -> None:
         f"{PLAIN} Once more: {PLAIN}",
         f"<think>\nFirst {PLAIN.replace('S', 'N')}, but no.\n</think>\n{PLAIN}",
         f"The template began the thought. {PLAIN.replace('S', 'C')}</think>{PLAIN}",
+        f"[THINK]First {PLAIN.replace('S', 'N')}, but no.[/THINK]{PLAIN}",
+        f"<|channel|>analysis<|message|>{PLAIN.replace('S', 'N')}<|end|><|channel|>final<|message|>{PLAIN}",
         f"[{PLAIN}]",
         PLAIN.replace('"S"', '"S", "why": "it says </think> there", "score": null'),
         PLAIN.replace('"S"', '"S",\n"why": "a\nb </think>"').join(("Here:", "!")),

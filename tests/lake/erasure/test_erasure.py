@@ -138,6 +138,20 @@ def test_nothing_is_left_of_it(lake: Lake, subject: Subject) -> None:
     assert erase(lake, subject, NOW).found == 0
 
 
+def test_thoughts_go_with_their_answer_and_a_call_that_repeats_them_too(lake: Lake) -> None:
+    """`reasoning` is erased with its row; a call of the same chat that quotes it goes, whoever made it."""
+    thoughts = "The PLANTEDTHOUGHT of a model about what this person may want to know."
+    mine = {"user_id": "thinker", "chat_id": "thinker-chat"}
+    put(lake, PARSED_LOGS, call("ee", trace_id="t8", reasoning=thoughts, **mine),
+        call("ff", trace_id="t9", user_id="stranger", chat_id="thinker-chat", reasoning=f"As said: {thoughts}"),
+        call("gg", trace_id="t9", user_id="stranger", chat_id="thinker-chat", reasoning="Of another."))  # fmt: skip
+    assert b"PLANTEDTHOUGHT" in everywhere(lake.root)
+    erase(lake, Subject(user="thinker"), NOW)
+    left = everywhere(lake.root)
+    assert b"PLANTEDTHOUGHT" not in left
+    assert b"Of another." in left
+
+
 def test_a_comment_that_names_the_subject_goes_and_the_silence_stays(lake: Lake) -> None:
     """In the silence and in the reasons of alerts that it held back; ids go on, and comments of others stay."""
     said = "planted-user complains; known"
