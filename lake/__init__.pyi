@@ -49,6 +49,7 @@ from .answers.question_text import CAPITALS_MATTER, normalised_question
 from .answers.ratings import AnswerRating
 from .answers.sampled_answers import SampledAnswer, callers, request_of_answer, sampled_answers
 from .answers.signals import FOLD_COLUMNS, fold_signals
+from .answers.signals_by_answer import JOIN_COLUMNS, SIGNAL_JOIN_COLUMNS, SignalJoin, signals_by_answer
 from .case_tables import GROUND_TRUTH, REPLAYS
 from .case_vocabulary import (
     CASE_PASSED,
@@ -184,6 +185,7 @@ __all__ = [
     "IS_LABEL",
     "IS_NO_LABEL",
     "IS_PRODUCTION",
+    "JOIN_COLUMNS",
     "JUDGE_BUDGETS",
     "JUDGE_KINDS",
     "LABEL_COLUMNS",
@@ -208,6 +210,7 @@ __all__ = [
     "SCORES",
     "SECRETS",
     "SERVICES",
+    "SIGNAL_JOIN_COLUMNS",
     "SILENCES",
     "SKEW",
     "TABLES",
@@ -284,6 +287,7 @@ __all__ = [
     "ServicePart",
     "ServiceState",
     "Signal",
+    "SignalJoin",
     "SignalOrigin",
     "SilenceEvent",
     "SimilarQuestions",
@@ -363,6 +367,7 @@ __all__ = [
     "request_of_answer",
     "sampled_answers",
     "shares_of_right",
+    "signals_by_answer",
     "statements_of",
     "store_requests",
     "text_of_cell",
